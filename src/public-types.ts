@@ -141,7 +141,7 @@ export type { EncodedLine } from "./run/disk/encode-line.ts";
 export type { VerifyExportOptions } from "./verify/exported/verify-export.ts";
 export type { ExportSummary } from "./export/export-run.ts";
 export type { ExportAction, ExportKind } from "./export/exporter.ts";
-export type { EngineNews } from "./run/policy/engine-watch.ts";
+export type { EngineOutage } from "./run/policy/engine-watch.ts";
 export type { EpochsConfig } from "./composition/config/scope-config.ts";
 export type { GatewayCounts } from "./gateway/gateway-counters.ts";
 export type { MintId } from "./gateway/mint-id.ts";

@@ -7,7 +7,7 @@ import type { Renderer } from "../renderer/renderer.ts";
 import { createRenderer } from "../renderer/create-renderer.ts";
 import { renderAt } from "../renderer/render-at.ts";
 import { systemClock, type Clock } from "../async/clock.ts";
-import { watchEngine, type EngineNews } from "../run/policy/engine-watch.ts";
+import { watchEngine, type EngineOutage } from "../run/policy/engine-watch.ts";
 import { readPromptTime, toPromptTime } from "../run/prompt-time.ts";
 import { redactEpisode } from "../run/folder/redact-episode.ts";
 import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
@@ -49,7 +49,7 @@ export interface GatewaySurroundings {
   /** Told of what is wrong on our side, beside the run's events. */
   readonly onTrouble?: (error: unknown) => void;
   /** Told of an engine that does not answer, and of its return, beside the run's events. */
-  readonly onEngine?: (news: EngineNews) => void;
+  readonly onEngine?: (news: EngineOutage) => void;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
 }
@@ -104,7 +104,7 @@ async function openParts(
     readonly now: () => number;
     readonly clock: Clock;
     readonly onTrouble: ((error: unknown) => void) | undefined;
-    readonly onEngine: ((news: EngineNews) => void) | undefined;
+    readonly onEngine: ((news: EngineOutage) => void) | undefined;
     readonly signal: AbortSignal | undefined;
     /** What is to be closed, in the order in which it was opened. */
     readonly opened: (() => Promise<void> | undefined)[];
@@ -136,7 +136,7 @@ async function openParts(
   };
   const watch = watchEngine(engine, {
     clock,
-    onNews: (news) => {
+    onOutage: (news) => {
       onEngine?.(news);
       // A disk that refuses this refuses the next turn, too, and that is told.
       folder.writeEvent({ ...news, atMs: now() }).catch(() => {});

@@ -36,7 +36,7 @@ describe("a folder that is closed while its run plays", () => {
     const folder = await openLamps(dir);
     const onEpisode = (): void => told.resolve();
     const run = startLamps({ folder, engine, admission: { concurrency: 2 }, onEpisode });
-    // Nothing of it is still to be written.
+    // No line is left to write.
     await told.promise;
     await folder[Symbol.asyncDispose]();
     const left = await contents();
@@ -55,7 +55,7 @@ describe("a folder that is closed while its run plays", () => {
   test("refuses every write", async () => {
     const folder = await openLamps(dir, { format: "slime" });
     const failures: unknown[] = [];
-    // Nothing is written of itself.
+    // A clock on which no line is written by itself.
     const clock = { after: () => () => {} };
     const onFailure = (error: unknown): void => void failures.push(error);
     const recording = await folder.recordings.open({ clock, onFailure });
@@ -71,7 +71,7 @@ describe("a folder that is closed while its run plays", () => {
     const written = recording!.begin({ rolloutId: "t#1", attempt: 1, start: 1, ...about, atMs: 1 });
     await folder[Symbol.asyncDispose]();
     const left = await contents();
-    // What was recorded by then is there.
+    // Everything that was recorded before is in the file.
     expect(left["recording.jsonl"]).toContain('"rolloutId":"t#1"');
     written.end();
     await recording!.flush();
@@ -107,7 +107,7 @@ describe("a folder that is closed while its run plays", () => {
     const writing = folder.writeSummary({ end: "finished" });
     await reached.promise;
     const closing = folder[Symbol.asyncDispose]();
-    // Lines that are handed in meanwhile are on the disk before it is closed, too.
+    // Lines that arrive in the meantime are synced before the folder is closed.
     const telling = folder.writeEvent({ type: "told", atMs: 1 });
     expect(await readdir(dir)).toContain("run.lock");
     go.resolve();

@@ -47,7 +47,7 @@ const listOf = (...taskIndexes: number[]): TaskSource =>
 const passes = (seed: number): TaskSource =>
   boundedSource(endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2, 3], seed }), 4);
 
-/** Lamps with names of their own: which is in which place, no index tells. */
+/** Lamps with their own names: an index does not say which lamp it is. */
 function named(...names: string[]): { environment: Environment; source: TaskSource } {
   const environment: Environment = {
     ...fiftyLamps,
@@ -58,7 +58,7 @@ function named(...names: string[]): { environment: Environment; source: TaskSour
   return { environment, source: taskList(environment, { split: "test", taskIndexes }) };
 }
 
-/** What a start plays, one attempt after the other; rejects where it is refused. */
+/** Plays a start, one attempt after another, and returns the played rollouts; rejects if the start is refused. */
 async function play(
   {
     source,
@@ -258,7 +258,7 @@ function readForward(): { readonly source: TaskSource; readonly asked: readonly 
   return { source: { repeatable: true, at }, asked };
 }
 
-/** Gives lamps of which so many are under way at once, until it is told of them; `asked` are the places in order. */
+/** Gives lamps, at most `most` at once, until groups end; `asked` are the indexes in order. */
 function limited(most: number, ...taskIndexes: number[]) {
   const asked: number[] = [];
   const tasks = listOf(...taskIndexes);
@@ -371,7 +371,7 @@ describe("a start with a source that waits for groups to end", () => {
     expect(warned).not.toHaveBeenCalled();
     await rm(dir, { recursive: true });
     expect([await handedBy(false), asked]).toEqual([both, [0, 1, 0, 1]]);
-    // Another one might give nothing before it is told of a group.
+    // Another source might give no task before a group has ended.
     expect(warned).toHaveBeenCalledExactlyOnceWith(
       "The source of tasks is asked once more for groups that have ended (2), before any group is played: " +
         "their recordings do not hold their tasks. A source that gives no other groups until onGroupEnd() reports " +
@@ -423,7 +423,7 @@ describe("a start with a source of fewer groups", () => {
       await using folder = await openLamps(dir);
       const run = startLamps({ source, folder, redeliver: true, grouping: { size: 1 } });
       await run.result;
-      // The first start's trainer is killed before it takes any.
+      // The trainer of the first start is killed before it takes a group.
       const groups = handed.length === 0 ? [] : await takeAll(run);
       handed.push(groups.map(({ groupId }) => groupId));
     }

@@ -25,7 +25,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** Ends no episode before so many are written: none of them is given up. */
+/** Ends no episode before `count` are written, so that none is cancelled. */
 function endTogether(folder: RunFolder, count: number): void {
   const write = folder.writeEpisode.bind(folder);
   const all = withResolvers();
@@ -38,7 +38,10 @@ function endTogether(folder: RunFolder, count: number): void {
   });
 }
 
-/** A start with two attempts a lamp, of which one is needed; says what was handed out, and what was sampled. */
+/**
+ * Plays a start with two attempts a lamp, of which one is needed; returns the delivered groups and the sampled
+ * rollouts.
+ */
 async function play({
   retryFailed = false,
   failing = "",
@@ -77,7 +80,7 @@ async function loseLines(file: string, rolloutId: string): Promise<void> {
   await writeFile(path.join(dir, file), kept.join("\n"));
 }
 
-/** A file's lines, in no order. */
+/** Returns a file's lines, sorted. */
 async function linesIn(file: string): Promise<readonly string[]> {
   return (await readFile(path.join(dir, file), "utf8")).split("\n").toSorted();
 }
@@ -125,7 +128,7 @@ test.each([
     const { handed, sampled, notes } = await play(about);
     expect({ sampled, notes }).toEqual({ sampled: [], notes: 1 });
     const now = await rolloutIdsIn(dir, "episodes.jsonl");
-    // Those that the file has first made it whole.
+    // The attempts that are first in the file complete the group.
     expect(handed).toEqual([now.slice(0, 2).toSorted()]);
     expect(now.toSorted()).toEqual(ids.toSorted());
     expect(await linesIn("samples.jsonl")).toEqual(lines);
@@ -146,7 +149,7 @@ test("a group that was taken is not delivered again after its attempts are resto
     });
     await run.result;
     const groups = run[Symbol.asyncIterator]();
-    // The first one is taken once the second is asked for.
+    // The first group counts as taken when the second is requested.
     for (let count = 0; count < 2; count++) await groups.next();
     await groups.return?.(undefined);
   }

@@ -62,7 +62,7 @@ function named(): TaskSource {
   };
 }
 
-/** Of which nobody knows how many groups it has. */
+/** Returns the source without its length. */
 function withoutLength({ length: _length, ...source }: TaskSource): TaskSource {
   return source;
 }
@@ -191,7 +191,7 @@ test.each<[string, TaskSource, TaskSource]>([
     planned: 6,
     violations: [],
   });
-  // What was not played is counted all the same.
+  // Attempts that were not played are counted too.
   const { episodes } = await (await readRun(dir)).evaluation();
   expect(episodes).toMatchObject({ planned: 6, scored: 4 });
   {
@@ -266,7 +266,7 @@ test("a manifest may leave out found", async () => {
   expect(await verifyRun(dir)).toMatchObject({ episodes: 6, violations: [] });
 });
 
-/** Plays three lamps with a manifest of one's own, sampled in some way. */
+/** Plays three lamps with a program's own manifest and some sampling. */
 async function playSampled(
   sampling: StartRunOptions["setup"]["sampling"],
   {
@@ -293,7 +293,7 @@ async function playSampled(
   return folder.manifest.found;
 }
 
-/** Whose logprobs are of what its sampling left, if `describe` does not say otherwise: all 0 for a greedy choice. */
+/** An engine with logprobs after its sampling, unless `describe` says otherwise: all 0 for greedy sampling. */
 function certainEngine(
   describe: Engine["describe"] = async () => ({ kind: "c", logprobConvention: "processed" }),
 ): Engine {

@@ -43,7 +43,7 @@ async function open(
 
 const environment: Environment = { ...lamps(1), repeatable: true };
 
-/** Plays both attempts at one lamp; says which requests were made and what came of it. */
+/** Plays both attempts at one lamp; returns the requests and the result. */
 async function playOn(folder: RunFolder, options: Partial<RunOptions> = {}) {
   const episodes: Episode[] = [];
   await playLamps(folder, environment, {
@@ -120,7 +120,7 @@ describe("the recording", () => {
       [1, "completed"],
       [1, "completed"],
     ]);
-    // What had been sampled was not sampled again: it would have been recorded once more.
+    // The turns were not sampled again: they would have been recorded twice.
     const generations = (await recordedLines()).flatMap(({ inputs = [] }) =>
       (inputs as readonly { readonly type: string }[]).filter(({ type }) => type === "generation"),
     );
@@ -175,7 +175,7 @@ describe("the recording", () => {
     let writeCount = 0;
     const files = faultyFiles(({ operation, path: file }) => {
       if (operation !== "write" || !file.endsWith("recording.jsonl")) return undefined;
-      // There is room again at once, for whatever comes behind it.
+      // There is room again at once, for everything that follows.
       writeCount += 1;
       return writeCount === 1 ? { type: "fail", code: "ENOSPC" } : undefined;
     });
@@ -288,7 +288,7 @@ describe("the recording", () => {
       inputs: { times: [2] },
     });
     expect(joinLines(lines, "third")).toMatchObject({ begin: { run: "other" } });
-    // Only the first start of a play begins it; whatever another one says, it goes on.
+    // Only the first start of a play begins it; a line with any other start continues it.
     const odd = Buffer.from(lines[0]!.toString().replace('"start":1', '"start":0'));
     expect(joinLines([lines[0]!, lines[1]!, odd], "this")).toMatchObject({
       partCount: 1,
@@ -331,7 +331,7 @@ describe("the recording", () => {
     const attempt = recording.begin(start);
     await recording.land(8);
     expect(await written()).toBe(1);
-    // It rests three times as long as it took.
+    // The rest is three times as long as the write.
     nowMs += 4;
     attempt.add({ ...late, times: [1] });
     const first = recording.land(8);
@@ -346,12 +346,12 @@ describe("the recording", () => {
     attempt.add({ ...late, times: [3] });
     await recording.land(8);
     expect(await written()).toBe(4);
-    // Few wait for nobody.
+    // With few attempts, none waits.
     attempt.add({ ...late, times: [4] });
     await recording.land(7);
     expect(await written()).toBe(5);
     expect(rests).toHaveLength(1);
-    // Nobody waits longer than this, whatever the clock says.
+    // None waits longer than this, even if the clock is set back.
     nowMs -= 100_000;
     attempt.add({ ...late, times: [5] });
     const third = recording.land(8);

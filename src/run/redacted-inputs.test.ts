@@ -32,7 +32,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** A user whose model lets the secret slip. */
+/** A user with a model that leaks the secret. */
 function tellingUser(repeatable: boolean): User {
   return {
     strategy: "telling",
@@ -74,7 +74,7 @@ function meteredLamps(repeatable: boolean): Environment {
 
 let pid = 1;
 
-/** Plays the one attempt there is, or what is left of it; `stopAtTurn` stops the run in the middle. */
+/** Plays the only attempt, or the rest of it; `stopAtTurn` stops the run in the middle. */
 async function play(repeatable: boolean, stopAtTurn?: number) {
   const environment = meteredLamps(repeatable);
   const stop = new AbortController();

@@ -59,7 +59,7 @@ describe("runRollouts()", () => {
         });
         hasEnded = true;
       } catch {
-        // What it is does not matter: the process is dead.
+        // The error does not matter: the process is dead.
       }
       {
         // The next process finds the dead one's lock, or the draft of one.
@@ -301,7 +301,7 @@ describe("runRollouts()", () => {
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter(({ type }) => type === "trouble");
-    // The two play side by side: either may be the first.
+    // The two play at the same time: either may be the first.
     const told = events.map(({ rolloutId, code, attempt }) =>
       JSON.stringify([rolloutId, code, attempt]),
     );

@@ -1,5 +1,5 @@
 import { systemClock } from "../async/clock.ts";
-import { watchEngine, type EngineNews } from "./policy/engine-watch.ts";
+import { watchEngine, type EngineOutage } from "./policy/engine-watch.ts";
 import type { EngineGate } from "./schedule/admission.ts";
 import { openLoadGate } from "./schedule/load-gate.ts";
 import type { RunPlan } from "./schedule/plan-run.ts";
@@ -39,7 +39,7 @@ export interface RunOptions extends Pick<
    */
   readonly onAdmission?: (state: () => EngineGate["state"]) => void;
   /** Called for outages of the engine, which are also written to `events.jsonl`. */
-  readonly onEngine?: (news: EngineNews) => void;
+  readonly onEngine?: (outage: EngineOutage) => void;
 }
 
 /**
@@ -67,10 +67,10 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
   if (gate !== undefined) onAdmission?.(() => gate.state);
   await using watch = watchEngine(setup.engine, {
     clock: setup.clock ?? systemClock,
-    onNews: (news) => {
-      onEngine?.(news);
+    onOutage: (outage) => {
+      onEngine?.(outage);
       // If the disk refuses this event, it also refuses the next episode, and that ends the run.
-      folder.writeEvent({ ...news, atMs: setup.now() }).catch(() => {});
+      folder.writeEvent({ ...outage, atMs: setup.now() }).catch(() => {});
     },
   });
   const { traceSetup } = await import("./run-tracer.ts");

@@ -25,7 +25,7 @@ interface NotedSpan {
   hasEnded: boolean;
 }
 
-/** Registers an SDK that notes spans; `onEnd` is what a span processor does. */
+/** Registers an SDK that collects spans; `onEnd` runs in its span processor. */
 function noteSpans(onEnd: (name: string) => void = () => {}): readonly NotedSpan[] {
   const spans: NotedSpan[] = [];
   const names = new Map<Span, string>();

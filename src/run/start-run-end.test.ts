@@ -62,7 +62,7 @@ const ways: readonly (readonly [string, (signal: AbortSignal) => unknown])[] = [
   ],
 ];
 
-/** What the folder says of its last end. */
+/** Returns the end that the folder's events record. */
 async function endInFolder(): Promise<unknown> {
   const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
   const last = events.trimEnd().split("\n").at(-1)!;
@@ -264,7 +264,7 @@ describe("an interrupted play that ends by", () => {
       ]);
     }
     expect(count).toBe(4);
-    // What nobody asked for is told.
+    // The error appears in the events.
     const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
     const isTold = !["the signal's reason", "an AbortError"].includes(what);
     expect(events.match(/"type":"trouble"/g)?.length ?? 0).toBe(isTold ? 4 : 0);
@@ -365,7 +365,7 @@ describe("a source that is stopped ends its wait by", () => {
 });
 
 describe("a source that is stopped ends its wait by giving no task", () => {
-  /** Gives a task, and waits for another one until it is told to stop. */
+  /** Gives a task, and waits with the next one until it is stopped. */
   function endingSource(length?: number) {
     const asked = withResolvers();
     const source: TaskSource = {
@@ -530,7 +530,7 @@ test("a run ends with the error of the disk, even if a listener throws then", as
 });
 
 describe("the time that a run took", () => {
-  /** Plays one lamp with an engine that tells when it is asked. */
+  /** Plays one lamp with an engine that reports each call. */
   async function elapsed(
     onRequest: () => void,
     more: Pick<StartRunOptions["setup"], "clock" | "now">,

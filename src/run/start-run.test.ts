@@ -136,7 +136,7 @@ function sampledVersions(groups: readonly EpisodeGroup[]): readonly string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** Resolves when nothing goes on but a wait of a second. */
+/** Resolves when the run only waits for a second to pass. */
 async function untilWaiting(clock: ManualClock): Promise<void> {
   for (let round = 0; round < 20; round++) await new Promise((next) => setImmediate(next));
   await clock.untilSleeping(1000);
@@ -348,7 +348,7 @@ describe("startRun()", () => {
     expect(groups[0]!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([0, 2]);
     const { end, progress } = await run.result;
     expect([end, progress.running]).toEqual(["finished", 0]);
-    // Nobody knows how many there will be: two or three.
+    // The number of episodes is unknown: two or three.
     expect(progress).not.toHaveProperty("planned");
     held.resolve();
   });
@@ -555,7 +555,7 @@ describe("startRun()", () => {
         if (++count === 3) break;
       }
     }
-    // The last one that was handed out before a stop may come twice: nobody said that it was taken.
+    // The last group that was delivered before a stop may come twice: it was not recorded as taken.
     const distinct = [...new Set(seen)];
     expect(seen.length - distinct.length).toBeLessThanOrEqual(3);
     const rows = await rolloutIdsIn(dir, "episodes.jsonl");
@@ -629,7 +629,7 @@ describe("startRun()", () => {
       told.length = 0;
     });
 
-    /** Plays on; returns which attempts were scored of the groups that were handed out. */
+    /** Plays on; returns the scored attempts of the delivered groups. */
     async function playOn(
       retryFailed: boolean,
       { mayTake = Infinity, ...options }: Parameters<typeof start>[0] & { mayTake?: number } = {},
@@ -662,7 +662,7 @@ describe("startRun()", () => {
         ["lamp/test/1", [1, 1]],
         ["lamp/test/2", [1, 1]],
       ]);
-      // Another source might give nothing before it is told of the first one.
+      // Another source might give no task before the first group has ended.
       expect(warned).toHaveBeenCalledExactlyOnceWith(
         expect.stringContaining("asked once more for groups that were taken (1)"),
       );
@@ -910,7 +910,7 @@ describe("startRun()", () => {
     second.end();
     await using folder = await open();
     const groups = await all(start({ source: second, folder, ...about }));
-    // What the environment draws in its place stands for what was noted.
+    // The environment's task replaces the recorded one.
     expect(groups.map(({ groupId, task }) => [groupId, task.index])).toEqual([
       ["one", 5],
       ["two", 6],
@@ -1144,7 +1144,7 @@ describe("startRun()", () => {
 
     test.each<[what: string, limits: Partial<EpisodeLimits>, code: string]>([
       ["its agent's format errors", { maxFormatErrors: 1 }, "agent/not-repeatable"],
-      // As an engine has that was started anew with less room.
+      // As after a restart of the engine with less room.
       ["what its engine has room for", { maxContextTokens: 60 }, "internal/playback"],
     ])("fails alone if it meets a limit before its turn: %s", async (_, fewer, code) => {
       const setup = setupWith(lampEngine());
@@ -1200,7 +1200,7 @@ describe("startRun()", () => {
         },
       };
       const engine = lampEngine();
-      // The branch, which begins with the first turn, leaves the lamp alone.
+      // The branch at the first turn leaves the lamp alone.
       const idle: Engine = {
         ...engine,
         generate: async (request, options) =>
@@ -1518,7 +1518,7 @@ describe("startRun()", () => {
     });
 
     test("plays the others from their first turn if the first one has no reward, also in another start", async () => {
-      // As where its time runs out.
+      // As if its time ran out.
       const player: AttemptPlayer = {
         play: async (assignment, setup, options) => {
           const episode = await playHere.play(assignment, setup, options);
@@ -1560,7 +1560,7 @@ describe("startRun()", () => {
       const run = start({ source: pushed, grouping, admission: { concurrency: 1 } });
       const { value } = (await run[Symbol.asyncIterator]().next()) as { value: EpisodeGroup };
       expect(value.episodes.length).toBe(3);
-      // Nothing is begun any more, though the source may still give tasks.
+      // No further attempt starts, although the source may still give tasks.
       expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
     });
 
@@ -1971,7 +1971,7 @@ describe("startRun()", () => {
       });
       expect([index, (await result).end]).toEqual([index, "finished"]);
       const rows = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
-      // A world that cannot be cleared away costs nothing.
+      // An error while a world is cleaned up changes nothing.
       expect(rows).toContain(index === 4 ? '"outcome":"completed"' : '"outcome":"failed"');
       const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
       expect(rows + events).not.toContain("s3cr3t-key-0");
@@ -1982,7 +1982,7 @@ describe("startRun()", () => {
     const plan = { environment: "lamp", split: "test", seed: 0, sampleCount: 2 };
     const planned = { ...plan, taskIndexes: [0, 1, 2] };
 
-    /** Plays, with attempts 1 of each group given up; returns what verify says of episodes and plan. */
+    /** Plays, with attempt 1 of each group cancelled; returns what verify reports about episodes and plan. */
     async function playAndVerify(found: unknown) {
       const play: NonNullable<StartRunOptions["setup"]["play"]> = async (
         assignment,
@@ -2071,7 +2071,7 @@ describe("startRun()", () => {
     });
 
     test("trainers get no attempt that ended although it was cancelled, and tables do", async () => {
-      // Attempt 0 is on its way to the disk as attempt 1 makes the group whole.
+      // Attempt 0 is being written when attempt 1 completes the group.
       const writing = withResolvers();
       const whole = withResolvers();
       const engine = lampEngine(async ({ sessionId }) => {
@@ -2132,7 +2132,7 @@ describe("startRun()", () => {
           ),
         );
       }
-      // The group was whole without the failures: they stay as they are.
+      // The group was complete without the failures, so they stay.
       expect(await readFile(path.join(dir, "episodes.jsonl"), "utf8")).toBe(before);
     });
   });
@@ -2526,7 +2526,7 @@ describe("startRun()", () => {
         }),
       );
     }
-    // Of each attempt the prompt, and what follows its first turn.
+    // For each attempt: the prompt, and the observation after its first turn.
     expect(dates).toEqual(Array.from({ length: 2 * 2 * 2 }, () => begun));
   });
 
@@ -2561,7 +2561,7 @@ describe("startRun()", () => {
       await run.result;
       const groups = run[Symbol.asyncIterator]();
       const first = (await groups.next()).value as EpisodeGroup;
-      // Nothing newer is known of.
+      // No newer version is known.
       expect(first).not.toHaveProperty("staleness");
       expect(sampledVersions([first])).toEqual(["default"]);
       run.announcePolicy(1);
@@ -2849,7 +2849,7 @@ describe("startRun()", () => {
       await run.updatePolicy(version, () => Promise.resolve());
     }
     expect(seen.map(([groupIndex]) => groupIndex)).toEqual([0, 1, 2]);
-    // What weights sampled that are lost is no older than what samples now.
+    // Tokens of lost weights are no older than those of the current ones.
     expect(seen.every(([, staleness]) => staleness >= 0 && staleness <= 1)).toBe(true);
     expect(run.progress().groups).toEqual({ finished: 3, leftOut: 0 });
   });
@@ -2875,7 +2875,7 @@ describe("startRun()", () => {
           stalenesses.push(staleness!);
           versions.push(version);
           if (versions.length === 8) break;
-          // What it learned since the second version led nowhere.
+          // The training since the second version failed.
           const next = versions.length === 5 ? 2 : version + 1;
           await run.updatePolicy(next, () => Promise.resolve(void (version = next)));
         }
@@ -2904,7 +2904,7 @@ describe("startRun()", () => {
     run.announcePolicy(3);
     expect(await all(run)).toEqual([]);
     expect(run.progress().groups).toEqual({ finished: 0, leftOut: 3 });
-    // What the run says of itself follows, and nothing else of it changes.
+    // The run's own summary follows, and nothing else in it changes.
     expect(await told()).toEqual({ ...atEnd, groups: { finished: 0, leftOut: 3 } });
   });
 
@@ -2964,7 +2964,7 @@ describe("startRun()", () => {
     const run = start({ engine: lampEngine(() => void (asked += 1)) });
     const updating = run.updatePolicy(2, () => Promise.reject(new Error("no room")));
     await expect(updating).rejects.toThrow("no room");
-    // One that is refused for its version changes nothing.
+    // An update that is refused for its version changes nothing.
     await expect(run.updatePolicy(1.5, () => Promise.resolve())).rejects.toThrow(
       "Cannot announce the policy's version 1.5: expected a whole number",
     );
@@ -3213,7 +3213,7 @@ describe("startRun()", () => {
     expect(told.filter((line) => !/^(play|landed)/.test(line))).toEqual(ofPolicy);
     expect(told.filter((line) => /^(play|landed)/.test(line))).toEqual([
       "play lamp/test/0#0 1 of 2",
-      // What failed is played again.
+      // The failed attempt is played again.
       "landed lamp/test/0#0 1 false",
       "play lamp/test/0#0 2 of 2",
       "landed lamp/test/0#0 2 true",
@@ -3226,7 +3226,7 @@ describe("startRun()", () => {
     const source = taskList(environment, { split: "test", taskIndexes: [0] });
     const grouping = { size: 1, attempts: 1 };
 
-    /** Plays as this process does, with a change to what comes of it. */
+    /** Plays like this process, with a change to the episode. */
     function changing(change: (episode: Episode) => unknown): AttemptPlayer {
       return { play: async (...call) => change(await playHere.play(...call)) as Episode };
     }

@@ -39,7 +39,7 @@ export function startRun(options: StartRunOptions): LiveRun {
 /** Creates the parts of a run and connects them. */
 class GroupRun implements LiveRun {
   readonly #options: StartRunOptions;
-  /** The caller's setup, with its engine behind the policy gate. */
+  /** The caller's setup, with the policy gate in front of its engine. */
   readonly #setup: StartRunOptions["setup"];
   readonly #clock: Clock;
   readonly #stop: RunStop;
@@ -66,12 +66,7 @@ class GroupRun implements LiveRun {
       process.emitWarning(problem),
     );
     this.#versions = versions;
-    const announced = () => ({ version: versions.announced, overrules: false });
-    const gate = new PolicyGate(markVersions(setup.engine, announced), {
-      graceMs: setup.limits.graceTimeoutMs,
-      announcedVersion: () => versions.announced,
-      clock: this.#clock,
-    });
+    const gate = gateOf(setup, versions, this.#clock);
     this.#setup = withPromptTime({ ...setup, engine: gate.engine }, folder?.manifest.promptTime);
     this.#tally = new RunTally({ now: measuring(setup.now, this.#clock) });
     this.#branches = new Branches(branchAt, folder);
@@ -241,4 +236,18 @@ class GroupRun implements LiveRun {
     const groupCount = Math.max(source.length ?? Infinity, this.#delivery.offeredCount);
     return Math.min(admission.concurrency, groupCount * started);
   }
+}
+
+/** Puts a gate in front of an engine that marks tokens with announced versions. */
+function gateOf(
+  { engine, limits }: StartRunOptions["setup"],
+  versions: PolicyVersions,
+  clock: Clock,
+): PolicyGate {
+  const announced = () => ({ version: versions.announced, overrules: false });
+  return new PolicyGate(markVersions(engine, announced), {
+    graceMs: limits.graceTimeoutMs,
+    announcedVersion: () => versions.announced,
+    clock,
+  });
 }

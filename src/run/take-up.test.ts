@@ -67,7 +67,7 @@ const data = { lit: new Map() };
 test("a task of a complete group may be gone", async () => {
   expect(await play(5, [4])).toEqual([["lamp/test/4", data]]);
   expect(await play(4, [1])).toEqual([["lamp/test/1", data]]);
-  // It is passed over where it is given again.
+  // A task that is given again is skipped.
   expect(await play(5, [4, 2])).toEqual([["lamp/test/2", data]]);
 });
 
@@ -84,7 +84,7 @@ test.each<[how: string, change: (task: Task) => Task]>([
   const redactor = new Redactor(["sk-known-key"]);
   const stop = new AbortController();
   let requestCount = 0;
-  // The first has ended, and the second goes on with the next start.
+  // The first group has ended, and the next start resumes the second.
   await play(3, [0, 1, 2], {
     environment,
     redactor,
@@ -110,7 +110,7 @@ test("a task of a group that is delivered again must exist, and only of those", 
   await play(5, [3], { redeliver });
   await play(5, [4], { redeliver, isTaken: false });
   await expect(play(4, [1], { redeliver })).rejects.toThrow("Cannot find lamp 4");
-  // Nothing was begun by that.
+  // The start has started nothing.
   const environment = mappedLamps(5);
   const gone: Environment = {
     ...environment,

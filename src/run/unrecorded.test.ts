@@ -56,7 +56,7 @@ test("a start that records nothing leaves no partial recording of episodes that 
     "lamp/test/0#1": "identical",
     "lamp/test/1#0": "unfinished",
   });
-  // It goes on in the middle of the attempt, and is stopped in the next one.
+  // The start resumes in the middle of the attempt, and is stopped in the next one.
   expect(await play("none", "lamp/test/1#1:1")).toEqual([
     "lamp/test/1#0:1",
     "lamp/test/1#1:0",
@@ -199,7 +199,7 @@ test("cannot be forked from an attempt before the finished one", async () => {
     await using folder = await openLamps(dir);
     await takeAll(startLamps({ folder, ...around, engine: failingOnce }));
   }
-  // What was recorded of the second attempt is lost.
+  // The recording of the second attempt is lost.
   const file = path.join(dir, "recording.jsonl");
   const lines = (await readFile(file, "utf8")).split("\n");
   await writeFile(file, lines.filter((line) => !line.includes('"attempt":2')).join("\n"));

@@ -86,7 +86,7 @@ test("a resumed group does not count a version from before this start", async ()
     await run.result;
   }
   const clock = manualClock();
-  // The trainer has gone on meanwhile, and takes no further step.
+  // The trainer has moved on in the meantime, and makes no further step.
   const engine = versionedEngine(() => "8");
   const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };
   await using folder = await openLamps(dir);
@@ -134,7 +134,7 @@ test("samples of an earlier start alone are not a version of this one", async ()
   const { value } = (await groups.next()) as { value: EpisodeGroup };
   expect(versionsIn(value)).toEqual(["", "5"]);
   const next = groups.next();
-  // It asks the engine, whose trainer has taken no step since the start, and waits on.
+  // The run asks the engine, but the trainer has made no step since the start, so it still waits.
   await clock.untilSleeping(1000);
   await clock.advance(1000);
   await clock.untilSleeping(1000);
@@ -241,7 +241,7 @@ test("a first version of the engine before an announcement follows an unnamed on
     await ended.promise;
   });
   await begun.promise;
-  // It is asked while other servers of it have the weights before.
+  // The engine answers while other servers still have the earlier weights.
   await clock.advance(1000);
   await letThemWork();
   ended.resolve();
@@ -314,14 +314,14 @@ test.each([
     });
     let version = 1;
     run.announcePolicy(version);
-    let handedCount = 0;
+    let deliveredCount = 0;
     for await (const _ of run) {
-      handedCount += 1;
-      if (handedCount % 3 !== 0 || handedCount === groupCount) continue;
+      deliveredCount += 1;
+      if (deliveredCount % 3 !== 0 || deliveredCount === groupCount) continue;
       version += 1;
       await run.updatePolicy(version, async () => {});
     }
-    expect(handedCount).toBe(groupCount);
+    expect(deliveredCount).toBe(groupCount);
     expect(await run.result).toMatchObject({ end: "finished" });
   },
 );
@@ -373,17 +373,17 @@ test("a caller that writes a log in onEpisode gets no older groups, whatever the
   });
   let version = 0;
   run.announcePolicy(version);
-  let handedCount = 0;
+  let deliveredCount = 0;
   const ahead: number[] = [];
   for await (const _ of run) {
-    handedCount += 1;
-    if (handedCount % 2 !== 0) continue;
+    deliveredCount += 1;
+    if (deliveredCount % 2 !== 0) continue;
     await letThemWork();
     version += 4;
     run.announcePolicy(version);
     await letThemWork();
-    ahead.push(begunCount - handedCount);
-    if (handedCount === 8) break;
+    ahead.push(begunCount - deliveredCount);
+    if (deliveredCount === 8) break;
   }
   expect(ahead).toEqual([4, 4, 4, 4]);
 });
@@ -433,12 +433,12 @@ test.each([1, 3])(
       onEpisode: () => run.announcePolicy(version),
     });
     run.announcePolicy(version);
-    let handedCount = 0;
+    let deliveredCount = 0;
     for await (const _ of run) {
-      handedCount += 1;
+      deliveredCount += 1;
       await letThemWork();
       run.announcePolicy(++version);
     }
-    expect(handedCount).toBe(12);
+    expect(deliveredCount).toBe(12);
   },
 );

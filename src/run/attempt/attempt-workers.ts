@@ -22,7 +22,7 @@ import { sharedPrefixOf } from "./shared-prefix.ts";
 
 interface AttemptWorkersOptions {
   readonly run: StartRunOptions;
-  /** The setup with its engine behind the policy gate. */
+  /** The setup, with the policy gate in front of its engine. */
   readonly setup: StartRunOptions["setup"];
   readonly branches: Branches;
   readonly delivery: GroupDelivery;

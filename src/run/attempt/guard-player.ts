@@ -10,7 +10,7 @@ import type { AttemptPlayer, AttemptPlayOptions } from "./attempt-player.ts";
 import type { Listeners } from "../schedule/listeners.ts";
 
 /**
- * Wraps a caller's player so that its errors are contained. An error, or a result that is not an episode of the
+ * Wraps a caller's player to contain its errors. An error, or a result that is not an episode of the
  * attempt, fails only that attempt (`internal/exception`). A play may take any time. After an interruption, it has as
  * long as an episode needs to end; after a cancellation, it is not awaited. After an interruption, an error or a
  * missing episode does not count as a failure: the attempt is `aborted`. Events of an abandoned play are ignored.

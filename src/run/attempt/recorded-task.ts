@@ -7,7 +7,7 @@ type TaskOptions = Pick<StartRunOptions, "setup" | "redactor">;
 
 const ownTasks = new WeakMap<OpenGroup, { readonly own: OwnTask | undefined }>();
 
-/** Returns what is recorded of a group's task. Call it before an attempt is played: environments may change the task. */
+/** Returns the record of a group's task. Call it before an attempt is played: environments may change the task. */
 export function ownTaskOf(group: OpenGroup, { setup, redactor }: TaskOptions): OwnTask | undefined {
   let known = ownTasks.get(group);
   if (known === undefined) {

@@ -120,7 +120,7 @@ describe("JsonlJournal", () => {
   test("a file that was cut at any byte is appended to without gluing lines", async () => {
     const lines = ['{"a":"ü🦊"}', '{"a":"\\u2028"}'];
     const text = lines.map((line) => `${line}\n`).join("");
-    // A line that lacks only its line feed is whole.
+    // A line that lacks only its line feed is complete.
     const ends = [Buffer.byteLength(lines[0]!), Buffer.byteLength(text) - 1];
     for (let length = 0; length <= Buffer.byteLength(text); length++) {
       await writeFile(file, text);

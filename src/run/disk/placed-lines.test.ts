@@ -23,7 +23,7 @@ async function collect(start?: number): Promise<readonly PlacedLine[]> {
   return found;
 }
 
-/** Lines that end right before, at and behind the ends of the blocks in which a file is read. */
+/** Lines that end right before, at and after the ends of the blocks in which a file is read. */
 const lengths = [
   0,
   1,

@@ -38,7 +38,7 @@ function options(here: Partial<ProcessPlace>, more: LockOptions = {}): LockOptio
 const elsewhere = { pid: 7, host: "two", bootId: "boot-2" };
 const further = { pid: 9, host: "three", bootId: "boot-3" };
 
-/** A lock whose holder does not give it back. */
+/** A lock with a holder that does not release it. */
 async function abandon(here: Partial<ProcessPlace>): Promise<void> {
   const lock = await RunLock.take(dir, options(here));
   const text = await readFile(file, "utf8");
@@ -46,7 +46,7 @@ async function abandon(here: Partial<ProcessPlace>): Promise<void> {
   await writeFile(file, text);
 }
 
-/** A file system's clock ticks more coarsely than ours, and so lies some milliseconds behind it. */
+/** A file system's clock ticks more coarsely than the process's, so it is some milliseconds late. */
 const tickMs = 500;
 
 /** Has the lock last touched so long ago, or a little longer. */
@@ -128,7 +128,7 @@ describe("RunLock", () => {
       dir,
       options({ pid: 8 }, { sleep, onWait: (why) => told.push(why) }),
     );
-    // Files age here by being dated back, which is no sign of life.
+    // Files age here because their dates are set back, which is not a heartbeat.
     expect({ slept, told }).toEqual({
       slept: 2,
       told: [
@@ -338,7 +338,7 @@ describe("RunLock", () => {
       } catch (error) {
         expect(error instanceof Crash || (error as { code?: string }).code === "crash").toBe(true);
       }
-      // A draft that is torn names nobody: it goes once it is old.
+      // A torn draft names no process: it is removed once it is old.
       const drafts = (await readdir(dir)).filter((name) => name.endsWith(".draft"));
       for (const name of drafts) await lastSeen(120_000, path.join(dir, name));
       const lock = await RunLock.take(dir, options({ pid: 4 }));
@@ -522,7 +522,7 @@ describe("RunLock.confirm()", () => {
               sync: async () => {
                 await open.sync();
                 if (nowMs === startedAtMs || other !== undefined) return;
-                // The process stands still right behind its sign of life.
+                // The process stands still right after its heartbeat.
                 nowMs += 200_000;
                 await lastSeen(120_000);
                 other = await RunLock.take(dir, options({ pid: 8 }));

@@ -98,7 +98,7 @@ test("writeAtomically() removes the files of killed writers, and none of running
     "a.json.3.next",
     "b.json.next",
     "a.json.b.next",
-    // Those whose numbers came between have ended.
+    // The writers with the numbers in between have ended.
     "a.json.17.next",
   ];
   for (const name of left) {

@@ -108,14 +108,14 @@ export function foundEvent(
 /**
  * Makes the event for episodes that are played again.
  *
- * @param about - `toBringBack` has the ids of episodes whose lines were lost, possibly of others too: their recordings
+ * @param about - `toRestore` has the ids of episodes whose lines were lost, possibly of others too: their recordings
  *   restore them.
  */
 export function droppedEvent(
   rolloutIds: readonly string[],
-  { toBringBack, atMs }: { readonly toBringBack: ReadonlySet<string>; readonly atMs: number },
+  { toRestore, atMs }: { readonly toRestore: ReadonlySet<string>; readonly atMs: number },
 ) {
-  const lostIds = rolloutIds.filter((id) => toBringBack.has(id));
+  const lostIds = rolloutIds.filter((id) => toRestore.has(id));
   return { type: droppedType, atMs, rolloutIds, ...(lostIds.length > 0 && { lostIds }) };
 }
 

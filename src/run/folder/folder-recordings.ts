@@ -6,7 +6,7 @@ import { recordingFile, unrecordedEnd } from "../recording/recording-line.ts";
 import {
   indexRecordings,
   pruneRecordings,
-  readBegins,
+  readFirstLines,
   readRecording,
   type RecordedAttempt,
   type RecordingIndex,
@@ -93,7 +93,7 @@ export class FolderRecordings {
   async readStarted(): Promise<readonly StartedAttempt[]> {
     const { finishedIds, index, runId } = this.#options;
     const known = new Set([...finishedIds].map(groupIdOf));
-    const started = await readBegins(this.#folder.dir, {
+    const started = await readFirstLines(this.#folder.dir, {
       files: this.#folder.files,
       index,
       runId,

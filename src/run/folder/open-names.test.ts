@@ -28,7 +28,7 @@ afterEach(async () => {
 /** As a key that an engine without one was given. */
 const key = "storefront";
 
-/** Lamps whose tasks have names of their own. */
+/** Lamps with tasks that have their own names. */
 const named: Environment = {
   ...fiftyLamps,
   task: (split, index) => ({ ...fiftyLamps.task(split, index), id: `storefront-lamp/${index}` }),

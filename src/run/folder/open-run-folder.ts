@@ -28,7 +28,8 @@ export interface RunFolderOptions {
   /** A trainer's format to write beside the samples. */
   readonly format?: SinkFormat;
   /**
-   * Plays the failed episodes of earlier starts again. Opening the folder removes them from its files: a failure that is not played again is counted nowhere.
+   * Plays the failed episodes of earlier starts again. Opening the folder removes them from its files: a failure that
+   * is not played again is counted nowhere.
    */
   readonly retryFailed: boolean;
   /**
@@ -97,14 +98,14 @@ export async function openRunFolder(
 
 async function openLocked(
   folder: LockedFolder,
-  asked: RunManifest,
+  requested: RunManifest,
   options: RunFolderOptions & { readonly name: string; readonly guard: () => Promise<void> },
 ): Promise<OpenedFolder> {
   const { dir, files } = folder;
   const { drawId, guard, name, retryFailed, setsAside = false } = options;
   const now = options.lock?.now;
   await removeUnfinished(files, dir);
-  const claimed = await claimManifest({ dir, name }, asked, {
+  const claimed = await claimManifest({ dir, name }, requested, {
     files,
     now,
     ...(drawId && { drawId }),
@@ -129,7 +130,7 @@ async function openLocked(
     missingEvents: [
       // Earlier events of these rollouts are out of date: they may end differently when they are played again.
       ...(found.dropped.length > 0
-        ? [droppedEvent(found.dropped, { toBringBack: found.toBringBack, atMs })]
+        ? [droppedEvent(found.dropped, { toRestore: found.toRestore, atMs })]
         : []),
       // A crash came between an episode's line and its event.
       ...found.withoutEvent.map((episode) => foundEvent(episode, atMs)),
@@ -140,7 +141,7 @@ async function openLocked(
 /** Repairs the end of the recording and finds the recordings that can be resumed or replayed. */
 async function findRecordings(
   { dir, files }: LockedFolder,
-  { finished, laterAttempts, retried, toBringBack }: Reconciliation,
+  { finished, laterAttempts, retried, toRestore }: Reconciliation,
 ): Promise<FoundRecordings> {
   await endRecording(dir, files);
   const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
@@ -158,7 +159,7 @@ async function findRecordings(
     (index.get(rolloutId)?.attempt ?? attempt) < attempt;
   const outdated = [...laterAttempts].filter(isOutdated).map(([rolloutId]) => rolloutId);
   const unplayable = new Set([...outdated, ...unrecorded]);
-  return { index, finishedIds, retried, lost: toBringBack, unplayable };
+  return { index, finishedIds, retried, lost: toRestore, unplayable };
 }
 
 /** Opens all of the journals, or none if one of them cannot be opened. */

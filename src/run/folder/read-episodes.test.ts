@@ -54,7 +54,7 @@ async function playFirst(options: Partial<StartRunOptions> = {}): Promise<void> 
   await startLamps({ folder, signal: stop.signal, admission, onEpisode, ...options }).result;
 }
 
-/** How many attempts each group has that the next start hands out. */
+/** Returns the number of attempts in each group that the next start delivers. */
 async function sizesOf(options: Partial<StartRunOptions> = {}): Promise<readonly number[]> {
   await using folder = await openLamps(dir);
   expect(folder.finished.length).toBeGreaterThan(0);

@@ -30,7 +30,7 @@ export interface Reconciliation {
   /** Rollouts that ended according to `events.jsonl`, and are played again from now on. */
   readonly dropped: readonly string[];
   /** Rollouts that lack their line or rows, in this start or an earlier one. Their recordings restore them. */
-  readonly toBringBack: ReadonlySet<string>;
+  readonly toRestore: ReadonlySet<string>;
   /** The attempt number of finished episodes that were played again after a failure. */
   readonly laterAttempts: ReadonlyMap<string, number>;
   /** Failed rollouts that are played again because the start requests it. */
@@ -58,7 +58,7 @@ interface ReconcileOptions {
 /**
  * Compares the files of a run with each other, and keeps the lines of finished episodes. An episode is finished if a
  * complete line claims it and each of its training rows exists. Rows are found by the hash of their line, or by the
- * hash of their values if another program has rewritten them. A line whose hash differs from the one in `events.jsonl`
+ * hash of their values if another program has rewritten them. A line with another hash than in `events.jsonl`
  * does not count. All other lines are removed: their episodes are played again, or the lines are set aside.
  *
  * The files are not replaced together. After a crash in between, the next call reaches the same result. Readers see
@@ -98,7 +98,7 @@ export async function reconcile(dir: string, options: ReconcileOptions): Promise
     dropped: missing.dropped,
     laterAttempts: laterAttempts(keptLines.claims),
     retried: missing.retried,
-    toBringBack: missing.toBringBack,
+    toRestore: missing.toRestore,
     withoutEvent: keptLines.claims.flatMap(({ finished: episode, missingHash: hash }) =>
       hash === undefined ? [] : [{ ...episode, hash }],
     ),
@@ -180,7 +180,7 @@ function findMissing({
   return {
     ids,
     retried,
-    toBringBack: new Set(unfinished.filter((id) => !retried.has(id))),
+    toRestore: new Set(unfinished.filter((id) => !retried.has(id))),
     dropped: [...ids, ...stillLost.filter((id) => retried.has(id))],
   };
 }

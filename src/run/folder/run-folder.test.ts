@@ -169,7 +169,7 @@ describe("RunFolder after a crash", () => {
       return { recording: 1, type: "inputs", rolloutId, attempt: 1, part: 0, inputs: [input] };
     };
     const sampled = lines.map(({ rolloutId }) => holding(rolloutId, { type: "generation" }));
-    // Of the last ones nothing was sampled.
+    // The last ones have no sample.
     const brought = { type: "outside", outcome: { value: { type: "generation" } } };
     const text = [...lines, ...sampled, begin("x", 0), begin("y", 0), holding("y#0", brought)]
       .map((line) => `${JSON.stringify(line)}\n`)
@@ -194,7 +194,7 @@ describe("RunFolder after a crash", () => {
       { rolloutId: "u#0", groupId: "u", groupIndex: 1, sampleIndex: 0 },
       { rolloutId: "u#1", groupId: "u", groupIndex: 1, sampleIndex: 1 },
     ]);
-    // What the group's finished attempt tells already is not read.
+    // A start that the group's finished attempt describes is not read.
     expect(readAt.every((position) => position >= 2 * length)).toBe(true);
   });
 
@@ -327,7 +327,7 @@ describe("RunFolder that dies while it is opened", () => {
         await using _dying = await open({ ...options, files, lock: { machine: fakeMachine({}) } });
         hasOpened = true;
       } catch {
-        // What it is does not matter: the process is dead.
+        // The error does not matter: the process is dead.
       }
       {
         await using again = await open({ ...options, lock: { machine: fakeMachine({ pid: 2 }) } });
@@ -358,7 +358,7 @@ describe("RunFolder that dies while it is opened", () => {
         await using _dying = await open({ retryFailed: true, files, lock });
         hasOpened = true;
       } catch {
-        // What it is does not matter: the process is dead.
+        // The error does not matter: the process is dead.
       }
       const finished = await rolloutIdsIn(dir, "episodes.jsonl");
       const rows: string[] = [];
@@ -366,7 +366,7 @@ describe("RunFolder that dies while it is opened", () => {
       expect(rows, `died at call ${at}`).toEqual(finished);
       const found = [finished, await rolloutIdsIn(dir, "samples.jsonl")];
       read.add(found.map((ids) => ids.length).join());
-      // A start that does not play the failed one again has nothing to say of it.
+      // A start that does not play the failed one again reports nothing.
       await using again = await open({ lock: { machine: fakeMachine({ pid: 2 }) } });
       expect([idsOf(again), again.notes]).toEqual([finished, []]);
       expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(finished);
@@ -464,7 +464,7 @@ describe("RunFolder with damaged files", () => {
           ? `${file("episodes.jsonl")} has damaged lines (1): their episodes are played again`
           : `${file("episodes.jsonl")} lacks episodes that events.jsonl names: they are played again (1)`,
       ]);
-      // What was told of it before does not speak against it any more.
+      // An earlier event of the episode does not contradict the new line.
       await again.writeEpisode({ ...three[1]!, durationMs: 7 });
     }
     expect(await readFile(file("events.jsonl"), "utf8")).toContain(

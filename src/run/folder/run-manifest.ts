@@ -54,9 +54,9 @@ export function withRecordedContext<Limits extends Pick<EpisodeLimits, "maxConte
   limits: Limits,
   { identity }: Pick<RunManifest, "identity">,
 ): Limits {
-  const noted = Number(identity?.[contextMember]);
-  const isTold = Number.isFinite(limits.maxContextTokens);
-  return isTold || !(noted >= 1) ? limits : { ...limits, maxContextTokens: noted };
+  const recorded = Number(identity?.[contextMember]);
+  const isGiven = Number.isFinite(limits.maxContextTokens);
+  return isGiven || !(recorded >= 1) ? limits : { ...limits, maxContextTokens: recorded };
 }
 
 /** Writes `run.json`. Call it while the folder is locked. */

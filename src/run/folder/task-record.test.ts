@@ -126,7 +126,7 @@ describe("a recorded task that holds a known key", () => {
       'Cannot resume lamp/test/3: task 3 of "test" of lamp is another now; restore what was there or ' +
         "choose another folder",
     );
-    // What holds none is noted as it is, also where its name does.
+    // A task without a secret is recorded unchanged, even if its id contains one.
     const named = { ...brighter, id: secret };
     expect(toTaskRecord(named, { environment, redactor })).toEqual({ task: named });
   });

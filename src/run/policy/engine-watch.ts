@@ -5,7 +5,7 @@ import { withDeadline } from "../../async/deadline.ts";
 import { Listeners } from "../schedule/listeners.ts";
 
 /** An outage of the engine, or its end. JSON-able. */
-export interface EngineNews {
+export interface EngineOutage {
   /** `engine-back`: the engine answers again. */
   readonly type: "engine-unreachable" | "engine-back";
   /** The time without an answer in milliseconds. */
@@ -19,7 +19,7 @@ interface EngineWatchOptions {
    * Called when the engine is first found unreachable, each minute while it stays so, and when it is back. If it throws
    * or rejects, disposing of the watch throws.
    */
-  readonly onNews: (news: EngineNews) => void;
+  readonly onOutage: (outage: EngineOutage) => void;
 }
 
 /** A watched engine. Disposing of it ends the watch, not the engine. */
@@ -37,65 +37,35 @@ const AGAIN_MS = 60_000;
  * Watches an engine. If calls wait and none has been answered for some seconds, the watch sends a probe. Long turns and
  * full queues are not reported. Calls repeat their requests on their own.
  */
-export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOptions): EngineWatch {
+export function watchEngine(engine: Engine, options: EngineWatchOptions): EngineWatch {
+  const { clock, onOutage } = options;
   const stop = new AbortController();
   let runningCount = 0;
-  let answeredAtMs = clock.now();
-  let reportedAtMs: number | undefined;
-
   let failure: { readonly error: unknown } | undefined;
   const onFailure = (error: unknown): void => void (failure ??= { error });
   const listeners = new Listeners({ signal: stop.signal, onFailure, clock });
+  const silence = new Silence(clock, (outage) => {
+    listeners.tell(`report the state of the engine (${outage.type})`, () => onOutage(outage));
+  });
 
-  function report(news: EngineNews): void {
-    listeners.tell(`report the state of the engine (${news.type})`, () => onNews(news));
+  async function check(): Promise<void> {
+    if (runningCount === 0 || silence.lengthMs < EVERY_MS) return;
+    if (await isReachable(engine, { clock, signal: stop.signal })) silence.end();
+    else if (!stop.signal.aborted) silence.report();
   }
 
-  function noteAnswer(): void {
-    const now = clock.now();
-    if (reportedAtMs !== undefined) report({ type: "engine-back", silentMs: now - answeredAtMs });
-    reportedAtMs = undefined;
-    answeredAtMs = now;
-  }
-
-  async function look(): Promise<void> {
-    if (runningCount === 0 || clock.now() - answeredAtMs < EVERY_MS) return;
-    if (await isReachable(engine, { clock, signal: stop.signal })) {
-      noteAnswer();
-      return;
-    }
-    const now = clock.now();
-    if (stop.signal.aborted || (reportedAtMs !== undefined && now - reportedAtMs < AGAIN_MS))
-      return;
-    reportedAtMs = now;
-    report({ type: "engine-unreachable", silentMs: now - answeredAtMs });
-  }
-
-  async function lookOften(): Promise<void> {
-    const { signal } = stop;
-    while (!signal.aborted) {
-      try {
-        await clock.sleep(EVERY_MS, { signal });
-        await look();
-      } catch (error) {
-        if (!signal.aborted) throw error;
-      }
-    }
-  }
-
-  const watching = lookOften();
+  const watching = repeat(check, { clock, signal: stop.signal });
   // Disposing of the watch throws this error.
   watching.catch(() => {});
   return {
     engine: {
       ...passOn(engine),
       async generate(request, options) {
-        // No call was waiting until now, so this was not a silence.
-        if (runningCount === 0 && reportedAtMs === undefined) answeredAtMs = clock.now();
+        if (runningCount === 0) silence.restart();
         runningCount += 1;
         try {
           const generation = await engine.generate(request, options);
-          noteAnswer();
+          silence.end();
           return generation;
         } finally {
           runningCount -= 1;
@@ -109,6 +79,63 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
       if (failure !== undefined) throw failure.error;
     },
   };
+}
+
+/** The time since an engine's last answer, with the reports about it. */
+class Silence {
+  readonly #clock: Clock;
+  readonly #onOutage: (outage: EngineOutage) => void;
+  #answeredAtMs: number;
+  #reportedAtMs: number | undefined;
+
+  constructor(clock: Clock, onOutage: (outage: EngineOutage) => void) {
+    this.#clock = clock;
+    this.#onOutage = onOutage;
+    this.#answeredAtMs = clock.now();
+  }
+
+  /** Milliseconds since the last answer. */
+  get lengthMs(): number {
+    return this.#clock.now() - this.#answeredAtMs;
+  }
+
+  /** Starts again when a call starts: before it, no call was waiting for an answer. */
+  restart(): void {
+    if (this.#reportedAtMs === undefined) this.#answeredAtMs = this.#clock.now();
+  }
+
+  /** Records an answer, and reports the end of an outage. */
+  end(): void {
+    const now = this.#clock.now();
+    if (this.#reportedAtMs !== undefined) {
+      this.#onOutage({ type: "engine-back", silentMs: now - this.#answeredAtMs });
+    }
+    this.#reportedAtMs = undefined;
+    this.#answeredAtMs = now;
+  }
+
+  /** Reports an outage, at most once a minute. */
+  report(): void {
+    const now = this.#clock.now();
+    if (this.#reportedAtMs !== undefined && now - this.#reportedAtMs < AGAIN_MS) return;
+    this.#reportedAtMs = now;
+    this.#onOutage({ type: "engine-unreachable", silentMs: now - this.#answeredAtMs });
+  }
+}
+
+/** Repeats `check` until the signal aborts. */
+async function repeat(
+  check: () => Promise<void>,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await clock.sleep(EVERY_MS, { signal });
+      await check();
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
 }
 
 /** Copies an engine to a plain object with the same methods. */

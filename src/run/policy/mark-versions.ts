@@ -29,7 +29,8 @@ export function markVersions(engine: Engine, announced: () => AnnouncedPolicy): 
 }
 
 /**
- * Returns a generation whose tokens carry a version. Returns a generation without pieces unchanged; the caller reports that fault.
+ * Marks the tokens of a generation with a version. Returns a generation without pieces unchanged; the caller reports
+ * that fault.
  */
 export function withVersion(
   generation: Generation,

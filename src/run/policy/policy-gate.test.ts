@@ -162,7 +162,7 @@ describe("PolicyGate", () => {
     const nothing = { outputIds: [], logprobs: [], pieces: [], discarded: [] };
     expect(await late).toEqual({ ...nothing, finish: { type: "length" } });
     expect(await begun).toEqual(part);
-    // Nor whoever comes later.
+    // Nor does a later call.
     expect(await gate.engine.generate(request, options)).toEqual({
       ...nothing,
       finish: { type: "length" },
@@ -283,7 +283,7 @@ describe("PolicyGate", () => {
       expect([asked.length, told]).toEqual([1, [11]]);
     });
 
-    /** A gate before an engine that has ids to show when it is cut short first, and answers the rest as it is told. */
+    /** A gate in front of an engine that has ids when it is cut short first, and then answers by `then`. */
     function gateBeforeCut(then: (options: GenerateOptions) => Promise<Generation>) {
       const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" } as const;
       const asked: GenerateRequest[] = [];
@@ -457,7 +457,7 @@ describe("PolicyGate", () => {
     expect(asked[1]!.request.maxNewTokens).toBe(2);
   });
 
-  /** A gate before an engine whose first call tells of what it is told to, and heeds nothing. */
+  /** A gate in front of an engine with a first call that streams on demand and ignores its signals. */
   function gateBeforeTelling() {
     const hand = manualClock();
     const asked: { readonly request: GenerateRequest; readonly options: GenerateOptions }[] = [];
@@ -570,7 +570,7 @@ describe("PolicyGate", () => {
     const closed = gate.close("interrupt");
     asked[0]!.options.onNotCutShort!();
     expect(notCutCount).toBe(0);
-    // The engine was told of the one cut, and hears nothing of the other.
+    // The engine saw the one cut, and does not see the other.
     cut.abort();
     expect(notCutCount).toBe(1);
     await hand.advance(199);
@@ -595,7 +595,7 @@ describe("PolicyGate", () => {
     expect(notCutCount).toBe(1);
   });
 
-  /** Gates before an engine that tells of some tokens, and then ends its first call in the given way when it is cut. */
+  /** Gates in front of an engine that streams some tokens, and then ends its first call by `endBy` when it is cut. */
   function gateBeforeRejecting(endBy: (cutShort: AbortSignal) => unknown) {
     const asked: GenerateRequest[] = [];
     const good = preparedEngine([{ outputIds: [21, 2] }]);

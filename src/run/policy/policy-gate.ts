@@ -38,7 +38,7 @@ export interface PolicyGateOptions {
   readonly clock?: Clock;
 }
 
-/** An engine behind a gate, so that nothing is sampled while its weights change. */
+/** Puts a gate in front of an engine, so that nothing is sampled while its weights change. */
 export class PolicyGate {
   readonly #inner: Engine;
   #closed: Resolvers<void> | undefined;

@@ -27,7 +27,7 @@ export interface StalenessOptions {
 /** The number of groups in this start so far. */
 export interface GroupCounts {
   /** Groups that were delivered. */
-  readonly handedCount: number;
+  readonly deliveredCount: number;
   /** Groups that may have been trained on. Default: the delivered ones. */
   readonly trainableCount?: number;
   /** Groups that may have been trained on within one step. Default: `trainableCount`. */
@@ -118,7 +118,7 @@ export class PolicyVersions {
       this.#first = version - stepCount;
       // Groups that were delivered for one more step are used up: the trainer returned to older weights in its place.
       const { groupsPerVersion = 1 } = this.#options ?? {};
-      const { handedCount, trainableCount = handedCount } = groups;
+      const { deliveredCount, trainableCount = deliveredCount } = groups;
       if (Math.floor(trainableCount / groupsPerVersion) > stepCount) this.#first -= 1;
     }
     this.#countTo(version, groups);
@@ -171,14 +171,14 @@ export class PolicyVersions {
    * Counts the trainer's steps up to a version (see the class), by the number of groups before the version was known.
    */
   #countTo(version: number, groups: GroupCounts): void {
-    const { handedCount, trainableCount = handedCount } = groups;
+    const { deliveredCount, trainableCount = deliveredCount } = groups;
     const { trainableNextCount = trainableCount } = groups;
     const { groupsPerVersion = 1 } = this.#options ?? {};
     // Announcing a version again does not change the count.
     if (version === this.#counted && this.#first !== undefined) return;
     const isNext = this.#counted !== undefined && version === this.#counted + 1;
     this.#counted = version;
-    const first = this.#first ?? (handedCount < groupsPerVersion ? version : version - 1);
+    const first = this.#first ?? (deliveredCount < groupsPerVersion ? version : version - 1);
     // The last step may have taken fewer groups.
     const mostSteps = Math.ceil((isNext ? trainableNextCount : trainableCount) / groupsPerVersion);
     this.#first = Math.max(first, version - mostSteps);

@@ -139,7 +139,7 @@ export function headOf(line: Buffer): RecordedHead | undefined {
  * @param about - `wants` selects rollouts.
  * @throws UsageError if the disk fails.
  */
-export async function readBegins(
+export async function readFirstLines(
   dir: string,
   {
     files,

@@ -10,7 +10,7 @@ const { signal } = new AbortController();
 
 const outage = (): RolloutError => new RolloutError("engine/unreachable", "nobody answers");
 
-/** Asks to be admitted, and notes when that is. */
+/** Requests admission, and records when it is granted. */
 function ask(gate: EngineGate, name: string, priority: number, order: string[]) {
   return gate.admit({ priority, signal }).then((leave) => {
     order.push(name);

@@ -30,7 +30,7 @@ export class GroupDelivery {
   /** The number of groups that were started and not left out. */
   offeredCount = 0;
   /** The number of groups that the iteration has yielded. */
-  handedCount = 0;
+  deliveredCount = 0;
   /** The number of groups that have ended in this start. */
   endedCount = 0;
   /** True once a caller iterates over the run. */
@@ -64,8 +64,8 @@ export class GroupDelivery {
   }
 
   #countTrainable(mayTrainByEpisode: boolean): number {
-    if (this.#isIterated && !mayTrainByEpisode) return this.handedCount;
-    return Math.max(this.handedCount, this.endedCount);
+    if (this.#isIterated && !mayTrainByEpisode) return this.deliveredCount;
+    return Math.max(this.deliveredCount, this.endedCount);
   }
 
   /** Runs a listener that is called with an episode. */
@@ -98,7 +98,7 @@ export class GroupDelivery {
         this.#options.onRoom();
         const due = await this.#stillDue(group);
         if (due === undefined) continue;
-        this.handedCount += 1;
+        this.deliveredCount += 1;
         yield due;
         await this.#writeTaken(group);
         continue;

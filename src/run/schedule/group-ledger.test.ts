@@ -54,6 +54,6 @@ test("is finished with a complete group, even if attempts at it were not taken",
   const { assignment, group } = ledger.queue.take()!;
   const episode = unplayedEpisode(assignment, { environment: lamps(1), now: () => 0 });
   ledger.add(group, { ...episode, outcome: "completed", stopReason: "finished", reward: 1 });
-  // Nobody asks for further ones where nothing is started any more.
+  // The ledger is not asked for further jobs.
   expect(ledger.isAllFinished).toBe(true);
 });

@@ -7,7 +7,7 @@ export class JobQueue {
   readonly isBranching: boolean;
   #jobs: AttemptJob[] = [];
   #next = 0;
-  /** The number of groups whose attempts wait for their first one. */
+  /** The number of groups with attempts that wait for the first one. */
   #waitingCount = 0;
   #branched: Resolvers<void> | undefined;
 

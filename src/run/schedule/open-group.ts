@@ -5,7 +5,7 @@ import type { Task } from "../../task.ts";
 import type { SharedPrefix } from "../attempt/shared-prefix.ts";
 import type { Fork } from "./task-source.ts";
 
-/** A group whose attempts are to be played, or are being played. */
+/** A group with attempts that are to be played, or are being played. */
 export interface OpenGroup {
   readonly groupId: string;
   readonly groupIndex: number;

@@ -95,7 +95,7 @@ describe("groups that are delivered again", () => {
     repeatable: true,
     at: async (index) => (index === 1 ? ((await odd()) as never) : { task: lampTask(index) }),
   });
-  /** Three groups, which nobody has taken. */
+  /** Plays three groups that are not taken. */
   const playThree = async (): Promise<void> => {
     await using folder = await openLamps(dir);
     await startLamps({ folder }).result;
@@ -165,7 +165,7 @@ describe("groups that are delivered again", () => {
 });
 
 describe("groups that wait to be delivered, of a repeatable source", () => {
-  /** Three groups, which nobody has taken. */
+  /** Plays three groups that are not taken. */
   const playThree = async (): Promise<void> => {
     await using folder = await openLamps(dir);
     await startLamps({ folder, redeliver: true }).result;
@@ -267,7 +267,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
       "Cannot resume group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
         `${other} there now; ${remedy}`,
     );
-    // Nothing was played, and the folder goes on with its own.
+    // The refused start played nothing, and the folder continues with its own tasks.
     expect(await playIn(listOf(0, 1, 2, 3))).toEqual(["lamp/test/3"]);
   });
 
@@ -501,7 +501,7 @@ describe("pushedTasks()", () => {
       "Cannot push lamp/test/1: end() was called, and the run that takes the tasks may have ended; call end() after " +
         "the last push(), or start another run with a source of its own",
     );
-    // Nothing is lost of what was there.
+    // The waiting task is not lost.
     expect(source.waitingCount).toBe(1);
     source.push();
     source.end();
@@ -581,7 +581,7 @@ describe("an id that was there before", () => {
       expect(await run.result).toMatchObject({ end: "finished" });
       if (expected === 0) expect(groups).toEqual([]);
     }
-    // The group behind which the first start was left is not known to have been taken.
+    // The last group before the first start was left may have been taken or not.
     expect(new Set(taken)).toEqual(new Set(tasks.map(({ id }) => id)));
     expect(taken.length).toBe(5);
   });

@@ -55,7 +55,7 @@ function episode(fields: Partial<Episode>): Episode {
   return { ...row, segments: recorded().toSegments(), ...fields };
 }
 
-/** A group of one attempt, or with others behind it. */
+/** A group of these attempts. */
 function groupOf(...episodes: readonly (Episode | undefined)[]) {
   return toSlimeGroup(
     episodes.map((played, index) => ({
