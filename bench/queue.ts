@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { Redactor } from "../src/secrets/redactor.ts";
-import type { AttemptPlayer } from "../src/run/schedule/attempt-player.ts";
+import type { AttemptPlayer } from "../src/run/attempt/attempt-player.ts";
 import { RunFolder } from "../src/run/folder/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";
 import { HandOut } from "../src/queue/hand-out/hand-out.ts";

@@ -57,8 +57,8 @@ export async function climbTasks(
     }),
     // Spans for whatever OpenTelemetry SDK is registered.
     setup: traceSetup(setup),
-    // Three attempts are begun for a group of two, and groups that teach nothing are kept back.
-    grouping: { size: 2, begun: 3, keep: rewardSpread() },
+    // Three attempts are started for a group of two, and groups that teach nothing are kept back.
+    grouping: { size: 2, started: 3, keep: rewardSpread() },
     admission: { concurrency: 3, ahead: 1 },
     // Tokens that are more than one version old leave the loss.
     staleness: { max: 1, beyond: "mask" },

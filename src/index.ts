@@ -180,7 +180,7 @@ export {
 } from "./run/folder/run-folder.ts";
 export {
   createAdmissionGate,
-  type AdmissionWish,
+  type AdmissionRequest,
   type EngineGate,
   type EngineGateOptions,
   type LoadFollowing,
@@ -192,7 +192,7 @@ export {
   type AttemptPlayer,
   type AttemptPlayOptions,
   type PlayPlace,
-} from "./run/schedule/attempt-player.ts";
+} from "./run/attempt/attempt-player.ts";
 export { startRun } from "./run/start-run.ts";
 export type { LiveRun } from "./run/live-run.ts";
 export type {
@@ -205,14 +205,13 @@ export {
   curriculum,
   endlessTasks,
   planSource,
-  pushedTasks,
   taskList,
-  tasksFrom,
   type Fork,
-  type PushedTasks,
   type SourcedTask,
   type TaskSource,
 } from "./run/schedule/task-source.ts";
+export { pushedTasks, type PushedTasks } from "./run/schedule/pushed-tasks.ts";
+export { tasksFrom } from "./run/schedule/streamed-tasks.ts";
 export { rewardSpread, rewardsOf, type EpisodeGroup } from "./run/schedule/group.ts";
 export { advantages, type AdvantageEstimator } from "./run/schedule/advantages.ts";
 export type { StalenessOptions } from "./run/policy/staleness.ts";

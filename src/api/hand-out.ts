@@ -4,7 +4,7 @@ import { withoutUndefined } from "../values/without-undefined.ts";
 import { readVariable } from "../secrets/read-variable.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import { readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
-import type { AttemptPlayer } from "../run/schedule/attempt-player.ts";
+import type { AttemptPlayer } from "../run/attempt/attempt-player.ts";
 import { Listeners } from "../run/schedule/listeners.ts";
 import type { RunFolder } from "../run/folder/run-folder.ts";
 import type { AdmissionOptions } from "../run/start-run-options.ts";

@@ -279,7 +279,7 @@ describe("rollout()", () => {
       'user was "scripted" and is "other"',
     );
     await expect(play({ ...given, renderer: { ...renderer, stopTokenIds: [1] } })).rejects.toThrow(
-      "what its episodes were played with has changed: stopTokens was",
+      "the identity of its episodes has changed: stopTokens was",
     );
     await appendFile(path.join(modelDir, "tokenizer.json"), "\n");
     await expect(play(byName)).rejects.toThrow("has changed: tokenizer was");

@@ -1,4 +1,4 @@
-import { commandLine } from "../run/disk/run-lock.ts";
+import { commandLine } from "../run/disk/command-line.ts";
 
 /**
  * This command with its flags: what others are told of the process that holds a run's folder. No flag takes a key;

@@ -1,4 +1,4 @@
-import type { EngineNews } from "../run/policy/engine-watch.ts";
+import type { EngineOutage } from "../run/policy/engine-watch.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 
 /** Shows how a run goes: one line that is rewritten on a terminal, a line now and then elsewhere. */
@@ -66,7 +66,7 @@ export function createProgressLine({
 }
 
 /** What there is to say of an engine that is away, or back. */
-export function describeNews({ type, silentMs }: EngineNews): string {
+export function describeNews({ type, silentMs }: EngineOutage): string {
   const forSeconds = `${Math.round(silentMs / 1_000)} s`;
   return type === "engine-back"
     ? `engine answers again after ${forSeconds}`

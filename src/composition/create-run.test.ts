@@ -156,13 +156,13 @@ describe("createRun()", () => {
     };
     expect(await start({ contextLength: 4096 })).toBe("interrupted");
     await expect(start({ contextLength: 720 })).rejects.toThrow(
-      'max-context was "4096" and is "720"; bring back what was there or',
+      'max-context was "4096" and is "720"; restore what was there or',
     );
     await expect(start({ contextLength: 8192 })).rejects.toThrow(
-      'max-context was "4096" and is "8192"; bring back what was there, give --max-context 4096 or',
+      'max-context was "4096" and is "8192"; restore what was there, give --max-context 4096 or',
     );
     await expect(start({ contextLength: 4096, logprobConvention: "raw" })).rejects.toThrow(
-      'logprobConvention was "tempered" and is "raw"; bring back what was there or',
+      'logprobConvention was "tempered" and is "raw"; restore what was there or',
     );
     expect(await start({ contextLength: 8192 }, { "max-context": 4096 })).toBe("finished");
   });

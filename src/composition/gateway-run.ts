@@ -7,7 +7,7 @@ import type { Renderer } from "../renderer/renderer.ts";
 import { createRenderer } from "../renderer/create-renderer.ts";
 import { renderAt } from "../renderer/render-at.ts";
 import { systemClock, type Clock } from "../async/clock.ts";
-import { watchEngine, type EngineNews } from "../run/policy/engine-watch.ts";
+import { watchEngine, type EngineOutage } from "../run/policy/engine-watch.ts";
 import { readPromptTime, toPromptTime } from "../run/prompt-time.ts";
 import { redactEpisode } from "../run/folder/redact-episode.ts";
 import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
@@ -52,7 +52,7 @@ export interface GatewaySurroundings {
    * Called when the engine stops answering, and when it answers again, in addition to the run's
    * events.
    */
-  readonly onEngine?: (news: EngineNews) => void;
+  readonly onEngine?: (news: EngineOutage) => void;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
 }
@@ -106,7 +106,7 @@ async function openParts(
     readonly now: () => number;
     readonly clock: Clock;
     readonly onTrouble: ((error: unknown) => void) | undefined;
-    readonly onEngine: ((news: EngineNews) => void) | undefined;
+    readonly onEngine: ((news: EngineOutage) => void) | undefined;
     readonly signal: AbortSignal | undefined;
     /** Functions that close the opened parts, in opening order. */
     readonly opened: (() => Promise<void> | undefined)[];
@@ -127,7 +127,7 @@ async function openParts(
   const begun = { ...manifest, promptTime: toPromptTime(new Date(now())) };
   const folder = await RunFolder.open(dir, begun, { retryFailed: false, setsAside: true });
   opened.push(() => folder[Symbol.asyncDispose]());
-  await folder.takeBackSums();
+  await folder.results.removeSummary();
   const renderer = renderAt(made, readPromptTime(folder.manifest.promptTime));
   const tally = new RunTally({ planned: 0, now });
   for (const row of folder.finished) tally.episodeResumed(row);
@@ -138,7 +138,7 @@ async function openParts(
   };
   const watch = watchEngine(engine, {
     clock,
-    onNews: (news) => {
+    onOutage: (news) => {
       onEngine?.(news);
       // A disk that refuses this write refuses the next turn too, which is reported.
       folder.writeEvent({ ...news, atMs: now() }).catch(() => {});
@@ -215,7 +215,7 @@ async function writeEpisode(
 ): Promise<void> {
   const { redactor, now } = about;
   const episode = await redactEpisode(about.episode, redactor);
-  await folder.takeBackEvaluation();
+  await folder.results.removeEvaluation();
   const episodeHash = await folder.writeEpisode(episode);
   tally.episodeStarted();
   tally.episodeFinished(episode);

@@ -6,7 +6,7 @@ import {
   readRecordingLines,
   type RecordingIndex,
 } from "../run/recording/read-recording.ts";
-import { episodesFile, samplesFile } from "../run/folder/reconcile.ts";
+import { episodesFile, samplesFile } from "../run/folder/scan-claims.ts";
 import { recordingFile } from "../run/recording/recording-line.ts";
 import { indexRows, type RowIndex } from "../run/folder/row-index.ts";
 

@@ -83,17 +83,17 @@ function attemptsPlanned(
   grouping: RecordedGrouping,
 ): FoundAttempts {
   const { environment, split, taskIndexes, groupId } = plan;
-  const { size, begun } = attemptCountsOf(grouping, plan);
+  const { size, started } = attemptCountsOf(grouping, plan);
   const groupOf = new Map(taskIndexes.map((taskIndex, groupIndex) => [taskIndex, groupIndex]));
   const taken = new Map<number, EpisodePlace>();
   for (const line of lines) {
     const { rolloutId, taskIndex, sampleIndex } = line;
     const groupIndex = groupOf.get(taskIndex);
-    const isInside = Number.isInteger(sampleIndex) && sampleIndex >= 0 && sampleIndex < begun;
+    const isInside = Number.isInteger(sampleIndex) && sampleIndex >= 0 && sampleIndex < started;
     if (groupIndex === undefined || !isInside || (line.groupIndex ?? groupIndex) !== groupIndex) {
       throw misplaced(line, `attempt ${sampleIndex} at task ${taskIndex} is not what was planned`);
     }
-    const index = groupIndex * begun + sampleIndex;
+    const index = groupIndex * started + sampleIndex;
     const other = taken.get(index);
     if (other !== undefined) {
       throw misplaced(line, `${rolloutId} is in the place of ${other.rolloutId}`);
@@ -101,8 +101,8 @@ function attemptsPlanned(
     taken.set(index, line);
   }
   const attempts = taskIndexes.flatMap((taskIndex, groupIndex) =>
-    Array.from({ length: begun }, (_, sampleIndex) => {
-      const index = groupIndex * begun + sampleIndex;
+    Array.from({ length: started }, (_, sampleIndex) => {
+      const index = groupIndex * started + sampleIndex;
       const name = `${groupId ?? `${environment}/${split}/${taskIndex}`}#${sampleIndex}`;
       return { rolloutId: taken.get(index)?.rolloutId ?? name, groupIndex, index };
     }),
@@ -122,17 +122,17 @@ function openCounts({ sampleCount }: OpenPlan, grouping: RecordedGrouping) {
  */
 function attemptsThereAre(
   lines: readonly EpisodePlace[],
-  counts: { readonly size: number; readonly begun: number } | undefined,
+  counts: { readonly size: number; readonly started: number } | undefined,
 ): FoundAttempts {
   const groups = groupsIn(lines);
   if (counts === undefined) return { attempts: inTheirOrder(groups) };
-  const { size, begun } = counts;
+  const { size, started } = counts;
   const attempts: SlimeAttempt[] = [];
   for (const { groupId, groupIndex, members } of inPlaces(groups)) {
-    const taken = takePlaces(members, begun);
-    for (let sampleIndex = 0; sampleIndex < begun; sampleIndex++) {
+    const taken = takePlaces(members, started);
+    for (let sampleIndex = 0; sampleIndex < started; sampleIndex++) {
       const rolloutId = taken.get(sampleIndex)?.rolloutId ?? `${groupId}#${sampleIndex}`;
-      attempts.push({ rolloutId, groupIndex, index: groupIndex * begun + sampleIndex });
+      attempts.push({ rolloutId, groupIndex, index: groupIndex * started + sampleIndex });
     }
   }
   return { attempts, size };
@@ -192,13 +192,13 @@ function inPlaces(
 /** The attempts of a group, by their places in it. */
 function takePlaces(
   group: readonly EpisodePlace[],
-  begun: number,
+  started: number,
 ): ReadonlyMap<number, EpisodePlace> {
   const taken = new Map<number, EpisodePlace>();
   for (const line of group) {
     const { rolloutId, sampleIndex } = line;
-    if (!Number.isInteger(sampleIndex) || sampleIndex < 0 || sampleIndex >= begun) {
-      throw misplaced(line, `${rolloutId} is attempt ${sampleIndex} of a group of ${begun}`);
+    if (!Number.isInteger(sampleIndex) || sampleIndex < 0 || sampleIndex >= started) {
+      throw misplaced(line, `${rolloutId} is attempt ${sampleIndex} of a group of ${started}`);
     }
     const other = taken.get(sampleIndex);
     if (other !== undefined) {

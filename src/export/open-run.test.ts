@@ -30,14 +30,14 @@ afterEach(async () => {
 /** Plays lamp 0 pass after pass, one attempt at a time, until so many episodes have ended. */
 async function play(
   episodeCount: number,
-  { size = 2, begun = size }: { readonly size?: number; readonly begun?: number } = {},
+  { size = 2, started = size }: { readonly size?: number; readonly started?: number } = {},
 ): Promise<void> {
   await using folder = await openLamps(dir);
   let count = 0;
   const run = startLamps({
     folder,
     source: endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0], seed: 0 }),
-    grouping: { size, begun },
+    grouping: { size, started },
     admission: { concurrency: 1 },
     onEpisode: () => {
       count += 1;
@@ -98,7 +98,7 @@ test("groups of one task over several passes are exported each for itself", asyn
 });
 
 test("of more attempts than are needed, those that made a group whole are exported", async () => {
-  await play(4, { size: 2, begun: 3 });
+  await play(4, { size: 2, started: 3 });
   const run = await readRunGroups(dir);
   const ids: string[][] = [];
   for await (const members of run.groups()) ids.push(members.map(({ rolloutId }) => rolloutId));

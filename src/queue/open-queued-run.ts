@@ -1,5 +1,5 @@
 import type { Redactor } from "../secrets/redactor.ts";
-import type { AttemptPlayer } from "../run/schedule/attempt-player.ts";
+import type { AttemptPlayer } from "../run/attempt/attempt-player.ts";
 import type { RunFolder } from "../run/folder/run-folder.ts";
 import type { Variables } from "../composition/create-engine.ts";
 import type { Run } from "../composition/create-run.ts";

@@ -397,7 +397,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
       }),
     });
     const handOut = await bench.handOut();
-    const run = bench.start(1, { player: handOut.player(), grouping: { size: 2, begun: 3 } });
+    const run = bench.start(1, { player: handOut.player(), grouping: { size: 2, started: 3 } });
     const [group] = await all(run);
     expect(group!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([0, 2]);
     expect(await run.result).toMatchObject({ end: "finished", progress: { running: 0 } });
@@ -600,7 +600,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(asked).toEqual(["worker 0", "worker 1", "worker 1"]);
     await third[Symbol.asyncDispose]();
     const again = await bench.folder("run");
-    const recorded = await again.recordingOf("lamp/test/0#0");
+    const recorded = await again.recordings.read("lamp/test/0#0");
     expect(turnsIn(recorded!.inputs)).toBe(2);
   });
 

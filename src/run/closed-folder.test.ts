@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 const closed = (): string =>
-  `Cannot go on writing ${dir}: it was closed while its run plays; end the run, such as by interrupt(), and wait ` +
+  `Cannot continue writing ${dir}: it was closed while its run plays; end the run, such as by interrupt(), and wait ` +
   "for its result before its folder is closed";
 
 async function contents(): Promise<Readonly<Record<string, string>>> {
@@ -28,7 +28,7 @@ async function contents(): Promise<Readonly<Record<string, string>>> {
 }
 
 describe("a folder that is closed while its run plays", () => {
-  test("is written by it no more, and the next start goes on there", async () => {
+  test("gets no more writes, and the next start resumes the run", async () => {
     const [told, go] = [withResolvers(), withResolvers()];
     const engine = switchingEngine(async ({ sessionId }) => {
       if (sessionId !== "lamp/test/0#0") await go.promise;
@@ -36,7 +36,7 @@ describe("a folder that is closed while its run plays", () => {
     const folder = await openLamps(dir);
     const onEpisode = (): void => told.resolve();
     const run = startLamps({ folder, engine, admission: { concurrency: 2 }, onEpisode });
-    // Nothing of it is still to be written.
+    // No line is left to write.
     await told.promise;
     await folder[Symbol.asyncDispose]();
     const left = await contents();
@@ -52,13 +52,13 @@ describe("a folder that is closed while its run plays", () => {
     expect(await again.result).toMatchObject({ end: "finished" });
   });
 
-  test("refuses whatever is written in it", async () => {
+  test("refuses every write", async () => {
     const folder = await openLamps(dir, { format: "slime" });
     const failures: unknown[] = [];
-    // Nothing is written of itself.
+    // A clock on which no line is written by itself.
     const clock = { after: () => () => {} };
     const onFailure = (error: unknown): void => void failures.push(error);
-    const recording = await folder.openRecording({ clock, onFailure });
+    const recording = await folder.recordings.open({ clock, onFailure });
     await folder.writeEpisode(testEpisode(0));
     const about = {
       groupId: "t",
@@ -71,7 +71,7 @@ describe("a folder that is closed while its run plays", () => {
     const written = recording!.begin({ rolloutId: "t#1", attempt: 1, start: 1, ...about, atMs: 1 });
     await folder[Symbol.asyncDispose]();
     const left = await contents();
-    // What was recorded by then is there.
+    // Everything that was recorded before is in the file.
     expect(left["recording.jsonl"]).toContain('"rolloutId":"t#1"');
     written.end();
     await recording!.flush();
@@ -80,18 +80,18 @@ describe("a folder that is closed while its run plays", () => {
       async () => void (await folder.writeEpisode(testEpisode(1))),
       async () => await folder.writeEvent({ type: "told", atMs: 1 }),
       async () => await folder.writeSummary({}),
-      async () => await folder.takeBackEnd(),
+      async () => await folder.results.remove(),
       async () => await folder.sortSamples(["t#0"]),
       async () => void (await folder.writeSlime([])),
-      async () => await folder.pruneRecording(() => "other"),
-      async () => void (await folder.openRecording({ clock, onFailure })),
+      async () => await folder.recordings.prune(() => "other"),
+      async () => void (await folder.recordings.open({ clock, onFailure })),
     ]) {
       await expect(write()).rejects.toThrow(closed());
     }
     expect(await contents()).toEqual(left);
   });
 
-  test("is not given back before what is under way there is done", async () => {
+  test("stays locked until writes in progress have ended", async () => {
     const [reached, go] = [withResolvers(), withResolvers()];
     const files: Files = {
       ...diskFiles,
@@ -107,7 +107,7 @@ describe("a folder that is closed while its run plays", () => {
     const writing = folder.writeSummary({ end: "finished" });
     await reached.promise;
     const closing = folder[Symbol.asyncDispose]();
-    // Lines that are handed in meanwhile are on the disk before it is closed, too.
+    // Lines that arrive in the meantime are synced before the folder is closed.
     const telling = folder.writeEvent({ type: "told", atMs: 1 });
     expect(await readdir(dir)).toContain("run.lock");
     go.resolve();

@@ -47,7 +47,7 @@ const listOf = (...taskIndexes: number[]): TaskSource =>
 const passes = (seed: number): TaskSource =>
   boundedSource(endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2, 3], seed }), 4);
 
-/** Lamps with names of their own: which is in which place, no index tells. */
+/** Lamps with their own names: an index does not say which lamp it is. */
 function named(...names: string[]): { environment: Environment; source: TaskSource } {
   const environment: Environment = {
     ...fiftyLamps,
@@ -58,7 +58,7 @@ function named(...names: string[]): { environment: Environment; source: TaskSour
   return { environment, source: taskList(environment, { split: "test", taskIndexes }) };
 }
 
-/** What a start plays, one attempt after the other; rejects where it is refused. */
+/** Plays a start, one attempt after another, and returns the played rollouts; rejects if the start is refused. */
 async function play(
   {
     source,
@@ -155,7 +155,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
       right: { source: listOf(0, 1, 2, 3) },
       wrong: { source: listOf(4, 5, 6, 7) },
       ended: [],
-      why: "0: lamp/test/0#0 was begun in its place, and the source of tasks gives lamp/test/4",
+      why: "0: lamp/test/0#0 was started in its place, and the source of tasks gives lamp/test/4",
       rest: ["lamp/test/0#0", "lamp/test/1#0", "lamp/test/2#0", "lamp/test/3#0"],
     },
     {
@@ -163,7 +163,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
       right: { source: listOf(0, 1, 2, 3) },
       wrong: { source: listOf(0, 5, 6, 7) },
       ended: [0, 2],
-      why: "1: lamp/test/1#0 was begun in its place, and the source of tasks gives lamp/test/5",
+      why: "1: lamp/test/1#0 was started in its place, and the source of tasks gives lamp/test/5",
       rest: ["lamp/test/1#0", "lamp/test/3#0"],
     },
     {
@@ -171,7 +171,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
       right: { source: passes(1) },
       wrong: { source: passes(2) },
       ended: [2],
-      why: "0: lamp/test/0#0 was begun in its place, and the source of tasks gives lamp/test/1",
+      why: "0: lamp/test/0#0 was started in its place, and the source of tasks gives lamp/test/1",
       rest: ["lamp/test/0#0", "lamp/test/3#0", "lamp/test/1#0"],
     },
     {
@@ -179,7 +179,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
       right: abcd,
       wrong: inFront,
       ended: [2, 3],
-      why: "0: lamp/a#0 was begun in its place, and the source of tasks gives lamp/new",
+      why: "0: lamp/a#0 was started in its place, and the source of tasks gives lamp/new",
       rest: ["lamp/a#0", "lamp/b#0"],
     },
     {
@@ -197,9 +197,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
     if (ended.length === 4) await play(right);
     else await stopWith(right, ended);
     const before = await contents();
-    await expect(play(wrong)).rejects.toThrow(
-      `Cannot go on with group ${why} there now; ${remedy}`,
-    );
+    await expect(play(wrong)).rejects.toThrow(`Cannot resume group ${why} there now; ${remedy}`);
     expect(await contents()).toEqual(before);
     expect(await play(right)).toEqual(rest);
   });
@@ -207,7 +205,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
   test.each([
     ["", fiftyLamps],
     [", whatever its worlds called as they opened", loadedLamps],
-  ])("but not where nothing was sampled of what was begun%s", async (_, environment) => {
+  ])("but not if nothing was sampled in started attempts%s", async (_, environment) => {
     const stop = new AbortController();
     const asked = withResolvers();
     const engine = switchingEngine(async () => {
@@ -224,7 +222,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
     expect(await play({ environment, source: listOf(9) })).toEqual(["lamp/test/9#0"]);
   });
 
-  test("goes on with either list where starts with both have begun attempts in a place", async () => {
+  test("resumes either list if starts with both have started attempts at an index", async () => {
     await stopWith({ source: listOf(0, 1, 2, 3) }, []);
     const file = path.join(dir, "recording.jsonl");
     const text = await readFile(file, "utf8");
@@ -235,7 +233,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
   test.each([
     ["was recorded in another run", /"run":"[^"]*"/g, '"run":"another"'],
     ["names no place", /"groupIndex":\d+/g, '"groupIndex":null'],
-  ])("takes what %s for no attempt of its own", async (_, said, instead) => {
+  ])("does not take %s for an attempt of this group", async (_, said, instead) => {
     await stopWith({ source: listOf(0, 1, 2, 3) }, []);
     const file = path.join(dir, "recording.jsonl");
     const text = await readFile(file, "utf8");
@@ -260,7 +258,7 @@ function readForward(): { readonly source: TaskSource; readonly asked: readonly 
   return { source: { repeatable: true, at }, asked };
 }
 
-/** Gives lamps of which so many are under way at once, until it is told of them; `asked` are the places in order. */
+/** Gives lamps, at most `most` at once, until groups end; `asked` are the indexes in order. */
 function limited(most: number, ...taskIndexes: number[]) {
   const asked: number[] = [];
   const tasks = listOf(...taskIndexes);
@@ -284,18 +282,18 @@ function limited(most: number, ...taskIndexes: number[]) {
   return { source, asked };
 }
 
-describe("a start whose source reads forward only", () => {
+describe("a start with a source that only reads forward", () => {
   test.each([
     ["all that was begun", [], [0, 1, 2, 3, 4, 5]],
     ["what was begun beside what ended", [1, 2], [0, 3, 4, 5]],
-  ])("goes on with %s, and asks for each place once", async (_, ended, rest) => {
+  ])("resumes %s, and asks for each index once", async (_, ended, rest) => {
     await stopWith(readForward(), ended);
     const { source, asked } = readForward();
     expect(await play({ source })).toEqual(rest.map((place) => `lamp/test/${place}#0`));
     expect(asked).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
-  test("goes on where only what ended is known", async () => {
+  test("resumes if only finished attempts are known", async () => {
     await stopWith(readForward(), [1, 2]);
     await rm(path.join(dir, "recording.jsonl"));
     const { source, asked } = readForward();
@@ -304,7 +302,7 @@ describe("a start whose source reads forward only", () => {
     expect(asked).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
-  test("hands out again what ended", async () => {
+  test("delivers complete groups again", async () => {
     await stopWith(readForward(), [1, 2]);
     const { source, asked } = readForward();
     await using folder = await openLamps(dir);
@@ -317,11 +315,11 @@ describe("a start whose source reads forward only", () => {
   });
 });
 
-describe("a start whose source waits for groups to end before it gives others", () => {
+describe("a start with a source that waits for groups to end", () => {
   test.each([
     ["all that was begun", [], [0, 1, 2, 3, 4, 5]],
     ["what was begun beside what ended", [1, 2], [0, 3, 4, 5]],
-  ])("goes on with %s", async (_, ended, rest) => {
+  ])("resumes %s", async (_, ended, rest) => {
     await stopWith(limited(4, 0, 1, 2, 3, 4, 5), ended);
     const { source, asked } = limited(1, 0, 1, 2, 3, 4, 5);
     expect(await play({ source })).toEqual(rest.map((place) => `lamp/test/${place}#0`));
@@ -331,7 +329,7 @@ describe("a start whose source waits for groups to end before it gives others", 
   test.each([
     ["behind one that is open", [1, 2], [0, 3, 4, 5]],
     ["before one that is open", [0, 1], [2, 3, 4, 5]],
-  ])("hands out again what ended %s, without asking for it", async (_, ended, rest) => {
+  ])("delivers complete groups again %s, without asking for them", async (_, ended, rest) => {
     await stopWith(limited(4, 0, 1, 2, 3, 4, 5), ended);
     const { source, asked } = limited(1, 0, 1, 2, 3, 4, 5);
     await using folder = await openLamps(dir);
@@ -343,7 +341,7 @@ describe("a start whose source waits for groups to end before it gives others", 
     expect(asked).toEqual(rest);
   });
 
-  test("hands out again the tasks of its own that were recorded, and asks for those that were not", async () => {
+  test("delivers recorded tasks again, and asks for the others", async () => {
     const asked: number[] = [];
     const own = (): TaskSource => ({
       length: 2,
@@ -373,24 +371,24 @@ describe("a start whose source waits for groups to end before it gives others", 
     expect(warned).not.toHaveBeenCalled();
     await rm(dir, { recursive: true });
     expect([await handedBy(false), asked]).toEqual([both, [0, 1, 0, 1]]);
-    // Another one might give nothing before it is told of a group.
+    // Another source might give no task before a group has ended.
     expect(warned).toHaveBeenCalledExactlyOnceWith(
-      "The source of tasks is asked once more for groups that have ended (2), before any is played: nothing " +
-        "recorded says which tasks these are of. One that gives no others until onGroupEnd() reports groups that end " +
-        "waits for ever; record all that is played (--record all), or start without redeliver",
+      "The source of tasks is asked once more for groups that have ended (2), before any group is played: " +
+        "their recordings do not hold their tasks. A source that gives no other groups until onGroupEnd() reports " +
+        "groups that end waits for ever; record everything (--record all), or start without redeliver",
     );
     warned.mockRestore();
   });
 
-  test("is refused at the first other task, before that is played", async () => {
+  test("is refused at the first other task, before it is played", async () => {
     await stopWith(limited(4, 0, 1, 2, 3), []);
     const before = await contents();
     await expect(play(limited(1, 4, 5, 6, 7))).rejects.toThrow(
-      "Cannot go on with group 0: lamp/test/0#0 was begun in its place, and the source of tasks gives lamp/test/4",
+      "Cannot resume group 0: lamp/test/0#0 was started in its place, and the source of tasks gives lamp/test/4",
     );
     expect(await contents()).toEqual(before);
     await expect(play(limited(1, 0, 5, 6, 7))).rejects.toThrow(
-      "Cannot go on with group 1: lamp/test/1#0 was begun in its place, and the source of tasks gives lamp/test/5",
+      "Cannot resume group 1: lamp/test/1#0 was started in its place, and the source of tasks gives lamp/test/5",
     );
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["lamp/test/0#0"]);
     expect(await play(limited(1, 0, 1, 2, 3))).toEqual(
@@ -399,8 +397,8 @@ describe("a start whose source waits for groups to end before it gives others", 
   });
 });
 
-describe("a start whose source gives fewer groups", () => {
-  test("keeps the others in the run's sums and in slime's rows", async () => {
+describe("a start with a source of fewer groups", () => {
+  test("keeps the other groups in the run's totals and in slime's rows", async () => {
     const results: unknown[] = [];
     for (const source of [listOf(0, 1, 2, 3), listOf(0, 1)]) {
       await using folder = await openLamps(dir, { format: "slime" });
@@ -419,20 +417,20 @@ describe("a start whose source gives fewer groups", () => {
     expect(violations.filter(({ file }) => file !== "run.json")).toEqual([]);
   });
 
-  test("hands out again none of the others, which a later start does", async () => {
+  test("delivers none of the others, which a later start does", async () => {
     const handed: unknown[] = [];
     for (const source of [listOf(0, 1, 2), listOf(0), listOf(0, 1, 2)]) {
       await using folder = await openLamps(dir);
       const run = startLamps({ source, folder, redeliver: true, grouping: { size: 1 } });
       await run.result;
-      // The first start's trainer is killed before it takes any.
+      // The trainer of the first start is killed before it takes a group.
       const groups = handed.length === 0 ? [] : await takeAll(run);
       handed.push(groups.map(({ groupId }) => groupId));
     }
     expect(handed).toEqual([[], ["lamp/test/0"], ["lamp/test/1", "lamp/test/2"]]);
   });
 
-  test("plays none of them again where it is not repeatable", async () => {
+  test("plays none of them again if the source is not repeatable", async () => {
     const source = (most: number): TaskSource =>
       boundedSource(
         curriculum((place) => ({ task: fiftyLamps.task("test", place) })),
@@ -444,7 +442,7 @@ describe("a start whose source gives fewer groups", () => {
   });
 
   test.each([0, 1])(
-    "goes on with those that are open where it is not repeatable and gives %d",
+    "resumes open groups if the source is not repeatable and gives %d",
     async (length) => {
       const lamps = () => curriculum((place) => ({ task: fiftyLamps.task("test", place) }));
       await stopWith({ source: boundedSource(lamps(), 4) }, []);
@@ -457,7 +455,7 @@ describe("a start whose source gives fewer groups", () => {
   );
 });
 
-describe("an episode whose rows are lost", () => {
+describe("an episode with lost rows", () => {
   /** Plays a start. @returns How many turns were sampled, and the attempts that the episodes are. */
   async function playCounting({ retryFailed = false, isDown = false } = {}) {
     let count = 0;
@@ -478,26 +476,23 @@ describe("an episode whose rows are lost", () => {
     return { count, attempts };
   }
 
-  test.each([0, 1, 2])(
-    "is brought back as it was, also behind %d starts that ended before",
-    async (starts) => {
-      expect(await playCounting()).toEqual({ count: 4, attempts: [1, 1] });
-      const before = await readFile(path.join(dir, "samples.jsonl"), "utf8");
-      await writeFile(path.join(dir, "samples.jsonl"), "");
-      for (let start = 0; start < starts; start++) {
-        await (await openLamps(dir))[Symbol.asyncDispose]();
-      }
-      expect(await playCounting()).toEqual({ count: 0, attempts: [1, 1] });
-      const rows = (text: string) => text.trim().split("\n").toSorted();
-      const after = await readFile(path.join(dir, "samples.jsonl"), "utf8");
-      expect(rows(after)).toEqual(rows(before));
-      expect(await verifyRun(dir)).toMatchObject({ violations: [] });
-      expect(await playCounting()).toEqual({ count: 0, attempts: [1, 1] });
-    },
-  );
+  test.each([0, 1, 2])("is restored, also after %d starts that ended before", async (starts) => {
+    expect(await playCounting()).toEqual({ count: 4, attempts: [1, 1] });
+    const before = await readFile(path.join(dir, "samples.jsonl"), "utf8");
+    await writeFile(path.join(dir, "samples.jsonl"), "");
+    for (let start = 0; start < starts; start++) {
+      await (await openLamps(dir))[Symbol.asyncDispose]();
+    }
+    expect(await playCounting()).toEqual({ count: 0, attempts: [1, 1] });
+    const rows = (text: string) => text.trim().split("\n").toSorted();
+    const after = await readFile(path.join(dir, "samples.jsonl"), "utf8");
+    expect(rows(after)).toEqual(rows(before));
+    expect(await verifyRun(dir)).toMatchObject({ violations: [] });
+    expect(await playCounting()).toEqual({ count: 0, attempts: [1, 1] });
+  });
 
   test.each([0, 1])(
-    "and that had failed is played anew where that is asked for, behind %d starts",
+    "is played again if it failed and that is requested, after %d starts",
     async (starts) => {
       expect(await playCounting({ isDown: true })).toEqual({ count: 4, attempts: [1, 1] });
       await writeFile(path.join(dir, "samples.jsonl"), "");
@@ -513,20 +508,16 @@ describe("an episode whose rows are lost", () => {
   );
 });
 
-describe("a start whose events are lost", () => {
+describe("a start with lost events", () => {
   const takeRedelivered = async (): Promise<number> => {
     await using folder = await openLamps(dir);
     return (await takeAll(startLamps({ folder, redeliver: true }))).length;
   };
 
   test.each([
-    [
-      "gone",
-      "",
-      "says nothing of the starts that played what is there, as where it was deleted or emptied",
-    ],
+    ["gone", "", "records no start of this run, for example because it was deleted or emptied"],
     ["damaged", '~"type":"group-taken"', "has lines that cannot be read (3)"],
-  ])("warns where events.jsonl is %s", async (_, instead, what) => {
+  ])("warns if events.jsonl is %s", async (_, instead, what) => {
     const file = path.join(dir, "events.jsonl");
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     try {
@@ -542,8 +533,8 @@ describe("a start whose events are lost", () => {
       );
       expect(await takeRedelivered()).toBe(3);
       expect(warned.mock.calls.map(([text]) => text)).toEqual([
-        `The run's events.jsonl ${what}: groups that were taken may be handed out again, and groups whose tasks the ` +
-          "source does not give again are not gone on with",
+        `The run's events.jsonl ${what}: groups that were taken may be delivered again, and groups whose tasks the ` +
+          "source does not give again are not resumed",
       ]);
     } finally {
       warned.mockRestore();
@@ -577,7 +568,7 @@ function namedEngine(version: () => number): Engine {
 }
 
 test.each(["drop", "mask", "mark"] as const)(
-  "groups that waited over a restart are as old as the engine says, though nobody announces a version: %s",
+  "groups that waited over a restart are as old as the engine says, without announced versions: %s",
   async (beyond) => {
     let version = 3;
     const engine = namedEngine(() => version);

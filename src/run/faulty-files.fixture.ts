@@ -4,16 +4,16 @@ import { type Files, type OpenFile, diskFiles } from "./disk/files.ts";
 export interface FileCall {
   readonly operation: keyof Files | keyof OpenFile;
   readonly path: string;
-  /** For writes: how many bytes were to be written. */
+  /** For writes: the number of bytes to write. */
   readonly size?: number;
 }
 
-/** What goes wrong in a call; a write may have put down some bytes before. */
+/** The fault of a call. A write may have stored some bytes before. */
 export type Fault =
   | { readonly type: "fail"; readonly code: string; readonly written?: number }
   | { readonly type: "short"; readonly written: number };
 
-/** The machine's files, with faults in the calls that `fault` names. */
+/** The machine's files, with faults in the calls that `fault` selects. */
 export function faultyFiles(fault: (call: FileCall) => Fault | undefined): Files {
   const check = (operation: FileCall["operation"], path: string): void => {
     const found = fault({ operation, path });
@@ -80,7 +80,7 @@ function faultyFile(
     truncate: (size) => guard("truncate", () => file.truncate(size)),
     sync: () => guard("sync", () => file.sync()),
     facts: () => guard("facts", () => file.facts()),
-    // Closed in any case: a test leaks nothing.
+    // Closed in any case, so that a test leaks no file.
     close: async () => {
       await file.close();
       await guard("close", () => Promise.resolve());
@@ -104,7 +104,7 @@ export class Crash extends Error {
   override readonly name = "Crash";
 }
 
-/** Files of a process that dies in its `at`-th call (0-based), with a write half done. */
+/** Files of a process that dies in its call number `at` (0-based), with half of a write done. */
 export function crashingFiles(at: number): { readonly files: Files; readonly count: () => number } {
   let count = 0;
   const files = faultyFiles(({ operation, size = 0 }) => {

@@ -12,12 +12,12 @@ import type { StartRunOptions } from "./start-run-options.ts";
 import { startRun } from "./start-run.ts";
 import { taskList, type TaskSource } from "./schedule/task-source.ts";
 
-/** Fifty lamps whose world can be brought back. */
+/** Fifty lamps in a repeatable environment. */
 export const fiftyLamps: Environment = { ...lamps(50), repeatable: true };
 
 let pid = 100;
 
-/** Opens a run's folder as another process of one machine, which holds it until it is disposed of. */
+/** Opens a run's folder as another process on the same machine, which has it until it is disposed of. */
 export async function openLamps(
   dir: string,
   options: Partial<RunFolderOptions> = {},
@@ -27,7 +27,7 @@ export async function openLamps(
   return await RunFolder.open(dir, testManifest, { retryFailed: false, ...options, lock });
 }
 
-/** Switches the lamp on and says goodbye; what the callback gives is thrown where it is an error. */
+/** An engine that switches the lamp on and says goodbye. If the callback returns an error, the engine throws it. */
 export function switchingEngine(
   onRequest: (request: GenerateRequest, turn: number) => unknown = () => undefined,
 ): Engine {
@@ -52,7 +52,7 @@ export function lampList(count: number): TaskSource {
   return taskList(fiftyLamps, { split: "test", taskIndexes });
 }
 
-/** Plays two attempts at each of three lamps, four at once, unless it is said otherwise. */
+/** Plays two attempts at each of three lamps, four at once, unless options change that. */
 export function startLamps({
   engine = switchingEngine(),
   ...options
@@ -66,7 +66,7 @@ export function startLamps({
   });
 }
 
-/** Takes all groups of a run, by their places. */
+/** Takes all groups of a run, and sorts them by index. */
 export async function takeAll(run: AsyncIterable<EpisodeGroup>): Promise<readonly EpisodeGroup[]> {
   const groups: EpisodeGroup[] = [];
   for await (const group of run) groups.push(group);

@@ -14,7 +14,7 @@ import type { RunFolder } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import { type RunOptions, type RunResult, runRollouts } from "./run-rollouts.ts";
 
-/** Lamps without number; `drawn` is told of each task that is drawn. */
+/** An environment of lamps; `drawn` is called for each task that is drawn. */
 export function lamps(taskCount: number, drawn: (index: number) => void = () => {}): Environment {
   return {
     ...lamp(),
@@ -26,7 +26,7 @@ export function lamps(taskCount: number, drawn: (index: number) => void = () => 
   };
 }
 
-/** What lamps are played with: a customer who wants one on, and a clock that stands still. */
+/** A setup for lamps: a customer who wants one switched on, and a clock that stands still. */
 export function lampSetup({
   environment,
   engine,
@@ -56,9 +56,9 @@ export function lampPlan(environment: Environment): RunPlan {
 }
 
 /**
- * Plays two attempts at each lamp; all say goodbye at once, and the clock stands still.
+ * Plays two attempts at each lamp. All say goodbye at once, and the clock stands still.
  *
- * @param held - Rollout that answers only after another one has ended.
+ * @param held - A rollout that answers only after another one has ended.
  */
 export async function playLamps(
   folder: RunFolder,
@@ -77,7 +77,7 @@ export async function playLamps(
           onLate: () => {},
         });
       }
-      // Each asks an engine of its own, whose first answer it is.
+      // Each attempt asks an engine of its own, for its first answer.
       return await preparedEngine([says("Goodbye!")]).generate(request, options);
     },
   };

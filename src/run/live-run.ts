@@ -3,40 +3,39 @@ import type { EpisodeGroup } from "./schedule/group.ts";
 import type { UpdateMode } from "./policy/policy-gate.ts";
 import type { RunProgress } from "./run-progress.ts";
 
-/** How a run ended. */
+/** The end of a run. */
 export interface RunResult {
   readonly progress: RunProgress;
-  /** `finished`: all groups of the source are on the disk. The others can be resumed. */
+  /** `finished`: all groups of the source are complete. The other runs can be resumed. */
   readonly end: "finished" | "interrupted" | "too-many-failures";
-  /** What the slime file holds; absent where none is asked for. */
+  /** The content of the slime file; absent if the run does not write one. */
   readonly slime?: SlimeSummary;
 }
 
-/** A run that is under way: its groups as they end, and the ways to steer it. */
+/** A running run: iterates over its groups as they end, and controls it. */
 export interface LiveRun extends AsyncIterable<EpisodeGroup> {
-  /** How it ended. Rejects as the iteration does. */
+  /** Resolves with the end of the run. Rejects like the iteration. */
   readonly result: Promise<RunResult>;
   progress(): RunProgress;
   /**
-   * Says that the policy's weights are of this version from now on. Tokens carry it for which the engine names no
-   * whole number.
+   * Announces the version of the policy's weights from now on. Tokens without a whole-number version from the engine
+   * get it.
    */
   announcePolicy(version: number): void;
   /**
-   * Changes the policy's weights while episodes go on: see `UpdateMode`. Where that fails, nothing is sampled
-   * until `resume()`, which says that they are sound, or an update that succeeds.
+   * Changes the policy's weights while episodes are played (see `UpdateMode`). If that fails, nothing is sampled until
+   * another update succeeds, or `resume()` is called.
    *
-   * @param update - Changes them, such as by a call of the engine's own.
-   * @throws UsageError where the version is no whole number, and where `update` throws, which is its cause.
+   * @param update - Changes the weights, for example with a call to the engine.
+   * @throws UsageError if the version is not a whole number, or if `update` throws, with that error as its cause.
    */
   updatePolicy(version: number, update: () => Promise<void>, mode?: UpdateMode): Promise<void>;
-  /** Lets the policy be asked for nothing until `resume()`. Default `hold`. */
+  /** Blocks sampling until `resume()`. Default `hold`. */
   pause(mode?: Exclude<UpdateMode, "finish">): Promise<void>;
   resume(): void;
   /**
-   * Begins nothing any more, and ends the episodes that are played as `aborted`, with what they have: the
-   * next start goes on with them. A policy that is paused is asked for nothing by that. Resolves when the run
-   * has ended.
+   * Starts no further attempts, and ends running episodes as `aborted`. The next start resumes them. Does not unblock a
+   * paused policy. Resolves when the run has ended.
    */
   interrupt(): Promise<RunResult>;
 }

@@ -25,7 +25,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** Ends no episode before so many are written: none of them is given up. */
+/** Ends no episode before `count` are written, so that none is cancelled. */
 function endTogether(folder: RunFolder, count: number): void {
   const write = folder.writeEpisode.bind(folder);
   const all = withResolvers();
@@ -38,7 +38,10 @@ function endTogether(folder: RunFolder, count: number): void {
   });
 }
 
-/** A start with two attempts a lamp, of which one is needed; says what was handed out, and what was sampled. */
+/**
+ * Plays a start with two attempts a lamp, of which one is needed; returns the delivered groups and the sampled
+ * rollouts.
+ */
 async function play({
   retryFailed = false,
   failing = "",
@@ -61,7 +64,7 @@ async function play({
     folder,
     engine,
     admission: { concurrency: 1 },
-    grouping: { size: 1, begun: 2, attempts: 1 },
+    grouping: { size: 1, started: 2, attempts: 1 },
     ...options,
   });
   const groups = await takeAll(run);
@@ -77,7 +80,7 @@ async function loseLines(file: string, rolloutId: string): Promise<void> {
   await writeFile(path.join(dir, file), kept.join("\n"));
 }
 
-/** A file's lines, in no order. */
+/** Returns a file's lines, sorted. */
 async function linesIn(file: string): Promise<readonly string[]> {
   return (await readFile(path.join(dir, file), "utf8")).split("\n").toSorted();
 }
@@ -92,22 +95,19 @@ test.each([
   ["", false, lampList(2)],
   [", also where failed ones are played again", true, lampList(2)],
   [", of a source that does not give its tasks again", false, chosen()],
-])(
-  "a failed attempt of a whole group is brought back as it was%s",
-  async (_, retryFailed, source) => {
-    const again = () => (source.repeatable === true ? lampList(2) : chosen());
-    const failing = "lamp/test/0#0";
-    const before = await play({ failing, source: again() });
-    expect(before).toMatchObject({ end: "finished", finished: 3 });
-    const lines = await linesIn("episodes.jsonl");
-    await loseLines("episodes.jsonl", failing);
-    const after = await play({ retryFailed, source: again() });
-    expect(after).toMatchObject({ end: "finished", finished: 3, sampled: [] });
-    expect(await linesIn("episodes.jsonl")).toEqual(lines);
-    expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 3, violations: [] });
-    expect(await play({ retryFailed, source: again() })).toMatchObject({ handed: [], sampled: [] });
-  },
-);
+])("a failed attempt of a complete group is restored%s", async (_, retryFailed, source) => {
+  const again = () => (source.repeatable === true ? lampList(2) : chosen());
+  const failing = "lamp/test/0#0";
+  const before = await play({ failing, source: again() });
+  expect(before).toMatchObject({ end: "finished", finished: 3 });
+  const lines = await linesIn("episodes.jsonl");
+  await loseLines("episodes.jsonl", failing);
+  const after = await play({ retryFailed, source: again() });
+  expect(after).toMatchObject({ end: "finished", finished: 3, sampled: [] });
+  expect(await linesIn("episodes.jsonl")).toEqual(lines);
+  expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 3, violations: [] });
+  expect(await play({ retryFailed, source: again() })).toMatchObject({ handed: [], sampled: [] });
+});
 
 test.each([
   ["episodes.jsonl", 2],
@@ -115,10 +115,10 @@ test.each([
   ["episodes.jsonl", 3],
   ["samples.jsonl", 4],
 ])(
-  "scored attempts of a whole group are brought back that %s lost (%d), and make it no larger",
+  "scored attempts of a complete group are restored if %s lost (%d), and make it no larger",
   async (file, count) => {
     const source = lampList(1);
-    const grouping = { size: 2, begun: 4, attempts: 1 };
+    const grouping = { size: 2, started: 4, attempts: 1 };
     const about = { source, grouping, admission: { concurrency: 4 } };
     await play({ ...about, together: 4 });
     const ids = await rolloutIdsIn(dir, "episodes.jsonl");
@@ -128,7 +128,7 @@ test.each([
     const { handed, sampled, notes } = await play(about);
     expect({ sampled, notes }).toEqual({ sampled: [], notes: 1 });
     const now = await rolloutIdsIn(dir, "episodes.jsonl");
-    // Those that the file has first made it whole.
+    // The attempts that are first in the file complete the group.
     expect(handed).toEqual([now.slice(0, 2).toSorted()]);
     expect(now.toSorted()).toEqual(ids.toSorted());
     expect(await linesIn("samples.jsonl")).toEqual(lines);
@@ -136,7 +136,7 @@ test.each([
   },
 );
 
-test("a group that was taken is not handed out again by what is brought back of it, and others are once", async () => {
+test("a group that was taken is not delivered again after its attempts are restored, and others are once", async () => {
   const about = { redeliver: true, admission: { concurrency: 4 } };
   {
     await using folder = await openLamps(dir);
@@ -145,11 +145,11 @@ test("a group that was taken is not handed out again by what is brought back of 
       ...about,
       source: lampList(2),
       folder,
-      grouping: { size: 1, begun: 2, attempts: 1 },
+      grouping: { size: 1, started: 2, attempts: 1 },
     });
     await run.result;
     const groups = run[Symbol.asyncIterator]();
-    // The first one is taken once the second is asked for.
+    // The first group counts as taken when the second is requested.
     for (let count = 0; count < 2; count++) await groups.next();
     await groups.return?.(undefined);
   }

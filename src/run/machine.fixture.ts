@@ -1,6 +1,6 @@
 import type { Machine, ProcessPlace } from "./disk/process-place.ts";
 
-/** A machine whose processes are those of the list. */
+/** A machine on which the processes with these pids run. */
 export function fakeMachine(here: Partial<ProcessPlace>, running: readonly number[] = []): Machine {
   const place = { pid: 1, host: "one", bootId: "boot-1", pidNamespace: "pid:1", ...here };
   return {

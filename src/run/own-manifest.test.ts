@@ -20,12 +20,13 @@ import { inputsBefore } from "../episode/inputs/input.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import type { PlayAttempt } from "../episode/episode-setup.ts";
 import { storedSettings } from "../composition/config/stored-settings.ts";
-import { playHere, type AttemptPlayer } from "./schedule/attempt-player.ts";
+import { playHere, type AttemptPlayer } from "./attempt/attempt-player.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { RecordedAttempt } from "./recording/read-recording.ts";
 import { RunFolder, type RunManifest } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { endlessTasks, taskList, tasksFrom, type TaskSource } from "./schedule/task-source.ts";
+import { endlessTasks, taskList, type TaskSource } from "./schedule/task-source.ts";
+import { tasksFrom } from "./schedule/streamed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -61,7 +62,7 @@ function named(): TaskSource {
   };
 }
 
-/** Of which nobody knows how many groups it has. */
+/** Returns the source without its length. */
 function withoutLength({ length: _length, ...source }: TaskSource): TaskSource {
   return source;
 }
@@ -70,7 +71,7 @@ async function stored(): Promise<RunManifest> {
   return JSON.parse(await readFile(path.join(dir, "run.json"), "utf8")) as RunManifest;
 }
 
-test("a program's own manifest says what verify asks for once its run was started", async () => {
+test("a program's own manifest gets the members that verify needs", async () => {
   const found = { plan: { isOpen: true }, vocabularySize, sampling: {} };
   const manifest = await play(own);
   expect(manifest).toMatchObject({ ...own, found });
@@ -81,7 +82,7 @@ test("a program's own manifest says what verify asks for once its run was starte
   expect(await stored()).toEqual(manifest);
 });
 
-test("what a program's own manifest says was found stays as it is", async () => {
+test("the found members of a program's own manifest stay", async () => {
   const found = {
     trainer: "mine",
     plan: { environment: "lamp", split: "test", taskIndexes: [0, 1, 2], sampleCount: 2, seed: 0 },
@@ -105,7 +106,7 @@ test.each<[string, Partial<StartRunOptions>]>([
   ["of groups of one's own", { source: named() }],
   ["of larger groups", { grouping: { size: 3 } }],
   ["with other seeds", { seed: 7 }],
-])("a plan that is another run's is left open by one %s", async (_, options) => {
+])("the plan of another run is left open by one %s", async (_, options) => {
   const manifest = { ...own, found: { trainer: "mine", plan: lampsPlan } };
   {
     await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
@@ -118,7 +119,7 @@ test.each<[string, Partial<StartRunOptions>]>([
   expect(await verifyRun(dir)).toMatchObject({ violations: [] });
 });
 
-test("a folder whose plan was another run's goes on, and is found sound", async () => {
+test("a folder with another run's plan continues, and is sound", async () => {
   // As it was written before plans were held against what is played.
   await play(own);
   await writeFile(
@@ -153,7 +154,7 @@ test.each<[string, TaskSource, object]>([
   expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 6, violations: [] });
 });
 
-test("tasks that an environment names in its own way are those that were planned", async () => {
+test("tasks with an environment's own names are the planned ones", async () => {
   const task: Environment["task"] = (split, index) => ({
     ...fiftyLamps.task(split, index),
     id: `lamp-${index}`,
@@ -173,7 +174,7 @@ test("tasks that an environment names in its own way are those that were planned
 test.each<[string, TaskSource, TaskSource]>([
   ["does not say how many there are", withoutLength(lampList(3)), withoutLength(lampList(3))],
   ["gives fewer", lampList(2), lampList(3)],
-])("a plan stays where a source that follows it %s", async (_, source, whole) => {
+])("a plan stays if a source that follows it %s", async (_, source, whole) => {
   const found = { plan: lampsPlan, vocabularySize, sampling: {} };
   const manifest = { ...own, configuration: { format: "slime" }, found };
   const options = { retryFailed: false, format: "slime" } as const;
@@ -190,7 +191,7 @@ test.each<[string, TaskSource, TaskSource]>([
     planned: 6,
     violations: [],
   });
-  // What was not played is counted all the same.
+  // Attempts that were not played are counted too.
   const { episodes } = await (await readRun(dir)).evaluation();
   expect(episodes).toMatchObject({ planned: 6, scored: 4 });
   {
@@ -204,7 +205,7 @@ test.each<[string, TaskSource, TaskSource]>([
 test.each([
   ["of which attempts are left", "lamp/test/1#1", 5],
   ["of which none has ended", "lamp/test/1", 4],
-])("a plan is not at its end where a source passes over a group %s", async (_, held, count) => {
+])("a plan is not finished if a source skips a group %s", async (_, held, count) => {
   const manifest = { ...own, found: { plan: lampsPlan, vocabularySize } };
   {
     const stop = new AbortController();
@@ -238,15 +239,15 @@ test.each([
   expect((await stored()).found).toMatchObject(manifest.found);
 });
 
-test("nothing is played while the plan is being left", async () => {
+test("no attempt is played while the plan is being marked as open", async () => {
   await using folder = await RunFolder.open(
     dir,
     { ...own, found: { plan: { ...lampsPlan, taskIndexes: [0] }, vocabularySize, sampling: {} } },
     { retryFailed: false },
   );
   const source = taskList(fiftyLamps, { split: "test", taskIndexes: [1] });
-  const write = folder.noteFound.bind(folder);
-  const writing = vi.spyOn(folder, "noteFound").mockImplementation(async (known) => {
+  const write = folder.updateFound.bind(folder);
+  const writing = vi.spyOn(folder, "updateFound").mockImplementation(async (known) => {
     for (let turn = 0; turn < 100; turn++) await takeTurn();
     expect(run.progress()).toMatchObject({ running: 0, finished: 0 });
     await write(known);
@@ -258,14 +259,14 @@ test("nothing is played while the plan is being left", async () => {
   expect((await stored()).found).toEqual({ plan: { isOpen: true }, vocabularySize, sampling: {} });
 });
 
-test("a manifest may leave out what was found altogether", async () => {
+test("a manifest may leave out found", async () => {
   const { found: _none, ...bare } = own;
   await play(bare as RunManifest);
   expect((await stored()).found).toEqual({ plan: { isOpen: true }, vocabularySize, sampling: {} });
   expect(await verifyRun(dir)).toMatchObject({ episodes: 6, violations: [] });
 });
 
-/** Plays three lamps with a manifest of one's own, sampled in some way. */
+/** Plays three lamps with a program's own manifest and some sampling. */
 async function playSampled(
   sampling: StartRunOptions["setup"]["sampling"],
   {
@@ -292,7 +293,7 @@ async function playSampled(
   return folder.manifest.found;
 }
 
-/** Whose logprobs are of what its sampling left, if `describe` does not say otherwise: all 0 for a greedy choice. */
+/** An engine with logprobs after its sampling, unless `describe` says otherwise: all 0 for greedy sampling. */
 function certainEngine(
   describe: Engine["describe"] = async () => ({ kind: "c", logprobConvention: "processed" }),
 ): Engine {
@@ -307,7 +308,7 @@ function certainEngine(
   };
 }
 
-test("how tokens are drawn is noted at the first start, without what an engine names in its own way", async () => {
+test("sampling is recorded at the first start, without an engine's own parameters", async () => {
   const sampling = { temperature: 0.6, topP: 0.9, extra: { key: "secret" } };
   const found = await playSampled(sampling);
   expect(found["sampling"]).toEqual({ temperature: 0.6, topP: 0.9 });
@@ -316,7 +317,7 @@ test("how tokens are drawn is noted at the first start, without what an engine n
   expect(await playSampled({ temperature: 0.7 })).toEqual(found);
 });
 
-test("a start says nothing of how an earlier one drew its tokens, and nothing that extra may replace", async () => {
+test("a start does not describe the sampling of an earlier one, nor parameters that extra may replace", async () => {
   await play(own);
   const { sampling: _sampling, ...found } = (await stored()).found;
   await writeFile(path.join(dir, "run.json"), JSON.stringify({ ...(await stored()), found }));
@@ -326,7 +327,7 @@ test("a start says nothing of how an earlier one drew its tokens, and nothing th
   expect(replaced).not.toHaveProperty("sampling");
 });
 
-test("a start says nothing of how tokens were drawn in attempts that an earlier one only began", async () => {
+test("a start does not describe the sampling of attempts that an earlier one only started", async () => {
   const stop = new AbortController();
   const engine = switchingEngine(async (_request, turn) => {
     if (turn === 0) return;
@@ -366,7 +367,7 @@ test.each<[string, () => [Engine, Partial<StartRunOptions>]]>([
       { grouping: { size: 2, attempts: 1 } },
     ],
   ],
-])("how tokens are drawn is noted anew after a start that %s", async (_, begin) => {
+])("sampling is recorded again after a start that %s", async (_, begin) => {
   const [engine, options] = begin();
   const first = await playSampled({ temperature: 0.6 }, { engine, ...options });
   expect(first["sampling"]).toEqual({ temperature: 0.6 });
@@ -402,7 +403,7 @@ test.each<[string, Parameters<typeof playSampled>]>([
   ["with a play of its own", [{}, { play: playCooler }]],
   ["at an extra's temperature", [{ extra: { temperature: 0.3 } }]],
 ])(
-  "what a start noted in which nothing was sampled is gone where the next samples %s",
+  "facts of a start without samples are removed if the next samples %s",
   async (_, [sampling, how]) => {
     const found = { plan: { isOpen: true }, vocabularySize };
     expect(await stopUnsampled({ temperature: 0.6 })).toEqual({
@@ -418,7 +419,7 @@ test.each<[string, Parameters<typeof playSampled>]>([
   },
 );
 
-test("which logprobs an engine reports of which nothing was sampled is asked again", async () => {
+test("an engine's logprob convention is asked for again if nothing was sampled", async () => {
   const first = await stopUnsampled(
     { temperature: 0 },
     { describe: async () => ({ kind: "c", logprobConvention: "processed" }) },
@@ -431,12 +432,12 @@ test("which logprobs an engine reports of which nothing was sampled is asked aga
   expect(violations[0]?.detail).toContain("they were not reported");
 });
 
-test("what a fork shares was sampled by no start of its folder", async () => {
+test("shared turns of a fork were sampled by no start of its folder", async () => {
   await play(own);
   let recorded: RecordedAttempt;
   {
     await using folder = await RunFolder.open(dir, own, { retryFailed: false });
-    recorded = (await folder.recordingOf("lamp/test/0#0"))!;
+    recorded = (await folder.recordings.read("lamp/test/0#0"))!;
   }
   await rm(dir, { recursive: true });
   const source: TaskSource = {
@@ -464,7 +465,7 @@ test("what a fork shares was sampled by no start of its folder", async () => {
   expect(await verifyRun(dir)).toMatchObject({ episodes: 2, violations: [] });
 });
 
-test("failed attempts that sampled nothing, beside some that were begun and did, are no fresh start", async () => {
+test("failed attempts without samples next to sampled started ones are not a fresh start", async () => {
   const stop = new AbortController();
   const engine = switchingEngine(async ({ sessionId }, turn) => {
     if (sessionId.startsWith("lamp/test/0#0")) return new Error("no model");
@@ -480,7 +481,7 @@ test("failed attempts that sampled nothing, beside some that were begun and did,
   expect(first["sampling"]).toEqual({ temperature: 0.6 });
 });
 
-test("nothing is noted of how tokens are drawn where others play the attempts", async () => {
+test("sampling is not recorded if a player plays the attempts", async () => {
   const player: AttemptPlayer = {
     play: async (assignment, setup, options) =>
       await playHere.play(assignment, { ...setup, sampling: { temperature: 0.3 } }, options),
@@ -493,7 +494,7 @@ test("nothing is noted of how tokens are drawn where others play the attempts", 
   expect(await playSampled({ temperature: 0 }, { play })).toEqual(found);
 });
 
-test("the settings of the command line say how tokens are drawn as long as the setup does", async () => {
+test("the settings of the command line describe sampling as long as the setup agrees", async () => {
   const settings = { temperature: 0.6, "top-k": 7 };
   const found = await playSampled({ temperature: 0.6, topK: 7 }, { found: { settings } });
   expect(found).toEqual({ settings, plan: { isOpen: true }, vocabularySize });
@@ -507,7 +508,7 @@ test("the settings of the command line say how tokens are drawn as long as the s
 test.each<[string, object]>([
   ["temperature 0", { temperature: 0 }],
   ["the likeliest token alone", { temperature: 0.6, topK: 1 }],
-])("a run that was sampled at %s is sound where its logprobs are all 0", async (_, sampling) => {
+])("a run that was sampled at %s is sound if its logprobs are all 0", async (_, sampling) => {
   const found = await playSampled(sampling, { engine: certainEngine() });
   expect(found).toMatchObject({ sampling, logprobConvention: "processed" });
   expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 6, violations: [] });
@@ -521,7 +522,7 @@ test.each<[string, Engine["describe"], object]>([
     async () => ({ kind: "c", logprobConvention: "tempered" }),
     { logprobConvention: "tempered" },
   ],
-])("logprobs that are all 0 are found where the engine %s", async (_, describe, told) => {
+])("logprobs that are all 0 are found if the engine %s", async (_, describe, told) => {
   const found = await playSampled({ temperature: 0 }, { engine: certainEngine(describe) });
   expect(found).toEqual({
     plan: { isOpen: true },
@@ -533,7 +534,7 @@ test.each<[string, Engine["describe"], object]>([
   expect(violations[0]?.detail).toContain("they were not reported");
 });
 
-test("an engine that never says what it is does not keep a run from being interrupted", async () => {
+test("an engine that never describes itself does not prevent an interruption", async () => {
   await using folder = await RunFolder.open(dir, own, { retryFailed: false });
   const asked = withResolvers();
   const engine = certainEngine(async () => {

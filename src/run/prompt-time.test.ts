@@ -4,14 +4,14 @@ import { readPromptTime, toPromptTime, withPromptTime } from "./prompt-time.ts";
 
 const evening = new Date(2026, 10, 23, 23, 59, 58, 7);
 
-test("a moment is noted as the clock on the wall shows it, and read back as that", () => {
+test("a moment is written as local time, and read back", () => {
   const text = toPromptTime(evening);
   expect(text).toBe("2026-11-23T23:59:58.007");
   expect(readPromptTime(text)).toEqual(evening);
 });
 
 test.each([undefined, 7, "", "soon", "2026-11-23", "2026-13-01T00:00:00.000", "2026-11-23T10:05Z"])(
-  "%j is no such moment",
+  "%j is not such a moment",
   (text) => {
     expect(readPromptTime(text)).toBeUndefined();
   },

@@ -43,7 +43,7 @@ async function open(
 
 const environment: Environment = { ...lamps(1), repeatable: true };
 
-/** Plays both attempts at one lamp; says which requests were made and what came of it. */
+/** Plays both attempts at one lamp; returns the requests and the result. */
 async function playOn(folder: RunFolder, options: Partial<RunOptions> = {}) {
   const episodes: Episode[] = [];
   await playLamps(folder, environment, {
@@ -105,8 +105,8 @@ const start: RecordingStart = {
 
 const late: Inputs = { inputs: [{ type: "late" }], times: [1] };
 
-describe("what is recorded", () => {
-  test("an episode whose row a crash kept from the disk is played again from its recording", async () => {
+describe("the recording", () => {
+  test("an episode without its row after a crash is played again from its recording", async () => {
     {
       await using folder = await open();
       folder.writeEpisode = async () => await Promise.reject(new UsageError("the machine is gone"));
@@ -120,14 +120,14 @@ describe("what is recorded", () => {
       [1, "completed"],
       [1, "completed"],
     ]);
-    // What had been sampled was not sampled again: it would have been recorded once more.
+    // The turns were not sampled again: they would have been recorded twice.
     const generations = (await recordedLines()).flatMap(({ inputs = [] }) =>
       (inputs as readonly { readonly type: string }[]).filter(({ type }) => type === "generation"),
     );
     expect(generations).toHaveLength(2);
   });
 
-  test("what an earlier start sampled is not counted as sampled since this one", async () => {
+  test("tokens of an earlier start are not counted in this one", async () => {
     let atMs = 1000;
     const setup = {
       ...lampSetup({
@@ -171,11 +171,11 @@ describe("what is recorded", () => {
     expect(inputCounts).toEqual([2, 2]);
   });
 
-  test("an episode whose inputs the disk refuses is not finished: nobody could play it again", async () => {
+  test("an episode is not finished if the disk refuses its inputs: it could not be replayed", async () => {
     let writeCount = 0;
     const files = faultyFiles(({ operation, path: file }) => {
       if (operation !== "write" || !file.endsWith("recording.jsonl")) return undefined;
-      // There is room again at once, for whatever comes behind it.
+      // There is room again at once, for everything that follows.
       writeCount += 1;
       return writeCount === 1 ? { type: "fail", code: "ENOSPC" } : undefined;
     });
@@ -192,7 +192,7 @@ describe("what is recorded", () => {
     expect(new Set(lines.map(({ rolloutId }) => rolloutId))).toEqual(new Set(ids));
   });
 
-  test("a failed episode that is to be played again is not played from its recording", async () => {
+  test("a failed episode that is played again does not use its recording", async () => {
     await playBrokenLamps();
     await using folder = await open(true);
     const episodes = await playOn(folder);
@@ -202,7 +202,7 @@ describe("what is recorded", () => {
     ]);
   });
 
-  test("nor is one whose line was taken out for that by a start that a crash ended", async () => {
+  test("nor does one with a line that a crashed start removed for that", async () => {
     await playBrokenLamps();
     // As the crash left it: the line is gone, and no event says so.
     await writeFile(path.join(dir, "episodes.jsonl"), "");
@@ -237,7 +237,7 @@ describe("what is recorded", () => {
     ]);
   });
 
-  test("the recording that was copied from another run's folder is told as that, and left alone", async () => {
+  test("a recording that was copied from another run's folder is reported, and not used", async () => {
     const other = path.join(dir, "other");
     {
       await using _new = await open();
@@ -264,7 +264,7 @@ describe("what is recorded", () => {
     ]);
   });
 
-  test("what was recorded in another run hides nothing of this one's", async () => {
+  test("lines of another run hide nothing of this one", async () => {
     await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
     const options = {
       journal,
@@ -288,7 +288,7 @@ describe("what is recorded", () => {
       inputs: { times: [2] },
     });
     expect(joinLines(lines, "third")).toMatchObject({ begin: { run: "other" } });
-    // Only the first start of a play begins it; whatever another one says, it goes on.
+    // Only the first start of a play begins it; a line with any other start continues it.
     const odd = Buffer.from(lines[0]!.toString().replace('"start":1', '"start":0'));
     expect(joinLines([lines[0]!, lines[1]!, odd], "this")).toMatchObject({
       partCount: 1,
@@ -299,7 +299,7 @@ describe("what is recorded", () => {
     expect(joinLines(nameless.slice(0, 2), "third")!.inputs.times).toEqual([1]);
   });
 
-  test("of many under way, what lands soon after a write is written together, and what lands later at once", async () => {
+  test("with many running attempts, those that land soon after a write are written together, and later ones at once", async () => {
     const file = path.join(dir, "recording.jsonl");
     let nowMs = 1000;
     // A write takes 3 ms.
@@ -331,7 +331,7 @@ describe("what is recorded", () => {
     const attempt = recording.begin(start);
     await recording.land(8);
     expect(await written()).toBe(1);
-    // It rests three times as long as it took.
+    // The rest is three times as long as the write.
     nowMs += 4;
     attempt.add({ ...late, times: [1] });
     const first = recording.land(8);
@@ -346,12 +346,12 @@ describe("what is recorded", () => {
     attempt.add({ ...late, times: [3] });
     await recording.land(8);
     expect(await written()).toBe(4);
-    // Few wait for nobody.
+    // With few attempts, none waits.
     attempt.add({ ...late, times: [4] });
     await recording.land(7);
     expect(await written()).toBe(5);
     expect(rests).toHaveLength(1);
-    // Nobody waits longer than this, whatever the clock says.
+    // None waits longer than this, even if the clock is set back.
     nowMs -= 100_000;
     attempt.add({ ...late, times: [5] });
     const third = recording.land(8);
@@ -361,7 +361,7 @@ describe("what is recorded", () => {
     expect(await written()).toBe(6);
   });
 
-  test("no secret that a server repeats is in it, whether it refuses or samples", async () => {
+  test("no secret that a server repeats is in it, in refusals or samples", async () => {
     const secret = "sk-very-secret-key";
     await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
     const recording = new RecordingJournal({
@@ -412,13 +412,13 @@ describe("what is recorded", () => {
     ]);
   });
 
-  test("a torn line is none of its rollout's, though another's stands in its place later", async () => {
+  test("a torn line belongs to no rollout, even if another line takes its place later", async () => {
     const file = path.join(dir, "recording.jsonl");
     const other = { ...start, rolloutId: "lamp/test/0#1", sampleIndex: 1 };
     const options = { clock: { after: () => () => {} }, onFailure: () => {} };
     {
       await using folder = await open();
-      const recording = (await folder.openRecording(options))!;
+      const recording = (await folder.recordings.open(options))!;
       recording.begin(other).add({ ...late, times: [1] });
       await recording.flush();
     }
@@ -428,15 +428,15 @@ describe("what is recorded", () => {
     const torn = inputs!.replace('"part":0', '"part":1').slice(0, -1);
     await writeFile(file, whole + torn.padEnd(begin!.length).slice(0, begin!.length));
     await using folder = await open();
-    const recording = (await folder.openRecording(options))!;
+    const recording = (await folder.recordings.open(options))!;
     recording.begin(start).add({ ...late, times: [2] });
     await recording.flush();
     expect((await readFile(file, "utf8")).split("\n")[2]).toHaveLength(begin!.length);
-    const { begin: own, inputs: kept } = (await folder.recordingOf("lamp/test/0#1"))!;
+    const { begin: own, inputs: kept } = (await folder.recordings.read("lamp/test/0#1"))!;
     expect([own.rolloutId, kept.times]).toEqual(["lamp/test/0#1", [1]]);
   });
 
-  test("lines of another rollout are passed over", async () => {
+  test("lines of another rollout are skipped", async () => {
     const file = path.join(dir, "recording.jsonl");
     await using journal = await JsonlJournal.open(file);
     const options = {
@@ -464,7 +464,7 @@ describe("what is recorded", () => {
     expect([read?.begin.rolloutId, read?.inputs.times]).toEqual([rolloutId, [2]]);
   });
 
-  test("inputs whose beginning is damaged do not mix with those of the play that began anew", async () => {
+  test("inputs after a damaged first line do not mix with those of the next play", async () => {
     await using journal = await JsonlJournal.open(path.join(dir, "recording.jsonl"));
     const options = {
       journal,
@@ -481,7 +481,7 @@ describe("what is recorded", () => {
     expect(joinLines(lines.map((line) => Buffer.from(line)))!.inputs.times).toEqual([2]);
   });
 
-  test("who waits for what is recorded waits for what is being written, too", async () => {
+  test("a flush also waits for the write in progress", async () => {
     const held = withResolvers();
     const written: number[] = [];
     const journal = {

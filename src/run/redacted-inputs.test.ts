@@ -32,7 +32,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** A user whose model lets the secret slip. */
+/** A user with a model that leaks the secret. */
 function tellingUser(repeatable: boolean): User {
   return {
     strategy: "telling",
@@ -74,7 +74,7 @@ function meteredLamps(repeatable: boolean): Environment {
 
 let pid = 1;
 
-/** Plays the one attempt there is, or what is left of it; `stopAtTurn` stops the run in the middle. */
+/** Plays the only attempt, or the rest of it; `stopAtTurn` stops the run in the middle. */
 async function play(repeatable: boolean, stopAtTurn?: number) {
   const environment = meteredLamps(repeatable);
   const stop = new AbortController();
@@ -109,7 +109,7 @@ async function play(repeatable: boolean, stopAtTurn?: number) {
     onEpisode: (episode) => episodes.push(episode),
   });
   await run.result.catch(() => {});
-  const recorded = await folder.recordingOf("lamp/test/0#0");
+  const recorded = await folder.recordings.read("lamp/test/0#0");
   return { asked, setup, recorded, episode: episodes[0] };
 }
 
@@ -120,7 +120,7 @@ async function everythingWritten(): Promise<string> {
   ).join("");
 }
 
-test("an episode that a secret came into goes on after a stop as it was, and has it in no id", async () => {
+test("an episode in which a secret appeared is resumed unchanged after a stop, and no id contains the secret", async () => {
   expect((await play(true, 1)).asked).toEqual([0, 1]);
   const { asked, episode } = await play(true);
   expect(asked).toEqual([1]);
@@ -137,7 +137,7 @@ test("an episode that a secret came into goes on after a stop as it was, and has
 });
 
 test.each([true, false])(
-  "it is played again to the byte where it is repeatable: %s",
+  "it is replayed to the byte if it is repeatable: %s",
   async (repeatable) => {
     const { asked, episode } = await play(repeatable);
     expect(asked).toEqual([0, 1]);
@@ -180,7 +180,7 @@ test.each([true, false])(
   },
 );
 
-test("no secret of what all tasks have in common is shown to the policy", async () => {
+test("no secret of a part that all tasks share is shown to the policy", async () => {
   const plain = lamps(1);
   const tools = toolsFromOpenAi(
     [...plain.tools].map(({ openai }) =>
@@ -220,7 +220,7 @@ test("no secret of what all tasks have in common is shown to the policy", async 
   expect(text + given).not.toContain(secret);
 });
 
-test("a secret that is a word of each tool's definition fails the episode, and not the run", async () => {
+test("a secret in every tool's definition fails the episode, and not the run", async () => {
   const environment = lamps(1);
   const run = startRun({
     source: taskList(environment, { split: "test", taskIndexes: [0] }),

@@ -1,18 +1,18 @@
 import { createRequire } from "node:module";
 import type * as openTelemetry from "@opentelemetry/api";
 
-/** OpenTelemetry's API, and our tracer in it. */
+/** OpenTelemetry's API, with this package's tracer. */
 export interface RegisteredTracing extends Pick<typeof openTelemetry, "trace" | "context"> {
   readonly tracer: openTelemetry.Tracer;
 }
 
-/** Where every copy of the API keeps what is registered in it. */
+/** The key under which every copy of the API keeps its registrations. */
 const registry = Symbol.for("opentelemetry.js.api.1");
 
 let loaded: typeof openTelemetry | undefined;
 
 /**
- * The API where the program has registered something in it; a process without an SDK does not load it.
+ * Returns the API if the program has registered an SDK. Without one, the API is not loaded.
  *
  * Source: open-telemetry/opentelemetry-js, `api/src/internal/global-utils.ts`.
  */

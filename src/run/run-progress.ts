@@ -6,65 +6,62 @@ import type { UserSpending } from "../user/user.ts";
 import type { FinishedEpisode } from "./folder/episode-row.ts";
 import { unscoredReason, type UnscoredReason } from "./folder/unscored-reason.ts";
 
-/** Where a run stands. JSON-able; also the heart of `summary.json`. */
+/** The progress of a run. JSON-able; also the main part of `summary.json`. */
 export interface RunProgress {
-  /** Episodes that the run has in all; absent where nobody knows, as in runs without end. */
+  /** The total number of episodes; absent if it is unknown, for example in runs without end. */
   readonly planned?: number;
-  /** Episodes that are finished, those of earlier starts included. */
+  /** Finished episodes, also of earlier starts. */
   readonly finished: number;
-  /** Of these, the ones that an earlier start finished. */
+  /** Finished episodes of earlier starts. */
   readonly resumed: number;
   readonly running: number;
   readonly outcomes: Readonly<OutcomeCounts>;
   readonly stopReasons: Readonly<Partial<Record<StopReason, number>>>;
   /** Failed episodes by code. */
   readonly failures: Readonly<Partial<Record<FailureCode, number>>>;
-  /** What the first of them says; absent where there are none. */
+  /** The message of the first failure; absent without failures. */
   readonly firstFailure?: string;
-  /** What went wrong in finished episodes and cost them nothing, by code (see `Episode.troubles`). */
+  /** Problems in finished episodes that did not fail them, by code (see `Episode.troubles`). */
   readonly troubles: Readonly<Partial<Record<FailureCode, number>>>;
-  /** What the first of these says; absent where there are none. */
+  /** The message of the first trouble; absent without troubles. */
   readonly firstTrouble?: string;
   /** Failed attempts that were played again. */
   readonly retried: number;
   /** Episodes that have a reward. */
   readonly scored: number;
-  /** Finished episodes without a reward, by why they have none. */
+  /** Finished episodes without a reward, by reason. */
   readonly unscored: Readonly<Partial<Record<UnscoredReason, number>>>;
-  /** Mean over the scored episodes; absent where there are none. */
+  /** The mean over the scored episodes; absent if no episode is scored. */
   readonly rewardMean?: number;
   readonly turnCount: number;
   readonly toolCallCount: number;
   readonly formatErrorCount: number;
-  /** Ids that the policy sampled: the trained ones. */
+  /** Ids that the policy sampled, which are trained. */
   readonly sampledTokenCount: number;
   /** Ids of all rows, trained or not. */
   readonly tokenCount: number;
   /**
-   * What the users of the finished episodes cost; attempts that were played again are not in it. What a fork
-   * shares is counted once, here and in the counts before.
+   * The usage of the users in finished episodes, without failed attempts that were played again. The turns that a fork
+   * shares are counted once, here and in the counts above.
    */
   readonly userUsage: UserSpending;
-  /** Groups that ended since this start: those that were handed out, and those that were not. */
+  /** Groups that ended in this start: delivered ones, and those that were left out. */
   readonly groups: { readonly finished: number; readonly leftOut: number };
-  /**
-   * How many versions of the policy old the oldest token of a group was, over the groups that ended since
-   * this start; absent where no version is known.
-   */
+  /** The staleness of the groups that ended in this start; absent if no version is known. */
   readonly staleness?: { readonly mean: number; readonly most: number };
-  /** What turns have waited for since this start, milliseconds over all episodes. */
+  /** The time that turns have waited in this start, in milliseconds over all episodes. */
   readonly spentMs: {
     readonly engine: number;
     readonly user: number;
     readonly environment: number;
   };
-  /** Since this start, milliseconds. */
+  /** The time since the start, in milliseconds. */
   readonly elapsedMs: number;
-  /** Sampled since this start. */
+  /** The sampling rate of this start. */
   readonly sampledTokensPerSecond: number;
 }
 
-/** Counts what happens in a run. */
+/** Counts the episodes, tokens and groups of a run. */
 export class RunTally {
   #planned: number | undefined;
   readonly #startedAtMs: number;
@@ -87,7 +84,9 @@ export class RunTally {
   #sampledTokenCount = 0;
   #tokenCount = 0;
   #userUsage = noSpending;
-  /** Sampled in this start, turn by turn, so that the rate does not wait for episodes to end. */
+  /**
+   * Tokens that were sampled in this start, counted turn by turn, so that the rate does not wait for episodes to end.
+   */
   #liveTokenCount = 0;
   readonly #spentMs = { engine: 0, user: 0, environment: 0 };
   #agedCount = 0;
@@ -101,7 +100,7 @@ export class RunTally {
     this.#startedAtMs = now();
   }
 
-  /** More of them there will be than was thought. */
+  /** Sets the total number of episodes. */
   plan(planned: number): void {
     this.#planned = planned;
   }
@@ -111,7 +110,7 @@ export class RunTally {
     this.#add(row);
   }
 
-  /** Attempts under way. */
+  /** The number of running attempts. */
   get running(): number {
     return this.#running;
   }
@@ -120,7 +119,7 @@ export class RunTally {
     this.#running++;
   }
 
-  /** The attempt ended without a finished episode. */
+  /** Counts an attempt that ended without a finished episode. */
   episodeLeft(): void {
     this.#running--;
   }
@@ -136,19 +135,19 @@ export class RunTally {
     this.#spentMs.environment += environmentMs;
   }
 
-  /** A group ended and is handed out. */
+  /** Counts a group that ended and is delivered. */
   groupFinished(staleness?: number): void {
     this.#groups.finished++;
     this.#addStaleness(staleness);
   }
 
-  /** A group that ended is too old by the time it would be handed out. */
+  /** Counts a group as left out that was counted as delivered, but became too old while it waited. */
   groupWithdrawn(): void {
     this.#groups.finished--;
     this.#groups.leftOut++;
   }
 
-  /** A group ended and is not handed out. */
+  /** Counts a group that ended and is left out. */
   groupLeftOut(staleness?: number): void {
     this.#groups.leftOut++;
     this.#addStaleness(staleness);
@@ -160,7 +159,7 @@ export class RunTally {
   }
 
   progress(): RunProgress {
-    // A clock of somebody's may be set back.
+    // A caller's clock may be set back.
     const elapsedMs = Math.max(this.#now() - this.#startedAtMs, 0);
     const finished = Object.values(this.#outcomes).reduce((sum, count) => sum + count, 0);
     return {
@@ -231,7 +230,7 @@ export class RunTally {
     if (row.shared !== undefined) this.#leaveOut(row.shared);
   }
 
-  /** What a fork shares is counted with the episode that it parted from. */
+  /** Subtracts the turns that a fork shares. They are counted with the episode that it continues. */
   #leaveOut({ turnCount, toolCallCount, formatErrorCount, userUsage }: SharedCounts): void {
     this.#turnCount -= turnCount;
     this.#toolCallCount -= toolCallCount;

@@ -35,7 +35,7 @@ async function open(options: Partial<RunFolderOptions> = {}, at = dir): Promise<
 const rowFiles = ["samples.jsonl", "samples.slime.jsonl"];
 
 describe("runRollouts()", () => {
-  test("a process that dies at any call of the file system loses nothing that it reported", async () => {
+  test("a process that dies at any call of the file system loses no reported episode", async () => {
     const environment = lamps(2);
     const reference = path.join(scratch, "reference");
     {
@@ -59,7 +59,7 @@ describe("runRollouts()", () => {
         });
         hasEnded = true;
       } catch {
-        // What it is does not matter: the process is dead.
+        // The error does not matter: the process is dead.
       }
       {
         // The next process finds the dead one's lock, or the draft of one.
@@ -85,7 +85,7 @@ describe("runRollouts()", () => {
   }, 900_000);
 
   test.each(["samples.jsonl", "episodes.jsonl", "events.jsonl"])(
-    "stops at once where the disk is full for %s, and goes on when there is room",
+    "stops at once if the disk is full for %s, and continues when there is room",
     async (name) => {
       let writeCount = 0;
       const files = faultyFiles(({ operation, path: file }) =>
@@ -141,7 +141,7 @@ describe("runRollouts()", () => {
     expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(ids);
   });
 
-  test("takes back the sums of an earlier end before it goes on", async () => {
+  test("removes the totals of an earlier end before it continues", async () => {
     const environment = lamps(2);
     {
       await using folder = await open();
@@ -165,7 +165,7 @@ describe("runRollouts()", () => {
     expect(left()).toEqual(["samples.slime.jsonl", "summary.json"]);
   });
 
-  test("leaves reports alone that are none of its own", async () => {
+  test("keeps reports that it did not write", async () => {
     const environment = lamps(2);
     const report = path.join(dir, "report.md");
     await mkdir(dir);
@@ -188,7 +188,7 @@ describe("runRollouts()", () => {
     ]);
   });
 
-  test("draws no task before its turn, and of those that are finished the first alone", async () => {
+  test("draws no task before its turn, and of the finished ones only the first", async () => {
     const drawn: number[] = [];
     const environment = lamps(20_000, (index) => drawn.push(index));
     const stop = new AbortController();
@@ -234,7 +234,7 @@ describe("runRollouts()", () => {
         return Object.assign(new Error(`no access with ${secret}`, { cause }), { of: [1n] });
       },
     ],
-  ])("no secret of a failure is written or told, whoever repeats it: %s", async (_, thrown) => {
+  ])("no secret of a failure is written or reported: %s", async (_, thrown) => {
     const environment: Environment = {
       ...lamps(1),
       open: () => {
@@ -260,7 +260,7 @@ describe("runRollouts()", () => {
     expect(all).not.toContain(secret);
   });
 
-  test("refuses two tasks of one id", async () => {
+  test("refuses two tasks with one id", async () => {
     const environment = lamps(3);
     const alike = {
       ...environment,
@@ -272,7 +272,7 @@ describe("runRollouts()", () => {
     );
   });
 
-  test("tells in the events what was thrown, with its stack, also where the episode is none the worse", async () => {
+  test("writes thrown errors to the events, with their stack, even if the episode did not fail", async () => {
     const environment = lamps(1);
     const clumsy = {
       ...environment,
@@ -301,7 +301,7 @@ describe("runRollouts()", () => {
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter(({ type }) => type === "trouble");
-    // The two play side by side: either may be the first.
+    // The two play at the same time: either may be the first.
     const told = events.map(({ rolloutId, code, attempt }) =>
       JSON.stringify([rolloutId, code, attempt]),
     );

@@ -1,5 +1,5 @@
 import { systemClock } from "../async/clock.ts";
-import { watchEngine, type EngineNews } from "./policy/engine-watch.ts";
+import { watchEngine, type EngineOutage } from "./policy/engine-watch.ts";
 import type { EngineGate } from "./schedule/admission.ts";
 import { openLoadGate } from "./schedule/load-gate.ts";
 import type { RunPlan } from "./schedule/plan-run.ts";
@@ -11,41 +11,43 @@ import { planSource, type TaskSource } from "./schedule/task-source.ts";
 
 export type { RunResult } from "./live-run.ts";
 
-/** How a plan is carried out. */
+/** Options for playing a plan. */
 export interface RunOptions extends Pick<
   StartRunOptions,
   "setup" | "redactor" | "player" | "onProgress" | "onEpisode"
 > {
   readonly plan: RunPlan;
   readonly folder: RunFolder;
-  /** Where the tasks come from instead of the plan, which then says how large groups are. */
+  /** The source of tasks. Default: the plan. With a source, the plan only gives the size of groups. */
   readonly source?: TaskSource;
   /** Episodes played at once. At least 1. */
   readonly concurrency: number;
-  /** Whether fewer are played at once while the engine is full. Default false. */
+  /** Plays fewer episodes at once while the engine is full. Default false. */
   readonly followLoad?: boolean;
   /** See `GroupingOptions`. */
   readonly branchAt?: readonly number[];
-  /** How often an episode is played before its failure is final. At least 1. */
+  /** The number of plays after which a failure is final. At least 1. */
   readonly attempts: number;
   /** See `StartRunOptions`. */
   readonly maxFailuresInRow: number;
   readonly signal: AbortSignal;
   /** The model's name in traces. */
   readonly model?: string;
-  /** Told once how to see who waits to be admitted; never where the engine's load is not followed. */
+  /**
+   * Called once with a function that returns the state of the admission gate; never if the engine's load is not
+   * followed.
+   */
   readonly onAdmission?: (state: () => EngineGate["state"]) => void;
-  /** Told of outages of the engine; `events.jsonl` tells of them as well. */
-  readonly onEngine?: (news: EngineNews) => void;
+  /** Called for outages of the engine, which are also written to `events.jsonl`. */
+  readonly onEngine?: (outage: EngineOutage) => void;
 }
 
 /**
- * Plays the episodes of a plan that are not finished yet, a bounded number at once, and journals
- * each as it ends. An abort leaves the unfinished ones for the next start, which goes on with them.
+ * Plays the unfinished episodes of a plan, a bounded number at once, and writes each when it ends. After an abort, the
+ * next start resumes the unfinished ones.
  *
- * @throws UsageError where the disk refuses an episode, after the others were stopped; what was
- *   finished before is kept.
- * @throws whatever `playEpisode()` throws on our own bugs, after the other episodes were stopped.
+ * @throws UsageError if the disk fails, after the other episodes were stopped; finished episodes are kept.
+ * @throws an `AssertionError` of `playEpisode()`, after the other episodes were stopped.
  */
 export async function runRollouts(options: RunOptions): Promise<RunResult> {
   const {
@@ -65,10 +67,10 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
   if (gate !== undefined) onAdmission?.(() => gate.state);
   await using watch = watchEngine(setup.engine, {
     clock: setup.clock ?? systemClock,
-    onNews: (news) => {
-      onEngine?.(news);
-      // A disk that refuses this refuses the next episode, too, and that ends the run.
-      folder.writeEvent({ ...news, atMs: setup.now() }).catch(() => {});
+    onOutage: (outage) => {
+      onEngine?.(outage);
+      // If the disk refuses this event, it also refuses the next episode, and that ends the run.
+      folder.writeEvent({ ...outage, atMs: setup.now() }).catch(() => {});
     },
   });
   const { traceSetup } = await import("./run-tracer.ts");
@@ -81,7 +83,7 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
     seed,
   });
   for await (const _ of run) {
-    // What the run writes is all that is asked for.
+    // Groups are not needed: the run writes its episodes to the folder.
   }
   return await run.result;
 }

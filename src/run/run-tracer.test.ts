@@ -25,7 +25,7 @@ interface NotedSpan {
   hasEnded: boolean;
 }
 
-/** Registers an SDK that notes spans; `onEnd` is what a span processor does. */
+/** Registers an SDK that collects spans; `onEnd` runs in its span processor. */
 function noteSpans(onEnd: (name: string) => void = () => {}): readonly NotedSpan[] {
   const spans: NotedSpan[] = [];
   const names = new Map<Span, string>();
@@ -82,7 +82,7 @@ async function play(
 }
 
 describe("traceSetup()", () => {
-  test("makes spans of an episode and what it does, by the GenAI conventions", async () => {
+  test("makes spans of an episode and its calls, by the GenAI conventions", async () => {
     const spans = noteSpans();
     const { reward } = await play(preparedEngine([says(switchCall), says("Goodbye!")]), "qwen");
     expect(reward).toBe(1);
@@ -123,7 +123,7 @@ describe("traceSetup()", () => {
     });
   });
 
-  test("names what failed", async () => {
+  test("names failures", async () => {
     const spans = noteSpans();
     const error = new RolloutError("engine/timeout", "Cannot sample");
     const engine: Engine = { ...preparedEngine([]), generate: () => Promise.reject(error) };
@@ -135,7 +135,7 @@ describe("traceSetup()", () => {
     ]);
   });
 
-  test("tells of what failed its code alone: what was thrown may quote a key", async () => {
+  test("gives only the code of a failure, because its message may quote a key", async () => {
     const key = "sk-live-0123456789abcdef";
     const refused = new Error(`401: the key ${key} is not known`);
     const spans = noteSpans();
@@ -160,19 +160,22 @@ describe("traceSetup()", () => {
     ["a tool call", "execute_tool switch"],
     ["the score", "score"],
     ["an episode", "invoke_agent tool-calling"],
-  ])("an SDK that throws at the end of %s costs nothing, and is told once", async (_, name) => {
-    const spans = noteSpans((ended) => {
-      if (ended === name) throw new TypeError("the exporter's queue is full");
-    });
-    const episode = await play(preparedEngine([says(switchCall), says("Goodbye!")]));
-    expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
-    expect(spans.every(({ hasEnded }) => hasEnded)).toBe(true);
-    expect(troubles.map(({ code, message }) => [code, message])).toEqual([
-      ["internal/tracer", "Cannot trace lamp/0#1: the exporter's queue is full"],
-    ]);
-  });
+  ])(
+    "an SDK that throws at the end of %s changes nothing, and is reported once",
+    async (_, name) => {
+      const spans = noteSpans((ended) => {
+        if (ended === name) throw new TypeError("the exporter's queue is full");
+      });
+      const episode = await play(preparedEngine([says(switchCall), says("Goodbye!")]));
+      expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+      expect(spans.every(({ hasEnded }) => hasEnded)).toBe(true);
+      expect(troubles.map(({ code, message }) => [code, message])).toEqual([
+        ["internal/tracer", "Cannot trace lamp/0#1: the exporter's queue is full"],
+      ]);
+    },
+  );
 
-  test("an SDK that begins no span costs nothing", async () => {
+  test("an SDK that returns no span changes nothing", async () => {
     const startSpan = (): never => {
       throw new TypeError("the SDK was shut down");
     };
@@ -186,7 +189,7 @@ describe("traceSetup()", () => {
     ]);
   });
 
-  test("an engine that answers with nothing is blamed for that alone", async () => {
+  test("an engine without an answer is blamed for that alone", async () => {
     noteSpans();
     const engine = { ...preparedEngine([]), generate: () => Promise.resolve(undefined as never) };
     const episode = await play(engine);
@@ -194,13 +197,13 @@ describe("traceSetup()", () => {
     expect(troubles.map(({ party }) => party)).toEqual(["engine"]);
   });
 
-  test("passes calls through where no SDK is registered", async () => {
+  test("passes calls through if no SDK is registered", async () => {
     const { reward } = await play(preparedEngine([says(switchCall), says("Goodbye!")]));
     expect(reward).toBe(1);
   });
 });
 
-test("an engine that is an object of a class has all of its methods under the eyes of traces", async () => {
+test("an engine of a class keeps all of its methods when it is traced", async () => {
   class OwnEngine implements Engine {
     get kind(): string {
       return "own";

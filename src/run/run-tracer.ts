@@ -14,32 +14,32 @@ import { passOn } from "./policy/engine-watch.ts";
 import { registeredTracing, type RegisteredTracing } from "./registered-tracing.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 
-/** Numbers of the API's enums; the API itself is loaded where a program registered an SDK. */
+/** Values of the API's enums. The API itself is loaded only if a program registered an SDK. */
 const clientSpan: SpanKind.CLIENT = 2;
 const errorStatus: SpanStatusCode.ERROR = 2;
 
-/** An episode that is traced. */
+/** An episode with its span. */
 interface TracedEpisode {
-  /** The parent of its policy calls. */
+  /** The parent of the episode's policy calls. */
   readonly context: Context;
-  /** What the SDK threw at one of its policy calls. */
+  /** An error that the SDK threw at one of the policy calls. */
   fault?: { readonly error: unknown };
 }
 
 /**
- * Makes spans of what episodes do, in whatever OpenTelemetry SDK the program registered; without one they
- * cost nothing. An episode is the parent of its policy calls, tool calls and the user's replies. No text and
- * no ids are in them: of what failed they have the code. An SDK that throws costs no episode anything.
+ * Creates spans in the OpenTelemetry SDK that the program registered; without one, tracing costs nothing. An episode's
+ * span is the parent of its policy calls, tool calls and user replies. Spans contain no texts and no ids, and of
+ * failures only the code. An SDK that throws does not change an episode.
  *
  * Source: OpenTelemetry's semantic conventions for generative AI: client, agent and tool spans.
  *
- * @param model - Its name, where it has one.
+ * @param model - The model's name.
  */
 export function traceSetup(
   setup: StartRunOptions["setup"],
   model?: string,
 ): StartRunOptions["setup"] {
-  /** Those that are played, by rollout. */
+  /** The running episodes by rollout id. */
   const episodes = new Map<string, TracedEpisode>();
   const generate = traceGenerate(setup.engine, { episodes, model });
   return {
@@ -66,7 +66,7 @@ function traceGenerate(
   };
   return async (request, options) => {
     const episode = episodes.get(request.sessionId);
-    /** What the SDK throws is no failure of the engine's. */
+    /** Errors of the SDK do not count as failures of the engine. */
     const quietly = <Result>(work: () => Result): Result | undefined => {
       try {
         return work();
@@ -123,7 +123,7 @@ function traceEpisodes(
           episodes.delete(rolloutId);
           if (episode !== undefined) noteEnd(span, episode);
           span.end();
-          // Whoever asked the engine could not be told.
+          // The engine's caller could not be told about an error of the SDK.
           if (traced.fault !== undefined) throw traced.fault.error;
         },
       };
@@ -164,7 +164,7 @@ function requestAttributes({ maxNewTokens, sampling, sessionId }: GenerateReques
   };
 }
 
-/** What an engine answered is checked where it is used. */
+/** An engine's answer is checked by its user, not here. */
 function resultAttributes(
   { promptIds }: GenerateRequest,
   generation: Partial<Generation> | undefined,
@@ -182,7 +182,7 @@ function noteFailure(span: Span, error: unknown): void {
   else noteError(span, error instanceof Error ? error.name : "_OTHER");
 }
 
-/** Its message may quote anything, a key that a server refused too, and spans pass no redactor. */
+/** The error's message is left out: it may quote a refused key, and spans are not redacted. */
 function noteError(span: Span, type: string): void {
   span.setAttribute("error.type", type);
   span.setStatus({ code: errorStatus });

@@ -7,7 +7,7 @@ import type { Environment } from "../environment/environment.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
-import type { AttemptPlayer, AttemptPlayOptions } from "./schedule/attempt-player.ts";
+import type { AttemptPlayer, AttemptPlayOptions } from "./attempt/attempt-player.ts";
 import { faultyFiles } from "./faulty-files.fixture.ts";
 import { diskFiles, type Files } from "./disk/files.ts";
 import {
@@ -21,13 +21,9 @@ import {
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import {
-  boundedSource,
-  endlessTasks,
-  pushedTasks,
-  tasksFrom,
-  type TaskSource,
-} from "./schedule/task-source.ts";
+import { boundedSource, endlessTasks, type TaskSource } from "./schedule/task-source.ts";
+import { pushedTasks } from "./schedule/pushed-tasks.ts";
+import { tasksFrom } from "./schedule/streamed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -66,7 +62,7 @@ const ways: readonly (readonly [string, (signal: AbortSignal) => unknown])[] = [
   ],
 ];
 
-/** What the folder says of its last end. */
+/** Returns the end that the folder's events record. */
 async function endInFolder(): Promise<unknown> {
   const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
   const last = events.trimEnd().split("\n").at(-1)!;
@@ -117,18 +113,18 @@ describe("a run that failures in a row have stopped", () => {
     return await run.result;
   }
 
-  test("says so, whatever ends well behind the last failure", async () => {
+  test("reports it, even if other episodes succeed after the last failure", async () => {
     expect(await play()).toMatchObject({ end: "too-many-failures", progress: { finished: 2 } });
     expect(await endInFolder()).toEqual(["run-ended", "too-many-failures", true]);
   });
 
-  test("says so where it is stopped from outside after that", async () => {
+  test("reports it if it is stopped from outside after that", async () => {
     const stop = new AbortController();
     const { end } = await play({ signal: stop.signal, onEpisode: () => stop.abort() });
     expect(end).toBe("too-many-failures");
   });
 
-  test("says that it was interrupted where that came first", async () => {
+  test("reports an interruption if that came first", async () => {
     let run: LiveRun | undefined;
     const environment: Environment = {
       ...fiftyLamps,
@@ -187,7 +183,7 @@ describe("a run that failures in a row have stopped", () => {
       expect(played).toEqual({ end: "finished", groups: 2, completed: 4, failed: 4 });
     });
 
-    test("broken tasks between which nothing ended well, and no others", async () => {
+    test("broken tasks without a success in between, and no others", async () => {
       // The first and the third lamp, with the second one between them.
       const played = await play({ source: lampList(3) });
       expect(played).toEqual({ end: "finished", groups: 3, completed: 4, failed: 8 });
@@ -214,7 +210,7 @@ describe("a run that failures in a row have stopped", () => {
       expect(played).toEqual({ end: "too-many-failures", groups: 0, completed: 0, failed: 3 });
     });
 
-    test("those of the engine beside those of a broken task", async () => {
+    test("failures of the engine together with those of a broken task", async () => {
       const away = new RolloutError("engine/unreachable", "no connection");
       const played = await play({
         source: lampList(2),
@@ -268,7 +264,7 @@ describe("an interrupted play that ends by", () => {
       ]);
     }
     expect(count).toBe(4);
-    // What nobody asked for is told.
+    // The error appears in the events.
     const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
     const isTold = !["the signal's reason", "an AbortError"].includes(what);
     expect(events.match(/"type":"trouble"/g)?.length ?? 0).toBe(isTold ? 4 : 0);
@@ -280,7 +276,7 @@ describe("an interrupted play that ends by", () => {
     ]);
   });
 
-  test.each(players)("nothing that is an episode has not failed (%s)", async (_, by) => {
+  test.each(players)("an error without an episode is not a failure (%s)", async (_, by) => {
     const begun = withResolvers();
     const silent = by(async (_assignment, _setup, { interrupt }) => {
       begun.resolve();
@@ -316,7 +312,7 @@ describe("an interrupted play that ends by", () => {
   });
 });
 
-describe("a source that is told to stop ends its wait by", () => {
+describe("a source that is stopped ends its wait by", () => {
   /** Gives a task, and waits for another one. */
   function waitingSource(thrown: (signal: AbortSignal) => unknown) {
     const asked = withResolvers();
@@ -343,7 +339,7 @@ describe("a source that is told to stop ends its wait by", () => {
     expect(await readdir(dir)).toContain("samples.slime.jsonl");
   });
 
-  test.each(ways)("%s: whoever leaves the loop is told of nothing", async (_, thrown) => {
+  test.each(ways)("%s: a caller that leaves the loop gets no error", async (_, thrown) => {
     const { source, asked } = waitingSource(thrown);
     let count = 0;
     for await (const _group of startLamps({ source, grouping: { size: 1 } })) {
@@ -354,7 +350,7 @@ describe("a source that is told to stop ends its wait by", () => {
     expect(count).toBe(1);
   });
 
-  test("giving what is no task: the run ends in order", async () => {
+  test("giving no task: the run ends in order", async () => {
     const asked = withResolvers();
     const source: TaskSource = {
       at: async (_groupIndex, { signal }) => {
@@ -368,8 +364,8 @@ describe("a source that is told to stop ends its wait by", () => {
   });
 });
 
-describe("a source that is told to stop ends its wait by giving nothing", () => {
-  /** Gives a task, and waits for another one until it is told to stop. */
+describe("a source that is stopped ends its wait by giving no task", () => {
+  /** Gives a task, and waits with the next one until it is stopped. */
   function endingSource(length?: number) {
     const asked = withResolvers();
     const source: TaskSource = {
@@ -402,7 +398,7 @@ describe("a source that is told to stop ends its wait by giving nothing", () => 
   });
 });
 
-describe("an engine that ends its call when it is cut short, as by fetch()", () => {
+describe("an engine that ends its call when it is cut short, like fetch()", () => {
   /** Answers first turns, and ends others by the reason of `cutShort`. */
   function fetchingEngine(turns: readonly number[]) {
     const isCutAt = new Set(turns);
@@ -455,7 +451,7 @@ describe("an engine that ends its call when it is cut short, as by fetch()", () 
     ]);
   });
 
-  test("is asked anew behind an update of the weights that interrupts", async () => {
+  test("is asked again after an update of the weights that interrupts", async () => {
     const { engine, asked, untilAsked } = fetchingEngine([1]);
     const waiting = untilAsked(4);
     const grouping = { size: 2, attempts: 1 };
@@ -476,7 +472,7 @@ describe("a run of which far more was planned than played", () => {
       groups,
     );
 
-  test("ends at the cost of what was played", async () => {
+  test("ends without its sampled tokens", async () => {
     await using folder = await openLamps(dir, { format: "slime" });
     const run = startLamps({ source: source(), folder, admission: { concurrency: 2 } });
     let taken = 0;
@@ -486,7 +482,7 @@ describe("a run of which far more was planned than played", () => {
     expect(slime!.leftOut).toEqual({ unfinished: groups - taken });
   });
 
-  test("ends as finished where its source ends before", async () => {
+  test("ends as finished if its source ends before", async () => {
     const pushed = pushedTasks();
     pushed.push({ task: fiftyLamps.task("test", 3) });
     pushed.end();
@@ -515,7 +511,7 @@ test("slime is given no group of which a further attempt is still to come", asyn
   expect(slime).toEqual({ groups: 0, rows: 0, leftOut: { unfinished: 3 } });
 });
 
-test("a run ends by what the disk refuses, whoever throws when told of it", async () => {
+test("a run ends with the error of the disk, even if a listener throws then", async () => {
   let isFull = false;
   const files = faultyFiles(({ operation, path: name }) => {
     if (operation !== "write" || !name.endsWith("episodes.jsonl")) return undefined;
@@ -534,7 +530,7 @@ test("a run ends by what the disk refuses, whoever throws when told of it", asyn
 });
 
 describe("the time that a run took", () => {
-  /** Plays one lamp with an engine that tells when it is asked. */
+  /** Plays one lamp with an engine that reports each call. */
   async function elapsed(
     onRequest: () => void,
     more: Pick<StartRunOptions["setup"], "clock" | "now">,
@@ -546,7 +542,7 @@ describe("the time that a run took", () => {
     return { elapsedMs, perSecond: sampledTokensPerSecond, sampledTokenCount };
   }
 
-  test("is that of the clock in which nobody sets the time", async () => {
+  test("follows a clock that is never set", async () => {
     let nowMs = 7;
     const clock = createClock({ now: () => nowMs });
     const took = await elapsed(() => (nowMs += 2000), { clock, now: Date.now });
@@ -554,7 +550,7 @@ describe("the time that a run took", () => {
     expect(took.perSecond).toBe(took.sampledTokenCount / 4);
   });
 
-  test("is never below nothing", async () => {
+  test("is never negative", async () => {
     let nowMs = 9_000_000;
     const took = await elapsed(() => (nowMs -= 3_600_000), { now: () => nowMs });
     expect([took.elapsedMs, took.perSecond]).toEqual([0, 0]);

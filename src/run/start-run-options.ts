@@ -4,133 +4,132 @@ import { describe } from "../episode/check/foreign-value.ts";
 import { UsageError } from "../errors.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import { requireBranchRecord } from "../values/require-branch-record.ts";
-import type { AttemptPlayer } from "./schedule/attempt-player.ts";
+import type { AttemptPlayer } from "./attempt/attempt-player.ts";
 import type { EpisodeGroup } from "./schedule/group.ts";
 import { requireOpenNames } from "./folder/open-names.ts";
 import type { RunFolder } from "./folder/run-folder.ts";
 import type { RunProgress } from "./run-progress.ts";
 import type { StalenessOptions } from "./policy/staleness.ts";
 import type { TaskSource } from "./schedule/task-source.ts";
-import type { RecordedGrouping } from "./folder/episode-events.ts";
 
-/** How attempts are grouped. */
+/** The number of attempts at each task, and the groups that are delivered. */
 export interface GroupingOptions {
   /** Attempts at each task: the group's size. At least 1. */
   readonly size: number;
   /**
-   * Attempts that are begun at each task, `size` or more: the group is whole as soon as `size` of them are
-   * scored, and those that are still played then are given up. Default `size`.
+   * Over-sampling: the number of attempts that are started at each task, `size` or more. The group is complete as soon
+   * as `size` of them are scored; attempts that still play then are cancelled. Default `size`.
    */
-  readonly begun?: number;
+  readonly started?: number;
   /** Plays of an attempt before its failure is final. At least 1. Default 2. */
   readonly attempts?: number;
   /**
-   * Which groups are handed out, such as `rewardSpread()`: true, or why not. The others stay in the
-   * folder. Default all.
+   * Filters groups, for example with `rewardSpread()`: returns true to deliver a group, or the reason to leave it out.
+   * Groups that are left out stay in the folder. Default: all are delivered.
    */
   readonly keep?: (group: EpisodeGroup) => boolean | string;
   /**
-   * Tree sampling: attempts 1, 2, … of a group wait for attempt 0 and part from it with these turns
-   * (0-based, taken in turn; the last turn where there are fewer). What they share is trained in the row
-   * of attempt 0 alone. Takes an environment and a user that are repeatable. Default: all begin anew.
+   * Tree sampling: attempts 1, 2, … of a group wait for attempt 0 and branch from it at these turns (0-based, used in
+   * rotation; at the last turn if attempt 0 has fewer). The shared turns are trained only in the row of attempt 0.
+   * The environment and the user must be repeatable. Default: every attempt plays from its first turn.
    */
   readonly branchAt?: readonly number[];
 }
 
-/** How many episodes are played at once. */
+/** Limits on the number of episodes that are played at once. */
 export interface AdmissionOptions {
   /** Episodes at once. At least 1. */
   readonly concurrency: number;
-  /** Asked for a place before each attempt, oldest groups first. Default: there is one at once. */
+  /** Admits each attempt, oldest groups first. Default: every attempt is admitted at once. */
   readonly gate?: AdmissionGate;
-  /** Groups that may wait to be taken before no further ones are begun. At least 1. Default unlimited. */
+  /** Groups that may wait to be taken before no further group is started. At least 1. Default unlimited. */
   readonly ahead?: number;
 }
 
-/** Lets attempts in, a few at a time. */
+/** Admits attempts, a limited number at a time. */
 export interface AdmissionGate {
   /**
-   * Waits for a place; lower priorities first. The signal aborts where the run stops or is interrupted: nobody
-   * waits any longer then, and a place that comes later is given back at once.
+   * Waits for a place; lower priorities first. The signal aborts when the run stops or is interrupted. The run does not
+   * wait any longer then, and gives a place that comes later back at once.
    *
-   * @returns what gives the place back.
+   * @returns a function that gives the place back.
    */
   admit(options: { readonly priority: number; readonly signal: AbortSignal }): Promise<() => void>;
 }
 
-/** What a run is. */
+/** The tasks, the setup and the limits of a run. */
 export interface StartRunOptions {
   readonly source: TaskSource;
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly grouping: GroupingOptions;
   readonly admission: AdmissionOptions;
-  /** Default: groups of any age are handed out. */
+  /** Default: groups of any age are delivered. */
   readonly staleness?: StalenessOptions;
-  /**
-   * Where the run is written, and goes on after a stop; absent: nothing is written. Each start takes a folder
-   * that was opened for it.
-   */
+  /** The folder to which the run is written, opened for this start. Default: the run is not written, nor resumed. */
   readonly folder?: RunFolder;
-  /** Who plays its attempts. Default: this process. */
+  /** Plays the run's attempts. Default: this process. */
   readonly player?: AttemptPlayer;
-  /** Seeds its episodes. Default 0. */
+  /** Seeds the run's episodes. Default 0. */
   readonly seed?: number;
   /**
-   * The run stops when this many episodes have failed in a row: something is down for good. Failures of the engine
-   * count each; all others of a group count once, for they may be of its task alone. The iteration ends then without
-   * an error, and `result.end` is `too-many-failures`. At least 1; `Infinity` for never. Default 20.
+   * The run stops when this many episodes have failed in a row. Each failure of the engine counts; other failures count
+   * once a group, because they may be caused by its task. The iteration ends without an error then, and `result.end` is
+   * `too-many-failures`. At least 1; `Infinity` for never. Default 20.
    */
   readonly maxFailuresInRow?: number;
-  /** Aborted, the run stops at once; what was recorded of its episodes goes on in the next start. */
+  /** Stops the run when it aborts. The next start resumes the episodes that were played. */
   readonly signal?: AbortSignal;
   /**
-   * Takes secrets out of what comes into an episode, and out of all that is written, told and returned of it;
-   * the ids that the policy samples excepted, and the names of rollouts, groups, tasks, environment and split.
+   * Removes secrets from the inputs of episodes and from all output. Sampled ids stay as they are, and so do the names
+   * of rollouts, groups, tasks, environment and split.
    */
   readonly redactor?: Redactor;
   /**
-   * Whether groups that earlier starts ended are handed out again, unless it is noted in the folder that
-   * they were taken; it is noted then. A group counts as taken when the next one is asked for. One that was
-   * taken is not handed out again where an attempt of it is played again, as `retryFailed` has it: that
-   * attempt is written to the folder alone. Default false.
+   * Delivers complete groups of earlier starts that were not taken. This start then records which groups are taken: a
+   * group counts as taken when the next one is requested. A group that was taken is not delivered again, even if one of
+   * its attempts is played again (`retryFailed`); that attempt is only written. Default false.
    */
   readonly redeliver?: boolean;
-  /** Told whenever an episode starts or ends. What it throws or rejects with ends the run (see `onEpisode`). */
+  /** Called when an episode starts or ends. If it throws or rejects, the run ends (see `onEpisode`). */
   readonly onProgress?: (progress: RunProgress) => void;
   /**
-   * Told of each finished episode of this start, after it is on the disk. What it throws ends the run with a
-   * UsageError that names it. Where it is an async function the run goes on meanwhile: what that rejects with ends
-   * the run in the same way, and the run's end waits for it, ten seconds at most.
+   * Called with each episode that this start finishes, after it was written. If it throws, the run ends with a
+   * UsageError that names it. The run does not wait for an async function: its rejection ends the run too, and the end
+   * of the run waits for it, at most ten seconds.
    */
   readonly onEpisode?: (episode: Episode) => void;
 }
 
 /**
- * @throws UsageError for parts that are none, numbers that are none, for branches that cannot be or are not
- *   those of the folder's episodes, and where a known secret is a part of the environment's name.
+ * Checks the options of a run.
+ *
+ * @throws UsageError if a part is missing, a number is out of range, branches are impossible or differ from those of
+ *   the folder's episodes, or the environment's name contains a known secret.
  */
 export function checkRunOptions(options: StartRunOptions): void {
   requireParts(options);
   const { admission, folder, grouping, redactor, setup } = options;
   requireOpenNames(setup.environment, redactor);
-  const { size, begun = size, attempts = 2, branchAt = [] } = grouping;
+  const { size, started = size, attempts = 2, branchAt = [] } = grouping;
   requireBranching(branchAt, setup);
   const { ahead = Infinity, concurrency } = admission;
-  requireCounts({ size, begun, attempts, concurrency });
+  requireCounts({ size, started, attempts, concurrency });
   const { maxFailuresInRow = Infinity } = options;
   requireCounts({ ahead, maxFailuresInRow }, { orInfinity: true });
   const { seed = 0 } = options;
   if (!Number.isSafeInteger(seed)) {
     throw new UsageError(`Cannot start a run: seed is ${seed}, expected a whole number`);
   }
-  if (begun < size) {
-    throw new UsageError(`Cannot begin ${begun} attempts for groups of ${size}: expected as many`);
+  if (started < size) {
+    throw new UsageError(
+      `Cannot start ${started} attempts in groups of ${size}: expected at least ${size}`,
+    );
   }
   if (branchAt.length > 0 && folder !== undefined) requireBranchRecord(folder.record);
-  if (folder !== undefined) requireSameGrouping({ size, begun, branchAt }, folder);
+  if (folder !== undefined) requireSameGrouping({ size, started, branchAt }, folder);
 }
 
-/** A program that no compiler has read may leave out a part, or give what makes one. */
+/** Checks that all parts are there: a JavaScript program may leave one out. */
 function requireParts({ admission, grouping, player, setup, source }: StartRunOptions): void {
   const needed: Record<string, { readonly part: unknown; readonly method?: string }> = {
     source: { part: source, method: "at" },
@@ -140,7 +139,7 @@ function requireParts({ admission, grouping, player, setup, source }: StartRunOp
     ...(player !== undefined && { player: { part: player, method: "play" } }),
   };
   for (const [name, { part, method }] of Object.entries(needed)) {
-    // A list has an `at()`, and is no source.
+    // An array has an `at()` too, but is not a source.
     const isObject = typeof part === "object" && part !== null && !Array.isArray(part);
     const given = isObject ? (part as Record<string, unknown>) : {};
     if (isObject && (method === undefined || typeof given[method] === "function")) continue;
@@ -174,22 +173,24 @@ function requireBranching(
 }
 
 /**
- * The groups of a folder branch alike, those of earlier starts and those that are still to come, and have
- * as many attempts: by that number the run's seeds and places are counted. They need as many that are scored: which
- * failures may be played again, and what is handed out, follows from that.
+ * Checks that this start groups attempts as the folder's episodes were grouped: seeds and rollout indexes are counted by
+ * these numbers, and they decide which failures are played again.
  */
 function requireSameGrouping(
-  asked: Required<RecordedGrouping>,
+  { size, started, branchAt }: Required<Pick<GroupingOptions, "size" | "started" | "branchAt">>,
   { dir, finished, grouping }: RunFolder,
 ): void {
   if (finished.length === 0) return;
-  for (const name of ["size", "begun", "branchAt"] as const) {
-    const [before, now] = [grouping[name] ?? asked[name], asked[name]].map((value) =>
-      JSON.stringify(value),
-    );
+  const compared = [
+    ["size", grouping.size, size],
+    ["started", grouping.begun, started],
+    ["branchAt", grouping.branchAt, branchAt],
+  ] as const;
+  for (const [name, recorded, requested] of compared) {
+    const [before, now] = [recorded ?? requested, requested].map((value) => JSON.stringify(value));
     if (before === now) continue;
     throw new UsageError(
-      `Cannot go on in ${dir}: its episodes were played with ${name} ${before}, and this start has ` +
+      `Cannot continue in ${dir}: its episodes were played with ${name} ${before}, and this start has ` +
         `${now}; start with the same or choose another folder`,
     );
   }

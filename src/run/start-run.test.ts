@@ -27,7 +27,7 @@ import { manualClock, type ManualClock } from "../testing/manual-clock.ts";
 import type { Task } from "../task.ts";
 import { llmUser } from "../user/llm-user.ts";
 import { advantages } from "./schedule/advantages.ts";
-import { playHere, type AttemptPlayer } from "./schedule/attempt-player.ts";
+import { playHere, type AttemptPlayer } from "./attempt/attempt-player.ts";
 import { faultyFiles } from "./faulty-files.fixture.ts";
 import { diskFiles, type Files } from "./disk/files.ts";
 import { rewardSpread, rewardsOf, type EpisodeGroup } from "./schedule/group.ts";
@@ -40,13 +40,9 @@ import { RunFolder, type RunFolderOptions } from "./folder/run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./folder/run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
 import type { AdmissionGate, StartRunOptions } from "./start-run-options.ts";
-import {
-  curriculum,
-  endlessTasks,
-  pushedTasks,
-  taskList,
-  tasksFrom,
-} from "./schedule/task-source.ts";
+import { curriculum, endlessTasks, taskList } from "./schedule/task-source.ts";
+import { pushedTasks } from "./schedule/pushed-tasks.ts";
+import { tasksFrom } from "./schedule/streamed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -140,7 +136,7 @@ function sampledVersions(groups: readonly EpisodeGroup[]): readonly string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** Resolves when nothing goes on but a wait of a second. */
+/** Resolves when the run only waits for a second to pass. */
 async function untilWaiting(clock: ManualClock): Promise<void> {
   for (let round = 0; round < 20; round++) await new Promise((next) => setImmediate(next));
   await clock.untilSleeping(1000);
@@ -149,7 +145,7 @@ async function untilWaiting(clock: ManualClock): Promise<void> {
 const outage = new RolloutError("engine/overloaded", "Cannot sample: 503", { retryable: true });
 
 describe("startRun()", () => {
-  test("hands out each group whole, with its attempts in order", async () => {
+  test("delivers each complete group, with its attempts in order", async () => {
     const run = start({});
     const groups = await all(run);
     expect(
@@ -191,7 +187,7 @@ describe("startRun()", () => {
     expect(groups[1]!.episodes[0]!.attempt).toBe(2);
   });
 
-  test("never scores a failure: advantages are of the others", async () => {
+  test("never scores a failure: advantages compare the others", async () => {
     const engine = lampEngine(({ sessionId }) =>
       sessionId === "lamp/test/1#0" ? outage : undefined,
     );
@@ -209,7 +205,7 @@ describe("startRun()", () => {
     expect(high).toBeCloseTo(0.5 / (Math.sqrt(1 / 3) + 1e-6), 12);
   });
 
-  test("keeps back groups that a filter refuses, and says why", async () => {
+  test("leaves out groups that a filter refuses, with the reason", async () => {
     await using folder = await open();
     const run = start({ folder, grouping: { size: 2, keep: rewardSpread() } });
     expect(await all(run)).toEqual([]);
@@ -223,18 +219,18 @@ describe("startRun()", () => {
     [
       "a promise",
       async () => await Promise.resolve(true),
-      "it gave a promise (a forgotten await?)",
+      "the filter returned a promise (a forgotten await?)",
     ],
-    ["nothing", () => undefined, "it gave nothing (a forgotten return?)"],
-    ["a number", () => 3, "it gave 3"],
-  ])("goes by no filter that gives %s", async (_, keep, told) => {
+    ["nothing", () => undefined, "the filter returned nothing (a forgotten return?)"],
+    ["a number", () => 3, "the filter returned 3"],
+  ])("rejects a filter that returns %s", async (_, keep, returned) => {
     const run = start({
       source: taskList(environment, { split: "test", taskIndexes: [0] }),
       grouping: { size: 2, keep: keep as unknown as () => boolean },
     });
     await expect(all(run)).rejects.toThrow(
       new UsageError(
-        `Cannot filter group lamp/test/0: ${told}, expected true, false or why it is left out`,
+        `Cannot filter group lamp/test/0: ${returned}, expected true, false or the reason to leave it out`,
       ),
     );
   });
@@ -249,11 +245,11 @@ describe("startRun()", () => {
     );
   });
 
-  test("a filter's promise that is refused ends the run, and not the process", async () => {
+  test("a rejected promise of a filter ends the run, and not the process", async () => {
     const keep = (() => Promise.reject(new Error("no such table"))) as unknown as () => boolean;
     const source = taskList(environment, { split: "test", taskIndexes: [0] });
     await expect(all(start({ source, grouping: { size: 2, keep } }))).rejects.toThrow(
-      "Cannot filter group lamp/test/0: it gave a promise (a forgotten await?), expected true",
+      "Cannot filter group lamp/test/0: the filter returned a promise (a forgotten await?), expected true",
     );
   });
 
@@ -271,10 +267,10 @@ describe("startRun()", () => {
     [
       "the source's onGroupEnd()",
       (onGroupEnd) => ({ source: { ...oneTask, onGroupEnd } }),
-      "tell the source of tasks about lamp/test/0",
+      "call onGroupEnd of the source of tasks for lamp/test/0",
     ],
-    ["onEpisode", (onEpisode) => ({ onEpisode }), "tell onEpisode of lamp/test/0#0"],
-    ["onProgress", (onProgress) => ({ onProgress }), "tell onProgress how far the run is"],
+    ["onEpisode", (onEpisode) => ({ onEpisode }), "call onEpisode for lamp/test/0#0"],
+    ["onProgress", (onProgress) => ({ onProgress }), "call onProgress"],
     [
       "an admission gate",
       (admit) => ({ admission: { concurrency: 1, gate: { admit } } }),
@@ -295,7 +291,7 @@ describe("startRun()", () => {
     }
   });
 
-  test("waits at its end for what its listeners still do, and hears of what comes of it", async () => {
+  test("waits at its end for async listeners, and throws their rejection", async () => {
     const left = withResolvers();
     const run = start({
       source: { ...oneTask, onGroupEnd: () => left.promise as unknown as void },
@@ -305,7 +301,7 @@ describe("startRun()", () => {
     expect((await groups.next()).value.groupId).toBe("lamp/test/0");
     left.reject(away);
     await expect(run.result).rejects.toThrow(
-      "Cannot tell the source of tasks about lamp/test/0: the database is away",
+      "Cannot call onGroupEnd of the source of tasks for lamp/test/0: the database is away",
     );
   });
 
@@ -328,7 +324,7 @@ describe("startRun()", () => {
     expect(await stopped.result).toMatchObject({ end: "finished" });
   });
 
-  test("is no failure where a listener throws by what the run was stopped", async () => {
+  test("is not a failure if a listener throws the reason of the stop", async () => {
     for (const isLate of [false, true]) {
       const stop = new AbortController();
       const onEpisode = (): void => {
@@ -341,23 +337,23 @@ describe("startRun()", () => {
     }
   });
 
-  test("begins more attempts than a group needs, and gives up those that are late", async () => {
+  test("starts more attempts than a group needs, and cancels the late ones", async () => {
     const held = withResolvers();
     const engine = lampEngine(async ({ sessionId }) => {
       if (sessionId.endsWith("#1")) await held.promise;
     });
     const source = taskList(environment, { split: "test", taskIndexes: [7] });
-    const run = start({ engine, source, grouping: { size: 2, begun: 3 } });
+    const run = start({ engine, source, grouping: { size: 2, started: 3 } });
     const groups = await all(run);
     expect(groups[0]!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([0, 2]);
     const { end, progress } = await run.result;
     expect([end, progress.running]).toEqual(["finished", 0]);
-    // Nobody knows how many there will be: two or three.
+    // The number of episodes is unknown: two or three.
     expect(progress).not.toHaveProperty("planned");
     held.resolve();
   });
 
-  test("gives slime the attempts that were handed out, where more were begun than are needed", async () => {
+  test("gives slime the delivered attempts of over-sampled groups", async () => {
     const engine = lampEngine(({ sessionId, requestId }) => {
       if (sessionId === "lamp/test/0#0") return outage;
       // It is never needed.
@@ -367,7 +363,7 @@ describe("startRun()", () => {
     });
     await using folder = await open({ format: "slime" });
     const admission = { concurrency: 3 };
-    const grouping = { size: 2, begun: 4, attempts: 1 };
+    const grouping = { size: 2, started: 4, attempts: 1 };
     const run = start({ engine, folder, grouping, admission });
     const groups = await all(run);
     expect(groups.map(({ episodes }) => episodes.length >= 2)).toEqual([true, true, true]);
@@ -381,7 +377,7 @@ describe("startRun()", () => {
     expect((await run.result).slime).toEqual({ groups: 3, rows: 6 });
   });
 
-  test("makes a group whole of those that the file has first, whoever's event is written first", async () => {
+  test("completes a group with the attempts that are first in the file, in any order of events", async () => {
     await using folder = await open();
     const writeEvent = folder.writeEvent.bind(folder);
     const rounds = [200];
@@ -393,17 +389,17 @@ describe("startRun()", () => {
       await writeEvent(event);
     });
     const source = taskList(environment, { split: "test", taskIndexes: [0] });
-    const run = start({ folder, source, grouping: { size: 1, begun: 2 } });
+    const run = start({ folder, source, grouping: { size: 1, started: 2 } });
     const [group] = await all(run);
     const [first] = await rolloutIdsIn(dir, "episodes.jsonl");
     expect(group!.episodes.map(({ rolloutId }) => rolloutId)).toEqual([first]);
   });
 
-  test("keeps failures of groups that are whole without them, where failed ones are to be played again", async () => {
+  test("keeps failures of groups that are complete without them if failed ones are played again", async () => {
     const failing = lampEngine(({ sessionId }) =>
       sessionId === "lamp/test/0#0" || sessionId.startsWith("lamp/test/1") ? outage : undefined,
     );
-    const grouping = { size: 2, begun: 3, attempts: 1 };
+    const grouping = { size: 2, started: 3, attempts: 1 };
     const source = taskList(environment, { split: "test", taskIndexes: [0, 1] });
     const admission = { concurrency: 1 };
     {
@@ -434,7 +430,7 @@ describe("startRun()", () => {
       },
     };
     const admission = { concurrency: 2 };
-    const run = start({ player, admission, grouping: { size: 1, begun: 2 } });
+    const run = start({ player, admission, grouping: { size: 1, started: 2 } });
     const groups = run[Symbol.asyncIterator]();
     expect((await groups.next()).value.groupId).toBe("lamp/test/0");
     const leaving = groups.return!(undefined);
@@ -444,7 +440,7 @@ describe("startRun()", () => {
   });
 
   test("ends a folder in which an earlier start had no need of all attempts", async () => {
-    const options = { admission: { concurrency: 1 }, grouping: { size: 1, begun: 2 } };
+    const options = { admission: { concurrency: 1 }, grouping: { size: 1, started: 2 } };
     {
       await using folder = await open();
       const stop = new AbortController();
@@ -460,7 +456,7 @@ describe("startRun()", () => {
     expect(ids).toEqual(["lamp/test/0#0", "lamp/test/1#0", "lamp/test/2#0"]);
   });
 
-  test("begins no further group while those that are there are not taken", async () => {
+  test("starts no further group while the waiting ones are not taken", async () => {
     const begun = new Set<string>();
     const engine = lampEngine(({ sessionId }) => void begun.add(sessionId.split("#")[0]!));
     const run = start({
@@ -480,7 +476,7 @@ describe("startRun()", () => {
     expect(await run.result).toMatchObject({ end: "interrupted" });
   });
 
-  test("goes on without end, each pass in an order of its own, the same on each start", async () => {
+  test("plays without end, each epoch in its own order, and the same on each start", async () => {
     const drawn = async (count: number): Promise<readonly string[]> => {
       const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 3 });
       const run = start({ source, admission: { concurrency: 1 }, grouping: { size: 1 } });
@@ -503,7 +499,7 @@ describe("startRun()", () => {
   test.each([
     ["a group that was begun", { concurrency: 1, leaves: true }],
     ["a group that nobody took", { concurrency: 4, leaves: false }],
-  ])("mixes no attempts at two tasks where the source gives others: %s", async (_, how) => {
+  ])("mixes no attempts at two tasks if the source gives others: %s", async (_, how) => {
     const source = (index: number) =>
       taskList(environment, { split: "test", taskIndexes: [index] });
     {
@@ -524,7 +520,7 @@ describe("startRun()", () => {
     // Of attempts that are played at the same time any may have ended first.
     await expect(all(run)).rejects.toThrow(
       new RegExp(
-        "^Cannot go on with group 0: lamp/test/0#[01] is finished in its place, and the source of tasks gives " +
+        "^Cannot resume group 0: lamp/test/0#[01] is finished in its place, and the source of tasks gives " +
           "lamp/test/1 there now; start with the same tasks in the same order",
       ),
     );
@@ -547,7 +543,7 @@ describe("startRun()", () => {
     expect(new Set(ids).size).toBe(6);
   });
 
-  test("goes on with the groups of an endless source after a stop", async () => {
+  test("resumes the groups of an endless source after a stop", async () => {
     const source = () => endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
     const seen: string[] = [];
     for (let round = 0; round < 4; round++) {
@@ -559,7 +555,7 @@ describe("startRun()", () => {
         if (++count === 3) break;
       }
     }
-    // The last one that was handed out before a stop may come twice: nobody said that it was taken.
+    // The last group that was delivered before a stop may come twice: it was not recorded as taken.
     const distinct = [...new Set(seen)];
     expect(seen.length - distinct.length).toBeLessThanOrEqual(3);
     const rows = await rolloutIdsIn(dir, "episodes.jsonl");
@@ -567,7 +563,7 @@ describe("startRun()", () => {
     for (const groupId of distinct) expect(rows).toContain(`${groupId}#0`);
   });
 
-  test("hands out a group whose last episode a crash left without word of it", async () => {
+  test("delivers a group if a crash prevented the event of its end", async () => {
     const told: string[] = [];
     const source = () => ({
       ...taskList(environment, { split: "test", taskIndexes: [0, 1] }),
@@ -594,7 +590,7 @@ describe("startRun()", () => {
     expect(told).toEqual(["lamp/test/0"]);
   });
 
-  test("hands out again no attempt that ended when its group was whole already", async () => {
+  test("does not deliver again an attempt that ended when its group was already complete", async () => {
     const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
     {
       await using folder = await open();
@@ -608,7 +604,7 @@ describe("startRun()", () => {
         await late.promise;
         return hash;
       });
-      const run = start({ source: source(), folder, grouping: { size: 1, begun: 2 } });
+      const run = start({ source: source(), folder, grouping: { size: 1, started: 2 } });
       expect((await all(run)).map(({ episodes }) => episodes.length)).toEqual([1]);
     }
     await using folder = await open();
@@ -617,12 +613,12 @@ describe("startRun()", () => {
       source: source(),
       folder,
       redeliver: true,
-      grouping: { size: 1, begun: 2 },
+      grouping: { size: 1, started: 2 },
     });
     expect((await all(again)).map(({ episodes }) => episodes.length)).toEqual([1]);
   });
 
-  describe("whose failed attempts are played again", () => {
+  describe("with failed attempts that are played again", () => {
     const isLost = ({ sessionId }: GenerateRequest): boolean => sessionId.endsWith("#1");
     const told: string[] = [];
     const source = () => ({
@@ -633,7 +629,7 @@ describe("startRun()", () => {
       told.length = 0;
     });
 
-    /** Plays on; returns which attempts were scored of the groups that were handed out. */
+    /** Plays on; returns the scored attempts of the delivered groups. */
     async function playOn(
       retryFailed: boolean,
       { mayTake = Infinity, ...options }: Parameters<typeof start>[0] & { mayTake?: number } = {},
@@ -652,7 +648,7 @@ describe("startRun()", () => {
     const inOrder = (seen: Awaited<ReturnType<typeof playOn>>) =>
       seen.toSorted(([one], [other]) => (one < other ? -1 : 1));
 
-    test("hands out no group that was taken, and the others whole", async () => {
+    test("delivers no group that was taken, and completes the others", async () => {
       const engine = lampEngine((request) => (isLost(request) ? outage : undefined));
       const grouping = { size: 2, attempts: 1 };
       expect(await playOn(false, { engine, grouping, mayTake: 1 })).toEqual([
@@ -666,7 +662,7 @@ describe("startRun()", () => {
         ["lamp/test/1", [1, 1]],
         ["lamp/test/2", [1, 1]],
       ]);
-      // Another source might give nothing before it is told of the first one.
+      // Another source might give no task before the first group has ended.
       expect(warned).toHaveBeenCalledExactlyOnceWith(
         expect.stringContaining("asked once more for groups that were taken (1)"),
       );
@@ -677,7 +673,7 @@ describe("startRun()", () => {
       expect(await playOn(true)).toEqual([]);
     });
 
-    test("decides anew of one that was left out, also after a crash before that is told", async () => {
+    test("decides again about a group that was left out, also after a crash before that is recorded", async () => {
       const engine = lampEngine((request) => (isLost(request) ? outage : undefined));
       const keep = (group: EpisodeGroup) => !rewardsOf(group).includes(undefined) || "incomplete";
       const grouping = { size: 2, attempts: 1, keep };
@@ -695,7 +691,7 @@ describe("startRun()", () => {
     });
   });
 
-  test("comes to the same rows after a stop by its signal at any call of the file system", async () => {
+  test("writes the same rows after a stop by its signal at any call of the file system", async () => {
     const plain = faultyFiles(() => undefined);
     let callCount = 0;
     const play = async (at: string, stopAt: number): Promise<string> => {
@@ -736,7 +732,7 @@ describe("startRun()", () => {
     }
   });
 
-  test("two runs at once, each in a folder of its own, are as each alone", async () => {
+  test("two runs at once, each in its own folder, play like one alone", async () => {
     const play = async (at: string, indexes: readonly number[]): Promise<readonly string[]> => {
       pid += 1;
       const lock = { machine: fakeMachine({ pid }) };
@@ -759,7 +755,7 @@ describe("startRun()", () => {
     expect(together).toEqual(alone);
   });
 
-  test("takes pushed tasks, notes them, and goes on with those that were begun", async () => {
+  test("takes and records pushed tasks, and resumes the started ones", async () => {
     const task = (index: number) => ({ task: environment.task("test", index) });
     const never = new Promise<never>(() => {});
     {
@@ -795,7 +791,7 @@ describe("startRun()", () => {
     expect(turns).toContain("lamp/test/4#0:1");
   });
 
-  test("goes on with a task whose data JSON cannot say as it was, or does not begin it", async () => {
+  test("resumes a task with data that is not JSON unchanged, or does not start it", async () => {
     const seen: unknown[] = [];
     const lit = new Set(["kitchen"]);
     const withSets: Environment = {
@@ -821,7 +817,7 @@ describe("startRun()", () => {
       return await run.result;
     };
     await expect(play(0, { ...withSets.task("test", 3), id: "mine" })).rejects.toThrow(
-      "Cannot begin mine: it has what JSON cannot say, such as a function, a Map or a Date, and lamp does " +
+      "Cannot start mine: it has what JSON cannot say, such as a function, a Map or a Date, and lamp does " +
         "not draw the same task",
     );
     await play(1);
@@ -830,7 +826,7 @@ describe("startRun()", () => {
     for (const each of seen) expect(each).toBe(lit);
   });
 
-  test("does not begin a task that is another than the environment draws under its name", async () => {
+  test("does not start a task that differs from the one that the environment draws under its id", async () => {
     const isEven = (count: number): boolean => count % 2 === 0;
     const withMaps: Environment = {
       ...environment,
@@ -857,14 +853,14 @@ describe("startRun()", () => {
       { ...own, data: { ...(own.data as object), isFine: () => true } },
     ]) {
       await expect(begin(other)).rejects.toThrow(
-        "Cannot begin lamp/test/3: it has what JSON cannot say, such as a function, a Map or a Date",
+        "Cannot start lamp/test/3: it has what JSON cannot say, such as a function, a Map or a Date",
       );
       await rm(dir, { recursive: true });
     }
     expect(await begin(own)).toBe("finished");
   });
 
-  test("plays no task of a start with other settings that came to nothing", async () => {
+  test("plays no task of a start with other settings that sampled nothing", async () => {
     const first = pushedTasks();
     first.push({ task: environment.task("test", 5), groupId: "other" });
     {
@@ -914,7 +910,7 @@ describe("startRun()", () => {
     second.end();
     await using folder = await open();
     const groups = await all(start({ source: second, folder, ...about }));
-    // What the environment draws in its place stands for what was noted.
+    // The environment's task replaces the recorded one.
     expect(groups.map(({ groupId, task }) => [groupId, task.index])).toEqual([
       ["one", 5],
       ["two", 6],
@@ -925,7 +921,7 @@ describe("startRun()", () => {
     const grouping = { size: 3, branchAt: [1] };
     const source = () => taskList(environment, { split: "test", taskIndexes: [0, 1] });
 
-    test("trains what attempts share in the first one's row alone", async () => {
+    test("trains shared turns in the first attempt's row alone", async () => {
       const turns: string[] = [];
       const engine = lampEngine(({ sessionId }, turn) => void turns.push(`${sessionId}:${turn}`));
       const [group] = await all(start({ engine, source: source(), grouping }));
@@ -948,7 +944,7 @@ describe("startRun()", () => {
       );
     });
 
-    test("what they share is counted and paid for once, in a later start as well", async () => {
+    test("shared turns are counted and paid for once, in a later start as well", async () => {
       let askedCount = 0;
       const user = llmUser({
         model: {
@@ -1026,7 +1022,7 @@ describe("startRun()", () => {
     test.each<[what: string, fail: Partial<Record<"open" | "step", true>>]>([
       ["no world", { open: true }],
       ["no answer to a turn before its own", { step: true }],
-    ])("trains nothing of an attempt that finds %s", async (_, fails) => {
+    ])("does not train an attempt that finds %s", async (_, fails) => {
       const outage = new RolloutError("environment/exception", "The bulb is broken");
       let openCount = 0;
       const broken: Environment = {
@@ -1056,7 +1052,7 @@ describe("startRun()", () => {
       expect(violations.filter(({ file }) => /episodes|samples/.test(file))).toEqual([]);
     });
 
-    test("fails alone where a world that is called repeatable answers otherwise", async () => {
+    test("fails alone if a world that claims to be repeatable behaves differently", async () => {
       let stepCount = 0;
       const odd: Environment = {
         ...environment,
@@ -1087,7 +1083,7 @@ describe("startRun()", () => {
       expect(branch!.failure?.message).toContain("step switch brings another answer");
     });
 
-    test("is no damaged recording to a replay where it failed before its own first turn", async () => {
+    test("is not a damaged recording to a replay if it failed before its own first turn", async () => {
       const { agent, ...setup } = setupWith(lampEngine());
       let openCount = 0;
       const odd: typeof agent = {
@@ -1107,7 +1103,7 @@ describe("startRun()", () => {
       await using folder = await open();
       const lines = (await readFile(path.join(dir, "episodes.jsonl"), "utf8")).split("\n");
       const row = JSON.parse(lines[1]!) as EpisodeRow;
-      const recorded = await folder.recordingOf("lamp/test/0#1");
+      const recorded = await folder.recordings.read("lamp/test/0#1");
       const stored = { recorded: recorded!, row, samples: [] };
       openCount = 0;
       expect(await replayEpisode(stored, { setup: { ...setup, agent: odd } })).toEqual({
@@ -1118,7 +1114,7 @@ describe("startRun()", () => {
       });
     });
 
-    test("fails alone where the agent opens its conversation otherwise than before", async () => {
+    test("fails alone if the agent opens its conversation differently", async () => {
       let openCount = 0;
       const setup = setupWith(lampEngine());
       const { agent } = setup;
@@ -1148,9 +1144,9 @@ describe("startRun()", () => {
 
     test.each<[what: string, limits: Partial<EpisodeLimits>, code: string]>([
       ["its agent's format errors", { maxFormatErrors: 1 }, "agent/not-repeatable"],
-      // As an engine has that was started anew with less room.
+      // As after a restart of the engine with less room.
       ["what its engine has room for", { maxContextTokens: 60 }, "internal/playback"],
-    ])("fails alone where it meets a limit before its turn: %s", async (_, fewer, code) => {
+    ])("fails alone if it meets a limit before its turn: %s", async (_, fewer, code) => {
       const setup = setupWith(lampEngine());
       const { agent } = setup;
       let readCount = 0;
@@ -1187,7 +1183,7 @@ describe("startRun()", () => {
       expect(branch).toMatchObject({ outcome: "failed", failure: { code }, segments: [] });
     });
 
-    test("has what came from outside as it came, whatever the first attempt's world made of it", async () => {
+    test("gets results from outside unchanged, whatever the first attempt's world did to them", async () => {
       const loaded: Environment = {
         ...environment,
         async open(task, options) {
@@ -1204,7 +1200,7 @@ describe("startRun()", () => {
         },
       };
       const engine = lampEngine();
-      // The branch, which begins with the first turn, leaves the lamp alone.
+      // The branch at the first turn leaves the lamp alone.
       const idle: Engine = {
         ...engine,
         generate: async (request, options) =>
@@ -1275,7 +1271,7 @@ describe("startRun()", () => {
           },
         }),
       ],
-    ])("fails alone where its agent %s", async (_, code, change) => {
+    ])("fails alone if its agent %s", async (_, code, change) => {
       let openCount = 0;
       const { agent, ...setup } = lampSetup({ environment, engine: threeTurns() });
       const odd = change(agent, () => openCount === 1);
@@ -1296,7 +1292,7 @@ describe("startRun()", () => {
       expect(branch!.counts.sampledTokenCount).toBe(0);
     });
 
-    test("fails alone, and is played again, where who plays it elsewhere does not get what is shared", async () => {
+    test("fails alone, and is played again, if another process does not get the shared turns", async () => {
       let lost = 0;
       const player: AttemptPlayer = {
         play: async (assignment, setup, options) => {
@@ -1349,7 +1345,7 @@ describe("startRun()", () => {
       );
     });
 
-    test("parts with the last turn where there are fewer, with each place in turn", async () => {
+    test("branches at the last turn if there are fewer, and uses the turns in rotation", async () => {
       const places = { size: 4, branchAt: [0, 7] };
       const [group] = await all(start({ source: source(), grouping: places }));
       expect(group!.episodes.map(({ forkedFrom }) => forkedFrom?.turnIndex)).toEqual([
@@ -1360,7 +1356,7 @@ describe("startRun()", () => {
       ]);
     });
 
-    test("comes to the same rows after a stop at any policy call", async () => {
+    test("writes the same rows after a stop at any policy call", async () => {
       const play = async (stopAt: number): Promise<string> => {
         dir = await mkdtemp(path.join(tmpdir(), "turnwright-branches-"));
         for (let round = 0; ; round++) {
@@ -1389,7 +1385,7 @@ describe("startRun()", () => {
       dir = await mkdtemp(path.join(tmpdir(), "turnwright-start-run-"));
     });
 
-    test("brings a first attempt back whose row was lost, as the others know it", async () => {
+    test("restores a first attempt with a lost row, as the others know it", async () => {
       const rows = path.join(dir, "samples.jsonl");
       {
         await using folder = await open();
@@ -1416,7 +1412,7 @@ describe("startRun()", () => {
         "is damaged",
         (lines: string[], at: number) => (lines[at] = lines[at]!.replace("ids", "idz")),
       ],
-    ])("goes on with no branch of which the beginning %s", async (_, damage) => {
+    ])("resumes no branch with shared turns that %s", async (_, damage) => {
       const file = path.join(dir, "recording.jsonl");
       const options = { source: source(), grouping, admission: { concurrency: 1 } };
       {
@@ -1446,7 +1442,7 @@ describe("startRun()", () => {
       );
     });
 
-    test("fails alone where its agent does otherwise in another start right before it parts", async () => {
+    test("fails alone if its agent behaves differently in another start right before the branch", async () => {
       const lone = { source: taskList(environment, { split: "test", taskIndexes: [0] }) };
       const options = { ...lone, grouping: { ...grouping, attempts: 1 } };
       {
@@ -1473,7 +1469,7 @@ describe("startRun()", () => {
       });
     });
 
-    test("goes on with what began anew although the first one has been played again since", async () => {
+    test("resumes an attempt without a branch although the first one was played again", async () => {
       const once = { ...grouping, attempts: 1 };
       const lone = { source: taskList(environment, { split: "test", taskIndexes: [0] }) };
       const options = { ...lone, grouping: once, admission: { concurrency: 1 } };
@@ -1504,7 +1500,7 @@ describe("startRun()", () => {
       expect(told).not.toContain("recording-dropped");
     });
 
-    test("begins the others anew where the first one failed", async () => {
+    test("plays the others from their first turn if the first one failed", async () => {
       const engine = lampEngine(({ sessionId }) => (sessionId.endsWith("#0") ? outage : undefined));
       const [group] = await all(
         start({ engine, source: source(), grouping: { ...grouping, attempts: 1 } }),
@@ -1521,8 +1517,8 @@ describe("startRun()", () => {
       ]);
     });
 
-    test("begins the others anew where nothing scored the first one, also in another start", async () => {
-      // As where its time runs out.
+    test("plays the others from their first turn if the first one has no reward, also in another start", async () => {
+      // As if its time ran out.
       const player: AttemptPlayer = {
         play: async (assignment, setup, options) => {
           const episode = await playHere.play(assignment, setup, options);
@@ -1564,11 +1560,11 @@ describe("startRun()", () => {
       const run = start({ source: pushed, grouping, admission: { concurrency: 1 } });
       const { value } = (await run[Symbol.asyncIterator]().next()) as { value: EpisodeGroup };
       expect(value.episodes.length).toBe(3);
-      // Nothing is begun any more, though the source may still give tasks.
+      // No further attempt starts, although the source may still give tasks.
       expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
     });
 
-    test("begin nothing of a further task before that is noted, also where the disk refuses it", async () => {
+    test("start no further task before it is recorded, also if the disk refuses it", async () => {
       const refused = withResolvers();
       const [reached, branched] = [withResolvers(), withResolvers()];
       const files: Files = {
@@ -1619,7 +1615,7 @@ describe("startRun()", () => {
       ]);
     });
 
-    test("take what can be brought back", () => {
+    test("need a world that can be played again", () => {
       const setup = { ...setupWith(lampEngine()), environment: lamps(3) };
       expect(() => start({ setup, grouping })).toThrow(
         /^Cannot branch: the environment lamp and the user scripted must be repeatable/,
@@ -1629,7 +1625,7 @@ describe("startRun()", () => {
       );
     });
 
-    test.each(["none", "failed"] as const)("are refused where record is %s", async (record) => {
+    test.each(["none", "failed"] as const)("are refused if record is %s", async (record) => {
       await using folder = await open({ record });
       expect(() => start({ folder, grouping })).toThrow(
         `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches part from what ` +
@@ -1637,7 +1633,7 @@ describe("startRun()", () => {
       );
     });
 
-    test("are those that the folder's episodes were played with", async () => {
+    test("are those of the folder's episodes", async () => {
       const stop = new AbortController();
       const play = async (branchAt: readonly number[] | undefined, stopAt?: string) => {
         await using folder = await open();
@@ -1654,14 +1650,14 @@ describe("startRun()", () => {
         return (await run.result).end;
       };
       expect(await play([1], "lamp/test/0#1")).toBe("interrupted");
-      const told = `Cannot go on in ${dir}: its episodes were played with branchAt [1], and this start has`;
+      const told = `Cannot continue in ${dir}: its episodes were played with branchAt [1], and this start has`;
       await expect(play([0])).rejects.toThrow(`${told} [0]; start with the same or choose another`);
       await expect(play([1, 0])).rejects.toThrow(`${told} [1,0]; `);
       await expect(play(undefined)).rejects.toThrow(`${told} []; `);
     });
   });
 
-  test.each([0, 2])("takes no fork of %i turns for one that parts with turn 1", async (count) => {
+  test.each([0, 2])("refuses a fork with inputs of %i turns at turn 1", async (count) => {
     const { task } = taskList(environment, { split: "test", taskIndexes: [0] }).at(0, {
       signal: new AbortController().signal,
     }) as { task: Task };
@@ -1676,7 +1672,7 @@ describe("startRun()", () => {
     );
   });
 
-  test("goes on with a fork whose source does not give it again", async () => {
+  test("resumes a fork if its source does not give it again", async () => {
     const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
     const inputs: Input[] = [];
     const times: number[] = [];
@@ -1715,7 +1711,7 @@ describe("startRun()", () => {
     expect(trained.length).toBe(characterIds("Goodbye!").length);
   });
 
-  test("says which source did not give its task, and blames an agent that breaks its own play", async () => {
+  test("names the source that did not give its task, and blames an agent that breaks its own play", async () => {
     const at = () => Promise.reject(new Error("the list is gone"));
     await expect(all(start({ source: { at } }))).rejects.toThrow(
       "Cannot take task 0 from the source of tasks: the list is gone",
@@ -1841,7 +1837,7 @@ describe("startRun()", () => {
       { rewardDetails: { seen: 1n } },
       "cannot be written as JSON: Do not know how to serialize",
     ],
-  ])("fails an attempt whose own player returns %s", async (_, change, why) => {
+  ])("fails an attempt if its own player returns %s", async (_, change, why) => {
     const setup = setupWith(lampEngine());
     const [group] = await all(
       start({
@@ -1883,7 +1879,7 @@ describe("startRun()", () => {
       "Cannot play lamp/test/0#0 as agent tool-calling: an object without a text",
     ],
     ["a failure of its own", new RolloutError("user/gone", "they left"), "they left"],
-  ])("fails an attempt whose own player throws %s", async (_, thrown, message) => {
+  ])("fails an attempt if its own player throws %s", async (_, thrown, message) => {
     const [group] = await all(
       start({
         setup: {
@@ -1901,7 +1897,7 @@ describe("startRun()", () => {
     expect(() => JSON.stringify(episode)).not.toThrow();
   });
 
-  test("waits for no attempt that its own player plays on when nobody needs it any more", async () => {
+  test("does not wait for an attempt that its own player plays on when it is not needed any more", async () => {
     const play: NonNullable<StartRunOptions["setup"]["play"]> = async (assignment, own, options) =>
       assignment.sampleIndex === 0
         ? await new Promise(() => {})
@@ -1909,7 +1905,7 @@ describe("startRun()", () => {
     const run = start({
       setup: { ...setupWith(lampEngine()), play },
       source: taskList(environment, { split: "test", taskIndexes: [0] }),
-      grouping: { size: 1, begun: 2 },
+      grouping: { size: 1, started: 2 },
     });
     const [group] = await all(run);
     expect(group!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([1]);
@@ -1939,7 +1935,7 @@ describe("startRun()", () => {
     ],
     ["a proxy", () => new Proxy(new Error("no"), { get: unreadable, getPrototypeOf: unreadable })],
     ["a failure with a lone surrogate", () => new RolloutError("user/gone", "\ud800")],
-  ])("fails one attempt alone where anybody throws %s", async (_, thrown) => {
+  ])("fails one attempt alone if any part throws %s", async (_, thrown) => {
     const fail = (): never => {
       // eslint-disable-next-line typescript/only-throw-error
       throw thrown();
@@ -1975,18 +1971,18 @@ describe("startRun()", () => {
       });
       expect([index, (await result).end]).toEqual([index, "finished"]);
       const rows = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
-      // A world that cannot be cleared away costs nothing.
+      // An error while a world is cleaned up changes nothing.
       expect(rows).toContain(index === 4 ? '"outcome":"completed"' : '"outcome":"failed"');
       const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
       expect(rows + events).not.toContain("s3cr3t-key-0");
     }
   });
 
-  describe("with more attempts begun than are needed", () => {
+  describe("with over-sampling", () => {
     const plan = { environment: "lamp", split: "test", seed: 0, sampleCount: 2 };
     const planned = { ...plan, taskIndexes: [0, 1, 2] };
 
-    /** Plays, with attempts 1 of each group given up; returns what verify says of episodes and plan. */
+    /** Plays, with attempt 1 of each group cancelled; returns what verify reports about episodes and plan. */
     async function playAndVerify(found: unknown) {
       const play: NonNullable<StartRunOptions["setup"]["play"]> = async (
         assignment,
@@ -2000,7 +1996,7 @@ describe("startRun()", () => {
       {
         await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
         const setup = { ...setupWith(lampEngine()), play };
-        await all(start({ setup, folder, grouping: { size: 2, begun: 3 } }));
+        await all(start({ setup, folder, grouping: { size: 2, started: 3 } }));
       }
       const { isFinished, missing, planned, violations } = await verifyRun(dir);
       const rules = ["plan", "missing", "summary", "events"];
@@ -2028,17 +2024,17 @@ describe("startRun()", () => {
     test.each<[string, unknown]>([
       ["a plan", planned],
       ["passes", { ...plan, isOpen: true, passOver: [0, 1, 2] }],
-    ])("verify finds nothing wrong with %s", async (_, found) => {
+    ])("verify finds no problem with %s", async (_, found) => {
       expect(await playAndVerify(found)).toEqual({ isFinished: true, details: [] });
     });
 
-    test("verify holds slime's file against the attempts where nothing says what was planned", async () => {
+    test("verify compares slime's file with the attempts if no plan is recorded", async () => {
       const manifest = { ...testManifest, configuration: { format: "slime" }, found: {} };
       const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
       {
         const options = { retryFailed: false, format: "slime" } as const;
         await using folder = await RunFolder.open(dir, manifest, options);
-        const grouping = { size: 2, begun: 3 };
+        const grouping = { size: 2, started: 3 };
         await all(start({ source: { ...source, length: 3 }, folder, grouping }));
       }
       const detailsOf = async (): Promise<readonly string[]> => {
@@ -2052,7 +2048,7 @@ describe("startRun()", () => {
       expect(await detailsOf()).toEqual(["reward is 0, expected 1 by the sample"]);
     });
 
-    test("verify misses an attempt of a group that is not whole", async () => {
+    test("verify misses an attempt of an incomplete group", async () => {
       await playAndVerify(planned);
       const file = path.join(dir, "episodes.jsonl");
       const rows = (await readFile(file, "utf8")).split("\n");
@@ -2061,7 +2057,7 @@ describe("startRun()", () => {
       expect(missing).toEqual(["attempt 1 of task 1", "attempt 2 of task 1"]);
     });
 
-    test("trainers get the attempts that were handed out, and tables all that ended", async () => {
+    test("trainers get the delivered attempts, and tables all that ended", async () => {
       await playAndVerify(planned);
       expect(await exportedIds("slime")).toEqual([
         ["lamp/test/0#0", 0],
@@ -2074,8 +2070,8 @@ describe("startRun()", () => {
       expect(await tableIds()).toEqual(await rolloutIdsIn(dir, "samples.jsonl"));
     });
 
-    test("trainers get no attempt that ended although it was given up, and tables do", async () => {
-      // Attempt 0 is on its way to the disk as attempt 1 makes the group whole.
+    test("trainers get no attempt that ended although it was cancelled, and tables do", async () => {
+      // Attempt 0 is being written when attempt 1 completes the group.
       const writing = withResolvers();
       const whole = withResolvers();
       const engine = lampEngine(async ({ sessionId }) => {
@@ -2098,50 +2094,50 @@ describe("startRun()", () => {
         const onEpisode = ({ sampleIndex }: Episode): void => {
           if (sampleIndex === 1) whole.resolve();
         };
-        await all(start({ engine, source, folder, onEpisode, grouping: { size: 1, begun: 2 } }));
+        await all(start({ engine, source, folder, onEpisode, grouping: { size: 1, started: 2 } }));
       }
       expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["lamp/test/0#1", "lamp/test/0#0"]);
       expect(await exportedIds("slime")).toEqual([["lamp/test/0#1", 1]]);
       expect(await tableIds()).toEqual(["lamp/test/0#0", "lamp/test/0#1"]);
     });
 
-    test("goes on with as many, by which seeds are counted", async () => {
+    test("continues with the same number of started attempts, by which seeds are counted", async () => {
       await playAndVerify(planned);
       const manifest = { ...testManifest, found: { plan: planned } };
       await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
-      expect(() => start({ folder, grouping: { size: 2, begun: 4 } })).toThrow(
+      expect(() => start({ folder, grouping: { size: 2, started: 4 } })).toThrow(
         new UsageError(
-          `Cannot go on in ${dir}: its episodes were played with begun 3, and this start has 4; start with ` +
+          `Cannot continue in ${dir}: its episodes were played with started 3, and this start has 4; start with ` +
             "the same or choose another folder",
         ),
       );
     });
 
-    test("goes on with as many that are scored, by which failures are kept or played again", async () => {
+    test("continues with the same group size, by which failures are kept or played again", async () => {
       const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
       const engine = lampEngine(({ sessionId }) => (sessionId.endsWith("#2") ? undefined : outage));
       {
         await using folder = await open();
-        const grouping = { size: 1, begun: 3, attempts: 1 };
+        const grouping = { size: 1, started: 3, attempts: 1 };
         await start({ source: source(), folder, engine, grouping, admission: { concurrency: 1 } })
           .result;
       }
       const before = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
       for (const size of [2, 3]) {
         await using folder = await open({ retryFailed: true });
-        expect(() => start({ folder, source: source(), grouping: { size, begun: 3 } })).toThrow(
+        expect(() => start({ folder, source: source(), grouping: { size, started: 3 } })).toThrow(
           new UsageError(
-            `Cannot go on in ${dir}: its episodes were played with size 1, and this start has ${size}; start ` +
+            `Cannot continue in ${dir}: its episodes were played with size 1, and this start has ${size}; start ` +
               "with the same or choose another folder",
           ),
         );
       }
-      // The group was whole without the failures: they stay as they are.
+      // The group was complete without the failures, so they stay.
       expect(await readFile(path.join(dir, "episodes.jsonl"), "utf8")).toBe(before);
     });
   });
 
-  test("verify finds nothing where an engine wrote into the ids that it was sent", async () => {
+  test("verify finds no problem if an engine changed the ids that it was sent", async () => {
     const engine = lampEngine(({ promptIds }, turn) => {
       if (turn === 1) (promptIds as number[])[0] = 7;
     });
@@ -2164,7 +2160,7 @@ describe("startRun()", () => {
     expect(violations.filter(({ file }) => /episodes|samples/.test(file))).toEqual([]);
   });
 
-  test("asks a curriculum, and tells it how each group went", async () => {
+  test("asks a curriculum, and reports how each group ended", async () => {
     const told: (readonly [string, readonly (number | undefined)[]])[] = [];
     const source = curriculum(
       (groupIndex) =>
@@ -2190,7 +2186,7 @@ describe("startRun()", () => {
   });
 
   test.each(["hold", "interrupt"] as const)(
-    "changes the policy's weights while episodes go on: %s",
+    "changes the policy's weights while episodes are played: %s",
     async (mode) => {
       let version = 1;
       let live = 0;
@@ -2394,7 +2390,7 @@ describe("startRun()", () => {
     },
   );
 
-  test("ends without complaint where a source says in its own way that it was stopped", async () => {
+  test("ends without an error if a source reports the stop in its own way", async () => {
     const asked = withResolvers();
     const at = async (_: number, { signal }: { readonly signal: AbortSignal }) => {
       asked.resolve();
@@ -2436,7 +2432,7 @@ describe("startRun()", () => {
     },
   );
 
-  test("hands out no group that is too old, or takes its old tokens out of the loss", async () => {
+  test("delivers no group that is too old, or removes its old tokens from the loss", async () => {
     const play = async (beyond: "drop" | "mask" | "mark") => {
       const run = start({ staleness: { max: 1, beyond }, admission: { concurrency: 1 } });
       run.announcePolicy(4);
@@ -2454,7 +2450,7 @@ describe("startRun()", () => {
   });
 
   test.each(["", "default", "3f2a91c", "1e3"])(
-    "takes the version that was announced for tokens whose engine says %j",
+    "uses the announced version for tokens if the engine says %j",
     async (said) => {
       const play = async (beyond: "drop" | "mask" | "mark", newest: number) => {
         const run = start({
@@ -2476,7 +2472,7 @@ describe("startRun()", () => {
     },
   );
 
-  test("a turn that is sampled while the version changes counts as of the older one", async () => {
+  test("a turn that is sampled while the version changes counts as one of the older version", async () => {
     const [asked, changed] = [withResolvers(), withResolvers()];
     const engine = lampEngine(
       async (_, turn) => {
@@ -2503,7 +2499,7 @@ describe("startRun()", () => {
     expect(group!.staleness).toBe(1);
   });
 
-  test("all prompts of a folder's run have the date with which it began", async () => {
+  test("all prompts of a folder's run have the date of its start", async () => {
     const dates: (Date | undefined)[] = [];
     const setup = setupWith(lampEngine());
     const { renderer } = setup;
@@ -2530,11 +2526,11 @@ describe("startRun()", () => {
         }),
       );
     }
-    // Of each attempt the prompt, and what follows its first turn.
+    // For each attempt: the prompt, and the observation after its first turn.
     expect(dates).toEqual(Array.from({ length: 2 * 2 * 2 }, () => begun));
   });
 
-  test("replays to the byte what carries the versions that were announced", async () => {
+  test("replays episodes with announced versions to the byte", async () => {
     const setup = setupWith(lampEngine(undefined, () => "default"));
     const source = taskList(environment, { split: "test", taskIndexes: [0] });
     {
@@ -2549,13 +2545,13 @@ describe("startRun()", () => {
         async (name) => JSON.parse(await readFile(path.join(dir, name), "utf8")) as never,
       ),
     );
-    const recorded = await folder.recordingOf("lamp/test/0#0");
+    const recorded = await folder.recordings.read("lamp/test/0#0");
     const stored = { recorded: recorded!, row: row!, samples: [sample!] };
     expect(await replayEpisode(stored, { setup })).toMatchObject({ type: "identical" });
   });
 
   test.each(["drop", "mask", "mark"] as const)(
-    "does not take tokens for fresh of which nobody knows the version: %s",
+    "does not take tokens of unknown version for fresh: %s",
     async (beyond) => {
       const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
       const run = start({
@@ -2565,7 +2561,7 @@ describe("startRun()", () => {
       await run.result;
       const groups = run[Symbol.asyncIterator]();
       const first = (await groups.next()).value as EpisodeGroup;
-      // Nothing newer is known of.
+      // No newer version is known.
       expect(first).not.toHaveProperty("staleness");
       expect(sampledVersions([first])).toEqual(["default"]);
       run.announcePolicy(1);
@@ -2584,7 +2580,7 @@ describe("startRun()", () => {
         mark: "",
       }[beyond];
       const told =
-        `Cannot tell how old the tokens of group ${first.groupId} are, whose staleness is bounded: the engine ` +
+        `Cannot determine the age of the tokens of group ${first.groupId}, although staleness is bounded: the engine ` +
         'named "default" as their version, expected a whole number, and none was announced before they were ' +
         `sampled; as soon as a version is known, ${becomes}: announce the first one with announcePolicy() when ` +
         "the run is started";
@@ -2593,7 +2589,7 @@ describe("startRun()", () => {
     },
   );
 
-  test("does not take what an earlier start sampled for fresh where it knew no version", async () => {
+  test("does not take tokens of an earlier start without a known version for fresh", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     const engine = lampEngine(undefined, () => "");
     const reached = withResolvers();
@@ -2656,7 +2652,7 @@ describe("startRun()", () => {
   });
 
   test.each(["announces", "updates"] as const)(
-    "waits no longer than for the trainer where nobody says which version came first: it %s",
+    "waits no longer than for the trainer if the first version was not announced: it %s",
     async (how) => {
       const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
       const run = start({
@@ -2685,7 +2681,7 @@ describe("startRun()", () => {
     },
   );
 
-  test("sees newer versions on the engine while it waits and nobody announces any", async () => {
+  test("sees newer versions on the engine while it waits without announcements", async () => {
     const clock = manualClock();
     let [version, describedCount] = [1, 0];
     const engine: Engine = {
@@ -2735,7 +2731,7 @@ describe("startRun()", () => {
     await groups.return?.(undefined);
   });
 
-  test("says once that it waits for versions which nobody names", async () => {
+  test("warns once that it waits for versions that are not named", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     const clock = manualClock();
     const run = start({
@@ -2756,7 +2752,7 @@ describe("startRun()", () => {
     await untilWaiting(clock);
     expect(warned.mock.calls).toEqual([
       [
-        "The run waits for the trainer and cannot tell how far it is: no version was announced, and the engine " +
+        "The run waits for the trainer and cannot detect its progress: no version was announced, and the engine " +
           'describes its own as "", expected a whole number; announce each version, the first one with ' +
           "announcePolicy() when the run is started",
       ],
@@ -2767,7 +2763,7 @@ describe("startRun()", () => {
     await groups.return?.(undefined);
   });
 
-  test("begins another group for each that is left out while it waits for the trainer", async () => {
+  test("starts another group for each that is left out while it waits for the trainer", async () => {
     const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
     const run = start({
       source,
@@ -2805,7 +2801,7 @@ describe("startRun()", () => {
     expect(new Set(rows).size).toBe(rows.length);
   });
 
-  test("counts the trainer's versions from those that sampled what is handed out again", async () => {
+  test("counts the trainer's versions from those of the groups that are delivered again", async () => {
     const options = {
       source: taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
       admission: { concurrency: 1 },
@@ -2826,7 +2822,7 @@ describe("startRun()", () => {
     expect(seen).toEqual([0, 0, 1, 2]);
   });
 
-  test("takes a trainer at its word that goes on with older weights than those of groups nobody took", async () => {
+  test("accepts a trainer that continues with older weights than those of waiting groups", async () => {
     let version = 9;
     const engine = lampEngine(undefined, () => String(version));
     const options = {
@@ -2853,13 +2849,13 @@ describe("startRun()", () => {
       await run.updatePolicy(version, () => Promise.resolve());
     }
     expect(seen.map(([groupIndex]) => groupIndex)).toEqual([0, 1, 2]);
-    // What weights sampled that are lost is no older than what samples now.
+    // Tokens of lost weights are no older than those of the current ones.
     expect(seen.every(([, staleness]) => staleness >= 0 && staleness <= 1)).toBe(true);
     expect(run.progress().groups).toEqual({ finished: 3, leftOut: 0 });
   });
 
   test.each(["drop", "wait"] as const)(
-    "goes on where a trainer goes back to older weights within a start: %s",
+    "continues if a trainer returns to older weights within a start: %s",
     async (beyond) => {
       let version = 1;
       const engine = lampEngine(undefined, () => String(version));
@@ -2879,7 +2875,7 @@ describe("startRun()", () => {
           stalenesses.push(staleness!);
           versions.push(version);
           if (versions.length === 8) break;
-          // What it learned since the second version led nowhere.
+          // The training since the second version failed.
           const next = versions.length === 5 ? 2 : version + 1;
           await run.updatePolicy(next, () => Promise.resolve(void (version = next)));
         }
@@ -2895,7 +2891,7 @@ describe("startRun()", () => {
     },
   );
 
-  test("hands out no group that has become too old while it waited to be taken", async () => {
+  test("delivers no group that became too old while it waited to be taken", async () => {
     await using folder = await open();
     const told = async (): Promise<Record<string, unknown>> =>
       JSON.parse(await readFile(path.join(dir, "summary.json"), "utf8")) as Record<string, unknown>;
@@ -2908,11 +2904,11 @@ describe("startRun()", () => {
     run.announcePolicy(3);
     expect(await all(run)).toEqual([]);
     expect(run.progress().groups).toEqual({ finished: 0, leftOut: 3 });
-    // What the run says of itself follows, and nothing else of it changes.
+    // The run's own summary follows, and nothing else in it changes.
     expect(await told()).toEqual({ ...atEnd, groups: { finished: 0, leftOut: 3 } });
   });
 
-  test("samples nothing while one of several updates of the policy is under way", async () => {
+  test("samples nothing while one of several updates of the policy is running", async () => {
     let asked = 0;
     const run = start({ engine: lampEngine(() => void (asked += 1)) });
     const [one, other] = [withResolvers(), withResolvers()];
@@ -2933,7 +2929,7 @@ describe("startRun()", () => {
   });
 
   test.each(["hold", "interrupt", "finish"] as const)(
-    "samples nothing behind an update that failed (%s) until it is resumed",
+    "samples nothing after a failed update (%s) until it is resumed",
     async (mode) => {
       let asked = 0;
       const engine = lampEngine(
@@ -2963,12 +2959,12 @@ describe("startRun()", () => {
     },
   );
 
-  test("samples on behind an update that failed when the next one succeeds", async () => {
+  test("samples after a failed update when the next one succeeds", async () => {
     let asked = 0;
     const run = start({ engine: lampEngine(() => void (asked += 1)) });
     const updating = run.updatePolicy(2, () => Promise.reject(new Error("no room")));
     await expect(updating).rejects.toThrow("no room");
-    // One that is refused for its version changes nothing.
+    // An update that is refused for its version changes nothing.
     await expect(run.updatePolicy(1.5, () => Promise.resolve())).rejects.toThrow(
       "Cannot announce the policy's version 1.5: expected a whole number",
     );
@@ -2979,7 +2975,7 @@ describe("startRun()", () => {
   });
 
   test.each(["hold", "interrupt"] as const)(
-    "an interruption samples nothing while the policy is paused (%s), and the next start goes on",
+    "an interruption samples nothing while the policy is paused (%s), and the next start resumes",
     async (mode) => {
       const half: string[] = [];
       let isChanging = false;
@@ -3029,7 +3025,7 @@ describe("startRun()", () => {
     warned.mockRestore();
   });
 
-  test("ends its episodes as aborted, and the next start goes on behind their last token", async () => {
+  test("ends its episodes as aborted, and the next start continues them after their last token", async () => {
     const reached = withResolvers();
     const never = new Promise<never>(() => {});
     const sampled: string[] = [];
@@ -3087,7 +3083,7 @@ describe("startRun()", () => {
     expect(group!.episodes[0]!.turns.map(({ text }) => text)).toEqual([switchCall, "Goodbye!"]);
   });
 
-  test("begins nothing any more once it is interrupted, whoever waited for a place", async () => {
+  test("starts nothing after an interruption, even for attempts that waited for a place", async () => {
     let openCount = 0;
     const counted: Environment = {
       ...environment,
@@ -3156,7 +3152,7 @@ describe("startRun()", () => {
     expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
   });
 
-  test("a place that comes when the run was left is given back", async () => {
+  test("a place that comes after the run was left is released", async () => {
     const [asked, open, left] = [withResolvers(), withResolvers(), withResolvers()];
     const gate: AdmissionGate = {
       async admit() {
@@ -3173,7 +3169,7 @@ describe("startRun()", () => {
     expect.assertions(0);
   });
 
-  test("what a gate throws by itself ends the run", async () => {
+  test("an error of a gate ends the run", async () => {
     const gate: AdmissionGate = {
       admit: () => Promise.reject(new Error("no budget left")),
     };
@@ -3182,7 +3178,7 @@ describe("startRun()", () => {
     );
   });
 
-  test("has others play its attempts, and tells them what is safe and what the policy does", async () => {
+  test("lets a player play its attempts, and reports what is written and what the policy does", async () => {
     const told: string[] = [];
     const player: AttemptPlayer = {
       async play(assignment, setup, options) {
@@ -3217,7 +3213,7 @@ describe("startRun()", () => {
     expect(told.filter((line) => !/^(play|landed)/.test(line))).toEqual(ofPolicy);
     expect(told.filter((line) => /^(play|landed)/.test(line))).toEqual([
       "play lamp/test/0#0 1 of 2",
-      // What failed is played again.
+      // The failed attempt is played again.
       "landed lamp/test/0#0 1 false",
       "play lamp/test/0#0 2 of 2",
       "landed lamp/test/0#0 2 true",
@@ -3226,11 +3222,11 @@ describe("startRun()", () => {
     ]);
   });
 
-  describe("with a player of one's own", () => {
+  describe("with a player of the caller", () => {
     const source = taskList(environment, { split: "test", taskIndexes: [0] });
     const grouping = { size: 1, attempts: 1 };
 
-    /** Plays as this process does, with a change to what comes of it. */
+    /** Plays like this process, with a change to the episode. */
     function changing(change: (episode: Episode) => unknown): AttemptPlayer {
       return { play: async (...call) => change(await playHere.play(...call)) as Episode };
     }
@@ -3314,7 +3310,7 @@ describe("startRun()", () => {
       throw thrown;
     }
 
-    test("plays what failed once more, and tells its groups apart", async () => {
+    test("plays failed attempts again, with the size of their groups", async () => {
       const kept = new Map<string, Episode>();
       const player: AttemptPlayer = {
         play: async (assignment, setup, options) => {
@@ -3338,13 +3334,13 @@ describe("startRun()", () => {
       );
     });
 
-    test("ends by a UsageError of its own", async () => {
+    test("ends by a UsageError of the player", async () => {
       const error = new UsageError("Cannot reach the cluster: no such host");
       const run = start({ source, grouping, player: { play: () => Promise.reject(error) } });
       await expect(run.result).rejects.toBe(error);
     });
 
-    test("is not held by a play that never answers: it is interrupted, or stopped", async () => {
+    test("is not held up by a play that never answers: it is interrupted, or stopped", async () => {
       const time = manualClock();
       const setup = { ...setupWith(lampEngine()), clock: createClock(time) };
       const leaving = defaultLimits.graceTimeoutMs;
@@ -3379,7 +3375,7 @@ describe("startRun()", () => {
       expect(await run.result).toMatchObject({ end: "interrupted" });
     });
 
-    test("hears nothing more of a play that it does not wait for", async () => {
+    test("ignores events of a play that it does not wait for", async () => {
       let goOn = (): void => {};
       const player: AttemptPlayer = {
         play: async (assignment, setup, options) => {
@@ -3405,7 +3401,7 @@ describe("startRun()", () => {
     });
 
     test.each<[what: string, broken: (fail: () => never) => Partial<AttemptPlayer>, name: string]>([
-      ["landed()", (landed) => ({ landed }), "tell the player that lamp/test/0#0 has landed"],
+      ["landed()", (landed) => ({ landed }), "report to the player that lamp/test/0#0 has landed"],
       ["pause()", (pause) => ({ pause }), "pause the player (hold)"],
       ["resume()", (resume) => ({ resume }), "let the player resume"],
       [
@@ -3413,7 +3409,7 @@ describe("startRun()", () => {
         (announcePolicy) => ({ announcePolicy }),
         "announce version 2 of the policy to the player",
       ],
-    ])("names what of it throws, at once or later: %s", async (_, broken, name) => {
+    ])("names errors of the player, at once or later: %s", async (_, broken, name) => {
       for (const fail of [fails, failsLater]) {
         const player = { ...playHere, ...broken(fail as () => never) };
         const run = start({ source, grouping, player });
@@ -3429,7 +3425,7 @@ describe("startRun()", () => {
     });
   });
 
-  test("an interruption lets nobody sample while the policy's weights change", async () => {
+  test("an interruption lets no call sample while the policy's weights change", async () => {
     const told: string[] = [];
     const settled = withResolvers();
     const player: AttemptPlayer = {
@@ -3452,13 +3448,13 @@ describe("startRun()", () => {
     expect(told).toEqual(["pause", "update", "resume"]);
   });
 
-  test("a start that is refused has not begun in its folder", async () => {
+  test("a refused start has changed nothing in its folder", async () => {
     await using folder = await open();
     expect(() => start({ folder, grouping: { size: 0 } })).toThrow("size is 0");
     expect(await all(start({ folder }))).toHaveLength(3);
   });
 
-  test("says what it cannot start with", () => {
+  test("names options that it cannot start with", () => {
     expect(() => start({ grouping: { size: 0 } })).toThrow(
       "Cannot start a run: size is 0, expected a number of at least 1",
     );
@@ -3467,8 +3463,8 @@ describe("startRun()", () => {
     );
     expect(() => start({ maxFailuresInRow: 0 })).toThrow("maxFailuresInRow is 0");
     expect(() => start({ seed: 0.5 })).toThrow("seed is 0.5, expected a whole number");
-    expect(() => start({ grouping: { size: 4, begun: 2 } })).toThrow(
-      "Cannot begin 2 attempts for groups of 4: expected as many",
+    expect(() => start({ grouping: { size: 4, started: 2 } })).toThrow(
+      "Cannot start 2 attempts in groups of 4: expected at least 4",
     );
     expect(() => start({ staleness: { max: 1, beyond: "wait" } })).toThrow("groupsPerVersion");
   });
@@ -3480,7 +3476,7 @@ describe("startRun()", () => {
     [{ grouping: undefined }, "grouping is nothing, expected an object"],
     [{ admission: 4 }, "admission is 4, expected an object"],
     [{ setup: null }, "setup is null, expected an object"],
-  ])("names the part that is none: %o", (parts, problem) => {
+  ])("names a missing part: %o", (parts, problem) => {
     const options = { source: { at: () => undefined }, setup: {}, grouping: {}, admission: {} };
     expect(() => startRun({ ...options, ...parts } as never)).toThrow(
       new UsageError(`Cannot start a run: ${problem}`),

@@ -9,7 +9,7 @@ import type { Task } from "../task.ts";
 import { openLamps, startLamps, switchingEngine, takeAll } from "./lamp-groups.fixture.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { pushedTasks } from "./schedule/task-source.ts";
+import { pushedTasks } from "./schedule/pushed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -64,10 +64,10 @@ async function play(
 
 const data = { lit: new Map() };
 
-test("a task whose group has ended need not be there any more", async () => {
+test("a task of a complete group may be gone", async () => {
   expect(await play(5, [4])).toEqual([["lamp/test/4", data]]);
   expect(await play(4, [1])).toEqual([["lamp/test/1", data]]);
-  // It is passed over where it is given again.
+  // A task that is given again is skipped.
   expect(await play(5, [4, 2])).toEqual([["lamp/test/2", data]]);
 });
 
@@ -75,7 +75,7 @@ test.each<[how: string, change: (task: Task) => Task]>([
   ["whole", (task) => task],
   ["to be drawn again", (task) => ({ ...task, data })],
   ["by a hash, as it holds a known key", (task) => ({ ...task, instruction: "sk-known-key: on." })],
-])("a task that was noted %s is passed over where it is given again", async (_, change) => {
+])("a task that was recorded %s is skipped if it is given again", async (_, change) => {
   const plain = lamps(3);
   const environment: Environment = {
     ...plain,
@@ -84,7 +84,7 @@ test.each<[how: string, change: (task: Task) => Task]>([
   const redactor = new Redactor(["sk-known-key"]);
   const stop = new AbortController();
   let requestCount = 0;
-  // The first has ended, and the second goes on with the next start.
+  // The first group has ended, and the next start resumes the second.
   await play(3, [0, 1, 2], {
     environment,
     redactor,
@@ -95,7 +95,7 @@ test.each<[how: string, change: (task: Task) => Task]>([
   expect(again.map(([groupId]) => groupId)).toEqual(["lamp/test/1", "lamp/test/2"]);
 });
 
-test("a task whose group goes on must be there", async () => {
+test("a task of a resumed group must exist", async () => {
   const stop = new AbortController();
   await play(5, [4], { signal: stop.signal, onRequest: () => stop.abort() });
   await expect(play(4, [1])).rejects.toThrow("Cannot find lamp 4");
@@ -105,12 +105,12 @@ test("a task whose group goes on must be there", async () => {
   ]);
 });
 
-test("a task whose group is handed out again must be there, and of those alone", async () => {
+test("a task of a group that is delivered again must exist, and only of those", async () => {
   const redeliver = true;
   await play(5, [3], { redeliver });
   await play(5, [4], { redeliver, isTaken: false });
   await expect(play(4, [1], { redeliver })).rejects.toThrow("Cannot find lamp 4");
-  // Nothing was begun by that.
+  // The start has started nothing.
   const environment = mappedLamps(5);
   const gone: Environment = {
     ...environment,

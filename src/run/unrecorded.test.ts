@@ -49,14 +49,14 @@ async function replayAll(place = dir): Promise<Readonly<Record<string, string>>>
   return verdicts;
 }
 
-test("a start that records nothing leaves no beginning behind of what it finished", async () => {
+test("a start that records nothing leaves no partial recording of episodes that it finished", async () => {
   await play("all", "lamp/test/1#0:1");
   expect(await replayAll()).toEqual({
     "lamp/test/0#0": "identical",
     "lamp/test/0#1": "identical",
     "lamp/test/1#0": "unfinished",
   });
-  // It goes on in the middle of the attempt, and is stopped in the next one.
+  // The start resumes in the middle of the attempt, and is stopped in the next one.
   expect(await play("none", "lamp/test/1#1:1")).toEqual([
     "lamp/test/1#0:1",
     "lamp/test/1#1:0",
@@ -73,7 +73,7 @@ test("a start that records nothing leaves no beginning behind of what it finishe
   });
 });
 
-describe("a start that records nothing, and is killed behind the end of what an earlier one began", () => {
+describe("a start that records nothing, and is killed after the end of an attempt of an earlier one", () => {
   const begun = "lamp/test/0#0";
   let killed = "";
   beforeEach(async () => {
@@ -95,7 +95,7 @@ describe("a start that records nothing, and is killed behind the end of what an 
     }
   });
 
-  test("leaves a beginning that is told from a damaged recording", async () => {
+  test("leaves a partial recording that differs from a damaged one", async () => {
     const stored = await (await openRecordedRun(killed)).read(begun);
     expect(stored!.row).toMatchObject({ attempt: 1, reward: 1 });
     const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
@@ -106,7 +106,7 @@ describe("a start that records nothing, and is killed behind the end of what an 
   });
 
   test.each(["all", "failed", "none"] as const)(
-    "leaves nothing of it when a start with --record %s has ended",
+    "leaves none of it when a start with --record %s has ended",
     async (record) => {
       {
         await using folder = await openLamps(killed, { record });
@@ -116,7 +116,7 @@ describe("a start that records nothing, and is killed behind the end of what an 
     },
   );
 
-  test("leaves a beginning that is gone on with where its row is lost", async () => {
+  test("leaves a partial recording that is resumed if its row is lost", async () => {
     await writeFile(path.join(killed, "episodes.jsonl"), "");
     const asked: string[] = [];
     const engine = switchingEngine(({ sessionId }, turn) => {
@@ -131,7 +131,7 @@ describe("a start that records nothing, and is killed behind the end of what an 
   });
 });
 
-describe("an attempt that a start which records nothing played again, and was killed behind it", () => {
+describe("an attempt that a start which records nothing played again before it was killed", () => {
   const grouping = { size: 2, attempts: 1 };
   let killed = "";
   beforeEach(async () => {
@@ -171,7 +171,7 @@ describe("an attempt that a start which records nothing played again, and was ki
     }
   });
 
-  test("has nothing left of the attempt before when the next start has ended", async () => {
+  test("has no recording of the earlier attempt when the next start has ended", async () => {
     {
       await using folder = await openLamps(killed);
       await takeAll(startLamps({ folder, grouping }));
@@ -186,7 +186,7 @@ describe("an attempt that a start which records nothing played again, and was ki
   });
 });
 
-test("nobody parts from an attempt before the finished one", async () => {
+test("cannot be forked from an attempt before the finished one", async () => {
   const grouping = { size: 2, branchAt: [1] };
   let failures = 0;
   const failingOnce = switchingEngine((_, turn) =>
@@ -199,7 +199,7 @@ test("nobody parts from an attempt before the finished one", async () => {
     await using folder = await openLamps(dir);
     await takeAll(startLamps({ folder, ...around, engine: failingOnce }));
   }
-  // What was recorded of the second attempt is lost.
+  // The recording of the second attempt is lost.
   const file = path.join(dir, "recording.jsonl");
   const lines = (await readFile(file, "utf8")).split("\n");
   await writeFile(file, lines.filter((line) => !line.includes('"attempt":2')).join("\n"));

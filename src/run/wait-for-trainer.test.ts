@@ -9,7 +9,7 @@ import { createClock } from "../async/clock.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 import { characterRenderer } from "../testing/character-renderer.ts";
 import { manualClock } from "../testing/manual-clock.ts";
-import { playHere, type AttemptPlayer } from "./schedule/attempt-player.ts";
+import { playHere, type AttemptPlayer } from "./attempt/attempt-player.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeGroup } from "./schedule/group.ts";
 import { fiftyLamps, lampList, openLamps, startLamps, takeAll } from "./lamp-groups.fixture.ts";
@@ -67,7 +67,7 @@ function versionsIn({ episodes }: EpisodeGroup): readonly string[] {
   return [...new Set(segments.flatMap(({ policyVersions }) => policyVersions))].toSorted();
 }
 
-test("a group that goes on from an earlier start counts no version that came before this one", async () => {
+test("a resumed group does not count a version from before this start", async () => {
   {
     await using folder = await openLamps(dir);
     const reached = withResolvers();
@@ -86,7 +86,7 @@ test("a group that goes on from an earlier start counts no version that came bef
     await run.result;
   }
   const clock = manualClock();
-  // The trainer has gone on meanwhile, and takes no further step.
+  // The trainer has moved on in the meantime, and makes no further step.
   const engine = versionedEngine(() => "8");
   const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };
   await using folder = await openLamps(dir);
@@ -101,7 +101,7 @@ test("a group that goes on from an earlier start counts no version that came bef
   expect(await next).toEqual({ done: true, value: undefined });
 });
 
-test("what an earlier start sampled alone is no version that this one began with", async () => {
+test("samples of an earlier start alone are not a version of this one", async () => {
   {
     const scoring = withResolvers();
     const stop = new AbortController();
@@ -134,7 +134,7 @@ test("what an earlier start sampled alone is no version that this one began with
   const { value } = (await groups.next()) as { value: EpisodeGroup };
   expect(versionsIn(value)).toEqual(["", "5"]);
   const next = groups.next();
-  // It asks the engine, whose trainer has taken no step since the start, and waits on.
+  // The run asks the engine, but the trainer has made no step since the start, so it still waits.
   await clock.untilSleeping(1000);
   await clock.advance(1000);
   await clock.untilSleeping(1000);
@@ -146,7 +146,7 @@ test("what an earlier start sampled alone is no version that this one began with
   await run.interrupt();
 });
 
-test("an engine that came back with older weights than those that were recorded is waited for by its own", async () => {
+test("an engine that returned with older weights than recorded is awaited by its own versions", async () => {
   {
     await using folder = await openLamps(dir);
     const reached = withResolvers();
@@ -181,7 +181,7 @@ test("an engine that came back with older weights than those that were recorded 
   await run.interrupt();
 });
 
-test("a checkpoint that the trainer brings to an engine with other weights is no step of its", async () => {
+test("a checkpoint that the trainer loads into an engine with other weights is not a step", async () => {
   const redeliver = true;
   {
     await using folder = await openLamps(dir);
@@ -224,7 +224,7 @@ test("a checkpoint that the trainer brings to an engine with other weights is no
   await run.interrupt();
 });
 
-test("a first version that the engine has before it is announced comes behind the one that nobody named", async () => {
+test("a first version of the engine before an announcement follows an unnamed one", async () => {
   const clock = manualClock();
   let version = "default";
   const engine = versionedEngine(() => version);
@@ -241,7 +241,7 @@ test("a first version that the engine has before it is announced comes behind th
     await ended.promise;
   });
   await begun.promise;
-  // It is asked while other servers of it have the weights before.
+  // The engine answers while other servers still have the earlier weights.
   await clock.advance(1000);
   await letThemWork();
   ended.resolve();
@@ -250,7 +250,7 @@ test("a first version that the engine has before it is announced comes behind th
   await run.interrupt();
 });
 
-test("what waits goes on with a version of which the player could not be told", async () => {
+test("waiting groups continue with a version that the player could not be told", async () => {
   const player: AttemptPlayer = {
     ...playHere,
     announcePolicy(version) {
@@ -306,7 +306,7 @@ test.each([
   { source: lampList(6), groupCount: 6 },
   { source: boundedSource(oneByOne().source!, 6), groupCount: 6 },
 ])(
-  "a run of $groupCount groups ends though the trainer names no version behind its last step",
+  "a run of $groupCount groups ends although the trainer names no version after its last step",
   async ({ source, groupCount }) => {
     const run = startLamps({
       source,
@@ -314,26 +314,26 @@ test.each([
     });
     let version = 1;
     run.announcePolicy(version);
-    let handedCount = 0;
+    let deliveredCount = 0;
     for await (const _ of run) {
-      handedCount += 1;
-      if (handedCount % 3 !== 0 || handedCount === groupCount) continue;
+      deliveredCount += 1;
+      if (deliveredCount % 3 !== 0 || deliveredCount === groupCount) continue;
       version += 1;
       await run.updatePolicy(version, async () => {});
     }
-    expect(handedCount).toBe(groupCount);
+    expect(deliveredCount).toBe(groupCount);
     expect(await run.result).toMatchObject({ end: "finished" });
   },
 );
 
-test("a run whose groups may all wait to be taken ends before anybody takes them", async () => {
+test("a run with groups that may all wait ends before they are taken", async () => {
   const run = startLamps({ admission: { concurrency: 4, ahead: 3 } });
   expect(await run.result).toMatchObject({ end: "finished" });
   expect(await takeAll(run)).toHaveLength(3);
 });
 
 test.each([true, false])(
-  "who goes back in place of a step is given further groups, from onEpisode, the groups drained: %s",
+  "a trainer that goes back in place of a step gets further groups, from onEpisode, the groups drained: %s",
   async (areDrained) => {
     let version = 10;
     let count = 0;
@@ -355,7 +355,7 @@ test.each([true, false])(
   },
 );
 
-test("who writes a log in onEpisode is given no older groups, whatever the numbers of the versions", async () => {
+test("a caller that writes a log in onEpisode gets no older groups, whatever the version numbers", async () => {
   let begunCount = 0;
   const own = oneByOne().source!;
   const source: TaskSource = {
@@ -373,17 +373,17 @@ test("who writes a log in onEpisode is given no older groups, whatever the numbe
   });
   let version = 0;
   run.announcePolicy(version);
-  let handedCount = 0;
+  let deliveredCount = 0;
   const ahead: number[] = [];
   for await (const _ of run) {
-    handedCount += 1;
-    if (handedCount % 2 !== 0) continue;
+    deliveredCount += 1;
+    if (deliveredCount % 2 !== 0) continue;
     await letThemWork();
     version += 4;
     run.announcePolicy(version);
     await letThemWork();
-    ahead.push(begunCount - handedCount);
-    if (handedCount === 8) break;
+    ahead.push(begunCount - deliveredCount);
+    if (deliveredCount === 8) break;
   }
   expect(ahead).toEqual([4, 4, 4, 4]);
 });
@@ -414,7 +414,7 @@ test.each([0, 1])(
 );
 
 test.each([1, 3])(
-  "groups of an earlier start are trained on as those of this one are, with max %d",
+  "groups of an earlier start are trained like those of this one, with max %d",
   async (max) => {
     const source = (count: number): TaskSource => boundedSource(oneByOne().source!, count);
     {
@@ -433,12 +433,12 @@ test.each([1, 3])(
       onEpisode: () => run.announcePolicy(version),
     });
     run.announcePolicy(version);
-    let handedCount = 0;
+    let deliveredCount = 0;
     for await (const _ of run) {
-      handedCount += 1;
+      deliveredCount += 1;
       await letThemWork();
       run.announcePolicy(++version);
     }
-    expect(handedCount).toBe(12);
+    expect(deliveredCount).toBe(12);
   },
 );

@@ -29,7 +29,7 @@ async function idsOf(rows: AsyncIterable<{ readonly rolloutId: string }>): Promi
   return ids;
 }
 
-test("a run whose tools change the working directory is written where it was begun", async () => {
+test("a run with tools that change the working directory is written to its first folder", async () => {
   const engine = switchingEngine(() => process.chdir(elsewhere));
   {
     await using folder = await openLamps(path.join("runs", "first"), { format: "slime" });
@@ -55,7 +55,7 @@ test("a run whose tools change the working directory is written where it was beg
   ]);
 });
 
-test("what was opened for reading is read where it was", async () => {
+test("a file that was opened for reading is read from its first folder", async () => {
   const dir = path.join("runs", "first");
   {
     await using folder = await openLamps(dir);

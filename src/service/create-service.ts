@@ -6,7 +6,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { ReloadableEngine } from "../engine/reference/index.ts";
 import { createEngine, type Variables } from "../composition/create-engine.ts";
 import type { EngineConfig } from "../composition/config/engine-config.ts";
-import type { LockOptions } from "../run/disk/run-lock.ts";
+import type { LockOptions } from "../run/disk/lock-options.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { KnownPolicy } from "../queue/run/policy-state.ts";
 import { handedOutAtOnce, type QueueConfig } from "../queue/queue-settings.ts";

@@ -1,7 +1,7 @@
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { Episode } from "../episode/episode.ts";
-import type { AttemptPlayer } from "../run/schedule/attempt-player.ts";
+import type { AttemptPlayer } from "../run/attempt/attempt-player.ts";
 import type { PlannedEpisode, RunPlan } from "../run/schedule/plan-run.ts";
 import { RunFolder, type RunFolderOptions, type RunManifest } from "../run/folder/run-folder.ts";
 import { startRun } from "../run/start-run.ts";

@@ -9,14 +9,14 @@ import type { EpisodeFacts } from "./episode-file.ts";
  * @returns `undefined` if an episode has no place, or two episodes have the same place.
  */
 export function attemptsByPlace(
-  { begun }: AttemptCounts,
+  { started }: AttemptCounts,
   episodes: ReadonlyMap<string, EpisodeFacts>,
 ): readonly PlannedAttempt[] | undefined {
   const groups = new Map<number, string[]>();
   for (const [rolloutId, { fields }] of episodes) {
     const { groupIndex, sampleIndex } = fields;
-    if (!isCount(groupIndex) || !isCount(sampleIndex) || sampleIndex >= begun) return undefined;
-    const ids = groups.get(groupIndex) ?? Array.from({ length: begun }, () => "");
+    if (!isCount(groupIndex) || !isCount(sampleIndex) || sampleIndex >= started) return undefined;
+    const ids = groups.get(groupIndex) ?? Array.from({ length: started }, () => "");
     if (ids[sampleIndex] !== "") return undefined;
     ids[sampleIndex] = rolloutId;
     groups.set(groupIndex, ids);
@@ -29,7 +29,7 @@ export function attemptsByPlace(
         groupIndex,
         label: rolloutId,
         isMissing: false,
-        index: groupIndex * begun + sampleIndex,
+        index: groupIndex * started + sampleIndex,
       })),
     );
 }

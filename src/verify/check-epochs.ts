@@ -22,14 +22,14 @@ export interface EpochsFacts {
  */
 export function checkEpochs(
   epochs: EpochsFacts,
-  begun: number,
+  started: number,
   episodes: ReadonlyMap<string, EpisodeFacts>,
 ): { readonly attempts: readonly PlannedAttempt[]; readonly findings: readonly Finding[] } {
   const found: { line: number; rule: string; detail: string }[] = [];
   const byPlace = new Map<number, string>();
   for (const [rolloutId, { place, fields }] of episodes) {
     const index = placeOf(epochs, fields);
-    const details = compare(epochs, begun, [rolloutId, fields]);
+    const details = compare(epochs, started, [rolloutId, fields]);
     const other = byPlace.get(index);
     if (other !== undefined) details.push(`${rolloutId} is the same attempt as ${other}`);
     else byPlace.set(index, rolloutId);
@@ -42,7 +42,7 @@ export function checkEpochs(
       index,
       label: rolloutId,
       isMissing: false,
-      groupIndex: Math.floor(index / begun),
+      groupIndex: Math.floor(index / started),
     }));
   return { attempts, findings: findingsIn(EpisodeFile.fileName, found) };
 }
@@ -59,7 +59,7 @@ function placeOf(
 
 function compare(
   { environment, split, seed, passOver }: EpochsFacts,
-  begun: number,
+  started: number,
   [rolloutId, fields]: readonly [string, EpisodeFacts["fields"]],
 ): string[] {
   const { taskId, taskIndex, sampleIndex } = fields;
@@ -70,9 +70,9 @@ function compare(
   if (typeof taskIndex !== "number" || !passOver.includes(taskIndex)) {
     return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];
   }
-  const pass = Math.floor(Math.floor(index / begun) / passOver.length);
+  const pass = Math.floor(Math.floor(index / started) / passOver.length);
   const groupId = pass === 0 ? nameOf(taskId) : `${nameOf(taskId)}~${pass + 1}`;
-  const expected = { environment, split, groupId, sampleIndex: index % begun };
+  const expected = { environment, split, groupId, sampleIndex: index % started };
   const actual: RawRow = { ...fields };
   const wrong = Object.entries(expected)
     .filter(([field, value]) => actual[field] !== value)

@@ -19,14 +19,14 @@ export interface PlannedAttempt extends SlimeAttempt {
  */
 export function checkPlan(
   plan: PlanRecord,
-  { size, begun }: AttemptCounts,
+  { size, started }: AttemptCounts,
   episodes: ReadonlyMap<string, EpisodeFacts>,
 ): { readonly attempts: readonly PlannedAttempt[]; readonly findings: readonly Finding[] } {
   const found: { line: number; rule: string; detail: string }[] = [];
   const byPlace = new Map<string, string>();
   for (const [rolloutId, facts] of episodes) {
     const { line } = facts.place;
-    for (const detail of compare(plan, begun, [rolloutId, facts]))
+    for (const detail of compare(plan, started, [rolloutId, facts]))
       found.push({ line, rule: "plan", detail });
     const key = keyOf(facts.fields.taskIndex, facts.fields.sampleIndex);
     const other = byPlace.get(key);
@@ -37,7 +37,7 @@ export function checkPlan(
     }
   }
   const attempts = plan.taskIndexes.flatMap((taskIndex, groupIndex) => {
-    const ids = Array.from({ length: begun }, (_, sampleIndex) =>
+    const ids = Array.from({ length: started }, (_, sampleIndex) =>
       byPlace.get(keyOf(taskIndex, sampleIndex)),
     );
     const scored = ids.filter(
@@ -47,7 +47,7 @@ export function checkPlan(
     return ids.map((rolloutId, sampleIndex) => ({
       rolloutId: rolloutId ?? "",
       groupIndex,
-      index: groupIndex * begun + sampleIndex,
+      index: groupIndex * started + sampleIndex,
       label: rolloutId ?? `attempt ${sampleIndex} of task ${taskIndex}`,
       isMissing: rolloutId === undefined && !isWhole,
     }));
@@ -57,14 +57,14 @@ export function checkPlan(
 
 function compare(
   plan: PlanRecord,
-  begun: number,
+  started: number,
   [rolloutId, { fields }]: readonly [string, EpisodeFacts],
 ): string[] {
   const { taskIndex, sampleIndex, taskId } = fields;
   const groupIndex = typeof taskIndex === "number" ? plan.taskIndexes.indexOf(taskIndex) : -1;
   if (groupIndex < 0) return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];
-  if (!isCount(sampleIndex) || sampleIndex >= begun) {
-    return [`${rolloutId} is attempt ${quote(sampleIndex)} of ${begun}`];
+  if (!isCount(sampleIndex) || sampleIndex >= started) {
+    return [`${rolloutId} is attempt ${quote(sampleIndex)} of ${started}`];
   }
   const groupId = plan.groupId ?? nameOf(taskId);
   const expected = {
@@ -72,7 +72,9 @@ function compare(
     split: plan.split,
     groupId,
     // A fork has the user, and so the seed, of what it parts from.
-    ...(fields.forkedFrom === undefined && { seed: plan.seed + groupIndex * begun + sampleIndex }),
+    ...(fields.forkedFrom === undefined && {
+      seed: plan.seed + groupIndex * started + sampleIndex,
+    }),
   };
   const wrong = Object.entries(expected)
     .filter(([field, value]) => fields[field as keyof typeof expected] !== value)

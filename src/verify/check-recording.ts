@@ -112,7 +112,7 @@ function differencesOf(begin: BeginLine, episode: EpisodeFacts | undefined): rea
 
 function faultsOf({ lines, isBegun, differences, lostAt, lastAt }: Attempt): readonly Fault[] {
   const faults = [...differences];
-  const { partCount, saidPartCount = partCount } = lines;
+  const { partCount, namedPartCount = partCount } = lines;
   if (lostAt !== undefined) {
     const detail = "the line is damaged, or one before it is missing: what it held is passed over";
     faults.push({ line: lostAt, detail });
@@ -121,8 +121,8 @@ function faultsOf({ lines, isBegun, differences, lostAt, lastAt }: Attempt): rea
     if (lines.isForeignAtAll) return [];
     const detail = "the line is missing with which the attempt was begun";
     faults.push({ line: lastAt, detail });
-  } else if (partCount !== saidPartCount) {
-    const detail = `${partCount} lines of inputs are there, and there were ${saidPartCount}`;
+  } else if (partCount !== namedPartCount) {
+    const detail = `${partCount} lines of inputs are there, and there were ${namedPartCount}`;
     faults.push({ line: lastAt, detail });
   }
   return faults;

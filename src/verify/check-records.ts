@@ -129,7 +129,7 @@ export async function checkEvents(
         found.push({ line, rule: "json", detail: "the line is no event (a torn line?)" });
         continue;
       }
-      standing.note(event);
+      standing.add(event);
       isStarted ||= event["type"] === "run-started";
       if (event["type"] === "run-started") {
         isEnded = isFinished;

@@ -152,13 +152,13 @@ function checkPlaces(
     const counts = attemptCountsOf(grouping, plan);
     const there = checkPlan(plan, counts, episodes);
     // The run starts more attempts than it needs, and the number of those that end is unknown.
-    const isKnown = counts.begun === counts.size;
+    const isKnown = counts.started === counts.size;
     const { size } = counts;
     return { there: { ...there, size }, planned: isKnown ? there.attempts.length : undefined };
   }
   if (epochs !== undefined) {
-    const { size, begun } = attemptCountsOf(grouping, epochs);
-    return { there: { ...checkEpochs(epochs, begun, episodes), size } };
+    const { size, started } = attemptCountsOf(grouping, epochs);
+    return { there: { ...checkEpochs(epochs, started, episodes), size } };
   }
   const { size } = grouping;
   // No other file depends on these places.

@@ -230,7 +230,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   "a folder that is somebody else's": {
     flags: { out: "foreign" },
     line:
-      "Cannot begin a run in foreign: it holds package.json and is no run's folder, expected a new or an empty " +
+      "Cannot start a run in foreign: it holds package.json and is no run's folder, expected a new or an empty " +
       "one, such as foreign/first",
   },
   "a file in the place of a folder": {

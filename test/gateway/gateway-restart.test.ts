@@ -167,8 +167,7 @@ describe("a gateway's folder with open sessions", () => {
 });
 
 describe("a gateway's folder whose sessions were played and scored otherwise", () => {
-  const changed = (): string =>
-    `Cannot resume ${dir}: what its episodes were played with has changed: `;
+  const changed = (): string => `Cannot resume ${dir}: the identity of its episodes has changed: `;
   /** Beside the run's folder, which lies below. */
   let scratch: string;
 
@@ -256,11 +255,11 @@ describe("a gateway's folder whose sessions were played and scored otherwise", (
       await run.gateway.openSession({});
     }
     await expect(start(at(small.url))).rejects.toThrow(
-      `${changed()}max-context was "4096" and is "720"; bring back what was there or choose`,
+      `${changed()}max-context was "4096" and is "720"; restore what was there or choose`,
     );
     await expect(start(at(large.url))).rejects.toThrow(
       `${changed()}max-context was "4096" and is "8192"; ` +
-        "bring back what was there, give --max-context 4096 or choose another --out",
+        "restore what was there, give --max-context 4096 or choose another --out",
     );
     await using run = await start({ ...at(large.url), "max-context": 4096 });
     expect(run.gateway.store.openCount).toBe(1);

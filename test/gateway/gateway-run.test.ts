@@ -13,7 +13,7 @@ import { createReplay, openRecordedRun } from "../../src/composition/open-replay
 import { readGatewayConfig } from "../../src/composition/config/gateway-config.ts";
 import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { createClock } from "../../src/async/clock.ts";
-import type { EngineNews } from "../../src/run/policy/engine-watch.ts";
+import type { EngineOutage } from "../../src/run/policy/engine-watch.ts";
 import { echoPolicy } from "../../src/testing/echo-policy.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { startSglangTestServer } from "../../src/testing/sglang-test-server.ts";
@@ -204,7 +204,7 @@ describe("a gateway with a run's folder", () => {
 
   test("tells of an engine that does not answer, while a client waits for it", async () => {
     const time = manualClock();
-    const news: EngineNews[] = [];
+    const news: EngineOutage[] = [];
     const server = await startSglangTestServer({ policy: echoPolicy() });
     const config = readGatewayConfig({ url: [server.url], model: modelDir, out: dir });
     await using run = await createGatewayRun(config, {

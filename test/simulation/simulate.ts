@@ -2,7 +2,7 @@ import { seededRandom, type Random } from "../../src/environment/seeded-random.t
 import { inputsBefore } from "../../src/episode/inputs/input.ts";
 import type { RunManifest } from "../../src/run/folder/run-folder.ts";
 import { indexRecordings, readRecording } from "../../src/run/recording/read-recording.ts";
-import { forkGroupId } from "../../src/run/schedule/shared-prefix.ts";
+import { forkGroupId } from "../../src/run/attempt/shared-prefix.ts";
 import { auditDisk } from "./audit-disk.ts";
 import { checkReplays } from "./check-replays.ts";
 import { checkBranches, checkRun, readFinished, type FinishedRun } from "./check-run.ts";

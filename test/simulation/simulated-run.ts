@@ -3,7 +3,7 @@ import type { Random } from "../../src/environment/seeded-random.ts";
 import type { Input } from "../../src/episode/inputs/input.ts";
 import { UsageError } from "../../src/errors.ts";
 import type { Episode } from "../../src/episode/episode.ts";
-import type { AttemptPlayer } from "../../src/run/schedule/attempt-player.ts";
+import type { AttemptPlayer } from "../../src/run/attempt/attempt-player.ts";
 import type { LiveRun } from "../../src/run/live-run.ts";
 import { fakeMachine } from "../../src/run/machine.fixture.ts";
 import { RunFolder, type RunManifest } from "../../src/run/folder/run-folder.ts";
@@ -258,7 +258,7 @@ export class SimulatedRun {
         noted: this.#notedGroups(),
       }),
       setup,
-      grouping: { size, begun, attempts, branchAt, ...(keep && { keep }) },
+      grouping: { size, started: begun, attempts, branchAt, ...(keep && { keep }) },
       admission: {
         concurrency: random.between(1, 6),
         ...(ahead < Infinity && { ahead }),

@@ -14,7 +14,7 @@ import {
   isOfOtherRun,
 } from "../../run/recording/recording-line.ts";
 import { recordedAssignment } from "../../run/recording/replay-episode.ts";
-import { forkGroupId } from "../../run/schedule/shared-prefix.ts";
+import { forkGroupId } from "../../run/attempt/shared-prefix.ts";
 import { createRun } from "../../composition/create-run.ts";
 import { defaultUser, openRecordedRun, requireKnownSetup } from "../../composition/open-replay.ts";
 import { readRunConfig, runSettings } from "../../composition/config/run-config.ts";

@@ -8,7 +8,7 @@ import { withDeadline } from "../../async/deadline.ts";
 import { endedBy } from "../../async/ended-by.ts";
 import type { Attempt } from "../../parser/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
-import { TokenNotifier } from "../../run/schedule/token-notifier.ts";
+import { TokenNotifier } from "../../run/policy/token-notifier.ts";
 import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
 import type { ReplyEvent, ReplyFinish, ReplyPart } from "../conversation.ts";
 import { TurnReader, type TurnToStream } from "./turn-reader.ts";

@@ -7,7 +7,7 @@ import type { SamplingParameters } from "../../engine/engine.ts";
 import type { Inputs } from "../../episode/inputs/input.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { UsageError, describeError } from "../../errors.ts";
-import type { AttemptPlayer, PlayPlace } from "../../run/schedule/attempt-player.ts";
+import type { AttemptPlayer, PlayPlace } from "../../run/attempt/attempt-player.ts";
 import { ownTask, type OwnTask } from "../../run/folder/task-record.ts";
 import { toPromptTime } from "../../run/prompt-time.ts";
 import { jobIdOf, requireNames, type AttemptJob } from "../job/attempt-job.ts";

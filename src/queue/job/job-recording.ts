@@ -1,6 +1,6 @@
 import type { Input, Inputs } from "../../episode/inputs/input.ts";
 import { readRecordingLine, writeInputsLine } from "../../run/recording/recording-line.ts";
-import type { PlayPlace } from "../../run/schedule/attempt-player.ts";
+import type { PlayPlace } from "../../run/attempt/attempt-player.ts";
 
 /** Writes the inputs of one play as lines, each chained to the one before. */
 export class LineWriter {

@@ -5,7 +5,7 @@ import { SmallerLimit } from "../../episode/play-episode.ts";
 import { describeError, describeStack, UsageError, type RolloutError } from "../../errors.ts";
 import type { Clock } from "../../async/clock.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import { playAttempt } from "../../run/schedule/attempt-player.ts";
+import { playAttempt } from "../../run/attempt/attempt-player.ts";
 import { drawTask } from "../../run/schedule/plan-run.ts";
 import { redactEpisode } from "../../run/folder/redact-episode.ts";
 import type { Task } from "../../task.ts";

@@ -1,27 +1,27 @@
 import { type Files, type OpenFile, codeOf, writeAll } from "./files.ts";
 import { type LockHolder, type LockJudge, type Standing, readStanding } from "./lock-holder.ts";
 
-/** What taking a lock needs. */
+/** The lock that is claimed, and the process that claims it. */
 export interface LockClaim extends LockJudge {
   readonly own: LockHolder;
-  /** A file of our own with our holder's text in it. */
+  /** The path of a file that this process wrote with its own holder text. */
   readonly draft: string;
 }
 
-/** Takeovers of takeovers: each stands for a crash in the moment between two system calls. */
+/** The maximum number of nested takeovers. Each level stands for a crash between two system calls. */
 const maxDepth = 16;
 
-/** What a file system says that knows no hard links. */
+/** Error codes of file systems without hard links. */
 const unlinkable = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /**
- * Puts our name into the lock's file, or says who stands there.
+ * Writes this process's name into the lock's file, or returns the state of its holder.
  *
- * A file is only ever created whole and only where there is none (a hard link), so of any number of
- * processes one wins. To take a lock over from a dead holder, a process must first win a second file
- * that is named after that holder: nobody else can then take the dead file away, and whoever judged
- * the same holder dead but comes late finds it gone and starts again. Where a process dies in that
- * moment, its second file is taken over in the same way.
+ * The file is created complete, by a hard link that fails if the file exists. So one of any number of processes wins.
+ * To take the lock over from a dead holder, a process must first win a second file, which is named after that holder.
+ * No other process can remove the dead holder's file then. A process that judged the same holder but comes later finds
+ * the file gone, and starts again. If a process dies while it has the second file, that file is taken over in the same
+ * way.
  */
 export async function claimLock(
   claim: LockClaim,
@@ -48,7 +48,7 @@ export async function claimLock(
   }
 }
 
-/** Creates the file with our holder's text; false where there is a file already. */
+/** Creates the file with this process's holder text; returns false if the file exists. */
 async function createLock({ files, draft, own }: LockClaim, file: string): Promise<boolean> {
   try {
     await files.link(draft, file);
@@ -73,7 +73,7 @@ async function createWithoutLink(files: Files, file: string, own: LockHolder): P
     await open.sync();
     return true;
   } catch (error) {
-    // The complaint is about what failed first.
+    // The first error is the one to report.
     await removeTorn(files, { file, open }).catch(() => {});
     throw error;
   } finally {
@@ -81,16 +81,18 @@ async function createWithoutLink(files: Files, file: string, own: LockHolder): P
   }
 }
 
-/** Removes a file that names nobody, and would be waited for, unless another's has taken its place. */
+/**
+ * Removes a file without a holder, for which other processes would wait. Does nothing if another file has replaced it.
+ */
 async function removeTorn(
   files: Files,
   { file, open }: { readonly file: string; readonly open: OpenFile },
 ): Promise<void> {
-  const [there, own] = [await files.facts(file), await open.facts()];
-  if (there?.identity === own.identity) await files.remove(file);
+  const [current, own] = [await files.facts(file), await open.facts()];
+  if (current?.identity === own.identity) await files.remove(file);
 }
 
-/** A holder as the lock's file has it. */
+/** Encodes a holder as the content of the lock's file. */
 export function holderBytes(holder: LockHolder): Uint8Array {
   return Buffer.from(`${JSON.stringify(holder)}\n`);
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { hashRow } from "../../trajectory/hash-row.ts";
 import { encodeLine, hashLine } from "./encode-line.ts";
 
-test("encodeLine() gives the bytes of JSON.stringify(), their hash, and others their turn", async () => {
+test("encodeLine() gives the bytes and the hash of JSON.stringify(), and lets other work run", async () => {
   const row = {
     tokenIds: Array.from({ length: 100_000 }, (_, index) => (index * 7919) % 150_000),
     logprobs: Array.from({ length: 100_000 }, (_, index) => -index / 77_777),

@@ -8,16 +8,16 @@ import { rowParts } from "../folder/row-parts.ts";
 
 /** A line of JSON, ready to be written. */
 export interface EncodedLine {
-  /** UTF-8, one after the other, the line feed included. */
+  /** The line's UTF-8 bytes in order, with its line feed. */
   readonly blocks: readonly Uint8Array[];
-  /** What `hashRow()` says of the value. */
+  /** The hash of the value (see `hashRow()`). */
   readonly hash: string;
 }
 
 /**
- * The value's line, the same bytes as `JSON.stringify()` gives, made in turns: others get theirs.
+ * Encodes a value as a line with the bytes of `JSON.stringify()`. Lets other work run in between.
  *
- * @param allocate - Gives the room. Default: Node's own, as it is.
+ * @param allocate - Allocates the blocks. Default: Node's own allocation.
  */
 export async function encodeLine(
   value: unknown,
@@ -31,7 +31,7 @@ export async function encodeLine(
   return await encodeParts(jsonParts(value), allocate);
 }
 
-/** The line of a training row, as `encodeLine()` gives it. */
+/** Encodes a training row as a line, with the same bytes as `encodeLine()`. */
 export async function encodeRow(
   row: Sample,
   allocate?: (size: number) => Buffer,
@@ -45,27 +45,27 @@ async function encodeParts(
   allocate?: (size: number) => Buffer,
 ): Promise<EncodedLine> {
   const blocks: Uint8Array[] = [];
-  const whole = createHash("sha256");
+  const hasher = createHash("sha256");
   const line = new LineBytes((block) => {
-    whole.update(block);
+    hasher.update(block);
     blocks.push(block);
   }, allocate);
   for (const part of parts) {
     const before = blocks.length;
     line.add(part);
-    // What is long for itself was handed on at once.
+    // A long value has written its own blocks already.
     if (!line.isBlockFull && blocks.length === before) continue;
     line.flush();
     if (isShareOver()) await takeTurn();
   }
   line.flush();
   blocks.push(lineFeed);
-  return { blocks, hash: whole.digest("hex") };
+  return { blocks, hash: hasher.digest("hex") };
 }
 
 const lineFeed = Buffer.from("\n");
 
-/** What `hashRow()` says of a line that is written as `encodeLine()` writes it. */
+/** Returns the hash that `hashRow()` gives for a line of `encodeLine()`. */
 export function hashLine(line: Uint8Array): string {
   return hash("sha256", line, "hex");
 }

@@ -1,28 +1,29 @@
 import { type OpenFile, readBytes } from "./files.ts";
 
 /**
- * What was read of a file that grows: which one it was, how far it was read, and the last bytes before that. A
- * file system gives the number of a removed file to another, and files are cut: its identity and its size do not
- * tell that what was read is still there.
+ * A position up to which a growing file was read: the file's identity, the position, and the bytes before it. Identity
+ * and size are not enough, because a file can be cut, and a new file can get the number of a removed one.
  */
 export interface FileMark {
   readonly identity: string;
-  /** In bytes. */
+  /** The position in bytes. */
   readonly end: number;
   readonly lastBytes: Buffer;
 }
 
-/** Rows and lines of recordings differ within so many bytes of their ends: hashes and ids stand there. */
+/**
+ * The number of bytes that are compared. Lines of a run differ within their last 512 bytes, which hold hashes and ids.
+ */
 const markLength = 512;
 
-/** Marks a file where it ends now. */
+/** Marks the current end of a file. */
 export async function markEnd(file: OpenFile): Promise<FileMark> {
   const { identity, size: end } = await file.facts();
   const start = Math.max(0, end - markLength);
   return { identity, end, lastBytes: await readBytes(file, { start, end }) };
 }
 
-/** Whether what lay before the mark still lies there. */
+/** True if the file still holds the bytes before the mark. */
 export async function holdsMark(
   file: OpenFile,
   { identity, end, lastBytes }: FileMark,
@@ -33,7 +34,7 @@ export async function holdsMark(
   return bytes.equals(lastBytes);
 }
 
-/** The last bytes of a mark whose file was read on: those before and what follows them. */
+/** Returns the last bytes before a mark that moves forward over `bytes`. */
 export function moveLastBytes(before: Buffer, bytes: Buffer): Buffer {
   return Buffer.concat([before, bytes.subarray(-markLength)]).subarray(-markLength);
 }

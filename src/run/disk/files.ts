@@ -12,53 +12,53 @@ import {
 import { dirname } from "node:path";
 import { makeFolder } from "../../files/make-folder.ts";
 
-/** What is known of a file without reading it. */
+/** Facts about a file that can be known without reading it. */
 export interface FileFacts {
-  /** In bytes. */
+  /** The size in bytes. */
   readonly size: number;
-  /** Two paths with the same one are the same file. */
+  /** Equal for two paths of the same file. */
   readonly identity: string;
-  /** When it was written last, by the file system's clock: milliseconds since the epoch. */
+  /** The time of the last write, by the file system's clock: milliseconds since the epoch. */
   readonly writtenAtMs: number;
 }
 
-/** A file that is open. Its methods throw the system's own errors, with their codes. */
+/** An open file. Its methods throw the system's own errors, with their codes. */
 export interface OpenFile {
-  /** @returns how many bytes were read; 0 at the end. */
+  /** @returns the number of bytes that were read; 0 at the end of the file. */
   read(into: Uint8Array, position: number): Promise<number>;
-  /** @returns how many bytes were written, which may be fewer than there are. */
+  /** @returns the number of bytes that were written. It may be less than the number given. */
   write(bytes: Uint8Array, position: number): Promise<number>;
   truncate(size: number): Promise<void>;
-  /** Resolves once contents and size are on the disk. */
+  /** Resolves when content and size are synced to the disk. */
   sync(): Promise<void>;
   facts(): Promise<FileFacts>;
   close(): Promise<void>;
 }
 
 /**
- * How a file is opened: `read`; `update`, to read and write, created where it is absent; `append`,
- * as `update`, but whatever is written goes to the end; `replace`, emptied or created; `create`, an
- * error where it is there already.
+ * The mode in which a file is opened. `read` only reads. `update` reads and writes, and creates a missing file.
+ * `append` is `update`, but every write goes to the end. `replace` empties or creates the file. `create` fails if the
+ * file exists.
  */
 export type OpenMode = "read" | "update" | "append" | "replace" | "create";
 
-/** The file system, as far as a run needs it. A parameter, so that tests can break it. */
+/** The file system operations of a run. Tests replace them to simulate failing disks. */
 export interface Files {
   open(path: string, mode: OpenMode): Promise<OpenFile>;
-  /** `undefined` where there is no such file. */
+  /** Returns the facts of a file; `undefined` if it does not exist. */
   facts(path: string): Promise<FileFacts | undefined>;
   rename(from: string, to: string): Promise<void>;
-  /** Gives a file a second name; fails with `EEXIST` where there is a file of that name. */
+  /** Gives a file a second name. Fails with `EEXIST` if that name exists. */
   link(existing: string, name: string): Promise<void>;
-  /** Removes a file; none is fine. */
+  /** Removes a file. A missing file is no error. */
   remove(path: string): Promise<void>;
-  /** The names in a folder. */
+  /** Lists the names in a folder. */
   list(dir: string): Promise<readonly string[]>;
-  /** Creates a folder with those above it, of which the names are on the disk then; one that is there is fine. */
+  /** Creates a folder and its parents, and syncs their names. An existing folder is no error. */
   makeFolder(dir: string): Promise<void>;
-  /** Where a path leads to; the path itself where there is nothing. */
+  /** Resolves symbolic links; returns the path itself if it does not exist. */
   realPath(path: string): Promise<string>;
-  /** Resolves once the names in the folder are on the disk, where the system can say that. */
+  /** Resolves when the names in the folder are synced, if the system supports that. */
   syncFolder(dir: string): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ const openFlags: Readonly<Record<OpenMode, string | number>> = {
   create: "wx+",
 };
 
-/** The machine's own file system. */
+/** The file system of this machine. */
 export const diskFiles: Files = {
   open: async (path, mode) => toOpenFile(await open(path, openFlags[mode])),
   facts: async (path) => {
@@ -107,7 +107,7 @@ export const diskFiles: Files = {
   syncFolder,
 };
 
-/** What a system says that cannot sync folders. */
+/** Error codes of systems that cannot sync folders. */
 const unsyncable = new Set(["EISDIR", "EPERM", "EACCES", "EINVAL", "ENOTSUP", "EBADF"]);
 
 async function syncFolder(dir: string): Promise<void> {
@@ -145,16 +145,16 @@ function toFacts({
   return { size: Number(size), identity: `${dev}:${ino}`, writtenAtMs: Number(mtimeMs) };
 }
 
-/** The system's code of an error, such as `ENOENT`; `undefined` for errors of another kind. */
+/** Returns the system's code of an error, such as `ENOENT`; `undefined` for other errors. */
 export function codeOf(error: unknown): string | undefined {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return typeof code === "string" ? code : undefined;
 }
 
 /**
- * Writes all bytes, however many calls it takes.
+ * Writes all bytes, in several calls if needed.
  *
- * @throws an error with the code `ENOSPC` where a call writes nothing.
+ * @throws an error with the code `ENOSPC` if a call writes no bytes.
  */
 export async function writeAll(file: OpenFile, bytes: Uint8Array, position: number): Promise<void> {
   for (let start = 0; start < bytes.length;) {
@@ -166,7 +166,7 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
   }
 }
 
-/** The whole of a small file as text; `undefined` where there is no such file. */
+/** Reads a small file as text; returns `undefined` if it does not exist. */
 export async function readText(files: Files, path: string): Promise<string | undefined> {
   return await withFile(files, path, async (file) => {
     const { size } = await file.facts();
@@ -174,7 +174,7 @@ export async function readText(files: Files, path: string): Promise<string | und
   });
 }
 
-/** Opens a file for reading while `work` runs; `undefined` where there is no such file. */
+/** Opens a file for reading while `work` runs; returns `undefined` if it does not exist. */
 export async function withFile<Result>(
   files: Files,
   path: string,
@@ -194,11 +194,11 @@ export async function withFile<Result>(
   }
 }
 
-/** Most files that are read whole are short: room for a long one is taken when it shows. */
+/** The size of the first block. Most files that are read completely are smaller. */
 const firstBlockSize = 16 * 1024;
 const blockSize = 256 * 1024;
 
-/** A file's bytes from `start` to its end. A block is valid until the next one is asked for. */
+/** Reads a file from `start` to its end. A block is valid until the next one is requested. */
 export async function* readBlocks(file: OpenFile, start = 0): AsyncGenerator<Buffer> {
   let block = Buffer.allocUnsafe(firstBlockSize);
   for (let position = start; ;) {
@@ -210,7 +210,7 @@ export async function* readBlocks(file: OpenFile, start = 0): AsyncGenerator<Buf
   }
 }
 
-/** The bytes of a stretch of a file; fewer where the file ends before. */
+/** Reads a range of a file; returns fewer bytes if the file ends before. */
 export async function readBytes(
   file: OpenFile,
   { start, end }: { readonly start: number; readonly end: number },

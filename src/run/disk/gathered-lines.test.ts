@@ -17,7 +17,7 @@ test("gathered lines are taken once, in order, each with its line feed", () => {
   );
 });
 
-test("lines that do not fit into one block go into several, and a long one has its own", () => {
+test("lines that do not fit into one block use several, and a long line has its own", () => {
   const gathered = new GatheredLines();
   const lines = ["ä".repeat(80_000), "b".repeat(50_000), "€".repeat(300_000), "d"];
   for (const line of lines) gathered.add(line);

@@ -1,20 +1,19 @@
 import { lendBytes } from "../../text/lent-bytes.ts";
 import { mostBytesPerUnit } from "../../text/utf8-bytes.ts";
 
-/** Bytes of a block; of a longer line, as many as it takes. */
+/** Bytes of a block. A line that is longer gets a block of its own size. */
 const blockSize = 256 * 1024;
 
 /**
- * Gathers lines as bytes until they are taken. As texts they would be garbage by then that the collector has
- * copied from one place to another.
+ * Collects lines as bytes until they are taken. Strings that live this long would be copied by the garbage collector.
  */
 export class GatheredLines {
   #full: Buffer[] = [];
   #block: Buffer | undefined;
-  /** Where the block's lines end. */
+  /** The number of bytes that are used in the last block. */
   #end = 0;
 
-  /** @param line - Without its line feed. */
+  /** @param line - The line without its line feed. */
   add(line: string): void {
     const most = line.length * mostBytesPerUnit + 1;
     if (this.#block === undefined || this.#end + most > this.#block.length) {
@@ -25,7 +24,7 @@ export class GatheredLines {
     this.#block[this.#end++] = lineFeed;
   }
 
-  /** The lines since the last time: UTF-8 with their line feeds, in blocks that are lent (see `lendBytes()`). */
+  /** Takes the collected lines: UTF-8 with line feeds, in borrowed blocks (see `lendBytes()`). */
   take(): readonly Buffer[] {
     this.#close();
     const blocks = this.#full;

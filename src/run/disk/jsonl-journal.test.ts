@@ -34,7 +34,7 @@ describe("JsonlJournal", () => {
     expect(await valuesOf(file)).toEqual(Array.from({ length: 101 }, (_, index) => ({ index })));
   });
 
-  test("keeps their order also where the first takes turns to be made, and closes behind the last", async () => {
+  test("keeps the order of lines even if the first takes longer to encode, and closes after the last", async () => {
     const long = { text: "long ".repeat(100_000), list: Array.from({ length: 20_000 }, () => [1]) };
     const journal = await JsonlJournal.open(file);
     const appended = [journal.append(long), journal.append({ index: 1 })];
@@ -44,7 +44,7 @@ describe("JsonlJournal", () => {
     expect(await valuesOf(file)).toEqual([long, { index: 1 }]);
   });
 
-  test("lines in room that is lent stay whole while others are made and written", async () => {
+  test("lines in borrowed blocks stay intact while others are encoded and written", async () => {
     const lineOf = (index: number): object => ({
       index,
       text: `${index}`.repeat(1 + ((index * 7919) % 60_000)),
@@ -65,7 +65,7 @@ describe("JsonlJournal", () => {
     expect(values.toSorted((one, other) => one.index - other.index)).toEqual(indexes.map(lineOf));
   });
 
-  test("refuses what JSON cannot tell by itself, and goes on", async () => {
+  test("refuses a value that is not JSON, and continues", async () => {
     {
       await using journal = await JsonlJournal.open(file);
       const refused = journal.append({ count: 1n });
@@ -120,7 +120,7 @@ describe("JsonlJournal", () => {
   test("a file that was cut at any byte is appended to without gluing lines", async () => {
     const lines = ['{"a":"ü🦊"}', '{"a":"\\u2028"}'];
     const text = lines.map((line) => `${line}\n`).join("");
-    // A line that lacks only its line feed is whole.
+    // A line that lacks only its line feed is complete.
     const ends = [Buffer.byteLength(lines[0]!), Buffer.byteLength(text) - 1];
     for (let length = 0; length <= Buffer.byteLength(text); length++) {
       await writeFile(file, text);
@@ -154,7 +154,7 @@ describe("JsonlJournal on a disk with faults", () => {
     return { files, arm: () => (isArmed = true) };
   }
 
-  test("goes on where a write took only some of the bytes", async () => {
+  test("continues after a write of only some of the bytes", async () => {
     for (let written = 1; written < 8; written++) {
       await rm(file, { force: true });
       const { files, arm } = nth("write", 1, { type: "short", written });
@@ -166,7 +166,7 @@ describe("JsonlJournal on a disk with faults", () => {
     }
   });
 
-  test("takes a write of nothing for a full disk", async () => {
+  test("takes a write of 0 bytes for a full disk", async () => {
     const { files, arm } = nth("write", 1, { type: "short", written: 0 });
     await using journal = await JsonlJournal.open(file, { files });
     arm();
@@ -176,7 +176,7 @@ describe("JsonlJournal on a disk with faults", () => {
   });
 
   test.each([0, 1, 4, 7, 8])(
-    "cuts a line back that failed after %i bytes, and refuses all later ones for that reason",
+    "cuts back a line that failed after %i bytes, and refuses all later ones with the same error",
     async (written) => {
       const { files, arm } = nth("write", 2, { type: "fail", code: "ENOSPC", written });
       await using journal = await JsonlJournal.open(file, { files });
@@ -192,7 +192,7 @@ describe("JsonlJournal on a disk with faults", () => {
     },
   );
 
-  test("acknowledges nothing that could not be synced", async () => {
+  test("acknowledges no line that could not be synced", async () => {
     const { files, arm } = nth("sync", 2, { type: "fail", code: "EIO" });
     await using journal = await JsonlJournal.open(file, { files });
     arm();
@@ -204,7 +204,7 @@ describe("JsonlJournal on a disk with faults", () => {
     expect(await valuesOf(file)).toEqual([{ a: 1 }]);
   });
 
-  test("tells the first reason also where the file cannot be cut back", async () => {
+  test("reports the first error even if the file cannot be cut back", async () => {
     const files = faultyFiles(({ operation, size }) => {
       if (operation === "write" && size === 8) return { type: "fail", code: "ENOSPC", written: 3 };
       if (operation === "truncate") return { type: "fail", code: "EIO" };
@@ -221,7 +221,7 @@ describe("JsonlJournal on a disk with faults", () => {
     expect(await readFile(file, "utf8")).toBe('{"a":3}\n');
   });
 
-  test("refuses all lines of a batch whose write fails", async () => {
+  test("refuses all lines of a batch with a failed write", async () => {
     const { files, arm } = nth("write", 1, { type: "fail", code: "ENOSPC", written: 12 });
     await using journal = await JsonlJournal.open(file, { files });
     arm();
@@ -234,7 +234,7 @@ describe("JsonlJournal on a disk with faults", () => {
     await using journal = await JsonlJournal.open(file);
     await journal.append({ a: 1 });
     await rename(file, `${file}.moved`);
-    const reason = `Cannot go on writing ${file}: it was moved or deleted`;
+    const reason = `Cannot continue writing ${file}: it was moved or deleted`;
     await expect(journal.append({ a: 2 })).rejects.toThrow(reason);
     await expect(journal.append({ a: 3 })).rejects.toThrow(reason);
   });
@@ -244,12 +244,12 @@ describe("JsonlJournal on a disk with faults", () => {
     await journal.append({ a: 1 });
     await appendFile(file, '{"b":1}\n');
     await expect(journal.append({ a: 2 })).rejects.toThrow(
-      `Cannot go on writing ${file}: something else writes there`,
+      `Cannot continue writing ${file}: something else writes there`,
     );
     expect(await valuesOf(file)).toContainEqual({ b: 1 });
   });
 
-  test("writes nothing that its guard refuses", async () => {
+  test("writes no line that its guard refuses", async () => {
     let isLost = false;
     const guard = async (): Promise<void> => {
       if (isLost) throw new Error("the lock is lost");
@@ -266,7 +266,7 @@ describe("JsonlJournal on a disk with faults", () => {
 });
 
 describe("readJsonl()", () => {
-  test("passes over a torn last line, and refuses one in the middle", async () => {
+  test("skips a torn last line, and refuses one in the middle", async () => {
     await writeFile(file, '{"a":1}\n{"a"');
     expect(await valuesOf(file)).toEqual([{ a: 1 }]);
     await writeFile(file, '{"a"\n{"a":1}\n');

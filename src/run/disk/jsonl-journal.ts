@@ -2,37 +2,35 @@ import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import { giveBackBytes, lendBytes } from "../../text/lent-bytes.ts";
 import { type Resolvers, withResolvers } from "../../async/with-resolvers.ts";
-import { closedEarly } from "../schedule/closed-early.ts";
+import { closedEarly } from "./closed-early.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
 import { type FileFacts, type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
 import { endLastLine } from "./last-line.ts";
 import { readPlacedLines } from "./placed-lines.ts";
 import { storageError } from "./storage-error.ts";
 
-/** What a journal is opened with. */
+/** Options of a journal. */
 export interface JournalOptions {
   readonly files?: Files;
-  /** Asked before each write whether it may be made; throws where it may not. */
+  /** Called before each write. If it throws, the line is not written. */
   readonly guard?: () => Promise<void>;
 }
 
-/** Lines that have their place, though they may still be made. */
+/** Lines with a fixed position in the file. They may still be encoded. */
 interface Waiting {
   readonly lines: Promise<readonly EncodedLine[]>;
   readonly settle: Resolvers<void>;
 }
 
-/** Lines are handed to the system in blocks of up to this many bytes. */
+/** The size in bytes up to which blocks are joined before they are written. */
 const blockSize = 1024 * 1024;
 
 /**
- * An append-only file of JSON lines. Lines that are handed in while a write is under way are written
- * and synced together (one sync for all of them), so that many episodes ending at once cost one
- * sync, and a line whose promise has resolved survives a crash of the machine.
+ * An append-only file of JSON lines. Lines that arrive during a write are written and synced together, so many episodes
+ * that end at once cost one sync. A line survives a crash of the machine once its promise has resolved.
  *
- * The first write that fails ends the journal: the file is cut back to its last whole line, and every
- * later line is refused for the same reason. A file that was moved, deleted or written to by
- * something else is noticed with the next line.
+ * The first failed write ends the journal: the file is cut back to its last complete line, and later lines are refused
+ * with the same error. The next write detects that the file was moved, deleted or changed by another program.
  */
 export class JsonlJournal implements AsyncDisposable {
   readonly path: string;
@@ -40,7 +38,7 @@ export class JsonlJournal implements AsyncDisposable {
   readonly #file: OpenFile;
   readonly #guard: () => Promise<void>;
   readonly #identity: string;
-  /** Up to here there are whole lines, and they are on the disk. */
+  /** The size in bytes of the synced, complete lines. */
   #size: number;
   #waiting: Waiting[] = [];
   #flushing: Promise<void> | undefined;
@@ -60,14 +58,14 @@ export class JsonlJournal implements AsyncDisposable {
   }
 
   /**
-   * Opens the file for appending, creating it where it is absent. A torn last line, left by a crash
-   * in the middle of a write, is cut off; one that lacks only its line feed is given it.
+   * Opens the file for appending, and creates a missing file. Removes a torn last line, which a crash left, and adds a
+   * missing last line feed.
    *
-   * @throws UsageError where the file cannot be opened.
+   * @throws UsageError if the file cannot be opened.
    */
   static async open(name: string, options: JournalOptions = {}): Promise<JsonlJournal> {
     const { files = diskFiles } = options;
-    // Whoever plays may change the working directory meanwhile.
+    // An environment may change the working directory later.
     const file = path.resolve(name);
     let opened: OpenFile | undefined;
     try {
@@ -83,23 +81,23 @@ export class JsonlJournal implements AsyncDisposable {
   }
 
   /**
-   * Appends one line; resolves once it is on the disk.
+   * Appends one line. Resolves when it is synced.
    *
-   * @throws UsageError where the disk refuses it or refused one before.
+   * @throws UsageError if this write or an earlier one failed.
    */
   async append(value: unknown): Promise<void> {
     await this.#add(encodeLine(value, lendBytes).then((line) => [line]));
   }
 
   /**
-   * Appends lines that stay together; resolves once they are on the disk. Their bytes are the journal's now: where they
-   * were lent (see `lendBytes()`), it gives them back.
+   * Appends lines that stay together. Resolves when they are synced. The journal takes over their bytes, and returns
+   * borrowed blocks (see `lendBytes()`).
    */
   async appendLines(lines: readonly EncodedLine[]): Promise<void> {
     await this.#add(lines);
   }
 
-  /** The order of the calls is that of the lines, however long each takes to be made. */
+  /** Adds lines in the order of the calls, however long their encoding takes. */
   async #add(made: readonly EncodedLine[] | Promise<readonly EncodedLine[]>): Promise<void> {
     const settle = withResolvers();
     const lines = Promise.resolve(made).catch((reason: unknown) => {
@@ -112,9 +110,9 @@ export class JsonlJournal implements AsyncDisposable {
   }
 
   /**
-   * The lines that are in it by now, one after the other, without their line feeds.
+   * Reads the lines of the file in order, without their line feeds.
    *
-   * @throws UsageError where they cannot be read.
+   * @throws UsageError if the file cannot be read.
    */
   async *lines(): AsyncGenerator<string> {
     try {
@@ -125,7 +123,7 @@ export class JsonlJournal implements AsyncDisposable {
   }
 
   async #flush(): Promise<void> {
-    // One tick, so that episodes which end together share a sync.
+    // One tick, so that episodes that end together share a sync.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
@@ -145,7 +143,7 @@ export class JsonlJournal implements AsyncDisposable {
     try {
       await this.#guard();
     } catch (reason) {
-      // The file is somebody else's now: it stays as it is.
+      // Another process writes the file now, so it must not be cut.
       this.#broken = { reason };
       return;
     }
@@ -165,19 +163,19 @@ export class JsonlJournal implements AsyncDisposable {
       this.#size = end;
     } catch (error) {
       this.#broken = { reason: storageError("write", this.path, error) };
-      // A file that something else writes to is not ours to cut.
+      // If another program writes the file, it must not be cut.
       if (!(error instanceof UsageError)) await this.#cutBack();
     }
   }
 
-  /** What is synced counts only if it is found again under the file's name. */
+  /** Checks that the file at this path is still the open one, with the size that was written. */
   async #assertOwn(size: number): Promise<void> {
     const facts = await this.#files.facts(this.path);
     const isOwn = facts?.identity === this.#identity && facts.size === size;
     if (isOwn) return;
     const what = facts === undefined ? "it was moved or deleted" : "something else writes there";
     throw new UsageError(
-      `Cannot go on writing ${this.path}: ${what}; look what it was, then start the same command again`,
+      `Cannot continue writing ${this.path}: ${what}; find out what it was, then start the same command again`,
     );
   }
 
@@ -188,7 +186,7 @@ export class JsonlJournal implements AsyncDisposable {
       await this.#file.truncate(this.#size);
       await this.#file.sync();
     } catch {
-      // Opening the file again cuts it as well; the reason to tell is the first one.
+      // The next start cuts the file too. The first error is the one to report.
     }
   }
 
@@ -201,8 +199,8 @@ export class JsonlJournal implements AsyncDisposable {
 }
 
 /**
- * Joins small blocks, so that a thousand short lines are a few writes. What is joined is given back, and what comes of
- * it is to be given back, where it was lent.
+ * Joins small blocks, so that a thousand short lines need few writes. Returns the joined blocks to the pool; the caller
+ * returns the blocks that it gets.
  */
 function* mergeBlocks(blocks: readonly Uint8Array[]): Generator<Uint8Array> {
   let merged: Uint8Array[] = [];
@@ -222,12 +220,12 @@ function* mergeBlocks(blocks: readonly Uint8Array[]): Generator<Uint8Array> {
 function joined(blocks: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = blocks;
   if (only !== undefined && blocks.length === 1) return only;
-  const whole = lendBytes(length);
+  const joinedBlock = lendBytes(length);
   let end = 0;
   for (const block of blocks) {
-    whole.set(block, end);
+    joinedBlock.set(block, end);
     end += block.length;
     giveBackBytes(block);
   }
-  return whole;
+  return joinedBlock;
 }

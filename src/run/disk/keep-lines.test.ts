@@ -44,7 +44,7 @@ test.each([
     expect(await readFile(file, "utf8")).toBe(after);
     const [there, own] = [await diskFiles.facts(file), await reader.facts()];
     expect(there?.identity === own.identity ? "same" : "another").toBe(expected);
-    // Whoever reads it goes on in what it was.
+    // An open reader keeps the old file.
     const read = await readBytes(reader, { start: 0, end: before.length });
     expect(read.toString()).toBe(expected === "same" ? after : before);
   } finally {
@@ -52,7 +52,7 @@ test.each([
   }
 });
 
-test("keepLines() cuts a file on a full disk, and leaves one alone that is to be replaced", async () => {
+test("keepLines() cuts a file on a full disk, and keeps one that would have to be replaced", async () => {
   const files = faultyFiles(({ operation }) =>
     operation === "write" ? { type: "fail", code: "ENOSPC" } : undefined,
   );

@@ -4,19 +4,19 @@ import { storageError } from "./storage-error.ts";
 import { writeAtomically } from "./write-atomically.ts";
 
 /**
- * Leaves only these lines of a file, in this order. A file of which only the end goes is cut where it is, however long
- * it is and full the disk: whoever follows it sees that by its mark (see `FileMark`). Any other is replaced as a whole:
- * whoever reads it by places has the one that it was.
+ * Removes all lines from a file except these, which stay in this order. If only lines at the end are removed, the file
+ * is cut in place, which needs no disk space; readers detect that by their mark (see `FileMark`). Otherwise the file is
+ * replaced, and readers keep the old one.
  *
  * @param size - The file's size in bytes.
- * @throws UsageError where the disk refuses.
+ * @throws UsageError if the disk fails.
  */
 export async function keepLines(
   file: string,
   { files, ranges, size }: { files: Files; ranges: readonly LineRange[]; size: number },
 ): Promise<void> {
   const keptSize = prefixLength(ranges);
-  // A last line without a line feed reaches beyond the file by that.
+  // The range of a last line without a line feed ends one byte after the file.
   if (keptSize !== undefined && keptSize >= size) return;
   try {
     if (keptSize === undefined) {
@@ -31,7 +31,7 @@ export async function keepLines(
   }
 }
 
-/** How many bytes the lines take where they are the file's first ones. */
+/** Returns the length in bytes of these lines if they are the first ones of the file; `undefined` otherwise. */
 function prefixLength(ranges: readonly LineRange[]): number | undefined {
   let length = 0;
   for (const { start, end } of ranges) {

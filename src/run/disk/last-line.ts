@@ -3,10 +3,7 @@ import { type OpenFile, readBytes, writeAll } from "./files.ts";
 const lineFeed = 0x0a;
 const blockSize = 64 * 1024;
 
-/**
- * Puts the end of a file of JSON lines in order: a last line that lacks only its line feed is given
- * it, one that is torn is cut off.
- */
+/** Repairs the end of a file of JSON lines: adds a missing last line feed, or removes a torn line. */
 export async function endLastLine(file: OpenFile): Promise<void> {
   const { size } = await file.facts();
   const start = await startOfLastLine(file, size);
@@ -19,13 +16,16 @@ export async function endLastLine(file: OpenFile): Promise<void> {
   await file.sync();
 }
 
-/** Where the whole lines of a file's first bytes end: a last one that lacks only its line feed is one of them. */
+/**
+ * Returns the end of the complete lines within the first `size` bytes. A last line that lacks only its line feed counts
+ * as complete.
+ */
 export async function endOfCompleteLines(file: OpenFile, size: number): Promise<number> {
   const start = await startOfLastLine(file, size);
   return isJson(await readBytes(file, { start, end: size })) ? size : start;
 }
 
-/** Where the line begins that has no line feed; the file's size where there is none. */
+/** Returns the start of the line without a line feed; the file's size if every line has one. */
 async function startOfLastLine(file: OpenFile, size: number): Promise<number> {
   for (let end = size; end > 0;) {
     const start = Math.max(0, end - blockSize);

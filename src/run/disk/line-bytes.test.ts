@@ -16,7 +16,7 @@ function written(value: unknown, limit?: number): string {
 }
 
 describe("LineBytes", () => {
-  test("writes what JSON.stringify() does, of any value", () => {
+  test("writes the JSON of JSON.stringify() for any value", () => {
     const stretches = fc.array(
       fc.tuple(
         fc.oneof(

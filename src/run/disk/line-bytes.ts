@@ -3,22 +3,22 @@ import { spellPart } from "../../json/json-pieces.ts";
 import { mostBytesPerUnit, utf8Bytes } from "../../text/utf8-bytes.ts";
 import { idSlack, mostBytesPerId, writeIds } from "../../json/write-ids.ts";
 
-/** Bytes of a block, nearly. */
+/** The approximate size of a block in bytes. */
 const blockSize = 32 * 1024;
 
-/** Where bytes are written before it is known how many they are; whoever gives up his turn has taken his. */
-const desk = Buffer.allocUnsafeSlow(8 * blockSize);
-const deskView = new DataView(desk.buffer, desk.byteOffset, desk.byteLength);
+/** A buffer for text before its encoded length is known. Its content is copied before other work can run. */
+const scratch = Buffer.allocUnsafeSlow(8 * blockSize);
+const scratchView = new DataView(scratch.buffer, scratch.byteOffset, scratch.byteLength);
 
-/** Gathers the parts of a JSON text as blocks of bytes. Numbers are written where they go, without a text. */
+/** Collects the parts of a JSON text as blocks of UTF-8. Numbers are written without an intermediate string. */
 export class LineBytes {
   readonly #onBlock: (block: Uint8Array) => void;
   readonly #allocate: (size: number) => Buffer;
   #end = 0;
 
   /**
-   * @param onBlock - Is given each block, some 32 KiB in UTF-8, once it is whole.
-   * @param allocate - Gives the room for a block. Default: Node's own, as it is.
+   * @param onBlock - Called with each complete block of about 32 KiB.
+   * @param allocate - Allocates a block. Default: Node's own allocation.
    */
   constructor(
     onBlock: (block: Uint8Array) => void,
@@ -28,7 +28,7 @@ export class LineBytes {
     this.#allocate = allocate;
   }
 
-  /** Whether there is a block's worth that has not been handed on. */
+  /** True if the collected bytes fill a block. */
   get isBlockFull(): boolean {
     return this.#end >= blockSize;
   }
@@ -39,17 +39,17 @@ export class LineBytes {
     else this.#addNumbers(part);
   }
 
-  /** Hands on what was gathered: to be called before anybody else has his turn. */
+  /** Passes on the collected bytes. Call it before other work can run. */
   flush(): void {
     if (this.#end === 0) return;
     const block = this.#allocate(this.#end);
-    desk.copy(block, 0, 0, this.#end);
+    scratch.copy(block, 0, 0, this.#end);
     this.#onBlock(block);
     this.#end = 0;
   }
 
   #addText(text: string): void {
-    if (this.#makeRoom(text.length * mostBytesPerUnit)) this.#end += desk.write(text, this.#end);
+    if (this.#makeRoom(text.length * mostBytesPerUnit)) this.#end += scratch.write(text, this.#end);
     else this.#onBlock(utf8Bytes(text, this.#allocate));
   }
 
@@ -62,26 +62,26 @@ export class LineBytes {
     }
     const start = this.#end;
     const end = start + size * count;
-    desk.write(`${text},`, start);
+    scratch.write(`${text},`, start);
     for (let written = start + size; written < end; written += written - start) {
-      desk.copyWithin(written, start, Math.min(written, start + end - written));
+      scratch.copyWithin(written, start, Math.min(written, start + end - written));
     }
     this.#end = end - 1;
   }
 
   #addNumbers(part: NumberStretch): void {
     const { first, last, list } = part;
-    // Fractions are not tried as ids: reading lists of both kinds costs the ids of every prompt more.
+    // Fractions are not tried as ids: with mixed lists, the ids of every prompt would be slower.
     const mayBeIds =
       Number.isInteger(list[first]) && this.#makeRoom((last - first) * mostBytesPerId + idSlack);
-    const end = mayBeIds ? writeIds(deskView, this.#end, list, { first, last }) : -1;
+    const end = mayBeIds ? writeIds(scratchView, this.#end, list, { first, last }) : -1;
     if (end === -1) this.#addText(spellPart(part));
     else this.#end = end;
   }
 
-  /** Whether so many bytes fit on the desk, cleared if need be. */
+  /** True if `size` bytes fit into the buffer. Flushes it if necessary. */
   #makeRoom(size: number): boolean {
-    if (this.#end + size > desk.length) this.flush();
-    return size <= desk.length;
+    if (this.#end + size > scratch.length) this.flush();
+    return size <= scratch.length;
   }
 }

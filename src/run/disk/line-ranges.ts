@@ -1,25 +1,24 @@
 import { type Files, type OpenFile, readBlocks, readBytes, withFile } from "./files.ts";
 
-/** Where a line stands in its file, in bytes, without its line feed. */
+/** The position of a line in its file, in bytes, without its line feed. */
 export interface LineRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** A line that a scan came by. Its bytes are valid during the call only. */
+/** A line of a scan. Its bytes are valid only during the callback. */
 export interface ScannedLine extends LineRange {
   readonly bytes: Buffer;
-  /** 1-based; empty lines count. */
+  /** The line's number, from 1; empty lines count. */
   readonly line: number;
 }
 
 const lineFeed = 0x0a;
 
 /**
- * Calls back with each line of a file, without decoding it; a last line without a line feed is one
- * too, and empty lines are none.
+ * Calls back with the bytes of each line. A last line without a line feed counts; empty lines are skipped.
  *
- * @returns the file's size in bytes; 0 where there is no such file.
+ * @returns the file's size in bytes; 0 if it does not exist.
  */
 export async function scanLines(
   files: Files,
@@ -33,7 +32,7 @@ export async function scanLines(
   return size;
 }
 
-/** Whether a file has a line for which this holds; it is read up to the first one. No file has none. */
+/** True if a line of the file matches. Reads up to the first match; false if the file does not exist. */
 export async function hasLine(
   files: Files,
   path: string,
@@ -42,7 +41,7 @@ export async function hasLine(
   return (await scanUntil(files, path, holds)).isFound;
 }
 
-/** Calls back with one line after the other until one is what is looked for. */
+/** Calls back with each line until the callback returns true. */
 async function scanUntil(
   files: Files,
   path: string,
@@ -69,7 +68,7 @@ async function scanUntil(
           if (endLine(position + at)) return { isFound: true, size: position + at };
           from = at + 1;
         }
-        // The block is used again: what is left of it is copied.
+        // The block is reused, so the rest of it is copied.
         if (from < bytes.length) held.push(Buffer.from(bytes.subarray(from)));
         position += bytes.length;
       }
@@ -80,8 +79,8 @@ async function scanUntil(
 }
 
 /**
- * The lines of the ranges, in the order of the ranges, each with a line feed, in blocks of up to about
- * a megabyte. Neighbours are read together.
+ * Reads the lines of these ranges in order, each with a line feed, in blocks of up to about a megabyte. Adjacent lines
+ * are read together.
  */
 export async function* readLineRanges(
   file: OpenFile,
@@ -107,17 +106,17 @@ export async function* readLineRanges(
   if (pendingLength > 0) yield Buffer.concat(pending);
 }
 
-/** A file that was longer when its lines were found: what is left of it must not take its place. */
+/** The error if the file became shorter after its lines were found. Writing what is left would lose lines. */
 function endedEarly(): Error {
   const error = new Error(
-    "the file is shorter than it was a moment ago, as if cut by somebody else",
+    "the file is shorter than it was a moment ago, as if another program had cut it",
   );
   return Object.assign(error, { code: "EIO" });
 }
 
 const blockLimit = 1024 * 1024;
 
-/** Ranges that lie one after the other as one, the line feeds between them included. */
+/** Joins ranges that are adjacent, with the line feeds between them. */
 function* joinNeighbours(ranges: readonly LineRange[]): Generator<LineRange> {
   let open: LineRange | undefined;
   for (const range of ranges) {

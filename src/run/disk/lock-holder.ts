@@ -3,29 +3,29 @@ import { parseJsonText } from "../../json/parse-json.ts";
 import { type FileFacts, type Files, type OpenFile, readBytes, withFile } from "./files.ts";
 import { type Machine, type ProcessPlace, isSameMachine, isSameStart } from "./process-place.ts";
 
-/** Who holds a lock, as its file says it. JSON-able. */
+/** The holder of a lock, as its file names it. JSON-able. */
 export interface LockHolder extends ProcessPlace {
   readonly format: 1;
-  /** Another for each time that the lock is taken. */
+  /** Different each time that the lock is taken. */
   readonly id: string;
-  /** When the lock was taken, ISO 8601. */
+  /** The time at which the lock was taken, ISO 8601. */
   readonly since: string;
   /** The command line, without passwords in addresses. */
   readonly command: string;
 }
 
 /**
- * Who stands in a lock's file: `running` and `gone` as the system says it of a process of this machine,
- * `elsewhere` where only the lease can tell; `gone`, too, where the lease is over. Of a system without a
- * boot id the word counts within the lease alone, and that a process is gone only where the machine was started
- * when the holder's was: another may have the same name.
+ * The state of a lock's holder. `running` and `gone` are certain for a process on this machine. `elsewhere` means that
+ * only the lease can tell; the holder is `gone` when the lease has expired. Without a boot id (macOS, Windows), another
+ * machine may have the same name: `running` counts only within the lease, and `gone` only if both machines started at
+ * the same time.
  */
 export interface Standing {
   readonly id: string;
-  /** Absent where the file cannot be read. */
+  /** Absent if the file cannot be read. */
   readonly holder?: LockHolder;
   readonly state: "running" | "gone" | "elsewhere";
-  /** When the holder gave its last sign of life, by the file system's clock. */
+  /** The time of the holder's last heartbeat, by the file system's clock. */
   readonly seenAtMs: number;
 }
 
@@ -42,24 +42,24 @@ const holderSchema = z.object({
   processStart: z.string().optional(),
 });
 
-/** What a judgement of a lock's file needs. */
+/** The machine, the clock and the lease by which a lock's file is judged. */
 export interface LockJudge {
   readonly files: Files;
   readonly machine: Machine;
   readonly here: ProcessPlace;
-  /** The file system's own time, in milliseconds since the epoch. */
+  /** Returns the file system's time in milliseconds since the epoch. */
   readonly fileSystemNow: () => Promise<number>;
-  /** For so long a holder elsewhere counts as running without a sign of life, in milliseconds. */
+  /** The time after which a holder on another machine without a heartbeat is gone, in milliseconds. */
   readonly leaseMs: number;
 }
 
-/** Who stands in the file; `undefined` where there is no such file. */
+/** Reads the state of a lock's holder; returns `undefined` if the file does not exist. */
 export async function readStanding(judge: LockJudge, file: string): Promise<Standing | undefined> {
   const read = await withFile(judge.files, file, readHolder);
   if (read === undefined) return undefined;
   const { facts, holder } = read;
   const seenAtMs = facts.writtenAtMs;
-  // What cannot be read is being written, or was torn by a crash: its age tells.
+  // A file that cannot be read is being written, or a crash tore it. Its age decides.
   const id = holder?.id ?? `${facts.identity}-${seenAtMs}`.replaceAll(/[^\w-]/g, "-");
   const isHere = holder !== undefined && isSameMachine(judge.here, holder);
   const isRunning = isHere && (await judge.machine.isRunning(holder));
@@ -67,16 +67,16 @@ export async function readStanding(judge: LockJudge, file: string): Promise<Stan
     return { id, holder, state: isRunning ? "running" : "gone", seenAtMs };
   }
   const isOver = (await judge.fileSystemNow()) - seenAtMs >= judge.leaseMs;
-  // Without a boot id another process may have the number by now, or another machine bear the name: what is not
-  // running is gone at once only where both were started at the same moment, too.
+  // Without a boot id, another process may have this pid by now, or another machine the same name. The process is gone
+  // at once only if both machines started at the same time.
   const isGone = isOver || (!isRunning && holder !== undefined && isSameStart(judge.here, holder));
   const state = isGone ? "gone" : isRunning ? "running" : "elsewhere";
   return { id, ...(holder !== undefined && { holder }), state, seenAtMs };
 }
 
 /**
- * What an open lock says, and when it was written. Both are of one file, whoever puts another in its
- * place meanwhile: a new holder is not judged by the age of the one before.
+ * Reads the holder and the write time of an open lock file. Both are of one file, even if another process replaces the
+ * file in between.
  */
 export async function readHolder(
   open: OpenFile,
@@ -91,7 +91,7 @@ function parseHolder(text: string): LockHolder | undefined {
   return parsed.success ? (parsed.data as LockHolder) : undefined;
 }
 
-/** A holder in the words of a complaint. */
+/** Describes a holder for an error message. */
 export function describeHolder({ holder }: Standing): string {
   if (holder === undefined) return "a process that cannot be named";
   const { pid, host, since, command } = holder;

@@ -2,7 +2,7 @@ import path from "node:path";
 import { type Files, codeOf, withFile } from "./files.ts";
 import { type LockJudge, readHolder, readStanding } from "./lock-holder.ts";
 
-/** Removes what processes left that died while they took the lock. */
+/** Removes files of processes that died while they took the lock. */
 export async function removeLeftovers(
   judge: LockJudge,
   file: string,
@@ -15,12 +15,12 @@ export async function removeLeftovers(
 }
 
 /**
- * Removes the lock and what stands beside it wherever the holder of this id stands in it: what took the lock did
- * not come to its end. Of what the disk refuses here nothing is told: it is told of what it refused before.
+ * Removes the lock and the files next to it that name this holder, after taking the lock failed. Ignores errors of the
+ * disk: the first error is the one to report.
  */
 export async function removeOwn(files: Files, file: string, ownId: string): Promise<void> {
   try {
-    // The lock first: the folder need not be listed for it.
+    // The lock is removed first: that works even if the folder cannot be listed.
     await removeIfOwn(files, file, ownId);
     for (const name of await besideLock(files, file)) await removeIfOwn(files, name, ownId);
   } catch (error) {
@@ -33,7 +33,7 @@ async function removeIfOwn(files: Files, name: string, ownId: string): Promise<v
   if (found?.holder?.id === ownId) await files.remove(name);
 }
 
-/** The drafts of the lock, and the rights to take it over. */
+/** Lists the lock's drafts and takeover files. */
 async function besideLock(files: Files, file: string): Promise<readonly string[]> {
   const dir = path.dirname(file);
   const prefix = `${path.basename(file)}.`;

@@ -23,7 +23,7 @@ async function collect(start?: number): Promise<readonly PlacedLine[]> {
   return found;
 }
 
-/** Lines that end right before, at and behind the ends of the blocks in which a file is read. */
+/** Lines that end right before, at and after the ends of the blocks in which a file is read. */
 const lengths = [
   0,
   1,
@@ -83,7 +83,7 @@ test.each([
   }
 });
 
-test("a file is closed whoever stops, and what the disk says is told", async () => {
+test("a file is closed however reading ends, and errors of the disk are thrown", async () => {
   await writeFile(file, "one\ntwo\n");
   const calls: string[] = [];
   const files = faultyFiles(({ operation, path: of }) => {

@@ -1,15 +1,15 @@
 import { type Files, type OpenFile, readBlocks, readBytes } from "./files.ts";
 
-/** Where a line stands in its file. */
+/** The position of a line in its file. */
 export interface LinePlace {
-  /** 1-based. */
+  /** The line's number, from 1. */
   readonly line: number;
-  /** In bytes, as is `length`, which does not count the line feed. */
+  /** The line's first byte. Like `length`, in bytes; the line feed does not count. */
   readonly offset: number;
   readonly length: number;
 }
 
-/** A line of a file, and where it stands. */
+/** A line of a file with its position. */
 export interface PlacedLine {
   readonly text: string;
   readonly place: LinePlace;
@@ -18,10 +18,10 @@ export interface PlacedLine {
 const lineFeed = 0x0a;
 
 /**
- * The lines of a file that are not empty, with their places; what follows the last line feed is one too.
+ * Reads the non-empty lines of a file with their positions. The text after the last line feed counts as a line.
  *
- * @param start - The byte from which on to read, where a line begins; lines are counted from there.
- * @throws the system's own error, where there is no such file or it cannot be read.
+ * @param start - The byte at which reading starts, at the beginning of a line; lines are numbered from there.
+ * @throws the system's own error if the file does not exist or cannot be read.
  */
 export async function* readPlacedLines(
   files: Files,
@@ -49,7 +49,7 @@ export async function* readPlacedLines(
         if (found !== undefined) yield found;
         from = end + 1;
       }
-      // The block is used again: what is left of it is copied.
+      // The block is reused, so the rest of it is copied.
       if (from < block.length) parts.push(Buffer.from(block.subarray(from)));
     }
     const last = parts.length === 0 ? undefined : cut();
@@ -59,7 +59,7 @@ export async function* readPlacedLines(
   }
 }
 
-/** A file whose lines are read again by their places, in any order. */
+/** Reads the lines of a file by position, in any order. */
 export class LineReader implements AsyncDisposable {
   readonly #file: OpenFile;
 

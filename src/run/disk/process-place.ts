@@ -1,29 +1,29 @@
 import { readFile, readlink } from "node:fs/promises";
 import { hostname, uptime } from "node:os";
 
-/** A running process, told apart from all others as well as the system allows. JSON-able. */
+/** The identity of a running process, as unique as the system allows. JSON-able. */
 export interface ProcessPlace {
   readonly pid: number;
   readonly host: string;
-  /** Another after each start of the machine; absent where the system has none (macOS, Windows). */
+  /** Different after each start of the machine; absent on macOS and Windows. */
   readonly bootId?: string;
-  /** When the machine was started, in milliseconds since the epoch by its own clock; where there is no boot id. */
+  /** The start time of the machine by its own clock, in milliseconds since the epoch; used without a boot id. */
   readonly bootedAtMs?: number;
-  /** In which numbering the pid counts: containers of one machine have several. */
+  /** The namespace of the pid: containers on one machine have several. */
   readonly pidNamespace?: string;
-  /** When the process began, in the system's own count: another process may get its number later. */
+  /** The start time of the process in the system's unit. It distinguishes processes with the same pid. */
   readonly processStart?: string;
 }
 
-/** What a lock asks of the machine. A parameter, so that tests can play dead. */
+/** Questions to the machine about processes. Tests replace it to simulate dead processes. */
 export interface Machine {
-  /** This process. */
+  /** Returns the identity of this process. */
   here(): Promise<ProcessPlace>;
-  /** Whether a process of this machine is running. */
+  /** True if a process of this machine is running. */
   isRunning(place: ProcessPlace): Promise<boolean>;
 }
 
-/** The machine that this process runs on. */
+/** The machine of this process. */
 export const thisMachine: Machine = {
   here: async () => {
     const bootId = await readOrNothing("/proc/sys/kernel/random/boot_id");
@@ -43,27 +43,25 @@ export const thisMachine: Machine = {
     if (!isKnownPid(pid)) return false;
     const found = await readProcess(pid);
     if (found === undefined) return true;
-    // A dead process keeps its number until its parent has taken note.
+    // A dead process keeps its pid until its parent has collected it.
     return !found.isDead && (processStart === undefined || processStart === found.start);
   },
 };
 
 /**
- * Whether the system can say if the other process runs: it is on the same machine, since the same
- * start, and counted in the same numbering. Where there is no boot id only the names tell, which two
- * machines may share and which say nothing of the start.
+ * True if this system can tell if the other process runs: same machine, same boot, same pid namespace. Without a boot
+ * id only the host names are compared, which two machines may share.
  */
 export function isSameMachine(here: ProcessPlace, other: ProcessPlace): boolean {
   const isSameBoot = here.bootId === other.bootId && here.pidNamespace === other.pidNamespace;
   return isSameBoot && (here.bootId !== undefined || here.host === other.host);
 }
 
-/** How far two readings of the same start may be apart, in milliseconds: systems count it in whole seconds. */
+/** The tolerance when boot times are compared, in milliseconds: systems count them in whole seconds. */
 const bootToleranceMs = 5000;
 
 /**
- * Whether both are of one start of one machine, as far as that can be told: where there is no boot id, two machines
- * would have to share their name and the moment of their start.
+ * True if both processes belong to one boot of one machine. Without a boot id, host name and boot time are compared.
  */
 export function isSameStart(here: ProcessPlace, other: ProcessPlace): boolean {
   if (!isSameMachine(here, other)) return false;
@@ -77,17 +75,17 @@ function isKnownPid(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it is there and another's.
+    // EPERM: the process exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
-/** What `/proc` says of a process; `undefined` where there is no such account. */
+/** Reads a process's entry in `/proc`; returns `undefined` if it has no entry. */
 async function readProcess(
   pid: number,
 ): Promise<{ readonly isDead: boolean; readonly start: string } | undefined> {
   const text = await readOrNothing(`/proc/${pid}/stat`);
-  // The name is in parentheses and may hold anything; the state and the start come after it.
+  // The name is in parentheses and may hold any text; state and start time follow it.
   const fields = text?.slice(text.lastIndexOf(")") + 2).split(" ");
   const [state, start] = [fields?.[0], fields?.[19]];
   if (state === undefined || start === undefined) return undefined;

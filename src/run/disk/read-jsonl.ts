@@ -2,17 +2,16 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { splitLines } from "../../text/split-lines.ts";
 
-/** The lines of a text file, one after the other; none where the file does not exist. */
+/** Reads the lines of a text file in order; none if the file does not exist. */
 export async function* readLines(path: string): AsyncGenerator<string> {
   if (!(await exists(path))) return;
   yield* splitLines(createReadStream(path), path);
 }
 
 /**
- * The values of a file of JSON lines. A last line that is torn is passed over: it was never
- * acknowledged.
+ * Reads the values of a file of JSON lines. Skips a torn last line: its write was never acknowledged.
  *
- * @throws SyntaxError where a line before the last is no JSON.
+ * @throws SyntaxError if a line before the last is not JSON.
  */
 export async function* readJsonl(path: string): AsyncGenerator {
   let torn: SyntaxError | undefined;

@@ -11,7 +11,7 @@ test.each([
 });
 
 test.each(["", "default", "1e3", "0x10", "1.5", "9007199254740993"])(
-  "%s is no version that can be announced",
+  "%s is not a version that can be announced",
   (name) => {
     expect(readVersion(name)).toBeUndefined();
   },

@@ -8,7 +8,9 @@ import { Crash, type FileCall, crashingFiles, faultyFiles } from "../faulty-file
 import { type Files, type OpenMode, diskFiles } from "./files.ts";
 import { fakeMachine } from "../machine.fixture.ts";
 import { type ProcessPlace, isSameMachine, thisMachine } from "./process-place.ts";
-import { type LockOptions, RunLock, commandLine } from "./run-lock.ts";
+import { type LockOptions } from "./lock-options.ts";
+import { RunLock } from "./run-lock.ts";
+import { commandLine } from "./command-line.ts";
 
 let dir = "";
 let file = "";
@@ -36,7 +38,7 @@ function options(here: Partial<ProcessPlace>, more: LockOptions = {}): LockOptio
 const elsewhere = { pid: 7, host: "two", bootId: "boot-2" };
 const further = { pid: 9, host: "three", bootId: "boot-3" };
 
-/** A lock whose holder does not give it back. */
+/** A lock with a holder that does not release it. */
 async function abandon(here: Partial<ProcessPlace>): Promise<void> {
   const lock = await RunLock.take(dir, options(here));
   const text = await readFile(file, "utf8");
@@ -44,7 +46,7 @@ async function abandon(here: Partial<ProcessPlace>): Promise<void> {
   await writeFile(file, text);
 }
 
-/** A file system's clock ticks more coarsely than ours, and so lies some milliseconds behind it. */
+/** A file system's clock ticks more coarsely than the process's, so it is some milliseconds late. */
 const tickMs = 500;
 
 /** Has the lock last touched so long ago, or a little longer. */
@@ -58,7 +60,7 @@ async function holderPid(): Promise<unknown> {
 }
 
 describe("RunLock", () => {
-  test("names its holder, and is gone once it is given back", async () => {
+  test("names its holder, and is gone after it is released", async () => {
     {
       await using _lock = await RunLock.take(dir, options({ pid: 7 }));
       expect(JSON.parse(await readFile(file, "utf8"))).toEqual({
@@ -76,7 +78,7 @@ describe("RunLock", () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
-  test("refuses a second process, naming the first", async () => {
+  test("refuses a second process, and names the first", async () => {
     await using _lock = await RunLock.take(dir, options({ pid: 7 }));
     const second = RunLock.take(
       dir,
@@ -95,7 +97,7 @@ describe("RunLock", () => {
     await expect(RunLock.take(dir)).rejects.toThrow(`process ${process.pid} on`);
   });
 
-  test("takes over from a process of this machine that is dead, at once", async () => {
+  test("takes over from a dead process of this machine at once", async () => {
     await abandon({ pid: 7 });
     await using _lock = await RunLock.take(dir, options({ pid: 8 }));
     expect(await holderPid()).toBe(8);
@@ -113,7 +115,7 @@ describe("RunLock", () => {
     expect(await holderPid()).toBe(8);
   });
 
-  test("waits for a holder on another host, and takes over where it gives no sign of life", async () => {
+  test("waits for a holder on another host, and takes over without a heartbeat", async () => {
     await abandon({ pid: 7, host: "two", bootId: "boot-2" });
     await lastSeen(100_000);
     const told: string[] = [];
@@ -126,7 +128,7 @@ describe("RunLock", () => {
       dir,
       options({ pid: 8 }, { sleep, onWait: (why) => told.push(why) }),
     );
-    // Files age here by being dated back, which is no sign of life.
+    // Files age here because their dates are set back, which is not a heartbeat.
     expect({ slept, told }).toEqual({
       slept: 2,
       told: [
@@ -136,7 +138,7 @@ describe("RunLock", () => {
     });
   });
 
-  test("refuses as soon as a holder on another host gives a sign of life", async () => {
+  test("refuses as soon as a holder on another host writes a heartbeat", async () => {
     await using holder = await RunLock.take(
       dir,
       options({ pid: 7, host: "two", bootId: "boot-2" }),
@@ -152,7 +154,7 @@ describe("RunLock", () => {
     expect(slept).toBe(3);
   });
 
-  test("stops waiting where it is interrupted", async () => {
+  test("stops waiting when it is interrupted", async () => {
     await abandon({ pid: 7, host: "two", bootId: "boot-2" });
     const controller = new AbortController();
     const { sleep: _none, ...waiting } = options({ pid: 8 }, { signal: controller.signal });
@@ -190,7 +192,7 @@ describe("RunLock", () => {
       await writeFile(file, text);
     }
 
-    test("takes over once the lease is over, though another process has the dead one's number", async () => {
+    test("takes over after the lease, even if another process has the dead one's pid", async () => {
       await abandonNameOnly();
       await lastSeen(120_000);
       await using _lock = await RunLock.take(dir, nameOnly(8, [7]));
@@ -203,7 +205,7 @@ describe("RunLock", () => {
       expect(await holderPid()).toBe(8);
     });
 
-    test("waits where a machine of that name was started at another moment", async () => {
+    test("waits if a machine of the same name was started at another time", async () => {
       await abandonNameOnly(1_000_000);
       const sleep = async (): Promise<void> => await lastSeen(120_000);
       const told: string[] = [];
@@ -231,14 +233,14 @@ describe("RunLock", () => {
       await first.confirm();
     });
 
-    test("refuses at once where the holder is running and gave a sign of life", async () => {
+    test("refuses at once if the holder runs and wrote a heartbeat", async () => {
       await using _first = await RunLock.take(dir, nameOnly(7));
       await expect(RunLock.take(dir, nameOnly(8, [7]))).rejects.toThrow("process 7 on mac.local");
     });
   });
 
   test.each(["", '{"format":1,"id":"a', "something else"])(
-    "keeps away from a file that cannot be read (%j) until it is old",
+    "waits for an unreadable file (%j) until it is old",
     async (text) => {
       await writeFile(file, text);
       const sleep = async (): Promise<void> => await lastSeen(120_000);
@@ -264,7 +266,7 @@ describe("RunLock", () => {
     }
   });
 
-  test("one who judged the dead holder before another took over does not take that one's lock", async () => {
+  test("a process that judged the dead holder before another took over does not take that one's lock", async () => {
     await abandon({ pid: 999 });
     let winner: RunLock | undefined;
     const machine = fakeMachine({ pid: 2 }, [1]);
@@ -309,7 +311,7 @@ describe("RunLock", () => {
     await winner![Symbol.asyncDispose]();
   });
 
-  test("does not take a lock for its own that is another's by the time it is opened", async () => {
+  test("does not take a lock that another process has by the time it is opened", async () => {
     let winner: RunLock | undefined;
     const files = pausingFiles(async (mode) => {
       if (mode !== "update" || winner !== undefined) return;
@@ -336,7 +338,7 @@ describe("RunLock", () => {
       } catch (error) {
         expect(error instanceof Crash || (error as { code?: string }).code === "crash").toBe(true);
       }
-      // A draft that is torn names nobody: it goes once it is old.
+      // A torn draft names no process: it is removed once it is old.
       const drafts = (await readdir(dir)).filter((name) => name.endsWith(".draft"));
       for (const name of drafts) await lastSeen(120_000, path.join(dir, name));
       const lock = await RunLock.take(dir, options({ pid: 4 }));
@@ -347,7 +349,7 @@ describe("RunLock", () => {
     }
   });
 
-  test("works where the file system has no hard links", async () => {
+  test("works without hard links", async () => {
     const files = faultyFiles(({ operation }) =>
       operation === "link" ? { type: "fail", code: "EPERM" } : undefined,
     );
@@ -395,7 +397,7 @@ describe("RunLock", () => {
       ({ operation, path: name }) => operation === "sync" && name === file,
       true,
     ],
-  ])("is not left behind where the disk fails as %s", async (what, isMeant, isLinkless) => {
+  ])("leaves no file if the disk fails as %s", async (what, isMeant, isLinkless) => {
     // Only a dead holder's is taken over.
     if (what.startsWith("the right")) await abandon({ pid: 999 });
     const files = failOnce(isMeant, isLinkless);
@@ -406,7 +408,7 @@ describe("RunLock", () => {
     expect(await holderPid()).toBe(7);
   });
 
-  test("says in one line where the folder cannot be written", async () => {
+  test("reports in one line that the folder cannot be written", async () => {
     const files = faultyFiles(({ operation }) =>
       operation === "open" ? { type: "fail", code: "EROFS" } : undefined,
     );
@@ -417,16 +419,16 @@ describe("RunLock", () => {
 });
 
 describe("RunLock.confirm()", () => {
-  test("asks the disk each time whose the lock is", async () => {
+  test("asks the disk for the lock's owner each time", async () => {
     await using lock = await RunLock.take(dir, options({}));
     await lock.confirm();
     await rm(file);
     await expect(lock.confirm()).rejects.toThrow(
-      `Cannot go on writing ${dir}: the folder was moved or deleted`,
+      `Cannot continue writing ${dir}: the folder was moved or deleted`,
     );
   });
 
-  test("refuses after another process took over from one whose clock stood still with it", async () => {
+  test("refuses after another process took over, even if the clock stood still", async () => {
     const sleeper = await RunLock.take(dir, options(elsewhere));
     await lastSeen(120_000);
     await using other = await RunLock.take(dir, options({ pid: 8 }));
@@ -438,7 +440,7 @@ describe("RunLock.confirm()", () => {
     await other.confirm();
   });
 
-  test("gives a sign of life where the last one is half the lease old", async () => {
+  test("writes a heartbeat when the last one is half the lease old", async () => {
     let nowMs = startedAtMs;
     await using lock = await RunLock.take(dir, options({}, { now: () => nowMs }));
     await lastSeen(60_000);
@@ -451,7 +453,7 @@ describe("RunLock.confirm()", () => {
     expect((await diskFiles.facts(file))!.writtenAtMs).toBeGreaterThan(before + 30_000);
   });
 
-  test("goes by the last sign of life where the disk does not say whose the lock is", async () => {
+  test("uses the last heartbeat if the disk does not answer", async () => {
     let nowMs = startedAtMs;
     let isBroken = false;
     const files = faultyFiles(({ operation }) =>
@@ -466,7 +468,7 @@ describe("RunLock.confirm()", () => {
     await lock.confirm();
   });
 
-  test("refuses after another process took over from one that stood still, and leaves its lock", async () => {
+  test("refuses after another process took over, and keeps that lock", async () => {
     let nowMs = startedAtMs;
     const sleeper = await RunLock.take(
       dir,
@@ -483,7 +485,7 @@ describe("RunLock.confirm()", () => {
     await other.confirm();
   });
 
-  test("is given back also where the clock was set forward while nothing was written", async () => {
+  test("is released even if the clock was set forward while nothing was written", async () => {
     let nowMs = startedAtMs;
     {
       await using _lock = await RunLock.take(dir, options({ pid: 7 }, { now: () => nowMs }));
@@ -494,12 +496,12 @@ describe("RunLock.confirm()", () => {
     await using _again = await RunLock.take(dir, options({ pid: 7 }));
   });
 
-  test("confirms nothing once the lock was given back", async () => {
+  test("does not confirm a lock that was released", async () => {
     const lock = await RunLock.take(dir, options({}));
     await lock.confirm();
     await lock[Symbol.asyncDispose]();
     await expect(lock.confirm()).rejects.toThrow(
-      `Cannot go on writing ${dir}: it was closed while its run plays`,
+      `Cannot continue writing ${dir}: it was closed while its run plays`,
     );
   });
 
@@ -520,7 +522,7 @@ describe("RunLock.confirm()", () => {
               sync: async () => {
                 await open.sync();
                 if (nowMs === startedAtMs || other !== undefined) return;
-                // The process stands still right behind its sign of life.
+                // The process stands still right after its heartbeat.
                 nowMs += 200_000;
                 await lastSeen(120_000);
                 other = await RunLock.take(dir, options({ pid: 8 }));
@@ -555,7 +557,7 @@ describe("RunLock.confirm()", () => {
     await lock.confirm();
   });
 
-  test("asks once more where a sign of life was begun before the file server stood still", async () => {
+  test("writes another heartbeat if the last one started before the file server stood still", async () => {
     let nowMs = startedAtMs;
     let stall = Promise.resolve();
     const back = withResolvers();
@@ -579,7 +581,7 @@ describe("RunLock.confirm()", () => {
     await expect(confirmed).resolves.toBeUndefined();
   });
 
-  test("says that the disk stood still where each sign of life takes as long as the lease", async () => {
+  test("reports that the disk stood still if each heartbeat takes as long as the lease", async () => {
     let nowMs = startedAtMs;
     const files = faultyFiles(({ operation }) => {
       if (operation === "write" && nowMs > startedAtMs) nowMs += 130_000;
@@ -588,11 +590,11 @@ describe("RunLock.confirm()", () => {
     await using lock = await RunLock.take(dir, options({}, { now: () => nowMs, files }));
     nowMs += 130_000;
     await expect(lock.confirm()).rejects.toThrow(
-      `Cannot go on writing ${dir}: its disk takes longer than 120 s for a sign of life`,
+      `Cannot continue writing ${dir}: its disk takes longer than 120 s for a sign of life`,
     );
   });
 
-  test("gives a sign of life that others see", async () => {
+  test("writes heartbeats that other processes see", async () => {
     await using lock = await RunLock.take(dir, options({}));
     await lastSeen(60_000);
     const before = (await diskFiles.facts(file))!.writtenAtMs;
@@ -601,7 +603,7 @@ describe("RunLock.confirm()", () => {
   });
 
   test.each(["facts", "remove"] as const)(
-    "is left behind where the disk refuses %s: what the run has to say is told",
+    "stays if the disk refuses %s, and the error of the run is reported",
     async (refused) => {
       let isBroken = false;
       const files = faultyFiles(({ operation, path: name }) =>
@@ -656,7 +658,7 @@ describe("isSameMachine()", () => {
     expect(isSameMachine(here, { ...here, ...other })).toBe(expected);
   });
 
-  test("goes by the host's name where the system has no boot id", () => {
+  test("uses the host's name on systems without a boot id", () => {
     expect(isSameMachine({ pid: 1, host: "a" }, { pid: 2, host: "a" })).toBe(true);
     expect(isSameMachine({ pid: 1, host: "a" }, { pid: 2, host: "b" })).toBe(false);
   });

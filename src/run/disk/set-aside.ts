@@ -4,7 +4,7 @@ import { endLastLine } from "./last-line.ts";
 import { type LineRange, readLineRanges, scanLines } from "./line-ranges.ts";
 import { storageError } from "./storage-error.ts";
 
-/** The file beside one of JSON lines that takes what cannot stay there. */
+/** Returns the name of the file that keeps lines which are removed from a file of JSON lines. */
 export function setAsideName<Stem extends string>(
   file: `${Stem}.jsonl`,
 ): `${Stem}.set-aside.jsonl` {
@@ -12,11 +12,11 @@ export function setAsideName<Stem extends string>(
 }
 
 /**
- * Copies the lines of a file that are not to stay in it behind those that were set aside before.
+ * Appends the lines of a file that are removed from it to its set-aside file.
  *
- * @param options.kept - The lines that stay.
- * @returns where they are; `undefined` where all stay.
- * @throws UsageError where the disk refuses.
+ * @param options.kept - The lines that stay in the file.
+ * @returns the path of the set-aside file; `undefined` if all lines stay.
+ * @throws UsageError if the disk fails.
  */
 export async function setAside(
   files: Files,

@@ -1,7 +1,7 @@
 import { UsageError, describeError } from "../../errors.ts";
 import { codeOf } from "./files.ts";
 
-/** What a person can do about what the system says. */
+/** Advice for the user, by the system's error code. */
 const remedies: Readonly<Record<string, string>> = {
   ENOSPC: "make room on the disk",
   EDQUOT: "make room in the disk quota",
@@ -20,10 +20,10 @@ const remedies: Readonly<Record<string, string>> = {
 };
 
 /**
- * What the disk refuses, in one line: the path, what the system says, and what to do. What was
- * finished before stays finished, which the line says too.
+ * Describes an error of the disk in one line: the path, the system's reason, and what to do. The line says that
+ * finished episodes are kept.
  *
- * @param doing - Such as `write`.
+ * @param doing - A verb, such as `write`.
  */
 export function storageError(doing: string, path: string, error: unknown): unknown {
   const code = codeOf(error);

@@ -42,7 +42,7 @@ test("writeWhole() syncs the contents before the rename, and the folder after it
 });
 
 test.each(["open", "write", "sync", "close", "rename"] as const)(
-  "writeWhole() leaves the old contents where %s fails, and nothing beside them",
+  "writeAtomically() keeps the old content if %s fails, and leaves no other file",
   async (operation) => {
     await writeFile(file, "old");
     const files = faultyFiles((call) =>
@@ -68,7 +68,7 @@ test("writeWhole() leaves the old contents or the new ones wherever the process 
   expect(await readFile(file, "utf8")).toBe("new contents");
 });
 
-test("writeWhole() lets each of several who write at once write a file of its own", async () => {
+test("writeAtomically() lets each of several writers use a file of its own", async () => {
   const [first, second] = [createDeferred(), createDeferred()];
   async function* long(text: string, at: { readonly promise: Promise<void> }) {
     yield Buffer.from(text.repeat(3));
@@ -90,7 +90,7 @@ test("writeWhole() lets each of several who write at once write a file of its ow
   expect(await readdir(dir)).toEqual(["a.json"]);
 });
 
-test("writeWhole() takes away what killed writers left, and nothing of a living one's", async () => {
+test("writeAtomically() removes the files of killed writers, and none of running ones", async () => {
   const old = new Date(Date.now() - 2 * 3_600_000);
   const left = [
     "a.json.next",
@@ -98,7 +98,7 @@ test("writeWhole() takes away what killed writers left, and nothing of a living 
     "a.json.3.next",
     "b.json.next",
     "a.json.b.next",
-    // Those whose numbers came between have ended.
+    // The writers with the numbers in between have ended.
     "a.json.17.next",
   ];
   for (const name of left) {
@@ -115,7 +115,7 @@ test("writeWhole() takes away what killed writers left, and nothing of a living 
   expect(await readFile(file, "utf8")).toBe("new");
 });
 
-test("writeWhole() puts nothing in the place of a file when it was taken for a killed writer", async () => {
+test("writeAtomically() replaces nothing if it was taken for a killed writer", async () => {
   const wait = createDeferred();
   async function* slow() {
     yield Buffer.from("slow");
@@ -134,7 +134,7 @@ test("writeWhole() puts nothing in the place of a file when it was taken for a k
   expect(await readFile(name, "utf8")).toBe("another's half");
 });
 
-test("writeWhole() removes nothing of another's where its last step fails", async () => {
+test("writeAtomically() removes no file of another writer if its last step fails", async () => {
   const broken = faultyFiles(({ operation }) =>
     operation === "syncFolder" ? { type: "fail", code: "EIO" } : undefined,
   );
@@ -151,7 +151,7 @@ test("writeWhole() removes nothing of another's where its last step fails", asyn
   expect(await readFile(`${file}.next`, "utf8")).toBe("another's");
 });
 
-test("writeWholeJson() follows a link, and goes on after short writes", async () => {
+test("writeJsonAtomically() follows a link, and continues after short writes", async () => {
   await writeFile(path.join(dir, "real.json"), "old");
   await symlink("real.json", file);
   const files = faultyFiles(({ operation }) =>

@@ -4,12 +4,11 @@ import { type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
 import { storageError } from "./storage-error.ts";
 
 /**
- * Writes a file as a whole: whoever reads it, also after a crash of the machine, finds the old
- * contents or the new ones. A link is followed, so that what it leads to is replaced. Of several who
- * write it at once, the last to end has it to itself. What a writer left that was killed is taken away by one
- * that comes an hour later.
+ * Replaces a file's content at once: a reader finds the old or the new content, even after a crash of the machine.
+ * Follows symbolic links. If several processes write the file at the same time, the last one wins. Removes temporary
+ * files that a killed process left more than an hour ago.
  *
- * @throws UsageError where the disk refuses; the old contents are still there then.
+ * @throws UsageError if the disk fails; the old content stays then.
  */
 export async function writeAtomically(
   file: string,
@@ -23,34 +22,34 @@ export async function writeAtomically(
     next = created.name;
     await removeAbandoned(files, target, created).catch(() => {});
     await fill(created.open, content, async () => {
-      if (await isStillThere(files, created)) return;
-      // It is another's by now, or nobody's.
+      if (await stillExists(files, created)) return;
+      // Another process has removed or replaced the temporary file.
       next = undefined;
       throw abandoned(file);
     });
     await files.rename(created.name, target);
-    // From here on a file of that name is another's.
+    // The temporary file has become the target: it must not be removed.
     next = undefined;
     await files.syncFolder(path.dirname(target));
   } catch (error) {
-    // The complaint is about what failed first.
+    // The first error is the one to report.
     if (next !== undefined) await files.remove(next).catch(() => {});
     throw storageError("write", file, error);
   }
 }
 
-/** Where a file's next contents stand while they are written, unless another writer's stand there. */
+/** Returns the path of the temporary file, unless another writer uses it. */
 export function nextName(file: string): string {
   return `${file}.next`;
 }
 
-/** A file with next contents that is being written. */
+/** A temporary file with the next content. */
 interface NextFile {
   readonly name: string;
   readonly open: OpenFile;
 }
 
-/** Each writer has a file of its own: two that write at once must not write into one another's. */
+/** Creates a temporary file of its own for each writer, so that two do not write into the same one. */
 async function createNext(files: Files, target: string): Promise<NextFile> {
   for (let number = 1; ; number++) {
     const name = numberedName(target, number);
@@ -66,12 +65,12 @@ function numberedName(target: string, number: number): string {
   return nextName(number === 1 ? target : `${target}.${number}`);
 }
 
-/** Whoever has written nothing for so long writes nothing any more, in milliseconds. */
+/** The age in milliseconds after which a temporary file counts as abandoned. */
 const abandonedMs = 60 * 60_000;
 
 /**
- * Removes what writers of the same file left who were killed: next contents that nobody has written to for an
- * hour, by the clock of whoever keeps the files.
+ * Removes temporary files that killed processes left: nothing was written to them for an hour, by the file system's
+ * clock.
  */
 async function removeAbandoned(
   files: Files,
@@ -81,7 +80,7 @@ async function removeAbandoned(
   const dir = path.dirname(target);
   const stem = `${path.basename(target)}.`;
   let nowMs: number | undefined;
-  // Those that ended have left gaps between the numbers.
+  // The numbers may have gaps where writers have ended.
   for (const entry of await files.list(dir)) {
     if (!entry.startsWith(stem) || !/^(\d+\.)?next$/.test(entry.slice(stem.length))) continue;
     const name = path.join(dir, entry);
@@ -92,10 +91,10 @@ async function removeAbandoned(
   }
 }
 
-/** Whether a writer that was slow, or stood still, has not been taken for one that was killed. */
-async function isStillThere(files: Files, { name, open }: NextFile): Promise<boolean> {
-  const [there, own] = [await files.facts(name), await open.facts()];
-  return there?.identity === own.identity;
+/** True if the temporary file still exists. Another process may have removed it if this writer was very slow. */
+async function stillExists(files: Files, { name, open }: NextFile): Promise<boolean> {
+  const [current, own] = [await files.facts(name), await open.facts()];
+  return current?.identity === own.identity;
 }
 
 function abandoned(file: string): UsageError {
@@ -134,7 +133,7 @@ async function writeContent(
   }
 }
 
-/** `writeWhole()` of a value as indented JSON. */
+/** Writes a value as indented JSON (see `writeAtomically()`). */
 export async function writeJsonAtomically(
   file: string,
   value: object,

@@ -28,7 +28,7 @@ test.each([
 });
 
 test.each(["evaluation.json", "errors.jsonl"])(
-  "refuses a folder with %s and no run",
+  "refuses a folder with %s and without a run",
   async (name) => {
     await writeFile(path.join(dir, name), "");
     await expect(assertOwnFolder({ dir, name: dir }, diskFiles)).rejects.toThrow(
@@ -37,12 +37,12 @@ test.each(["evaluation.json", "errors.jsonl"])(
   },
 );
 
-test("refuses a folder with other things and no run, and names some of them", async () => {
+test("refuses a folder with other files and no run, and names some of them", async () => {
   for (const name of ["package.json", "README.md", "b.py"])
     await writeFile(path.join(dir, name), "");
   await mkdir(path.join(dir, "src"));
   await expect(assertOwnFolder({ dir, name: dir }, diskFiles)).rejects.toThrow(
-    `Cannot begin a run in ${dir}: it holds README.md, b.py, package.json and more and is no run's folder, ` +
+    `Cannot start a run in ${dir}: it holds README.md, b.py, package.json and more and is no run's folder, ` +
       `expected a new or an empty one, such as ${path.join(dir, "first")}`,
   );
 });

@@ -4,23 +4,23 @@ import { type Files } from "../disk/files.ts";
 import type { RunPlace } from "./run-manifest.ts";
 import { storageError } from "../disk/storage-error.ts";
 
-/** What a run's folder holds from its first moment on. */
+/** The file that every run's folder has. */
 const manifestFile = "run.json";
 
-/** What may lie there before a run begins: what this package writes, logs, and hidden files. */
+/** Names that a folder may hold before its first run: hidden files, logs, and files that this package writes. */
 const harmless =
   /^(?:\.|run\.|samples\.|episodes\.|events\.|recording\.|summary\.|report\.|results\.|queue\.|gateway\.jsonl)|\.(?:log|txt|out|err)$/;
 
-/** What a run has from its first start on, also where `run.json` was lost. */
+/** A file that every played run has, even if its `run.json` was lost. */
 const episodesFile = "episodes.jsonl";
 
-/** What is written beside a run that was played, and may be anything elsewhere. */
+/** Names that are allowed next to the files of a played run. Elsewhere they may belong to any program. */
 const harmlessBesideRun = /^(?:evaluation|errors)\./;
 
 /**
- * Refuses a folder that is somebody else's: one that holds other things and no run.
+ * Checks that a folder without a run holds no files of other programs.
  *
- * @throws UsageError that names some of what is there.
+ * @throws UsageError that names some of these files.
  */
 export async function assertOwnFolder({ dir, name }: RunPlace, files: Files): Promise<void> {
   let names: readonly string[];
@@ -37,7 +37,7 @@ export async function assertOwnFolder({ dir, name }: RunPlace, files: Files): Pr
   if (foreign.length === 0) return;
   const shown = foreign.slice(0, 3).join(", ");
   throw new UsageError(
-    `Cannot begin a run in ${name}: it holds ${shown}${foreign.length > 3 ? " and more" : ""} and is no run's ` +
+    `Cannot start a run in ${name}: it holds ${shown}${foreign.length > 3 ? " and more" : ""} and is no run's ` +
       `folder, expected a new or an empty one, such as ${path.join(name, "first")}`,
   );
 }

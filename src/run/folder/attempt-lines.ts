@@ -4,7 +4,7 @@ import {
   type RecordingLine,
 } from "../recording/recording-line.ts";
 
-/** Follows the recorded lines of one rollout's attempt in their order, and tells which of them count. */
+/** Reads the recorded lines of one attempt in order, and decides which of them count. */
 export class AttemptLines {
   readonly #runId: string | undefined;
   #isForeign = false;
@@ -13,52 +13,53 @@ export class AttemptLines {
   #lastHash = "";
   #hasEnded = false;
   #isUnrecorded = false;
-  #saidPartCount: number | undefined;
+  #namedPartCount: number | undefined;
 
-  /** @param runId - Of the folder: what was recorded in another run does not count. */
+  /** @param runId - The folder's run: lines that were recorded in another run do not count. */
   constructor(runId: string | undefined) {
     this.#runId = runId;
   }
 
-  /** Whether the lines that come now were recorded in another run. */
+  /** True while the lines were recorded in another run. */
   get isForeign(): boolean {
     return this.#isForeign;
   }
 
-  /** Whether any was. */
+  /** True if any line was recorded in another run. */
   get isForeignAtAll(): boolean {
     return this.#isForeignAtAll;
   }
 
-  /** Lines of inputs that count. */
+  /** The number of lines with inputs that count. */
   get partCount(): number {
     return this.#partCount;
   }
 
-  /** The hash of the last of them. */
+  /** The hash of the last line that counts. */
   get lastHash(): string {
     return this.#lastHash;
   }
 
-  /** Whether the attempt came to its end. */
+  /** True if the attempt has ended. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** Whether it did in a start that records nothing, if at all (see `EndLine`). */
+  /** True if the attempt has ended only in a start that records nothing (see `EndLine`). */
   get isUnrecorded(): boolean {
     return this.#isUnrecorded;
   }
 
-  /** How many lines of inputs there are by what ended it; absent where that does not say. */
-  get saidPartCount(): number | undefined {
-    return this.#saidPartCount;
+  /** The number of lines with inputs that the end line names; absent if it names none. */
+  get namedPartCount(): number | undefined {
+    return this.#namedPartCount;
   }
 
   /**
-   * Takes the next line.
+   * Reads the next line.
    *
-   * @returns the line, where it counts: one that is damaged or builds on such a one does not, nor does another run's.
+   * @returns the line; `undefined` if it does not count, because it is damaged, continues a damaged line, or is of
+   *   another run.
    */
   take(bytes: Buffer): RecordingLine | undefined {
     const line = readRecordingLine(bytes, this.#lastHash);
@@ -68,16 +69,16 @@ export class AttemptLines {
     }
     if (line === undefined || this.#isForeign) return undefined;
     if (line.type === "begin") {
-      // Whatever ended it before was lost.
+      // The lines that ended it before were lost.
       this.#hasEnded = false;
       this.#isUnrecorded = false;
-      this.#saidPartCount = undefined;
-      // Inputs before it are of a play whose own beginning was lost, and which was not gone on with.
+      this.#namedPartCount = undefined;
+      // Earlier inputs belong to a play whose first line was lost, so it was not resumed.
       if (line.start === 1) [this.#lastHash, this.#partCount] = ["", 0];
     } else if (line.type === "end") {
       if (line.isUnrecorded === true) this.#isUnrecorded = !this.#hasEnded;
       else this.#hasEnded = true;
-      this.#saidPartCount = line.partCount;
+      this.#namedPartCount = line.partCount;
     } else {
       if (line.part !== this.#partCount) return undefined;
       this.#partCount += 1;

@@ -4,37 +4,39 @@ import type { Files } from "../disk/files.ts";
 import { scanLines } from "../disk/line-ranges.ts";
 import { storageError } from "../disk/storage-error.ts";
 
-/** The file that says what happened when. */
+/** The journal of a run's events. */
 export const eventsFile = "events.jsonl";
 
-/** What was told of an episode when it ended. */
-interface EpisodeEndEvent {
+/** The end of an episode, as its event names it. */
+export interface EpisodeEndEvent {
   readonly rolloutId: string;
   /** The hash of its line (see `hashRow()`). */
   readonly hash: string;
   readonly isFailed: boolean;
 }
 
-/** The grouping of a start's attempts, as far as the start noted it. */
+/** The number of attempts and branches that a start recorded. The field names are those of the event. */
 export interface RecordedGrouping {
-  /** Scored attempts that make a group whole. At least 1. */
+  /** The number of scored attempts that complete a group. At least 1. */
   readonly size?: number;
-  /** Attempts that are begun at each task, which seeds and places count by. `size` or more. */
+  /**
+   * The number of attempts that are started at each task, `size` or more. Seeds and rollout indexes are counted by it.
+   */
   readonly begun?: number;
-  /** Where attempts branch. */
+  /** The turns at which attempts branch. */
   readonly branchAt?: readonly number[];
 }
 
-/** The episodes that events tell of, by their rollout's id. Takes note of one event after the other. */
+/** The ends of episodes in `events.jsonl`, by rollout id. */
 export class EpisodeEvents {
-  /** Those that were not dropped since then. */
+  /** Finished episodes that were not dropped later. */
   readonly episodes = new Map<string, EpisodeEndEvent>();
-  /** Those that were dropped because their lines were lost, and have not ended since then. */
+  /** Episodes that were dropped because their lines were lost, and that have not ended again. */
   readonly lost = new Map<string, EpisodeEndEvent>();
-  /** How the last start grouped attempts. */
+  /** The grouping that the last start recorded. */
   grouping: RecordedGrouping = {};
 
-  note(event: Readonly<Record<string, unknown>>): void {
+  add(event: Readonly<Record<string, unknown>>): void {
     const { type, rolloutId, rolloutIds, lostIds, episodeHash, outcome } = event;
     if (type === startedType) {
       this.grouping = { ...this.grouping, ...readGrouping(event) };
@@ -50,10 +52,10 @@ export class EpisodeEvents {
   }
 
   #drop(id: string, isLost: boolean): void {
-    const told = this.episodes.get(id) ?? this.lost.get(id);
+    const end = this.episodes.get(id) ?? this.lost.get(id);
     this.episodes.delete(id);
     this.lost.delete(id);
-    if (isLost && told !== undefined) this.lost.set(id, told);
+    if (isLost && end !== undefined) this.lost.set(id, end);
   }
 }
 
@@ -73,19 +75,19 @@ function isAttemptCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 1;
 }
 
-/** The event that tells that a start began to play. */
+/** The type of the event at the start of a process. */
 export const startedType = "run-started";
 const finishedType = "episode-finished";
-/** The event that tells of episodes which are played again. */
+/** The type of the event that names episodes which are played again. */
 export const droppedType = "episodes-dropped";
 
-/** A finished episode that no event tells of. */
+/** A finished episode without an event. */
 export interface EpisodeWithoutEvent extends FinishedEpisode {
   /** The hash of its line (see `hashRow()`). */
   readonly hash: string;
 }
 
-/** Tells afterwards of an episode that a crash kept from being told of as it ended. */
+/** Makes the event of an episode that has none, because of a crash. */
 export function foundEvent(
   { rolloutId, outcome, stopReason, reward, failure, hash }: EpisodeWithoutEvent,
   atMs: number,
@@ -104,35 +106,35 @@ export function foundEvent(
 }
 
 /**
- * Says that episodes which were told of are to be played again.
+ * Makes the event for episodes that are played again.
  *
- * @param about - `toBringBack` has those of them whose lines were lost, and may have others: what is recorded of them
- *   brings them back as they were, whichever start comes to play them.
+ * @param about - `toRestore` has the ids of episodes whose lines were lost, possibly of others too: their recordings
+ *   restore them.
  */
 export function droppedEvent(
   rolloutIds: readonly string[],
-  { toBringBack, atMs }: { readonly toBringBack: ReadonlySet<string>; readonly atMs: number },
+  { toRestore, atMs }: { readonly toRestore: ReadonlySet<string>; readonly atMs: number },
 ) {
-  const lostIds = rolloutIds.filter((id) => toBringBack.has(id));
+  const lostIds = rolloutIds.filter((id) => toRestore.has(id));
   return { type: droppedType, atMs, rolloutIds, ...(lostIds.length > 0 && { lostIds }) };
 }
 
 /**
- * Reads which episodes were told of.
+ * Reads the ends of episodes in `events.jsonl`.
  *
- * @throws UsageError where the disk refuses.
+ * @throws UsageError if the disk fails.
  */
 export async function readEpisodeEvents(files: Files, dir: string): Promise<EpisodeEvents> {
   const file = path.join(dir, eventsFile);
-  const told = new EpisodeEvents();
+  const events = new EpisodeEvents();
   try {
     await scanLines(files, file, ({ bytes }) => {
       if (!bytes.includes('"episode') && !bytes.includes(`"${startedType}"`)) return;
       const event = parseJson(bytes);
-      if (typeof event === "object" && event !== null) told.note({ ...event });
+      if (typeof event === "object" && event !== null) events.add({ ...event });
     });
   } catch (error) {
     throw storageError("read", file, error);
   }
-  return told;
+  return events;
 }

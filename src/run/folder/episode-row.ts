@@ -5,16 +5,13 @@ import { parseJsonText } from "../../json/parse-json.ts";
 
 export type { EpisodeStory };
 
-/** An episode as `episodes.jsonl` holds it. JSON-able. */
+/** An episode as a line of `episodes.jsonl`. JSON-able. */
 export interface EpisodeRow extends EpisodeStory {
-  /**
-   * The hashes of its rows in `samples.jsonl`, in their order (see `hashRow()`): as many as it has
-   * rows.
-   */
+  /** The hashes of its rows in `samples.jsonl`, in order (see `hashRow()`). */
   readonly sampleHashes: readonly string[];
 }
 
-/** What a run keeps in mind of an episode that an earlier start finished: ids and sums. */
+/** The ids and counts of an episode that an earlier start finished. */
 export interface FinishedEpisode extends Pick<
   EpisodeRow,
   | "rolloutId"
@@ -30,32 +27,32 @@ export interface FinishedEpisode extends Pick<
   | "shared"
   | "split"
 > {
-  /** Whether its group has a name of its own, which is not its task's id. Default false. */
+  /** True if its group has its own id instead of its task's id. Default false. */
   readonly hasOwnName?: boolean;
   readonly counts: Omit<EpisodeCounts, "attemptCounts">;
 }
 
-/** What a row must have for a run to go on from it. */
+/** The members that resuming a run needs. */
 const rowSchema = storyShape.extend({
   sampleHashes: z.array(z.string()),
 });
 
-/** The episode that a line of `episodes.jsonl` holds; `undefined` where the line is damaged. */
+/** Parses a line of `episodes.jsonl`; returns `undefined` if it is damaged. */
 export function parseEpisodeRow(line: Uint8Array): EpisodeRow | undefined {
   const value = parseJson(line);
   return rowSchema.safeParse(value).success ? (value as EpisodeRow) : undefined;
 }
 
-/** The value of a line; `undefined` where it is no JSON. */
+/** Parses the JSON of a line; returns `undefined` if it is not JSON. */
 export function parseJson(line: Uint8Array): unknown {
   return parseJsonText(Buffer.from(line.buffer, line.byteOffset, line.length).toString("utf8"));
 }
 
 /**
- * What is kept in mind of a row: one plain literal, as there may be a hundred thousand of them (spread
- * together they took twice the memory).
+ * Picks the members of a row that stay in memory. There may be 100,000 rows, and a literal takes half the memory of an
+ * object made by spreading.
  *
- * @param rolloutId - The row's; a text that is held elsewhere already need not be held twice.
+ * @param rolloutId - The row's id. Pass a string that is in memory already, to share it.
  */
 export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): FinishedEpisode {
   const { split, taskId, taskIndex, groupIndex, sampleIndex, outcome, stopReason } = row;

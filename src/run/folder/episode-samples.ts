@@ -3,7 +3,7 @@ import { formatMetadata } from "../../episode/turn/format-metadata.ts";
 import { toSamples, type Sample } from "../../trajectory/sample.ts";
 import type { EpisodeStory } from "./episode-row.ts";
 
-/** The training rows of an episode, with what a trainer's filters and rewards may want to know. */
+/** Returns the training rows of an episode, with the facts that trainers' filters and rewards use. */
 export function episodeSamples(episode: Episode): readonly Sample[] {
   return toSamples(episode.segments, episode, episode, {}).map((sample) => ({
     ...sample,
@@ -11,7 +11,7 @@ export function episodeSamples(episode: Episode): readonly Sample[] {
   }));
 }
 
-/** What a training row of the episode says besides its tokens. */
+/** Returns the facts about a row's episode that are not in its tokens. */
 export function sampleMetadata(
   episode: EpisodeStory,
   row: Pick<Sample, "turns">,
@@ -22,13 +22,13 @@ export function sampleMetadata(
   return { ...about, ...formatMetadata(row, episode.turns), ...branchMetadata(row, episode.tree) };
 }
 
-/** Where a row of an agent that keeps its conversations itself begins. JSON-able. */
+/** The first turn of a row in the tree of an agent that manages its own conversations. JSON-able. */
 interface RowBranch {
-  /** Why its conversation was begun. */
+  /** The reason for which the conversation was started. */
   readonly cause: string;
-  /** Place in the episode's `tree` of the first turn that is trained in the row. */
+  /** The index in the episode's `tree` of the first turn that the row trains. */
   readonly node: number;
-  /** The turn that this one continues and that another row trains; absent where it continues none. */
+  /** The turn that this one continues and that another row trains; absent if it continues no other turn. */
   readonly behindTurn?: number;
 }
 
@@ -40,7 +40,7 @@ function branchMetadata(
   const node = tree?.findIndex(({ turnIndex }) => turnIndex === first) ?? -1;
   if (tree === undefined || node === -1) return {};
   let root = node;
-  // A parent that does not come before its child is the verifier's to find.
+  // Damaged trees, in which a parent follows its child, are found by `verify`.
   for (let up = tree[root]?.parent; up !== undefined && up < root; up = tree[root]?.parent) {
     root = up;
   }

@@ -1,14 +1,14 @@
 import { parseJsonText } from "../../json/parse-json.ts";
 import { isRow } from "../../trajectory/violation.ts";
 
-/** The files of an evaluation, beside the run's own: `eval` and `report` write them, whoever writes the run. */
+/** The files of an evaluation in a run's folder. `eval` and `report` write them. */
 export const evaluationFiles = {
   evaluation: "evaluation.json",
   report: "report.md",
   tauBenchResults: "results.tau-bench.json",
 } as const;
 
-/** Whether this is the text of an `evaluation.json` of ours. */
+/** True if the text is an `evaluation.json` that this package wrote. */
 export function isEvaluation(text: string | undefined): boolean {
   const value = text === undefined ? undefined : parseJsonText(text);
   return isRow(value) && value["format"] === 1 && isRow(value["episodes"]);

@@ -1,38 +1,37 @@
 import path from "node:path";
 import type { Files } from "../disk/files.ts";
 import { hasLine } from "../disk/line-ranges.ts";
-import { episodesFile, samplesFile } from "./reconcile.ts";
+import { episodesFile, samplesFile } from "./scan-claims.ts";
 import { holdsGeneration, recordingFile } from "../recording/recording-line.ts";
 import { setAsideName } from "../disk/set-aside.ts";
 import { storageError } from "../disk/storage-error.ts";
 import { eventsFile } from "./episode-events.ts";
 
-/** The file in which a gateway keeps what happens in its sessions. */
+/** The journal of a gateway's sessions. */
 export const sessionsFile = "gateway.jsonl";
 
 /**
- * The files of a run's folder that grow by lines, each with how it says whether anything was sampled.
- * `RunFolder` opens no other, so that whatever keeps samples is asked before a folder is taken for one in
- * which nothing was played.
+ * The journals of a run's folder, with a function that finds out if one holds samples. `RunFolder` opens no other
+ * journals, so these functions are enough to decide that nothing was played in a folder.
  */
 const folderJournals = {
   [samplesFile]: isNotEmpty,
   [episodesFile]: isNotEmpty,
   [recordingFile]: (files, file) => hasLine(files, file, ({ bytes }) => holdsGeneration(bytes)),
-  // Somebody has the key of each session in it.
+  // A client has the key of each session in this journal.
   [sessionsFile]: isNotEmpty,
   [setAsideName(samplesFile)]: isNotEmpty,
   [setAsideName(episodesFile)]: isNotEmpty,
   [eventsFile]: () => Promise.resolve(false),
 } as const satisfies Readonly<Record<string, (files: Files, file: string) => Promise<boolean>>>;
 
-/** The name of such a file. */
+/** The name of a journal in a run's folder. */
 export type FolderJournal = keyof typeof folderJournals;
 
 /**
- * Whether a run's folder holds anything that was sampled, finished or not.
+ * True if a run's folder holds any samples, of finished or unfinished attempts.
  *
- * @throws UsageError where the disk refuses.
+ * @throws UsageError if the disk fails.
  */
 export async function holdsSampled(files: Files, dir: string): Promise<boolean> {
   for (const [name, holds] of Object.entries(folderJournals)) {

@@ -28,14 +28,14 @@ afterEach(async () => {
 /** As a key that an engine without one was given. */
 const key = "storefront";
 
-/** Lamps whose tasks have names of their own. */
+/** Lamps with tasks that have their own names. */
 const named: Environment = {
   ...fiftyLamps,
   task: (split, index) => ({ ...fiftyLamps.task(split, index), id: `storefront-lamp/${index}` }),
 };
 
-describe("a known key that is a part of a name", () => {
-  test("changes no id: a run goes on, and has all its rows, and one warning", async () => {
+describe("a known key in a name", () => {
+  test("changes no id: the run continues with all its rows, and one warning", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     const ids = [
       "storefront-lamp/0#0",
@@ -92,7 +92,7 @@ describe("a known key that is a part of a name", () => {
   test.each([
     ["the environment's name", { ...fiftyLamps, name: "storefront-lamps" }],
     ["the name of a split", { ...fiftyLamps, splits: { test: 50, "storefront-2": 3 } }],
-  ])("is refused at the start where it is of %s", async (what, environment) => {
+  ])("is refused at the start if it is in %s", async (what, environment) => {
     await using folder = await openLamps(dir);
     const start = () =>
       startLamps({

@@ -1,15 +1,15 @@
 import type { Environment } from "../../environment/environment.ts";
 import { UsageError } from "../../errors.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import type { OpenGroup } from "../schedule/group-ledger.ts";
+import type { OpenGroup } from "../schedule/open-group.ts";
 
-/** What is asked whether it knows a text. */
+/** The part of a redactor that finds secrets in a text. */
 type KnownSecrets = Pick<Redactor, "text">;
 
 /**
- * Names are written as they are, and so nothing that is to be kept secret may be a part of one.
+ * Checks that names contain no secret, because they are written without redaction.
  *
- * @throws UsageError where a known secret is a part of an environment's name or of a split's.
+ * @throws UsageError if the name of the environment or of a split contains a known secret.
  */
 export function requireOpenNames(
   environment: Pick<Environment, "name" | "splits">,
@@ -28,7 +28,7 @@ export function requireOpenNames(
 
 const warned = new WeakSet<KnownSecrets>();
 
-/** Says once of a run's ids that a known secret is a part of one. */
+/** Warns once a run if the id of a group or a task contains a known secret. */
 export function warnOfNames(
   { groupId, task }: Pick<OpenGroup, "groupId" | "task">,
   redactor: KnownSecrets | undefined,

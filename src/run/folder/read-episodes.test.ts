@@ -54,7 +54,7 @@ async function playFirst(options: Partial<StartRunOptions> = {}): Promise<void> 
   await startLamps({ folder, signal: stop.signal, admission, onEpisode, ...options }).result;
 }
 
-/** How many attempts each group has that the next start hands out. */
+/** Returns the number of attempts in each group that the next start delivers. */
 async function sizesOf(options: Partial<StartRunOptions> = {}): Promise<readonly number[]> {
   await using folder = await openLamps(dir);
   expect(folder.finished.length).toBeGreaterThan(0);
@@ -62,7 +62,7 @@ async function sizesOf(options: Partial<StartRunOptions> = {}): Promise<readonly
   return groups.map(({ episodes }) => episodes.length);
 }
 
-describe("whose a line is", () => {
+describe("the rollout id of a line", () => {
   test.each<[string, string, string | undefined]>([
     ["as it is written", '{"format":1,"rolloutId":"a#0","more":[1]}', "a#0"],
     ["with spaces", '{"format": 2, "rolloutId" : "a#0", "more": [1]}', "a#0"],
@@ -84,9 +84,9 @@ describe("whose a line is", () => {
   });
 });
 
-describe("groups with attempts that an earlier start finished are handed out whole", () => {
+describe("groups with attempts of an earlier start are delivered complete", () => {
   test.each([["episodes.jsonl"], ["samples.jsonl"]])(
-    "where another program spelled %s anew",
+    "if another program rewrote %s",
     async (name) => {
       await playFirst();
       await spellLinesAnew(name);
@@ -96,7 +96,7 @@ describe("groups with attempts that an earlier start finished are handed out who
     },
   );
 
-  test("where ids have more than 4 kB, and no recorded turn is sampled again", async () => {
+  test("if ids have more than 4 kB, and no recorded turn is sampled again", async () => {
     const groupId = "g".repeat(5000);
     const source: TaskSource = {
       length: 1,
@@ -118,7 +118,7 @@ describe("groups with attempts that an earlier start finished are handed out who
     expect(asked).toEqual(["#1:1"]);
   });
 
-  test("where an agent's own episode names another rollout in front", async () => {
+  test("if an agent's own episode names another rollout first", async () => {
     const setup: StartRunOptions["setup"] = {
       ...lampSetup({ environment: fiftyLamps, engine: switchingEngine() }),
       play: async (assignment, given, options) => {
@@ -135,7 +135,7 @@ describe("groups with attempts that an earlier start finished are handed out who
 test.each([
   ["a group", false],
   ["a group that is handed out again", true],
-])("%s is refused without an attempt that is no longer there", async (_, redeliver) => {
+])("%s is refused without an attempt that is missing now", async (_, redeliver) => {
   if (redeliver) {
     await using folder = await openLamps(dir);
     await startLamps({ folder }).result;

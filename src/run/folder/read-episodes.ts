@@ -5,26 +5,26 @@ import type { Span } from "../../trajectory/span.ts";
 import type { Segment } from "../../trajectory/trajectory-recorder.ts";
 import { parseEpisodeRow, parseJson, type EpisodeRow } from "./episode-row.ts";
 import type { Files } from "../disk/files.ts";
-import { episodesFile, samplesFile } from "./reconcile.ts";
+import { episodesFile, samplesFile } from "./scan-claims.ts";
 import { indexRows, type RowIndex } from "./row-index.ts";
 import { storageError } from "../disk/storage-error.ts";
 
-/** Where the episodes of a run's folder are: its files are gone through once, however many are read. */
+/** The positions of a folder's episodes in its files, which are scanned once. */
 export interface EpisodeIndex {
   /**
-   * Reads finished episodes back, in the order of the folder's file. Rows do not say which ids closed a turn
-   * that the policy left open: they count as the environment's here.
+   * Reads finished episodes, in the order of the file. Ids that closed an open turn of the policy count as the
+   * environment's, because rows do not mark them.
    *
-   * @returns those that are there whole.
-   * @throws UsageError where the disk refuses.
+   * @returns the episodes that are complete.
+   * @throws UsageError if the disk fails.
    */
   read(wanted: ReadonlySet<string>): Promise<readonly Episode[]>;
 }
 
 /**
- * Finds out where the episodes of a folder are, and their rows. Of what is written later it knows nothing.
+ * Scans a folder for its episodes and their rows. Episodes that are written later are not found.
  *
- * @throws UsageError where the disk refuses.
+ * @throws UsageError if the disk fails.
  */
 export async function indexEpisodes(dir: string, files: Files): Promise<EpisodeIndex> {
   const open = async (name: string) => await openIndex(files, path.join(dir, name));
@@ -54,7 +54,7 @@ export async function indexEpisodes(dir: string, files: Files): Promise<EpisodeI
   };
 }
 
-/** An index whose failures name the file. */
+/** Opens an index, and names the file in its errors. */
 async function openIndex(files: Files, file: string): Promise<Pick<RowIndex, "readEach">> {
   const named = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     try {

@@ -1,203 +1,230 @@
 import path from "node:path";
-import { hashRow } from "../../trajectory/hash-row.ts";
-import { hashLine } from "../disk/encode-line.ts";
-import { type FinishedEpisode, parseEpisodeRow, toFinishedEpisode } from "./episode-row.ts";
-import { type Files, readBytes, withFile } from "../disk/files.ts";
+import type { FinishedEpisode } from "./episode-row.ts";
+import type { Files } from "../disk/files.ts";
 import { groupIdOf } from "../schedule/group-id.ts";
 import { keepLines } from "../disk/keep-lines.ts";
-import { type LineRange, type ScannedLine, scanLines } from "../disk/line-ranges.ts";
-import { inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
+import type { LineRange } from "../disk/line-ranges.ts";
 import { setAside, setAsideName } from "../disk/set-aside.ts";
-import { storageError } from "../disk/storage-error.ts";
 import {
   readEpisodeEvents,
+  type EpisodeEvents,
   type RecordedGrouping,
   type EpisodeWithoutEvent,
 } from "./episode-events.ts";
+import {
+  chooseClaim,
+  episodesFile,
+  samplesFile,
+  scanClaims,
+  scanRows,
+  type Choice,
+  type Claim,
+  type RowPlace,
+  type Scanned,
+} from "./scan-claims.ts";
 
-/** The file with one line an episode, the last that is written of it. */
-export const episodesFile = "episodes.jsonl";
-
-/** The file of training rows. */
-export const samplesFile = "samples.jsonl";
-
-/** What a folder's files agree on. */
-interface Reconciliation {
-  /** Episodes that are finished: their own line and all their training rows are there. */
+/** The finished episodes of a folder, and the differences between its files. */
+export interface Reconciliation {
+  /** Finished episodes: their line and all their training rows exist. */
   readonly finished: readonly FinishedEpisode[];
-  /** Rollouts of which `events.jsonl` tells that they ended, and that are to be played again from now on. */
+  /** Rollouts that ended according to `events.jsonl`, and are played again from now on. */
   readonly dropped: readonly string[];
-  /** Those that an earlier start or this one found to lack something: what is recorded of them brings them back. */
-  readonly toBringBack: ReadonlySet<string>;
-  /** Of the finished ones those that were played again after a failure, and how often they were played. */
+  /** Rollouts that lack their line or rows, in this start or an earlier one. Their recordings restore them. */
+  readonly toRestore: ReadonlySet<string>;
+  /** The attempt number of finished episodes that were played again after a failure. */
   readonly laterAttempts: ReadonlyMap<string, number>;
-  /** Rollouts that failed, and are to be played again because that is asked for. */
+  /** Failed rollouts that are played again because the start requests it. */
   readonly retried: ReadonlySet<string>;
-  /** Those of the finished ones of which `events.jsonl` does not tell by the hash of their line. */
-  readonly untold: readonly EpisodeWithoutEvent[];
-  /** How the last start grouped attempts. */
+  /** Finished episodes without an event that has the hash of their line. */
+  readonly withoutEvent: readonly EpisodeWithoutEvent[];
+  /** The grouping that the last start recorded. */
   readonly grouping: RecordedGrouping;
-  /** What was found wrong, for people. */
+  /** Problems that were found, in words for the user. */
   readonly notes: readonly string[];
 }
 
-/** What is to be reconciled. */
+/** Options of `reconcile()`. */
 interface ReconcileOptions {
   readonly files: Files;
   /** Drops failed episodes, so that they are played again. */
   readonly retryFailed: boolean;
   /**
-   * Whether nobody plays again what is found damaged: then all lines that are taken out of the files are kept
-   * in others beside them, such as `episodes.set-aside.jsonl`, and the notes say so.
+   * True if this start does not play damaged episodes again. All removed lines are then kept in files such as
+   * `episodes.set-aside.jsonl`, and the notes say so.
    */
   readonly setsAside: boolean;
 }
 
-/** A line of `episodes.jsonl` that claims its episode to be finished. */
-interface Claim extends LineRange {
-  readonly finished: FinishedEpisode;
-  readonly sampleHashes: readonly string[];
-  readonly attempt: number;
-  /** The hash of the line where no event tells it; `undefined` where one does. */
-  readonly untoldHash: string | undefined;
-}
-
-/** A line of `samples.jsonl`. */
-interface RowPlace extends LineRange {
-  readonly hash: string;
-}
-
-/** A claim, and the rows that it names. */
-interface Choice {
-  readonly claim: Claim;
-  readonly rows: readonly RowPlace[];
-}
-
-/** A file as it was found. */
-interface Scanned<Line> {
-  readonly path: string;
-  readonly size: number;
-  readonly lines: ReadonlyMap<string, readonly Line[]>;
-  /** Lines that nobody can read, a torn last one not counted. */
-  readonly damagedCount: number;
-}
-
 /**
- * Compares the files of a run with each other and leaves in each what belongs to finished episodes.
- * An episode counts as finished where one whole line claims it and each of its training rows is
- * there: by the hash that the claim names, of the line or, in rows that were written otherwise, of what
- * they say. A line that is not the one that `events.jsonl` tells of claims nothing.
- * Everything else goes: it is played again, or set aside.
+ * Compares the files of a run with each other, and keeps the lines of finished episodes. An episode is finished if a
+ * complete line claims it and each of its training rows exists. Rows are found by the hash of their line, or by the
+ * hash of their values if another program has rewritten them. A line with another hash than in `events.jsonl`
+ * does not count. All other lines are removed: their episodes are played again, or the lines are set aside.
  *
- * The files need not be replaced together: whatever a crash leaves in between is reconciled alike, and whoever reads
- * them in between finds rows that no episode names, which count for nothing.
+ * The files are not replaced together. After a crash in between, the next call reaches the same result. Readers see
+ * rows without an episode in the meantime, which do not count.
  *
- * @throws UsageError where the disk refuses.
+ * @throws UsageError if the disk fails.
  */
-export async function reconcile(
-  dir: string,
-  { files, retryFailed, setsAside }: ReconcileOptions,
-): Promise<Reconciliation> {
-  const { episodes: told, lost: lostBefore, grouping } = await readEpisodeEvents(files, dir);
-  const claims = await scan<Claim>(files, path.join(dir, episodesFile), ({ bytes, start, end }) => {
-    const row = parseEpisodeRow(bytes);
-    if (row === undefined) return undefined;
-    const { sampleHashes, attempt } = row;
-    // Texts that are held already are not held once more: there may be a hundred thousand of each.
-    const { rolloutId: id, hash } = told.get(row.rolloutId) ?? { rolloutId: row.rolloutId };
-    if (hash !== undefined && hash !== hashLine(bytes) && hash !== hashRow(row)) return undefined;
-    const untoldHash = hash === undefined ? hashRow(row) : undefined;
-    const finished = toFinishedEpisode(row, id);
-    return { id, line: { finished, sampleHashes, attempt, untoldHash, start, end } };
-  });
-  const rows = await scan<RowPlace>(files, path.join(dir, samplesFile), ({ bytes, start, end }) => {
-    const id = rolloutIdOfLine(bytes);
-    if (id === undefined) return undefined;
-    const claim = claims.lines.get(id)?.[0];
-    const hash = hashLine(bytes);
-    const claimed = claim?.sampleHashes.find((other) => other === hash);
-    return { id: claim?.finished.rolloutId ?? id, line: { hash: claimed ?? hash, start, end } };
-  });
-  const kept: Claim[] = [];
-  const keptRows: RowPlace[] = [];
-  const retried = new Set<string>();
+export async function reconcile(dir: string, options: ReconcileOptions): Promise<Reconciliation> {
+  const { files, setsAside } = options;
+  const events = await readEpisodeEvents(files, dir);
+  const claims = await scanClaims(dir, { files, ended: events.episodes });
+  const rows = await scanRows(dir, { files, claims });
+  const { kept, retried, incompleteCount, isComplete } = await chooseClaims(
+    { claims, rows },
+    { ...options, grouping: events.grouping },
+  );
+  const finished = kept.map(({ claim }) => claim.finished);
+  const missing = findMissing({ ...options, events, finished, isComplete, retriedClaims: retried });
+  // An unreadable line counts as damaged, not as lost. The lines of failed episodes may have been removed on purpose.
+  const isLost = (id: string): boolean => setsAside || events.episodes.get(id)?.isFailed === false;
+  const lost = missing.ids.filter((id) => !claims.lines.has(id) && isLost(id));
+  const lostCount = Math.max(lost.length - claims.damagedCount, 0);
+  const notes = noteAll(claims, rows, { incompleteCount, lostCount, isPlayedAgain: !setsAside });
+  const keptLines = {
+    claims: kept.map(({ claim }) => claim),
+    rows: kept.flatMap((choice) => choice.rows),
+  };
+  if (setsAside && notes.length > 0) {
+    notes.push(...(await setAsideOthers(dir, { files, claims, rows, kept: keptLines })));
+  }
+  // Rows are removed after their episodes, so that no line names missing rows.
+  const claimRanges = inOrder(keptLines.claims);
+  await keepLines(claims.path, { files, ranges: claimRanges, size: claims.size });
+  await keepLines(rows.path, { files, ranges: inOrder(keptLines.rows), size: rows.size });
+  return {
+    finished,
+    dropped: missing.dropped,
+    laterAttempts: laterAttempts(keptLines.claims),
+    retried: missing.retried,
+    toRestore: missing.toRestore,
+    withoutEvent: keptLines.claims.flatMap(({ finished: episode, missingHash: hash }) =>
+      hash === undefined ? [] : [{ ...episode, hash }],
+    ),
+    grouping: events.grouping,
+    notes,
+  };
+}
+
+type IsComplete = (groupIndex: number | undefined) => boolean;
+
+/** The episodes that stay in the files, and those that do not. */
+interface Choices {
+  readonly kept: readonly Choice[];
+  readonly retried: ReadonlySet<string>;
+  /** The number of episodes that lack training rows. */
+  readonly incompleteCount: number;
+  /** True for groups that are complete without their failed attempts. */
+  readonly isComplete: IsComplete;
+}
+
+/** Chooses a claim for each rollout. With `retryFailed`, failed ones are kept only in groups that are complete without. */
+async function chooseClaims(
+  { claims, rows }: { readonly claims: Scanned<Claim>; readonly rows: Scanned<RowPlace> },
+  { files, retryFailed, grouping }: ReconcileOptions & { readonly grouping: RecordedGrouping },
+): Promise<Choices> {
+  const kept: Choice[] = [];
   const failed: Choice[] = [];
+  const retried = new Set<string>();
   let incompleteCount = 0;
   for (const [rolloutId, candidates] of claims.lines) {
     const places = rows.lines.get(rolloutId) ?? [];
-    const choice = await choose(candidates, { files, path: rows.path, rolloutId, places });
-    if (choice === undefined) {
-      incompleteCount++;
-    } else if (!retryFailed || choice.claim.finished.outcome !== "failed") {
-      kept.push(choice.claim);
-      keptRows.push(...choice.rows);
-    } else {
-      failed.push(choice);
-    }
+    const choice = await chooseClaim(candidates, { files, path: rows.path, rolloutId, places });
+    if (choice === undefined) incompleteCount++;
+    else if (!retryFailed || choice.claim.finished.outcome !== "failed") kept.push(choice);
+    else failed.push(choice);
   }
-  const isWhole = wholeGroups(kept, grouping);
-  for (const { claim, rows: own } of failed) {
-    const { groupIndex, rolloutId } = claim.finished;
-    if (!isWhole(groupIndex)) retried.add(rolloutId);
-    else {
-      kept.push(claim);
-      keptRows.push(...own);
-    }
+  const isComplete = completeGroups(
+    kept.map(({ claim }) => claim),
+    grouping,
+  );
+  for (const choice of failed) {
+    const { groupIndex, rolloutId } = choice.claim.finished;
+    if (isComplete(groupIndex)) kept.push(choice);
+    else retried.add(rolloutId);
   }
-  const finished = kept.map((claim) => claim.finished);
-  const untold = kept.flatMap(({ finished: episode, untoldHash: hash }) =>
-    hash === undefined ? [] : [{ ...episode, hash }],
-  );
-  const laterAttempts = new Map(
-    kept.flatMap(({ finished: { rolloutId }, attempt }) =>
-      attempt === 1 ? [] : [[rolloutId, attempt] as const],
-    ),
-  );
+  return { kept, retried, incompleteCount, isComplete };
+}
+
+/** Finds the episodes that ended according to events of this start or an earlier one, but are not finished. */
+function findMissing({
+  events,
+  finished,
+  isComplete,
+  retriedClaims,
+  retryFailed,
+}: {
+  readonly events: EpisodeEvents;
+  readonly finished: readonly FinishedEpisode[];
+  readonly isComplete: IsComplete;
+  /** Failed episodes with a claim that are played again. */
+  readonly retriedClaims: ReadonlySet<string>;
+  readonly retryFailed: boolean;
+}) {
   const keptIds = new Set(finished.map(({ rolloutId }) => rolloutId));
-  const missing = [...told.keys()].filter((id) => !keptIds.has(id));
-  const stillLost = [...lostBefore.keys()].filter((id) => !keptIds.has(id));
-  const unfinished = [...missing, ...stillLost];
-  const placeOf = new Map(
+  const ids = [...events.episodes.keys()].filter((id) => !keptIds.has(id));
+  const stillLost = [...events.lost.keys()].filter((id) => !keptIds.has(id));
+  const unfinished = [...ids, ...stillLost];
+  const groupIndexOf = new Map(
     unfinished.length === 0
       ? []
       : finished.map((one) => [groupIdOf(one.rolloutId), one.groupIndex]),
   );
-  // A start that a crash ended may have taken their lines out already; of whole groups none does.
+  // An earlier start may have removed their lines before it crashed. It removes none of complete groups.
   const isRetried = (id: string): boolean =>
     retryFailed &&
-    (told.get(id) ?? lostBefore.get(id))?.isFailed === true &&
-    !isWhole(placeOf.get(groupIdOf(id)));
-  for (const id of unfinished) if (isRetried(id)) retried.add(id);
-  const toBringBack = new Set(unfinished.filter((id) => !retried.has(id)));
-  const dropped = [...missing, ...stillLost.filter((id) => retried.has(id))];
-  // Where a line is damaged, its episode's is missing; a failed one is taken out to be played again, if any is.
-  const isLost = (id: string): boolean => setsAside || told.get(id)?.isFailed === false;
-  const lost = missing.filter((id) => !claims.lines.has(id) && isLost(id));
-  const lostCount = Math.max(lost.length - claims.damagedCount, 0);
-  const notes = noteAll(claims, rows, { incompleteCount, lostCount, isPlayedAgain: !setsAside });
-  if (setsAside && notes.length > 0) {
-    const places = [
-      await setAside(files, claims.path, { to: path.join(dir, setAsideName(episodesFile)), kept }),
-      await setAside(files, rows.path, {
-        to: path.join(dir, setAsideName(samplesFile)),
-        kept: keptRows,
-      }),
-    ].filter((place) => place !== undefined);
-    if (places.length > 0) notes.push(`what is left of these is set aside in ${places.join(", ")}`);
-  }
-  // As rows are written before their episode, so they go behind it: no line names rows that are not there.
-  await keepLines(claims.path, { files, ranges: inOrder(kept), size: claims.size });
-  await keepLines(rows.path, { files, ranges: inOrder(keptRows), size: rows.size });
-  return { finished, dropped, laterAttempts, retried, toBringBack, untold, grouping, notes };
+    (events.episodes.get(id) ?? events.lost.get(id))?.isFailed === true &&
+    !isComplete(groupIndexOf.get(groupIdOf(id)));
+  const retried = new Set([...retriedClaims, ...unfinished.filter(isRetried)]);
+  return {
+    ids,
+    retried,
+    toRestore: new Set(unfinished.filter((id) => !retried.has(id))),
+    dropped: [...ids, ...stillLost.filter((id) => retried.has(id))],
+  };
+}
+
+/** Returns the attempt numbers of episodes that were played more than once. */
+function laterAttempts(claims: readonly Claim[]): ReadonlyMap<string, number> {
+  return new Map(
+    claims.flatMap(({ finished: { rolloutId }, attempt }) =>
+      attempt === 1 ? [] : [[rolloutId, attempt] as const],
+    ),
+  );
+}
+
+/** Copies the lines that are not kept to set-aside files. Returns a note that names these files, if any. */
+async function setAsideOthers(
+  dir: string,
+  {
+    files,
+    claims,
+    rows,
+    kept,
+  }: {
+    readonly files: Files;
+    readonly claims: Scanned<Claim>;
+    readonly rows: Scanned<RowPlace>;
+    readonly kept: { readonly claims: readonly Claim[]; readonly rows: readonly RowPlace[] };
+  },
+): Promise<readonly string[]> {
+  const toEpisodes = path.join(dir, setAsideName(episodesFile));
+  const toSamples = path.join(dir, setAsideName(samplesFile));
+  const places = [
+    await setAside(files, claims.path, { to: toEpisodes, kept: kept.claims }),
+    await setAside(files, rows.path, { to: toSamples, kept: kept.rows }),
+  ].filter((place) => place !== undefined);
+  return places.length === 0 ? [] : [`what is left of these is set aside in ${places.join(", ")}`];
 }
 
 /**
- * Which groups have what they need although others of their attempts failed, more having been begun than are
- * needed: nobody plays one of those again, and a failure that is taken out would be counted nowhere.
+ * Returns a function that finds groups which are complete without their failed attempts, because more attempts were
+ * started than needed. Their failures are not played again, and have to stay in the counts.
  */
-function wholeGroups(
+function completeGroups(
   kept: readonly Claim[],
-  { size = 0, begun = size }: RecordedGrouping,
+  { size = 0, begun: started = size }: RecordedGrouping,
 ): (groupIndex: number | undefined) => boolean {
   const scoredCounts = new Map<number | undefined, number>();
   for (const { finished } of kept) {
@@ -206,87 +233,7 @@ function wholeGroups(
     scoredCounts.set(groupIndex, (scoredCounts.get(groupIndex) ?? 0) + 1);
   }
   return (groupIndex) =>
-    begun > size && groupIndex !== undefined && (scoredCounts.get(groupIndex) ?? 0) >= size;
-}
-
-async function scan<Line>(
-  files: Files,
-  file: string,
-  read: (scanned: ScannedLine) => { readonly id: string; readonly line: Line } | undefined,
-): Promise<Scanned<Line>> {
-  const lines = new Map<string, Line[]>();
-  const damagedEnds: number[] = [];
-  try {
-    const size = await scanLines(files, file, (scanned) => {
-      const found = read(scanned);
-      if (found === undefined) {
-        damagedEnds.push(scanned.end);
-        return;
-      }
-      const others = lines.get(found.id);
-      if (others === undefined) lines.set(found.id, [found.line]);
-      else others.push(found.line);
-    });
-    const damagedCount = damagedEnds.filter((end) => end < size).length;
-    return { path: file, size, lines, damagedCount };
-  } catch (error) {
-    throw storageError("read", file, error);
-  }
-}
-
-/** The lines of `samples.jsonl` that are one rollout's. */
-interface FoundRows {
-  readonly files: Files;
-  readonly path: string;
-  readonly rolloutId: string;
-  readonly places: readonly RowPlace[];
-}
-
-/** The first claim to an episode whose training rows are all there; rather one by its hashes. */
-async function choose(candidates: readonly Claim[], found: FoundRows): Promise<Choice | undefined> {
-  for (const claim of candidates) {
-    const rows = matchHashes(found.places, claim.sampleHashes);
-    if (rows !== undefined) return { claim, rows };
-  }
-  for (const claim of candidates) {
-    const rows = await inspectRows(claim, found);
-    if (rows !== undefined) return { claim, rows };
-  }
-  return undefined;
-}
-
-/** The rows with these hashes, in this order; `undefined` where one is missing. */
-function matchHashes(
-  places: readonly RowPlace[],
-  hashes: readonly string[],
-): readonly RowPlace[] | undefined {
-  const left = [...places];
-  const found: RowPlace[] = [];
-  for (const wanted of hashes) {
-    const index = left.findIndex(({ hash }) => hash === wanted);
-    if (index < 0) return undefined;
-    found.push(...left.splice(index, 1));
-  }
-  return found;
-}
-
-/** Finds the rows by their values, for a file that another program wrote again in another form. */
-async function inspectRows(
-  claim: Claim,
-  { files, path, rolloutId, places }: FoundRows,
-): Promise<readonly RowPlace[] | undefined> {
-  const rewritten: RowPlace[] = [];
-  try {
-    await withFile(files, path, async (file) => {
-      for (const place of places) {
-        const inspected = inspectSampleLine(await readBytes(file, place));
-        if (inspected?.rolloutId === rolloutId) rewritten.push({ ...place, hash: inspected.hash });
-      }
-    });
-  } catch (error) {
-    throw storageError("read", path, error);
-  }
-  return matchHashes(rewritten, claim.sampleHashes);
+    started > size && groupIndex !== undefined && (scoredCounts.get(groupIndex) ?? 0) >= size;
 }
 
 function inOrder(ranges: readonly LineRange[]): readonly LineRange[] {
@@ -307,7 +254,7 @@ function noteAll(
   const incomplete =
     `${rows.path} lacks rows of finished episodes, or has damaged ones: ` +
     `these episodes ${fate} (${incompleteCount})`;
-  const lacking = `${claims.path} lacks episodes that events.jsonl tells of`;
+  const lacking = `${claims.path} lacks episodes that events.jsonl names`;
   const lost = isPlayedAgain
     ? `${lacking}: they ${fate} (${lostCount})`
     : `${lacking} (${lostCount})`;

@@ -2,8 +2,8 @@ import type { Episode } from "../../episode/episode.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 
 /**
- * An episode as others see it: whatever its texts come from, they pass here. Its names come from the assignment
- * and stay as they are, for its rows, its events and later starts go by them; its ids stay, too.
+ * Removes secrets from all texts of an episode. The names that its assignment gives stay: rows, events and later starts
+ * refer to them.
  */
 export async function redactEpisode(
   episode: Episode,

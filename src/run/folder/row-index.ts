@@ -2,17 +2,17 @@ import { type Files, readBytes, withFile } from "../disk/files.ts";
 import { type LineRange, scanLines } from "../disk/line-ranges.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
 
-/** The lines of a file by their rollouts: the file is gone through once, however many are read. */
+/** The positions of a file's lines by rollout. The file is scanned once. */
 export interface RowIndex {
-  /** The rollouts that have lines, in the order of their first ones. */
+  /** The rollouts with lines, in the order of their first line. */
   readonly rolloutIds: readonly string[];
-  /** The lines of a rollout, in the order of the file. */
+  /** Reads the lines of a rollout, in the order of the file. */
   read(rolloutId: string): Promise<readonly Buffer[]>;
-  /** Goes through the lines of several rollouts, in the order of the file. */
+  /** Reads the lines of several rollouts, in the order of the file. */
   readEach(rolloutIds: Iterable<string>, onLine: (line: Buffer) => void): Promise<void>;
 }
 
-/** Finds out whose each line of a run's file is. */
+/** Scans a file for the rollout of each line. */
 export async function indexRows(files: Files, file: string): Promise<RowIndex> {
   const places = new Map<string, LineRange[]>();
   await scanLines(files, file, ({ bytes, start, end }) => {

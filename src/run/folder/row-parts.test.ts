@@ -29,7 +29,7 @@ const list = fc
   .map((stretches) => stretches.flatMap(([item, count]) => new Array<unknown>(count).fill(item)));
 
 describe("rowParts()", () => {
-  test("spells what JSON.stringify() does, whatever the lists hold and a part may", () => {
+  test("writes the JSON of JSON.stringify() for any list and any part length", () => {
     const rows = fc.record(Object.fromEntries(names.map((name) => [name, list]))).map(rowOf);
     fc.assert(
       fc.property(rows, fc.integer({ min: 1, max: 50 }), (row, limit) => {
@@ -46,7 +46,7 @@ describe("rowParts()", () => {
     expect([...rowParts(row)].map(spellPart).join("")).toBe(JSON.stringify(row));
   });
 
-  test("leaves what is no list as it is", () => {
+  test("keeps values that are not lists", () => {
     const row = { ...rowOf({}), tokenIds: "none", logprobs: { length: 3 } } as unknown as Sample;
     expect([...rowParts(row)].map(spellPart).join("")).toBe(JSON.stringify(row));
   });

@@ -2,11 +2,11 @@ import { type JsonPart, memberParts } from "../../json/json-pieces.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
 /**
- * The parts of a training row's JSON. As `jsonParts()` gives them, but for its long lists, of which it is known what
- * they mostly hold: ids that differ, stretches of one mask and one version, zeros between fractions. Each kind of list
- * has a loop of its own, for one that reads lists of all kinds makes an object of each fraction.
+ * Yields the parts of a training row's JSON, like `jsonParts()`, but faster for its long lists: ids that differ, runs
+ * of one mask bit and one version, and zeros between fractions. Each kind of list has its own loop, because a loop over
+ * all kinds allocates an object for each fraction.
  *
- * @param limit - Items that a part may hold, at least 1.
+ * @param limit - The maximum number of items in a part, at least 1.
  */
 export function rowParts(row: Sample, limit?: number): Generator<JsonPart> {
   return memberParts({ ...row }, { lists: rowLists, ...(limit !== undefined && { limit }) });
@@ -44,7 +44,7 @@ function* repeated(
   yield list.length === 0 ? "[]" : "]";
 }
 
-/** Where the item is no longer repeated. */
+/** Returns the end of the run of equal bits. */
 function endOfBits(list: readonly unknown[], start: number, most: number): number {
   const bit = list[start];
   let end = start + 1;
@@ -52,7 +52,10 @@ function endOfBits(list: readonly unknown[], start: number, most: number): numbe
   return end;
 }
 
-/** The same, once more: one loop that compares numbers and texts asks each time which they are. */
+/**
+ * Returns the end of the run of equal names. A loop of its own: one for numbers and strings would check the type of
+ * each item.
+ */
 function endOfNames(list: readonly unknown[], start: number, most: number): number {
   const name = list[start];
   let end = start + 1;
@@ -60,10 +63,10 @@ function endOfNames(list: readonly unknown[], start: number, most: number): numb
   return end;
 }
 
-/** How many zeros are spelled once. */
+/** The number of zeros from which on their text is made once and repeated. */
 const shortestRun = 16;
 
-/** A fraction's text takes longer to make than any other item's. */
+/** The maximum number of fractions in a part. Their text takes longer to make than that of other items. */
 const mostFractions = 2048;
 
 function* zerosBetween(list: readonly unknown[], limit: number): Generator<JsonPart> {
@@ -92,7 +95,7 @@ function endOfZeros(list: readonly unknown[], start: number, most: number): numb
   return end;
 }
 
-/** Where zeros come that are worth a part of their own. */
+/** Returns the end of the fractions before a run of zeros that is long enough for a part of its own. */
 function endOfFractions(list: readonly unknown[], start: number, most: number): number {
   let zeroCount = 0;
   for (let end = start; end < most; end++) {

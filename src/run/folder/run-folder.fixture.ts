@@ -5,7 +5,7 @@ import type { Episode } from "../../episode/episode.ts";
 import { TrajectoryRecorder } from "../../trajectory/trajectory-recorder.ts";
 import type { RunManifest } from "./run-manifest.ts";
 
-/** A manifest with a bit of everything. */
+/** A manifest with all members. */
 export const testManifest: RunManifest = {
   format: 1,
   turnwright: "0.1.0",
@@ -37,14 +37,14 @@ export function testEpisode(
   return { ...row, counts, reward: 1, segments, ...end };
 }
 
-/** How an episode ends that the engine failed. */
+/** The end of an episode that the engine failed. */
 export const failedEnd = {
   outcome: "failed",
   stopReason: "failure",
   failure: { party: "engine", code: "engine/timeout", message: "m" },
 } as const;
 
-/** The ids of the rollouts whose rows a file has, in its order. */
+/** Returns the rollout ids of a file's rows, in order. */
 export async function rolloutIdsIn(dir: string, name: string): Promise<string[]> {
   const text = await readFile(path.join(dir, name), "utf8");
   return text

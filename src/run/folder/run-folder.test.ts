@@ -69,7 +69,7 @@ async function edit(name: string, change: (text: string) => string): Promise<voi
 }
 
 describe("RunFolder", () => {
-  test("knows on reopening what is finished, by ids and sums alone", async () => {
+  test("knows finished episodes after reopening, by ids and counts alone", async () => {
     await write([testEpisode(0), testEpisode(1, failedEnd)]);
     await using again = await open();
     const { userUsage } = testEpisode(0);
@@ -102,7 +102,7 @@ describe("RunFolder", () => {
     expect(idsOf(again)).toEqual(["t#0", "t#1"]);
   });
 
-  test("forgets failed episodes where they are to be played again", async () => {
+  test("drops failed episodes that are to be played again", async () => {
     await write([testEpisode(0), testEpisode(1, failedEnd)]);
     await using again = await open({ retryFailed: true });
     expect(idsOf(again)).toEqual(["t#0"]);
@@ -138,7 +138,7 @@ describe("RunFolder", () => {
 });
 
 describe("RunFolder after a crash", () => {
-  test("tells what was begun and sampled of groups of which nothing is finished, by its ids alone", async () => {
+  test("reads started attempts with samples of groups without a finished one, by their ids alone", async () => {
     await write([testEpisode(0)]);
     const begin = (groupId: string, sampleIndex: number, more: object = {}) => ({
       recording: 1,
@@ -169,7 +169,7 @@ describe("RunFolder after a crash", () => {
       return { recording: 1, type: "inputs", rolloutId, attempt: 1, part: 0, inputs: [input] };
     };
     const sampled = lines.map(({ rolloutId }) => holding(rolloutId, { type: "generation" }));
-    // Of the last ones nothing was sampled.
+    // The last ones have no sample.
     const brought = { type: "outside", outcome: { value: { type: "generation" } } };
     const text = [...lines, ...sampled, begin("x", 0), begin("y", 0), holding("y#0", brought)]
       .map((line) => `${JSON.stringify(line)}\n`)
@@ -190,15 +190,15 @@ describe("RunFolder after a crash", () => {
     };
     await using folder = await open({ files });
     readAt.splice(0);
-    expect(await folder.readBegun()).toEqual([
+    expect(await folder.recordings.readStarted()).toEqual([
       { rolloutId: "u#0", groupId: "u", groupIndex: 1, sampleIndex: 0 },
       { rolloutId: "u#1", groupId: "u", groupIndex: 1, sampleIndex: 1 },
     ]);
-    // What the group's finished attempt tells already is not read.
+    // A start that the group's finished attempt describes is not read.
     expect(readAt.every((position) => position >= 2 * length)).toBe(true);
   });
 
-  test("drops the samples of an episode whose own line a crash swallowed", async () => {
+  test("drops the samples of an episode without its line after a crash", async () => {
     await write([testEpisode(0), testEpisode(1)]);
     const [first] = (await readFile(file("episodes.jsonl"), "utf8")).split("\n");
     await writeFile(file("episodes.jsonl"), `${first}\n{"format":1,"rolloutId":"t#1","outc`);
@@ -220,7 +220,7 @@ describe("RunFolder after a crash", () => {
     expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(["t#0", "t#1"]);
   });
 
-  test("keeps an episode whose line lacks only its line feed", async () => {
+  test("keeps an episode if its line lacks only its line feed", async () => {
     await write([testEpisode(0), testEpisode(1)]);
     for (const name of ["episodes.jsonl", "samples.jsonl"]) {
       await truncate(file(name), (await stat(file(name))).size - 1);
@@ -234,7 +234,7 @@ describe("RunFolder after a crash", () => {
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0", "t#1", "t#2"]);
   });
 
-  test("removes what is left of files that were being replaced", async () => {
+  test("removes temporary files of replacements", async () => {
     await write([testEpisode(0)]);
     for (const name of ["run.json", "samples.jsonl", "summary.json"]) {
       await writeFile(file(`${name}.next`), "half a f");
@@ -311,7 +311,7 @@ describe("RunFolder after a crash", () => {
 });
 
 describe("RunFolder that dies while it is opened", () => {
-  test("loses nothing that was finished, wherever it dies", async () => {
+  test("loses no finished episode, wherever it dies", async () => {
     const episodes = [testEpisode(0), testEpisode(1, failedEnd), testEpisode(2), testEpisode(3)];
     await write(episodes, { format: "slime" });
     await edit("samples.jsonl", (text) => text.replace(/.*"t#2".*\n/, ""));
@@ -327,7 +327,7 @@ describe("RunFolder that dies while it is opened", () => {
         await using _dying = await open({ ...options, files, lock: { machine: fakeMachine({}) } });
         hasOpened = true;
       } catch {
-        // What it is does not matter: the process is dead.
+        // The error does not matter: the process is dead.
       }
       {
         await using again = await open({ ...options, lock: { machine: fakeMachine({ pid: 2 }) } });
@@ -358,7 +358,7 @@ describe("RunFolder that dies while it is opened", () => {
         await using _dying = await open({ retryFailed: true, files, lock });
         hasOpened = true;
       } catch {
-        // What it is does not matter: the process is dead.
+        // The error does not matter: the process is dead.
       }
       const finished = await rolloutIdsIn(dir, "episodes.jsonl");
       const rows: string[] = [];
@@ -366,7 +366,7 @@ describe("RunFolder that dies while it is opened", () => {
       expect(rows, `died at call ${at}`).toEqual(finished);
       const found = [finished, await rolloutIdsIn(dir, "samples.jsonl")];
       read.add(found.map((ids) => ids.length).join());
-      // A start that does not play the failed one again has nothing to say of it.
+      // A start that does not play the failed one again reports nothing.
       await using again = await open({ lock: { machine: fakeMachine({ pid: 2 }) } });
       expect([idsOf(again), again.notes]).toEqual([finished, []]);
       expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(finished);
@@ -380,7 +380,7 @@ describe("RunFolder that dies while it is opened", () => {
 describe("RunFolder with damaged files", () => {
   const three = [testEpisode(0), testEpisode(1), testEpisode(2)];
 
-  test("plays an episode again whose line is damaged in the middle of the file", async () => {
+  test("plays an episode again if its line is damaged in the middle of the file", async () => {
     await write(three);
     await edit("episodes.jsonl", (text) => text.replace('"rolloutId":"t#1"', '"rolloutId":"t#1'));
     {
@@ -431,7 +431,7 @@ describe("RunFolder with damaged files", () => {
       ["t#0", "t#2"],
     ],
     ["has two rows glued", (text: string) => text.replace(/("t#1".{40}).*\n/, "$1"), ["t#0"]],
-  ])("plays again what is missing where samples.jsonl %s", async (_what, damage, left) => {
+  ])("plays missing episodes again if samples.jsonl %s", async (_what, damage, left) => {
     await write(three);
     await edit("samples.jsonl", damage);
     {
@@ -450,7 +450,7 @@ describe("RunFolder with damaged files", () => {
     ["has another reward", (text: string) => text.replace(/("t#1".*"reward":)1/, "$10"), "damaged"],
     ["has another seed", (text: string) => text.replace(/("t#1".*"seed":)0/, "$17"), "damaged"],
     ["lacks a line", (text: string) => text.replace(/.*"t#1".*\n/, ""), "lost"],
-  ])("plays an episode again where episodes.jsonl %s that was told of", async (_, damage, kind) => {
+  ])("plays an episode again if episodes.jsonl %s that has an event", async (_, damage, kind) => {
     {
       await using folder = await open();
       await writeAndTell(folder, three);
@@ -462,9 +462,9 @@ describe("RunFolder with damaged files", () => {
       expect(again.notes).toEqual([
         kind === "damaged"
           ? `${file("episodes.jsonl")} has damaged lines (1): their episodes are played again`
-          : `${file("episodes.jsonl")} lacks episodes that events.jsonl tells of: they are played again (1)`,
+          : `${file("episodes.jsonl")} lacks episodes that events.jsonl names: they are played again (1)`,
       ]);
-      // What was told of it before does not speak against it any more.
+      // An earlier event of the episode does not contradict the new line.
       await again.writeEpisode({ ...three[1]!, durationMs: 7 });
     }
     expect(await readFile(file("events.jsonl"), "utf8")).toContain(
@@ -475,7 +475,7 @@ describe("RunFolder with damaged files", () => {
     expect(third.notes).toEqual([]);
   });
 
-  test("tells on reopening of finished episodes that a crash kept from being told of", async () => {
+  test("writes the missing events of finished episodes after a crash", async () => {
     {
       await using folder = await open();
       await writeAndTell(folder, [testEpisode(0)]);
@@ -528,11 +528,11 @@ describe("RunFolder with damaged files", () => {
       "no line at all of one",
       "episodes.jsonl",
       (text: string) => text.replace(/.*"t#1".*\n/, ""),
-      "episodes.jsonl lacks episodes that events.jsonl tells of (1)",
+      "episodes.jsonl lacks episodes that events.jsonl names (1)",
       { samples: ["t#1"] },
     ],
   ])(
-    "sets aside what nobody plays again where %s is whole",
+    "sets aside episodes that are not played again if %s is complete",
     async (_, name, change, note, aside) => {
       {
         await using folder = await open();
@@ -556,7 +556,7 @@ describe("RunFolder with damaged files", () => {
     },
   );
 
-  test("adds to what was set aside before", async () => {
+  test("appends to an existing set-aside file", async () => {
     await write(three);
     for (const id of ["t#1", "t#0"]) {
       await edit("samples.jsonl", (text) =>
@@ -581,13 +581,13 @@ describe("RunFolder with damaged files", () => {
     await edit("episodes.jsonl", (text) => text.replace(/.*"t#1".*\n/, ""));
     await using again = await open({ setsAside: true });
     expect(again.notes).toEqual([
-      `${file("episodes.jsonl")} lacks episodes that events.jsonl tells of (1)`,
+      `${file("episodes.jsonl")} lacks episodes that events.jsonl names (1)`,
       `what is left of these is set aside in ${file("samples.set-aside.jsonl")}`,
     ]);
     expect(await rolloutIdsIn(dir, "samples.set-aside.jsonl")).toEqual(["t#1"]);
   });
 
-  test("sets nothing aside that a crash left before its episode was finished", async () => {
+  test("sets aside nothing that a crash left before its episode was finished", async () => {
     await write(three);
     await edit("episodes.jsonl", (text) => text.split("\n", 2).join("\n"));
     await using again = await open({ setsAside: true });
@@ -595,7 +595,7 @@ describe("RunFolder with damaged files", () => {
     expect(await readdir(dir)).not.toContain("samples.set-aside.jsonl");
   });
 
-  test("says nothing of failed episodes that are played again, and takes them as they come", async () => {
+  test("reports no failed episodes that are played again", async () => {
     {
       await using folder = await open();
       await writeAndTell(folder, [testEpisode(0), testEpisode(1, failedEnd)]);
@@ -609,7 +609,7 @@ describe("RunFolder with damaged files", () => {
     expect([idsOf(third), third.notes]).toEqual([["t#0", "t#1"], []]);
   });
 
-  test("keeps rows that are whole, however they are written", async () => {
+  test("keeps complete rows, however they are written", async () => {
     await write([testEpisode(0, { segmentCount: 2 }), testEpisode(1)], { format: "slime" });
     const respell = (text: string): string =>
       text
@@ -623,7 +623,7 @@ describe("RunFolder with damaged files", () => {
     expect(idsOf(again)).toEqual(["t#0", "t#1"]);
   });
 
-  test("of two lines that claim the same episode, keeps the one whose samples are there", async () => {
+  test("keeps the line with samples if two claim the same episode", async () => {
     await write([testEpisode(0)]);
     const other = path.join(scratch, "other");
     await rename(dir, other);
@@ -636,7 +636,7 @@ describe("RunFolder with damaged files", () => {
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0"]);
   });
 
-  test("of two whole records of one episode keeps one", async () => {
+  test("keeps one of two complete records of one episode", async () => {
     await write([testEpisode(0), testEpisode(1)]);
     for (const name of ["episodes.jsonl", "samples.jsonl"]) await edit(name, (text) => text + text);
     await using again = await open();
@@ -647,7 +647,7 @@ describe("RunFolder with damaged files", () => {
 });
 
 describe("RunFolder and its manifest", () => {
-  test("refuses a folder of another configuration, naming what differs", async () => {
+  test("refuses a folder of another configuration, and names the difference", async () => {
     await write([testEpisode(0)]);
     const configuration = { env: "e", temperature: 0.5, split: "train" };
     const other = RunFolder.open(dir, { ...testManifest, configuration }, { retryFailed: false });
@@ -658,13 +658,13 @@ describe("RunFolder and its manifest", () => {
     await using _again = await open();
   });
 
-  test("refuses another identity field by field, and lets what is operational change", async () => {
+  test("compares the identity by members, and accepts operational changes", async () => {
     await write([testEpisode(0)]);
     const identity = { tokenizer: "t2", engine: "sglang", data: "d1" };
     const other = RunFolder.open(dir, { ...testManifest, identity }, { retryFailed: false });
     await expect(other).rejects.toThrow(
-      `Cannot resume ${dir}: what its episodes were played with has changed: tokenizer was "t1" and is "t2"; ` +
-        'data was undefined and is "d1"; bring back what was there or choose another --out',
+      `Cannot resume ${dir}: the identity of its episodes has changed: tokenizer was "t1" and is "t2"; ` +
+        'data was undefined and is "d1"; restore what was there or choose another --out',
     );
     const found = { engine: "another address" };
     await using again = await RunFolder.open(
@@ -687,7 +687,7 @@ describe("RunFolder and its manifest", () => {
     expect(again.manifest.identity).toEqual({ tokenizer: "t1", engine: "sglang", tools: "x" });
   });
 
-  describe("whose engine says how long a context is, and what its logprobs are of", () => {
+  describe("with an engine that reports its context length and its logprobs", () => {
     const asked = (
       identity: Readonly<Record<string, string>>,
       configuration: Readonly<Record<string, unknown>> = {},
@@ -704,22 +704,22 @@ describe("RunFolder and its manifest", () => {
       await folder.writeEpisode(testEpisode(0));
     };
     const changed = (): string =>
-      `Cannot resume ${dir}: what its episodes were played with has changed: `;
+      `Cannot resume ${dir}: the identity of its episodes has changed: `;
 
-    test("refuses another limit with both values, and takes the former one as a setting", async () => {
+    test("refuses another limit with both values, and accepts the former one as a setting", async () => {
       await begin(asked({ "max-context": "4096" }));
       await expect(openAs(asked({ "max-context": "720" }))).rejects.toThrow(
         `${changed()}max-context was "4096" and is "720"; ` +
           // An engine with less room could not hold what the former one did.
-          "bring back what was there or choose another --out",
+          "restore what was there or choose another --out",
       );
       await expect(openAs(asked({ "max-context": "8192" }))).rejects.toThrow(
         `${changed()}max-context was "4096" and is "8192"; ` +
-          "bring back what was there, give --max-context 4096 or choose another --out",
+          "restore what was there, give --max-context 4096 or choose another --out",
       );
       await expect(openAs(asked({ "max-context": "720" }, { "max-context": 720 }))).rejects.toThrow(
         `${changed()}max-context was "4096" and is "720"; ` +
-          "bring back what was there, give --max-context 4096 or choose another --out",
+          "restore what was there, give --max-context 4096 or choose another --out",
       );
       await openAs(asked({ "max-context": "4096" }, { "max-context": 4096 }));
       await openAs(asked({ "max-context": "4096" }));
@@ -740,11 +740,11 @@ describe("RunFolder and its manifest", () => {
       await begin(asked({ logprobConvention: "tempered" }));
       await expect(openAs(asked({ logprobConvention: "raw" }))).rejects.toThrow(
         `${changed()}logprobConvention was "tempered" and is "raw"; ` +
-          "bring back what was there or choose another --out",
+          "restore what was there or choose another --out",
       );
     });
 
-    test("goes on where a start is not told, and by what the first one is that is", async () => {
+    test("resumes without a reported limit, and compares with the first reported one", async () => {
       const told = { "max-context": "4096", logprobConvention: "raw" };
       await begin(asked({}));
       await expect(openAs(asked(told, { "max-context": 4096 }))).rejects.toThrow(
@@ -760,7 +760,7 @@ describe("RunFolder and its manifest", () => {
     });
   });
 
-  test("compares what is named as members that every object has", async () => {
+  test("compares members with the names of Object's own", async () => {
     await write([testEpisode(0)]);
     const odd = { ...testManifest, identity: { ...testManifest.identity, toString: "t9" } };
     await writeFile(file("run.json"), JSON.stringify(odd));
@@ -787,7 +787,7 @@ describe("RunFolder and its manifest", () => {
     const openAt = async (atMs: number, asked: RunManifest = undated): Promise<RunFolder> =>
       await RunFolder.open(dir, asked, { retryFailed: false, lock: { now: () => atMs } });
 
-    test("whenever it is started, and whatever a later start would have", async () => {
+    test("at any time of start, and with any date of a later start", async () => {
       for (const [day, asked] of [
         undated,
         undated,
@@ -809,7 +809,7 @@ describe("RunFolder and its manifest", () => {
       },
     );
 
-    test.each(["is lost", "is damaged"])("by its first start where run.json %s", async (what) => {
+    test.each(["is lost", "is damaged"])("by its first start if run.json %s", async (what) => {
       {
         await using folder = await openAt(begunMs);
         const { manifest } = folder;
@@ -832,7 +832,7 @@ describe("RunFolder and its manifest", () => {
     ["turnwright", 7, "a text"],
     ["configuration", [], "an object"],
     ["identity", null, "an object"],
-  ])("a manifest whose %s is %j is refused", async (name, value, expected) => {
+  ])("a manifest with %s %j is refused", async (name, value, expected) => {
     const asked = { ...testManifest, [name]: value } as RunManifest;
     await expect(RunFolder.open(dir, asked, { retryFailed: false })).rejects.toThrow(
       `Cannot open ${dir}: ${name} of its manifest is ${JSON.stringify(value)}, expected ${expected}`,
@@ -849,7 +849,7 @@ describe("RunFolder and its manifest", () => {
       "damaged",
       JSON.stringify({ format: 1, turnwright: "0.1.0", configuration: {}, identity: null }),
     ],
-  ])("a %s run.json is written anew from what events.jsonl says", async (state, text) => {
+  ])("a %s run.json is written again from events.jsonl", async (state, text) => {
     {
       await using folder = await open();
       await folder.writeEvent(started);
@@ -864,7 +864,7 @@ describe("RunFolder and its manifest", () => {
       await using again = await open();
       expect(idsOf(again)).toEqual(["t#0"]);
       expect(again.notes).toEqual([
-        `${file("run.json")} was ${state} and is written anew: events.jsonl says what was played`,
+        `${file("run.json")} was ${state} and is written again: events.jsonl says what was played`,
       ]);
     }
     expect(JSON.parse(await readFile(file("run.json"), "utf8"))).toEqual(started.manifest);
@@ -892,13 +892,13 @@ describe("RunFolder and its manifest", () => {
   const beginning = '{"type":"begin","rolloutId":"t#0","run":"drawn"}\n';
 
   describe.each(["samples.jsonl", "recording.jsonl", "gateway.jsonl", "samples.set-aside.jsonl"])(
-    "a folder without an episode that holds samples in %s",
+    "a folder without an episode that has samples in %s",
     (name) => {
       const configuration = { ...testManifest.configuration, temperature: 0 };
       const colder = async (): Promise<RunFolder> =>
         await RunFolder.open(dir, { ...testManifest, configuration }, { retryFailed: false });
 
-      test("is that of its settings alone, also where run.json is lost", async () => {
+      test("belongs to its settings alone, also if run.json is lost", async () => {
         {
           await using folder = await open();
           await folder.writeEvent({ ...started, manifest: folder.manifest });
@@ -918,7 +918,7 @@ describe("RunFolder and its manifest", () => {
     },
   );
 
-  test("so is one whose only line with samples is damaged", async () => {
+  test("so does one with samples only in a damaged line", async () => {
     {
       await using _folder = await open();
     }
@@ -957,7 +957,7 @@ describe("RunFolder and its manifest", () => {
     }
   });
 
-  test("says what to do where nothing says what was played", async () => {
+  test("reports what to do if no file says what was played", async () => {
     await write([testEpisode(0)]);
     await writeFile(file("run.json"), "");
     await expect(open()).rejects.toThrow(
@@ -969,7 +969,7 @@ describe("RunFolder and its manifest", () => {
     expect(await rolloutIdsIn(dir, "episodes.jsonl")).toEqual(["t#0"]);
   });
 
-  test("a folder whose run.json was torn before the first episode is a new one", async () => {
+  test("a folder with a run.json that was torn before the first episode is a new one", async () => {
     await mkdir(dir);
     await writeFile(file("run.json"), '{"form');
     {
@@ -989,7 +989,7 @@ describe("RunFolder and its manifest", () => {
 });
 
 describe("RunFolder and other processes", () => {
-  test("refuses a second writer before it touches anything", async () => {
+  test("refuses a second writer before it changes anything", async () => {
     await using folder = await open();
     await folder.writeEpisode(testEpisode(0));
     await appendFile(file("samples.jsonl"), "");
@@ -999,7 +999,7 @@ describe("RunFolder and other processes", () => {
     await folder.writeEpisode(testEpisode(1));
   });
 
-  test("lets the next one in once it is closed, also where opening it failed", async () => {
+  test("lets the next writer in once it is closed, also if opening failed", async () => {
     await write([testEpisode(0)]);
     const configuration = {};
     const other = RunFolder.open(dir, { ...testManifest, configuration }, { retryFailed: false });
@@ -1065,7 +1065,7 @@ describe("RunFolder on a disk with faults", () => {
     const folder = await open();
     await folder.writeEpisode(testEpisode(0));
     await rename(dir, `${dir}-moved`);
-    const reason = `Cannot go on writing ${dir}: the folder was moved or deleted`;
+    const reason = `Cannot continue writing ${dir}: the folder was moved or deleted`;
     await expect(folder.writeEpisode(testEpisode(1))).rejects.toThrow(reason);
     await folder[Symbol.asyncDispose]();
     await rename(`${dir}-moved`, dir);
@@ -1075,7 +1075,7 @@ describe("RunFolder on a disk with faults", () => {
   });
 
   const names = ["samples.jsonl", "episodes.jsonl"];
-  test.each(names)("a full disk at %s loses nothing that was finished", async (name) => {
+  test.each(names)("a full disk at %s loses no finished episode", async (name) => {
     let isFull = false;
     const files = faultyFiles(({ operation, path }) =>
       isFull && operation === "write" && path.endsWith(name)
@@ -1097,7 +1097,7 @@ describe("RunFolder on a disk with faults", () => {
     for (const rows of names) expect(await rolloutIdsIn(dir, rows)).toEqual(["t#0"]);
   });
 
-  test("a folder that is read-only is refused in one line", async () => {
+  test("a read-only folder is refused in one line", async () => {
     const files = faultyFiles(({ operation }) =>
       operation === "open" ? { type: "fail", code: "EACCES" } : undefined,
     );

@@ -1,306 +1,139 @@
-import { assertOwnFolder } from "./assert-own-folder.ts";
-import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Episode } from "../../episode/episode.ts";
-import { inputsBefore, type Input } from "../../episode/inputs/input.ts";
 import { UsageError } from "../../errors.ts";
-import { withoutUndefined } from "../../values/without-undefined.ts";
-import {
-  writeSlimeFile,
-  type SlimeAttempt,
-  type SlimeChoice,
-  type SlimeSummary,
-} from "../slime/slime-file.ts";
-import { lendBytes } from "../../text/lent-bytes.ts";
-import { type EncodedLine, encodeLine, encodeRow } from "../disk/encode-line.ts";
-import type { EpisodeRow, FinishedEpisode } from "./episode-row.ts";
-import { episodeSamples } from "./episode-samples.ts";
-import { type Files, diskFiles, readText } from "../disk/files.ts";
-import { evaluationFiles, isEvaluation } from "./evaluation-files.ts";
-import type { FolderJournal } from "./folder-journals.ts";
-import { type JournalOptions, JsonlJournal } from "../disk/jsonl-journal.ts";
-import { episodesFile, reconcile, samplesFile } from "./reconcile.ts";
-import { recordingFile, unrecordedEnd } from "../recording/recording-line.ts";
-import { RecordingJournal, type RecordingOptions } from "../recording/recording-journal.ts";
-import {
-  endRecording,
-  indexRecordings,
-  pruneRecordings,
-  readBegins,
-  readRecording,
-  type RecordedAttempt,
-  type RecordingIndex,
-  type RecordPolicy,
-} from "../recording/read-recording.ts";
-import { readRecordedGroups, type RecordedGroups } from "./started-groups.ts";
-import { groupIdOf } from "../schedule/group-id.ts";
-import { indexEpisodes, type EpisodeIndex } from "./read-episodes.ts";
-import { closedEarly } from "../schedule/closed-early.ts";
-import { type LockOptions, RunLock } from "../disk/run-lock.ts";
-import {
-  type FolderManifest,
-  type RunManifest,
-  type RunPlace,
-  claimManifest,
-  writeManifest,
-} from "./run-manifest.ts";
 import { isRow } from "../../trajectory/violation.ts";
-import { rolloutIdOfLine } from "./sample-line.ts";
-import type { StartedAttempt } from "./same-groups.ts";
-import { sortRows } from "./sort-rows.ts";
-import { storageError } from "../disk/storage-error.ts";
-import { droppedEvent, eventsFile, foundEvent, type RecordedGrouping } from "./episode-events.ts";
-import { nextName, writeJsonAtomically } from "../disk/write-atomically.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import { type EncodedLine, encodeLine } from "../disk/encode-line.ts";
+import type { JsonlJournal } from "../disk/jsonl-journal.ts";
+import type { RecordPolicy } from "../recording/read-recording.ts";
+import type { SlimeAttempt, SlimeChoice, SlimeSummary } from "../slime/slime-file.ts";
+import type { RecordedGrouping } from "./episode-events.ts";
+import type { FinishedEpisode } from "./episode-row.ts";
+import { FolderEpisodes } from "./folder-episodes.ts";
+import type { FolderJournal } from "./folder-journals.ts";
+import { FolderRecordings } from "./folder-recordings.ts";
+import { FolderResults, slimeFile } from "./folder-results.ts";
+import type { LockedFolder } from "./locked-folder.ts";
+import {
+  openRunFolder,
+  type BaseJournals,
+  type OpenedFolder,
+  type RunFolderOptions,
+  type SinkFormat,
+} from "./open-run-folder.ts";
+import { type FolderManifest, type RunManifest, writeManifest } from "./run-manifest.ts";
+import { readRecordedGroups, type RecordedGroups } from "./started-groups.ts";
 
 export type { EpisodeRow, EpisodeStory, FinishedEpisode } from "./episode-row.ts";
+export type { RunFolderOptions, SinkFormat } from "./open-run-folder.ts";
 export type { FolderManifest, RunManifest } from "./run-manifest.ts";
 
-/** Trainer formats that a run can write beside its own samples. */
-export type SinkFormat = "slime";
-
-/** How a run's folder is opened. */
-export interface RunFolderOptions {
-  /** A trainer's format to write beside the samples. */
-  readonly format?: SinkFormat;
-  /**
-   * Plays the failed episodes of earlier starts again. They are taken out as the folder is opened: a start that does
-   * not ask for the tasks of all of them has the others counted nowhere.
-   */
-  readonly retryFailed: boolean;
-  /**
-   * Whether nobody plays again what is found damaged, so that what is left of it is kept beside the files (see
-   * `ReconcileOptions`). Default false.
-   */
-  readonly setsAside?: boolean;
-  /** Whose inputs are kept in `recording.jsonl`. Default `all`. */
-  readonly record?: RecordPolicy;
-  /** Draws the `runId` of a new folder. Default: a random UUID. */
-  readonly drawId?: () => string;
-  readonly files?: Files;
-  /** How the folder is locked, and what ends the wait for another machine's lock. */
-  readonly lock?: Omit<LockOptions, "files">;
-}
-
-const summaryFile = "summary.json";
-
-const slimeFile = "samples.slime.jsonl";
-
 /**
- * The files of a run. One process at a time writes them (`RunLock`). An episode counts as finished
- * once its line is in `episodes.jsonl`; its samples are written and synced before that line, and
- * whatever samples a crash left without one are dropped when the folder is opened again. What is
- * damaged then is played again: an episode at a time, never the folder. Where nobody plays, what is left
- * of it is set aside.
+ * The files of a run, open for writing. One process at a time writes them (see `RunLock`).
+ *
+ * An episode counts as finished once its line is in `episodes.jsonl`; its training rows are synced before that line.
+ * Opening a folder removes rows without such a line, and damaged lines. Only the episodes of damaged lines are played
+ * again, or set aside (see `RunFolderOptions.setsAside`).
  */
 export class RunFolder implements AsyncDisposable {
-  /** Where it is, absolute: whoever plays may change the working directory. */
+  /** The folder's absolute path. It stays valid when an environment changes the working directory. */
   readonly dir: string;
-  /** How it was named when it was opened: for messages. */
+  /** The folder's name as the caller gave it, for messages. */
   readonly name: string;
-  /** Episodes that earlier starts of this run finished. */
+  /** Episodes that earlier starts finished. */
   readonly finished: readonly FinishedEpisode[];
-  /** How the last start grouped attempts. */
+  /** The number of attempts and branches in the groups of the last start. */
   readonly grouping: RecordedGrouping;
-  /** What was found on opening that people may want to know. */
+  /** Repairs and damage that the user should read about. */
   readonly notes: readonly string[];
-  /** What whoever opened it says was found, in the words of this start. */
-  readonly askedFound: unknown;
-  readonly #files: Files;
-  #manifest: FolderManifest;
-  readonly #lock: RunLock;
-  readonly #episodes: JsonlJournal;
-  readonly #events: JsonlJournal;
-  readonly #samples: JsonlJournal;
-  readonly #format: SinkFormat | undefined;
-  readonly #recordings: RecordingIndex;
-  /** Failed episodes of earlier starts that are played again: their recordings are not gone on with. */
-  readonly #retried: ReadonlySet<string>;
-  /** Episodes that ended in earlier starts and of which the files lack something: they have not ended since. */
+  /** The `found` member of the manifest with which this start opened the folder. */
+  readonly requestedFound: unknown;
+  /** Rollouts that ended in earlier starts, but lack their line or rows. They are restored, or played again. */
   readonly lost: ReadonlySet<string>;
-  /** Whose inputs it keeps. */
+  /** Which episodes' inputs are recorded. */
   readonly record: RecordPolicy;
-  readonly #finishedIds: ReadonlySet<string>;
-  /**
-   * Finished episodes of which nobody could replay what is recorded: an earlier start began to record them and
-   * one that records nothing finished them; or it is of an attempt before the finished one.
-   */
-  readonly #unplayable: Set<string>;
-  /** Whether what earlier starts were evaluated to may still be there. */
-  #mayBeEvaluated = true;
+  readonly recordings: FolderRecordings;
+  readonly results: FolderResults;
+  readonly #folder: LockedFolder;
+  readonly #journals: BaseJournals;
+  readonly #episodes: FolderEpisodes;
+  readonly #format: SinkFormat | undefined;
+  #manifest: FolderManifest;
   #isPlayed = false;
-  #isClosing = false;
-  /** What is written otherwise than by journals of the folder's own, while it is. */
-  readonly #underWay = new Set<Promise<unknown>>();
-  /** What was opened in it later, and is closed with it. */
-  readonly #openedLater: AsyncDisposable[] = [];
-  #finishedRecordings: Promise<RecordingIndex> | undefined;
-  /** The recording, as a start that records nothing writes it. */
-  #notesUnrecorded: Promise<JsonlJournal> | undefined;
-  /** Where episodes were when one was last looked for in vain, or at all. */
-  #index: Promise<EpisodeIndex> | undefined;
 
   private constructor(
-    about: Pick<
-      RunFolder,
-      "askedFound" | "dir" | "name" | "manifest" | "finished" | "grouping" | "notes"
-    >,
-    open: {
-      readonly files: Files;
-      readonly lock: RunLock;
-      readonly episodes: JsonlJournal;
-      readonly events: JsonlJournal;
-      readonly samples: JsonlJournal;
-      readonly format: SinkFormat | undefined;
-      readonly recordings: RecordingIndex;
-      readonly retried: ReadonlySet<string>;
-      readonly lost: ReadonlySet<string>;
-      readonly record: RecordPolicy;
-      readonly finishedIds: ReadonlySet<string>;
-      readonly unplayable: Set<string>;
+    opened: OpenedFolder,
+    {
+      name,
+      requested,
+      options,
+    }: {
+      readonly name: string;
+      readonly requested: RunManifest;
+      readonly options: RunFolderOptions;
     },
   ) {
-    this.dir = about.dir;
-    this.name = about.name;
-    this.#manifest = about.manifest;
-    this.finished = about.finished;
-    this.grouping = about.grouping;
-    this.notes = about.notes;
-    this.askedFound = about.askedFound;
-    this.#files = open.files;
-    this.#lock = open.lock;
-    this.#episodes = open.episodes;
-    this.#events = open.events;
-    this.#samples = open.samples;
-    this.#format = open.format;
-    this.#recordings = open.recordings;
-    this.#retried = open.retried;
-    this.lost = open.lost;
-    this.record = open.record;
-    this.#finishedIds = open.finishedIds;
-    this.#unplayable = open.unplayable;
-  }
-
-  /** What holds for the folder: that of the first start. */
-  get manifest(): FolderManifest {
-    return this.#manifest;
+    const { folder, journals, manifest, recordings } = opened;
+    const { format, record = "all" } = options;
+    this.dir = folder.dir;
+    this.name = name;
+    this.finished = opened.finished;
+    this.grouping = opened.grouping;
+    this.notes = opened.notes;
+    this.requestedFound = requested.found;
+    this.lost = recordings.lost;
+    this.record = record;
+    this.#folder = folder;
+    this.#journals = journals;
+    this.#manifest = manifest;
+    this.#format = format;
+    this.#episodes = new FolderEpisodes(folder, journals);
+    this.recordings = new FolderRecordings(folder, {
+      ...recordings,
+      record,
+      runId: manifest.runId,
+    });
+    this.results = new FolderResults(folder);
   }
 
   /**
    * Opens a run's folder: a new one, or one to resume.
    *
-   * @throws UsageError where another process writes it (naming that), where it holds a run of another
-   *   configuration or identity (naming what differs), or where it cannot be written.
+   * @throws UsageError if another process writes the folder, if it holds a run with another configuration or identity,
+   *   or if the disk fails. The message names the process or the difference.
    */
   static async open(
     name: string,
     manifest: RunManifest,
     options: RunFolderOptions,
   ): Promise<RunFolder> {
-    const { files = diskFiles } = options;
-    const dir = path.resolve(name);
-    try {
-      await files.makeFolder(dir);
-      await files.syncFolder(path.dirname(dir));
-    } catch (error) {
-      throw storageError("create the run folder", name, error);
-    }
-    await assertOwnFolder({ dir, name }, files);
-    const lock = await RunLock.take(dir, { ...options.lock, files });
-    try {
-      const now = options.lock?.now;
-      return await RunFolder.#openLocked({ dir, name }, manifest, { ...options, files, lock, now });
-    } catch (error) {
-      await lock[Symbol.asyncDispose]();
-      throw error;
-    }
-  }
-
-  static async #openLocked(
-    { dir, name }: RunPlace,
-    manifest: RunManifest,
-    options: Omit<RunFolderOptions, "lock"> & {
-      readonly files: Files;
-      readonly lock: RunLock;
-      readonly now?: (() => number) | undefined;
-    },
-  ): Promise<RunFolder> {
-    const { files, lock, format, retryFailed, setsAside = false, record = "all" } = options;
-    await removeUnfinished(files, dir);
-    const { drawId } = options;
-    const { now } = options;
-    const place = { dir, name };
-    const claimed = await claimManifest(place, manifest, { files, now, ...(drawId && { drawId }) });
-    const found = await reconcile(dir, { files, retryFailed, setsAside });
-    const { finished, dropped, laterAttempts, toBringBack, untold, grouping } = found;
-    const notes = [...claimed.notes, ...found.notes];
-    const finishedIds = new Set(finished.map(({ rolloutId }) => rolloutId));
-    await endRecording(dir, files);
-    const unrecorded = new Set<string>();
-    const recordings = await indexRecordings(dir, {
-      files,
-      wants: (rolloutId) => !finishedIds.has(rolloutId) || laterAttempts.has(rolloutId),
-      onLine: ({ rolloutId, isUnrecorded }) => {
-        if (isUnrecorded && finishedIds.has(rolloutId)) unrecorded.add(rolloutId);
-        // Its row was lost, and what went on with it recorded the rest.
-        else unrecorded.delete(rolloutId);
-      },
-    });
-    const isOvertaken = ([rolloutId, attempt]: readonly [string, number]): boolean =>
-      (recordings.get(rolloutId)?.attempt ?? attempt) < attempt;
-    const overtaken = [...laterAttempts].filter(isOvertaken).map(([rolloutId]) => rolloutId);
-    const names = [samplesFile, episodesFile, eventsFile] as const;
-    const journals = await openJournals(dir, names, { files, guard: () => lock.confirm() });
-    const folder = new RunFolder(
-      {
-        dir,
-        name,
-        finished,
-        grouping,
-        notes,
-        manifest: claimed.manifest,
-        askedFound: manifest.found,
-      },
-      {
-        files,
-        lock,
-        format,
-        recordings,
-        record,
-        finishedIds,
-        unplayable: new Set([...overtaken, ...unrecorded]),
-        retried: found.retried,
-        lost: toBringBack,
-        samples: journals[samplesFile],
-        episodes: journals[episodesFile],
-        events: journals[eventsFile],
-      },
-    );
-    const atMs = (now ?? Date.now)();
-    await folder.#tellFound([
-      // What was told of them holds no longer; what is played again may be another story.
-      ...(dropped.length > 0 ? [droppedEvent(dropped, { toBringBack, atMs })] : []),
-      // A crash came between their lines and their events.
-      ...untold.map((episode) => foundEvent(episode, atMs)),
-    ]);
+    const opened = await openRunFolder(name, manifest, options);
+    const folder = new RunFolder(opened, { name, requested: manifest, options });
+    await folder.#writeMissingEvents(opened.missingEvents);
     return folder;
   }
 
-  async #tellFound(events: readonly object[]): Promise<void> {
+  async #writeMissingEvents(events: readonly object[]): Promise<void> {
     if (events.length === 0) return;
     try {
       const lines: EncodedLine[] = [];
       for (const event of events) lines.push(await encodeLine(event));
-      await this.#events.appendLines(lines);
+      await this.#journals.events.appendLines(lines);
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;
     }
   }
 
+  /** The content of `run.json`: the settings of the run's first start. */
+  get manifest(): FolderManifest {
+    return this.#manifest;
+  }
+
   /**
-   * To be called by whoever plays a run in it: what this holds of earlier starts is that of its opening.
+   * Reserves this object for one run: `finished` and the recordings describe the folder as it was when it was opened.
    *
-   * @throws UsageError where a run was played in it since it was opened.
+   * @throws UsageError if a run was already started with this object.
    */
   claimRun(): void {
     if (this.#isPlayed) {
@@ -313,373 +146,135 @@ export class RunFolder implements AsyncDisposable {
   }
 
   /**
-   * Adds to `run.json` what it leaves out of what was found, as a program's own manifest may: what is there stays,
-   * unless it is `seen` to be otherwise, or `undefined` there.
+   * Adds members to `found` in `run.json`. Members that are there keep their values.
    *
-   * @throws UsageError where the disk refuses, or the folder is another process's by now.
+   * @param observed - Values that replace those in `run.json`; `undefined` removes the member.
+   * @throws UsageError if the disk fails, or another process has taken the folder over.
    */
-  async completeFound(known: RunManifest["found"], seen: object = {}): Promise<void> {
+  async completeFound(known: RunManifest["found"], observed: object = {}): Promise<void> {
     const { found }: { readonly found: unknown } = this.#manifest;
-    const told = isRow(found) ? found : {};
-    const lacking = Object.entries(known).filter(([name]) => told[name] === undefined);
-    const other = Object.entries(seen).filter(([name, value]) => {
-      return !isDeepStrictEqual(told[name], value);
-    });
-    const added = Object.fromEntries([...lacking, ...other]);
-    if (Object.keys(added).length > 0) await this.noteFound(added);
+    const present = isRow(found) ? found : {};
+    const missing = Object.entries(known).filter(([name]) => present[name] === undefined);
+    const differing = Object.entries(observed).filter(
+      ([name, value]) => !isDeepStrictEqual(present[name], value),
+    );
+    const added = Object.fromEntries([...missing, ...differing]);
+    if (Object.keys(added).length > 0) await this.updateFound(added);
   }
 
   /**
-   * Notes in `run.json` what was found, in the place of what is there of the same names; what is `undefined` is not
-   * said any more.
+   * Replaces members of `found` in `run.json`. A value of `undefined` removes the member.
    *
-   * @throws UsageError where the disk refuses, or the folder is another process's by now.
+   * @throws UsageError if the disk fails, or another process has taken the folder over.
    */
-  async noteFound(known: RunManifest["found"]): Promise<void> {
+  async updateFound(changes: RunManifest["found"]): Promise<void> {
     const { found }: { readonly found: unknown } = this.#manifest;
-    const all = withoutUndefined({ ...(isRow(found) && found), ...known });
+    const all = withoutUndefined({ ...(isRow(found) && found), ...changes });
     const manifest = { ...this.#manifest, found: all };
-    await this.#whileHeld(
-      async () => await writeManifest(this.dir, manifest, { files: this.#files }),
-    );
+    const { files } = this.#folder;
+    await this.#folder.whileLocked(async () => await writeManifest(this.dir, manifest, { files }));
     this.#manifest = manifest;
   }
 
   /**
-   * The inputs of an episode that an earlier start began; `undefined` where nothing is recorded of it.
-   */
-  async recordingOf(rolloutId: string): Promise<RecordedAttempt | undefined> {
-    const isFinished = this.#finishedIds.has(rolloutId);
-    const places = isFinished ? await this.#indexFinished() : this.#recordings;
-    const place = places.get(rolloutId);
-    if (place === undefined) return undefined;
-    const { runId } = this.manifest;
-    const about = { files: this.#files, rolloutId, ranges: place.ranges, runId };
-    const recorded = await readRecording(this.dir, about);
-    if (recorded === undefined) return undefined;
-    if (this.#retried.has(rolloutId)) return { ...recorded, hasEnded: true };
-    // Its lines were lost after it ended: its inputs bring them back as they were.
-    return this.lost.has(rolloutId) ? { ...recorded, hasEnded: false } : recorded;
-  }
-
-  /**
-   * Whether earlier starts sampled anything that stays: in finished episodes, or in attempts that are gone on with. What
-   * forks share with what they part from was sampled there.
+   * Resolves with true if earlier starts sampled tokens that remain in the run: in finished episodes, or in attempts
+   * that can be resumed. The turns that a fork shares with another run do not count.
    */
   async holdsSampled(): Promise<boolean> {
-    if (this.finished.some(hasOwnTokens)) return true;
-    for (const [rolloutId, place] of this.#recordings) {
-      if (!place.isSampled) continue;
-      const recorded = await this.recordingOf(rolloutId);
-      if (recorded?.hasEnded === false && holdsOwnTurn(recorded)) return true;
-    }
-    return false;
-  }
-
-  /** Few ask for these: they are looked for when one is. */
-  async #indexFinished(): Promise<RecordingIndex> {
-    this.#finishedRecordings ??= indexRecordings(this.dir, {
-      files: this.#files,
-      wants: (rolloutId) => this.#finishedIds.has(rolloutId),
-    });
-    return await this.#finishedRecordings;
+    return this.finished.some(hasOwnTokens) || (await this.recordings.holdsResumableTurn());
   }
 
   /**
-   * Finished episodes as they are on the disk (see `EpisodeIndex`): all that are asked for.
+   * Reads finished episodes.
    *
-   * @throws UsageError where one is not there, or the disk refuses.
+   * @throws UsageError if one of them is missing, or the disk fails.
    */
   async readEpisodes(wanted: ReadonlySet<string>): Promise<readonly Episode[]> {
-    const known = this.#index;
-    const found = (await (await known)?.read(wanted)) ?? [];
-    if (found.length === wanted.size) return found;
-    // Some were written since.
-    if (this.#index === known) this.#index = indexEpisodes(this.dir, this.#files);
-    const all = await (await this.#index!).read(wanted);
-    if (all.length === wanted.size) return all;
-    const there = new Set(all.map(({ rolloutId }) => rolloutId));
-    const lacking = [...wanted].find((rolloutId) => !there.has(rolloutId));
-    throw new UsageError(
-      `Cannot read ${lacking} back from ${this.dir}: it was finished there, and its line or its rows are no ` +
-        "longer in the files, as if another program had changed them; start again, and it is played again",
+    return await this.#episodes.read(wanted);
+  }
+
+  /** Reads what earlier starts wrote to `events.jsonl` about groups. */
+  async readGroups(): Promise<RecordedGroups> {
+    const { files } = this.#folder;
+    return await readRecordedGroups(this.dir, { files, runId: this.manifest.runId });
+  }
+
+  /**
+   * Opens another journal in the folder. It is closed together with the folder.
+   *
+   * @throws UsageError if the file cannot be opened, or the folder was closed.
+   */
+  async openJournal(name: FolderJournal): Promise<JsonlJournal> {
+    return await this.#folder.openJournal(name, (journal) => journal);
+  }
+
+  /** The path of the training rows. */
+  get samplesFile(): string {
+    return this.#journals.samples.path;
+  }
+
+  /** The path of the rows in slime's format; `undefined` if the run does not write them. */
+  get slimeFile(): string | undefined {
+    return this.#format === "slime" ? this.#folder.pathOf(slimeFile) : undefined;
+  }
+
+  /**
+   * Writes a finished episode. Resolves when the episode survives a crash.
+   *
+   * @returns the hash of its line (see `hashRow()`).
+   * @throws UsageError if the disk fails, or another process has taken the folder over.
+   */
+  async writeEpisode(episode: Episode): Promise<string> {
+    return await this.#episodes.write(
+      episode,
+      async () => await this.recordings.markUnrecorded(episode),
     );
   }
 
-  /**
-   * The attempts that earlier starts began and did not finish, as far as they were recorded, of groups of which none is
-   * finished: of which task any other group is, its finished attempts say.
-   */
-  async readBegun(): Promise<readonly StartedAttempt[]> {
-    const { runId } = this.manifest;
-    const known = new Set(this.finished.map(({ rolloutId }) => groupIdOf(rolloutId)));
-    const begins = await readBegins(this.dir, {
-      files: this.#files,
-      index: this.#recordings,
-      runId,
-      wants: (rolloutId) => !known.has(groupIdOf(rolloutId)),
-    });
-    // Nothing says that what they name is whole.
-    return begins.filter(({ groupIndex }) => Number.isSafeInteger(groupIndex) && groupIndex >= 0);
-  }
-
-  /** What earlier starts said of groups. */
-  async readGroups(): Promise<RecordedGroups> {
-    return await readRecordedGroups(this.dir, { files: this.#files, runId: this.manifest.runId });
-  }
-
-  /** Opens the recording for writing; `undefined` where nothing is to be recorded. */
-  async openRecording(
-    options: Omit<RecordingOptions, "journal">,
-  ): Promise<(RecordingJournal & AsyncDisposable) | undefined> {
-    if (this.record === "none") return undefined;
-    return await this.#whileHeld(async () => {
-      const journal = await this.#openJournal(recordingFile);
-      const recording = new RecordingJournal({ ...options, journal });
-      const closable = Object.assign(recording, {
-        [Symbol.asyncDispose]: async () => {
-          await recording.flush();
-          await journal[Symbol.asyncDispose]();
-        },
-      });
-      this.#openedLater.push(closable);
-      return closable;
-    });
-  }
-
-  /**
-   * Opens one more of the files that grow by lines. It is written while the folder is this process's, and closed
-   * with the folder.
-   *
-   * @throws UsageError where it cannot be opened, or the folder was closed.
-   */
-  async openJournal(name: FolderJournal): Promise<JsonlJournal> {
-    return await this.#whileHeld(async () => {
-      const journal = await this.#openJournal(name);
-      this.#openedLater.push(journal);
-      return journal;
-    });
-  }
-
-  async #openJournal(name: FolderJournal): Promise<JsonlJournal> {
-    const guard = (): Promise<void> => this.#lock.confirm();
-    return await JsonlJournal.open(path.join(this.dir, name), { files: this.#files, guard });
-  }
-
-  /**
-   * Does what is more than a line that is added to a file: the folder is not given back before that is done.
-   *
-   * @throws UsageError where the folder was closed, or is another process's by now.
-   */
-  async #whileHeld<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#isClosing) throw closedEarly(this.dir);
-    const working = this.#lock.confirm().then(work);
-    this.#underWay.add(working);
-    try {
-      return await working;
-    } finally {
-      this.#underWay.delete(working);
-    }
-  }
-
-  /** Takes out of the recording what is not to be kept; `ended` says how a rollout ended, if it did. */
-  async pruneRecording(ended: (rolloutId: string) => "failed" | "other" | undefined) {
-    const unplayable = this.#unplayable;
-    // What earlier starts recorded to its end is kept by one that records nothing.
-    const keepsFailedAlone = this.record === "failed";
-    const drops = (rolloutId: string): boolean =>
-      unplayable.has(rolloutId) || (keepsFailedAlone && ended(rolloutId) === "other");
-    await this.#whileHeld(async () => {
-      if (!keepsFailedAlone && unplayable.size === 0) return;
-      await pruneRecordings(this.dir, { files: this.#files, drops });
-    });
-  }
-
-  /** Where the training rows are. */
-  get samplesFile(): string {
-    return this.#samples.path;
-  }
-
-  /** Where the rows in slime's format are, when they are written. */
-  get slimeFile(): string | undefined {
-    return this.#format === "slime" ? path.join(this.dir, slimeFile) : undefined;
-  }
-
-  /**
-   * Records a finished episode; resolves once it cannot be lost any more.
-   *
-   * @returns the hash of its line (see `hashRow()`).
-   * @throws UsageError where the disk refuses it, or the folder is another process's by now.
-   */
-  async writeEpisode(episode: Episode): Promise<string> {
-    const samples: EncodedLine[] = [];
-    for (const sample of episodeSamples(episode)) samples.push(await encodeRow(sample, lendBytes));
-    if (samples.length > 0) await this.#samples.appendLines(samples);
-    await this.#noteUnrecorded(episode);
-    const { segments: _written, ...story } = episode;
-    const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
-    const line = await encodeLine(row, lendBytes);
-    await this.#episodes.appendLines([line]);
-    return line.hash;
-  }
-
-  /** Says in the recording of an episode that earlier starts began that this one, which records nothing, ended it. */
-  async #noteUnrecorded({ rolloutId }: Episode): Promise<void> {
-    const place = this.#recordings.get(rolloutId);
-    if (this.record !== "none" || place === undefined) return;
-    const { attempt } = place;
-    this.#notesUnrecorded ??= this.openJournal(recordingFile);
-    const journal = await this.#notesUnrecorded;
-    await journal.append(unrecordedEnd({ rolloutId, attempt }));
-    this.#unplayable.add(rolloutId);
-  }
-
-  /** Records that something happened; `atMs` is in milliseconds since the epoch. */
+  /** Appends an event to `events.jsonl`; `atMs` is in milliseconds since the epoch. */
   async writeEvent(
     event: { readonly type: string; readonly atMs: number } & Record<string, unknown>,
   ): Promise<void> {
-    await this.#events.append(event);
+    await this.#journals.events.append(event);
   }
 
   /**
-   * Puts the training rows in the order of the rollouts, whichever ended first: those of a group stand
-   * together, and a run that is repeatable gives the same files. To be called when all are written.
+   * Sorts the training rows by rollout, in the order given: a repeatable run then writes the same files, whichever
+   * attempt ended first. Call it after the last row was written.
    */
   async sortSamples(rolloutIds: readonly string[]): Promise<void> {
-    const ranks = new Map(rolloutIds.map((rolloutId, index) => [rolloutId, index]));
-    const rankOf = (line: Buffer): number =>
-      ranks.get(rolloutIdOfLine(line) ?? "") ?? rolloutIds.length;
-    await this.#whileHeld(async () => {
-      await this.#samples[Symbol.asyncDispose]();
-      this.#index = undefined;
-      await sortRows(this.#samples.path, rankOf, { files: this.#files });
-    });
+    await this.#episodes.sortSamples(rolloutIds);
   }
 
-  /**
-   * Makes the slime file, where one is asked for, out of the episodes that are finished: those of
-   * groups that are whole.
-   *
-   * @returns what it holds; `undefined` where none is asked for.
-   */
+  /** Writes the rows of complete groups in slime's format; returns `undefined` if the run does not write them. */
   async writeSlime(
     attempts: readonly SlimeAttempt[],
     choice: SlimeChoice = {},
   ): Promise<SlimeSummary | undefined> {
     const { slimeFile: file } = this;
     if (file === undefined) return undefined;
-    const sources = { episodesFile: this.#episodes.path, samplesFile: this.#samples.path };
-    const options = { ...sources, ...choice, files: this.#files };
-    return await this.#whileHeld(async () => await writeSlimeFile(file, attempts, options));
+    return await this.#episodes.writeSlime(file, attempts, choice);
   }
 
-  /**
-   * Takes back what was said of the whole at an earlier end of the run, its sums, slime's rows and what it was
-   * evaluated to: the run goes on, and they hold no longer.
-   */
-  async takeBackEnd(): Promise<void> {
-    await this.takeBackSums();
-    await this.takeBackEvaluation();
-  }
-
-  /** Takes back the sums and slime's rows of an earlier end. */
-  async takeBackSums(): Promise<void> {
-    await this.#whileHeld(async () => await this.#removeAll([summaryFile, slimeFile]));
-  }
-
-  /**
-   * Takes back, once, what earlier starts were evaluated to, if only to nothing. Where what is there is no evaluation
-   * of ours, the files of these names are somebody else's, and stay.
-   */
-  async takeBackEvaluation(): Promise<void> {
-    if (!this.#mayBeEvaluated) return;
-    const { evaluation, ...others } = evaluationFiles;
-    const file = path.join(this.dir, evaluation);
-    await this.#whileHeld(async () => {
-      let text: string | undefined;
-      try {
-        text = await readText(this.#files, file);
-      } catch (error) {
-        throw storageError("read", file, error);
-      }
-      // The one that tells of the others goes last.
-      if (isEvaluation(text)) await this.#removeAll([...Object.values(others), evaluation]);
-    });
-    this.#mayBeEvaluated = false;
-  }
-
-  async #removeAll(names: readonly string[]): Promise<void> {
-    for (const name of names) {
-      const file = path.join(this.dir, name);
-      try {
-        await this.#files.remove(file);
-      } catch (error) {
-        throw storageError("write", file, error);
-      }
-    }
-  }
-
+  /** Writes `summary.json`. */
   async writeSummary(summary: object): Promise<void> {
-    const file = path.join(this.dir, summaryFile);
-    const files = this.#files;
-    await this.#whileHeld(async () => await writeJsonAtomically(file, summary, { files }));
+    await this.results.writeSummary(summary);
   }
 
   /**
-   * Waits for what is being written, closes the files, and gives the folder back. To be called when its run has
-   * ended: one that still plays is told that the folder was closed, and writes nothing more.
+   * Waits for writes in progress, closes the files, and releases the lock. Call it after the run's result has resolved:
+   * a run that still plays cannot write any more and fails.
    */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosing = true;
-    await using _lock = this.#lock;
-    await using _events = this.#events;
-    await using _episodes = this.#episodes;
-    await using _samples = this.#samples;
-    await Promise.allSettled(this.#underWay);
-    for (const opened of this.#openedLater) await opened[Symbol.asyncDispose]();
+    // Disposed in reverse order: the lock is released last.
+    await using _folder = this.#folder;
+    await using _events = this.#journals.events;
+    await using _episodes = this.#journals.episodes;
+    await using _samples = this.#journals.samples;
+    await this.#folder.endWrites();
   }
 }
 
 function hasOwnTokens({ counts, shared }: FinishedEpisode): boolean {
   return counts.sampledTokenCount > 0 && counts.turnCount > (shared?.turnCount ?? 0);
-}
-
-function holdsOwnTurn({ begin, inputs }: RecordedAttempt): boolean {
-  const shared = inputsBefore(inputs, begin.forkedFrom?.turnIndex ?? 0);
-  return shared !== undefined && inputs.inputs.slice(shared.inputs.length).some(isSampled);
-}
-
-function isSampled(input: Input): boolean {
-  return input.type === "generation" && "value" in input.outcome;
-}
-
-/** Opens all of them or, where one cannot be opened, none. */
-async function openJournals<Name extends FolderJournal>(
-  dir: string,
-  names: readonly Name[],
-  options: JournalOptions,
-): Promise<Readonly<Record<Name, JsonlJournal>>> {
-  const journals: [Name, JsonlJournal][] = [];
-  try {
-    for (const name of names) {
-      journals.push([name, await JsonlJournal.open(path.join(dir, name), options)]);
-    }
-    return Object.fromEntries(journals) as Record<Name, JsonlJournal>;
-  } catch (error) {
-    await Promise.allSettled(journals.map(([, journal]) => journal[Symbol.asyncDispose]()));
-    throw error;
-  }
-}
-
-/** Removes what a crash left of files that were to be replaced. */
-async function removeUnfinished(files: Files, dir: string): Promise<void> {
-  const names = ["run.json", summaryFile, episodesFile, samplesFile, slimeFile, recordingFile];
-  for (const name of names) {
-    const file = path.join(dir, name);
-    try {
-      await files.remove(nextName(await files.realPath(file)));
-    } catch (error) {
-      throw storageError("write", file, error);
-    }
-  }
 }

@@ -5,32 +5,31 @@ import type { FinishedEpisode } from "./episode-row.ts";
 import type { BeginLine } from "../recording/recording-line.ts";
 import type { SourcedTask, TaskSource } from "../schedule/task-source.ts";
 
-/** An attempt that an earlier start began, as its recording names it. */
+/** An unfinished attempt of an earlier start, as its recording names it. */
 export type StartedAttempt = Pick<
   BeginLine,
   "rolloutId" | "groupId" | "groupIndex" | "sampleIndex"
 >;
 
-/** What earlier starts left in the place of a group. */
+/** The attempts of earlier starts in one group. */
 export interface EarlierGroup {
   readonly groupIndex: number;
-  /** Attempts that are finished. */
+  /** Finished attempts. */
   readonly earlier: readonly FinishedEpisode[];
-  /** Attempts that were begun and are not finished. Default: none. */
-  readonly begun?: readonly StartedAttempt[];
+  /** Unfinished attempts. Default: none. */
+  readonly started?: readonly StartedAttempt[];
 }
 
 /**
- * Holds what earlier starts left against a repeatable source, which is to give the same groups again.
+ * Checks that a repeatable source gives the groups of earlier starts again.
  *
- * Most of the groups that need nothing more are passed by the indexes of their tasks, where the source tells these. Of
- * the first and the last the tasks themselves are asked for, which tell their environment and split as well, and
- * whether others stand in front of them now.
+ * Most complete groups are only compared by task index, if the source has `taskIndexAt()`. The source is asked for the
+ * first and the last group. Their tasks also show the environment, the split, and groups that were inserted before.
  *
- * @param groups - In order of their places.
- * @param isNeeded - Whether the task of a group is needed later.
- * @returns what the source gave for those whose task is needed, by their places: it need not give that once more.
- * @throws UsageError where it gives another group in the place of one, and as `askSource()` does.
+ * @param groups - The groups in the order of their indexes.
+ * @param isNeeded - True if the group's task is needed later.
+ * @returns the tasks that are needed, by group index, so that the source is not asked for them again.
+ * @throws UsageError if the source gives another group at an index, and as `askSource()` does.
  */
 export async function requireSameGroups(
   groups: readonly EarlierGroup[],
@@ -50,7 +49,7 @@ export async function requireSameGroups(
     const isBetween = place > 0 && place < given.length - 1;
     if (!isBetween || isNeeded(group) || !isOfTask(group, source)) {
       const sourced = await askSource(source, group.groupIndex, options);
-      // A source need not keep the tasks of groups that have ended, and may end before others now.
+      // The source may have dropped the tasks of complete groups, or be shorter now.
       if (sourced !== undefined) requireSameGroup(sourced.groupId ?? sourced.task.id, group);
       if (isNeeded(group)) needed.set(group.groupIndex, sourced);
     }
@@ -59,32 +58,32 @@ export async function requireSameGroups(
   return needed;
 }
 
-/** Whether the source says that a group's attempts are of its task. */
+/** True if the source's task index at this group is that of all its attempts. */
 function isOfTask({ groupIndex, earlier }: EarlierGroup, source: TaskSource): boolean {
   const expected = askTaskIndex(source, groupIndex);
   return earlier.every(({ taskIndex }) => taskIndex === expected);
 }
 
 /**
- * Attempts at two tasks are no group: a source that gives others than it gave to an earlier start is refused. What is
- * finished says which those were, and where nothing is, what was begun.
+ * Checks that the attempts of earlier starts belong to the group that the source gives. Finished attempts decide;
+ * without any, the unfinished ones do.
  *
- * @param groupId - Which group the source has in that place now.
- * @throws UsageError where attempts of another one are there.
+ * @param groupId - The id of the group that the source gives.
+ * @throws UsageError if they belong to another group.
  */
 export function requireSameGroup(
   groupId: string,
-  { groupIndex, earlier, begun = [] }: EarlierGroup,
+  { groupIndex, earlier, started = [] }: EarlierGroup,
 ): void {
   const isOther = ({ rolloutId, sampleIndex }: Pick<StartedAttempt, "rolloutId" | "sampleIndex">) =>
     rolloutId !== `${groupId}#${sampleIndex}`;
   const [finished] = inOrder(earlier.filter(isOther));
   if (finished !== undefined)
     throw otherGroup(groupId, groupIndex, `${finished.rolloutId} is finished`);
-  // Two lists may both have started attempts in a place, so one attempt of this group is enough.
-  if (earlier.length > 0 || !begun.every(isOther)) return;
-  const [first] = inOrder(begun);
-  if (first !== undefined) throw otherGroup(groupId, groupIndex, `${first.rolloutId} was begun`);
+  // Two lists may both have started attempts at this index, so one attempt of this group is enough.
+  if (earlier.length > 0 || !started.every(isOther)) return;
+  const [first] = inOrder(started);
+  if (first !== undefined) throw otherGroup(groupId, groupIndex, `${first.rolloutId} was started`);
 }
 
 function inOrder<Attempt extends { readonly sampleIndex: number }>(
@@ -95,7 +94,7 @@ function inOrder<Attempt extends { readonly sampleIndex: number }>(
 
 function otherGroup(groupId: string, groupIndex: number, what: string): UsageError {
   return new UsageError(
-    `Cannot go on with group ${groupIndex}: ${what} in its place, and the source of tasks gives ` +
+    `Cannot resume group ${groupIndex}: ${what} in its place, and the source of tasks gives ` +
       `${groupId} there now; start with the same tasks in the same order, or in another folder`,
   );
 }

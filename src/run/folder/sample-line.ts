@@ -22,7 +22,7 @@ export function inspectSampleLine(line: Uint8Array): InspectedRow | undefined {
   return { rolloutId, hash: hashRow(row) };
 }
 
-/** A line's first members up to its own `rolloutId`, where they are texts, numbers and the like. */
+/** Matches a line's first members up to `rolloutId`, if their values are strings, numbers or literals. */
 const headPattern = new RegExp(
   String.raw`^\s*\{(?:\s*TEXT\s*:\s*(?:TEXT|[-+.\w]+)\s*,)*?\s*"rolloutId"\s*:\s*(TEXT)`.replaceAll(
     "TEXT",
@@ -30,12 +30,12 @@ const headPattern = new RegExp(
   ),
 );
 
-/** Most ids stand within so many bytes. */
+/** Most ids end within this number of bytes. */
 const headLength = 4096;
 
 /**
- * Whose row a line is, of `samples.jsonl` or of `episodes.jsonl`, whoever spelled it; `undefined` where
- * that cannot be told. Most lines say so in front, and need not be parsed whole: any other is.
+ * Reads the rollout id of a line of `samples.jsonl` or `episodes.jsonl`; returns `undefined` if it has no id. Parses
+ * only the first members of most lines.
  */
 export function rolloutIdOfLine(line: Buffer): string | undefined {
   const head = headPattern.exec(line.toString("utf8", 0, headLength))?.[1];

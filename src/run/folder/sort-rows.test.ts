@@ -31,7 +31,7 @@ describe("sortRows()", () => {
     expect(await sorted("1 b\n0\n1 a\n0 z\n")).toBe("0\n0 z\n1 b\n1 a\n");
   });
 
-  test("leaves a file alone that is in order, and leaves nothing else behind", async () => {
+  test("keeps a file that is in order, and leaves no other file", async () => {
     const file = path.join(scratch, "rows.jsonl");
     await writeFile(file, "0\n1\n1\n");
     const before = await stat(file);
@@ -41,7 +41,7 @@ describe("sortRows()", () => {
     expect(await readdir(scratch)).toEqual(["rows.jsonl"]);
   });
 
-  test("leaves the file as it is where the disk refuses the sorted one", async () => {
+  test("keeps the file if the disk refuses the sorted one", async () => {
     const file = path.join(scratch, "rows.jsonl");
     for (const operation of ["write", "sync", "rename"] as const) {
       await writeFile(file, "1\n0\n");

@@ -8,11 +8,10 @@ interface RankedRange extends LineRange {
 }
 
 /**
- * Rewrites a file of lines in the order of their ranks; lines of equal rank keep their order. The file
- * is replaced as a whole, and only where its order is another. Memory grows with the number of lines,
- * not with their length.
+ * Sorts the lines of a file by rank; lines of equal rank keep their order. Replaces the file at once, and only if the
+ * order changes. Memory grows with the number of lines, not with their length.
  *
- * @throws UsageError where the disk refuses; the file is as it was then.
+ * @throws UsageError if the disk fails; the file is unchanged then.
  */
 export async function sortRows(
   file: string,

@@ -10,15 +10,15 @@ import { storageError } from "../disk/storage-error.ts";
 import type { Fork } from "../schedule/task-source.ts";
 import { droppedType, eventsFile, startedType } from "./episode-events.ts";
 
-/** A group that an earlier start began with a task that its source may not give again. */
+/** A group that an earlier start started, with its task, which the source may not give again. */
 export interface StartedGroup extends TaskRecord {
   readonly groupIndex: number;
   readonly groupId: string;
-  /** Absent where its attempts begin anew. */
+  /** Absent if its attempts play from their first turn. */
   readonly fork?: Fork;
 }
 
-/** What is noted of a group as it is begun. JSON-able. */
+/** The event of a started group. JSON-able. */
 export interface GroupStartedEvent extends Omit<StartedGroup, "fork"> {
   readonly type: "group-begun";
   readonly fork?: WrittenFork;
@@ -27,9 +27,9 @@ export interface GroupStartedEvent extends Omit<StartedGroup, "fork"> {
 type WrittenFork = Omit<Fork, "inputs"> & { readonly inputs: unknown };
 
 /**
- * The event that tells of a group whose task its source may not give again.
+ * Makes the event of a group. The source may not give its task again.
  *
- * @param redactor - Takes secrets out of a fork's inputs, as out of those that are recorded.
+ * @param redactor - Removes secrets from a fork's inputs, as from recorded inputs.
  */
 export function groupStartedEvent(
   { fork, ...group }: StartedGroup,
@@ -44,22 +44,22 @@ function readFork({ inputs, ...fork }: WrittenFork): Fork {
   return { ...fork, inputs: readInputs(inputs) };
 }
 
-/** What `events.jsonl` says of the groups of earlier starts. */
+/** The groups of earlier starts, as `events.jsonl` has them. */
 export interface RecordedGroups {
-  readonly begun: readonly StartedGroup[];
-  /** Places of groups that ended and were to be handed out. */
+  readonly started: readonly StartedGroup[];
+  /** Indexes of groups that ended and were to be delivered. */
   readonly finished: ReadonlySet<number>;
-  /** Places of those that were left out. */
+  /** Indexes of groups that were left out. */
   readonly leftOut: ReadonlySet<number>;
-  /** Places of those that were taken. */
+  /** Indexes of groups that were taken. */
   readonly taken: ReadonlySet<number>;
-  /** Lines that cannot be read; a last one, which a crash may have torn, is none of them. */
+  /** The number of unreadable lines, without a torn last line. */
   readonly damagedCount: number;
-  /** Whether a start is told of: each tells of itself before it plays anything. */
+  /** True if the file has the event of a start. Every start writes one before it plays. */
   readonly isAnyStart: boolean;
 }
 
-/** An event, as far as it is about groups. */
+/** The members of an event about groups. */
 type GroupEvent = Partial<
   Omit<GroupStartedEvent, "type"> & {
     readonly type: string;
@@ -68,9 +68,9 @@ type GroupEvent = Partial<
   }
 >;
 
-/** Takes note of one event after the other. */
-class GroupNotes implements RecordedGroups {
-  readonly begun: StartedGroup[] = [];
+/** Collects the groups from one event after the other. */
+class GroupEvents implements RecordedGroups {
+  readonly started: StartedGroup[] = [];
   readonly finished = new Set<number>();
   readonly leftOut = new Set<number>();
   readonly taken = new Set<number>();
@@ -78,14 +78,14 @@ class GroupNotes implements RecordedGroups {
   isAnyStart = false;
   readonly #placeOf = new Map<string, number>();
   readonly #runId: string | undefined;
-  /** A start of other settings, which came to nothing, has left it in the folder. */
+  /** True for events of a start with other settings, which sampled nothing. */
   #isForeign = false;
 
   constructor(runId: string | undefined) {
     this.#runId = runId;
   }
 
-  note(event: GroupEvent): void {
+  add(event: GroupEvent): void {
     const { type, groupIndex, groupId = "", task, fork, rolloutIds, manifest } = event;
     if (type === startedType) {
       this.isAnyStart = true;
@@ -98,12 +98,12 @@ class GroupNotes implements RecordedGroups {
     if (type === "group-taken") this.taken.add(groupIndex);
     if (type === "group-begun" && groupId !== "" && task !== undefined) {
       const { isDrawnAgain, hash } = event;
-      const noted = {
+      const record = {
         task,
         ...(hash !== undefined && { hash }),
         ...(isDrawnAgain === true && { isDrawnAgain }),
       };
-      this.begun.push({ groupIndex, groupId, ...noted, ...(fork && { fork: readFork(fork) }) });
+      this.started.push({ groupIndex, groupId, ...record, ...(fork && { fork: readFork(fork) }) });
     }
     if (type !== "group-finished" && type !== "group-left-out") return;
     const [now, before] =
@@ -112,7 +112,7 @@ class GroupNotes implements RecordedGroups {
     before.delete(groupIndex);
   }
 
-  /** Attempts are played again: what was decided of their groups is decided anew. */
+  /** Forgets the decisions about groups with attempts that are played again. */
   #reopen(rolloutIds: readonly string[]): void {
     for (const rolloutId of rolloutIds) {
       const place = this.#placeOf.get(groupIdOf(rolloutId));
@@ -132,9 +132,9 @@ function textOf(value: unknown): string | undefined {
 }
 
 /**
- * Reads which groups earlier starts began, ended and handed out.
+ * Reads which groups earlier starts started, completed and delivered.
  *
- * @throws UsageError where the disk refuses.
+ * @throws UsageError if the disk fails.
  */
 export async function readRecordedGroups(
   dir: string,
@@ -143,24 +143,24 @@ export async function readRecordedGroups(
     runId,
   }: {
     readonly files: Files;
-    /** The folder's own. */
+    /** The folder's run id. */
     readonly runId: string | undefined;
   },
 ): Promise<RecordedGroups> {
   const file = path.join(dir, eventsFile);
-  const notes = new GroupNotes(runId);
+  const events = new GroupEvents(runId);
   try {
     let isLastDamaged = false;
     await scanLines(files, file, ({ bytes }) => {
-      if (isLastDamaged) notes.damagedCount += 1;
+      if (isLastDamaged) events.damagedCount += 1;
       isLastDamaged = bytes.at(0) !== firstByte || bytes.at(-1) !== lastByte;
       if (!bytes.includes('"group-') && !types.some((type) => bytes.includes(type))) return;
       const event = parseJson(bytes) as GroupEvent | null | undefined;
-      if (event) notes.note(event);
+      if (event) events.add(event);
       else isLastDamaged = true;
     });
   } catch (error) {
     throw storageError("read", file, error);
   }
-  return notes;
+  return events;
 }

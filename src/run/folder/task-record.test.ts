@@ -19,7 +19,7 @@ import {
 import { lampSetup } from "../lamp-run.fixture.ts";
 import { toTaskRecord, ownTask, fromTaskRecord, taskKey } from "./task-record.ts";
 import { indexRecordings, readRecording } from "../recording/read-recording.ts";
-import { episodesFile, samplesFile } from "./reconcile.ts";
+import { episodesFile, samplesFile } from "./scan-claims.ts";
 import {
   recordedAssignment,
   replayEpisode,
@@ -27,12 +27,8 @@ import {
 } from "../recording/replay-episode.ts";
 import { indexRows } from "./row-index.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
-import {
-  pushedTasks,
-  taskList,
-  type SourcedTask,
-  type TaskSource,
-} from "../schedule/task-source.ts";
+import { pushedTasks } from "../schedule/pushed-tasks.ts";
+import { taskList, type SourcedTask, type TaskSource } from "../schedule/task-source.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
 /** Lamps of 40 watts; what a lamp draws is its reward. */
@@ -49,7 +45,7 @@ const environment: Environment = {
 const brighter: Task = { ...environment.task("test", 3), data: { watts: 100 } };
 const withMap: Task = { ...brighter, data: { watts: 100, rooms: new Map() } };
 
-describe("what is written of a task beside its place", () => {
+describe("the record of a task next to its index", () => {
   test.each<[what: string, task: Task, expected: object | undefined]>([
     ["the one that is drawn there", environment.task("test", 3), undefined],
     ["the same in another order", { ...brighter, data: { watts: 40 } }, undefined],
@@ -69,7 +65,7 @@ describe("what is written of a task beside its place", () => {
     expect(ownTask(task, { environment })).toEqual(expected);
   });
 
-  test("is no secret", () => {
+  test("does not count as a secret", () => {
     const task = { ...brighter, instruction: "The key is sesame-open." };
     const redactor = new Redactor(["sesame-open"]);
     expect(ownTask(task, { environment, redactor })).toEqual({ hash: taskKey(task) });
@@ -77,7 +73,7 @@ describe("what is written of a task beside its place", () => {
   });
 });
 
-describe("a noted task that holds a known key", () => {
+describe("a recorded task that holds a known key", () => {
   const secret = "sk-very-secret-key";
   const redactor = new Redactor([secret]);
   const keyed: Environment = {
@@ -118,7 +114,7 @@ describe("a noted task that holds a known key", () => {
     return await takeAll(startLamps({ ...about, folder, ...options }));
   };
 
-  test("is drawn from the environment again where that has it", () => {
+  test("is drawn again if the environment has it", () => {
     const noted = toTaskRecord(own, { environment: keyed, redactor });
     expect(noted).toEqual({
       task: { ...own, instruction: "", data: null },
@@ -127,10 +123,10 @@ describe("a noted task that holds a known key", () => {
     });
     expect(fromTaskRecord(noted, keyed)).toEqual(own);
     expect(() => fromTaskRecord(noted, environment)).toThrow(
-      'Cannot go on with lamp/test/3: task 3 of "test" of lamp is another now; bring back what was there or ' +
+      'Cannot resume lamp/test/3: task 3 of "test" of lamp is another now; restore what was there or ' +
         "choose another folder",
     );
-    // What holds none is noted as it is, also where its name does.
+    // A task without a secret is recorded unchanged, even if its id contains one.
     const named = { ...brighter, id: secret };
     expect(toTaskRecord(named, { environment, redactor })).toEqual({ task: named });
   });
@@ -138,16 +134,16 @@ describe("a noted task that holds a known key", () => {
   test.each([
     ["instruction", own],
     ["data", { ...brighter, data: { meters: [{ [secret]: 1 }] } }],
-  ])("is refused where the environment has another one: its %s", (member, task) => {
+  ])("is refused if the environment has another one: its %s", (member, task) => {
     expect(() => toTaskRecord(task, { environment, redactor })).toThrow(
-      `Cannot begin lamp/test/3: its ${member} holds a known key or password, such as the engine's ` +
+      `Cannot start lamp/test/3: its ${member} holds a known key or password, such as the engine's ` +
         "(--api-key-env), which is never written, and lamp does not draw the same task, so that a later start " +
-        "could not go on with it; take that out of the task, and have the environment read it where it is " +
+        "could not resume it; take that out of the task, and have the environment read it where it is " +
         "needed, or play without a folder",
     );
   });
 
-  test("goes on after a stop, and its key is in no file", async () => {
+  test("is resumed after a stop, and its key is in no file", async () => {
     const stop = new AbortController();
     const engine = switchingEngine((_request, turn) => void (turn === 1 && stop.abort()));
     await play([{ task: own, groupId: "mine" }], { engine, signal: stop.signal });
@@ -160,11 +156,11 @@ describe("a noted task that holds a known key", () => {
     expect(await written()).not.toContain("recording-dropped");
   });
 
-  test("ends the run behind those that were begun where it cannot be noted", async () => {
+  test("ends the run after the started groups if it cannot be recorded", async () => {
     const other = { ...own, instruction: `Lamp off, by ${secret}.` };
     const playing = play([{ task: brighter }, { task: other, groupId: "mine" }]);
     await expect(playing).rejects.toThrow(
-      "Cannot begin lamp/test/3: its instruction holds a known key or password",
+      "Cannot start lamp/test/3: its instruction holds a known key or password",
     );
     expect(await written()).toContain('"type":"episode-finished"');
     expect(await written()).not.toContain(secret);
@@ -186,13 +182,13 @@ describe("a noted task that holds a known key", () => {
   });
 });
 
-test("a task's key tells what it is, whatever the order of its members", () => {
+test("a task's key depends on its content, not on the order of its members", () => {
   const { data, ...rest } = brighter;
   expect(taskKey({ data, ...rest })).toBe(taskKey(brighter));
   expect(taskKey({ ...brighter, data: { watts: 99 } })).not.toBe(taskKey(brighter));
 });
 
-describe("a task that is another than the environment draws under its name", () => {
+describe("a task that differs from the one that the environment draws under its id", () => {
   let dir: string;
 
   beforeEach(async () => {
@@ -238,7 +234,7 @@ describe("a task that is another than the environment draws under its name", () 
     };
   };
 
-  test("is replayed as it was given, and scored anew as that", async () => {
+  test("is replayed as it was given, and scored as that task", async () => {
     const [group] = await play(brighter);
     expect(group!.episodes[0]!.reward).toBe(100);
     const setup = setupWith();
@@ -258,7 +254,7 @@ describe("a task that is another than the environment draws under its name", () 
     expect(recordedAssignment(environment, (await stored()).recorded).task).toEqual(brighter);
   });
 
-  test("is not replayed as another where the recording cannot hold it", async () => {
+  test("is not replayed as another task if the recording cannot hold it", async () => {
     await play(withMap);
     const reason =
       'it was played with a task of its own in the place of task 3 of "test", which the recording does not hold: ' +
@@ -276,7 +272,7 @@ describe("a task that is another than the environment draws under its name", () 
   test.each([
     ["the same", 100, ["own#0:1"]],
     ["another", 60, ["own#0:0", "own#0:1"]],
-  ])("goes on after a stop where the source gives %s", async (_, watts, expected) => {
+  ])("is resumed after a stop if the source gives %s", async (_, watts, expected) => {
     const stop = new AbortController();
     const stopping = switchingEngine((_request, turn) => void (turn === 1 && stop.abort()));
     await play(brighter, { setup: setupWith(stopping), signal: stop.signal });
@@ -299,7 +295,7 @@ describe("an environment that writes into its tasks", () => {
     await rm(dir, { recursive: true });
   });
 
-  test("costs no attempt that goes on its recording", async () => {
+  test("keeps the recording of an attempt that is resumed", async () => {
     const writing: Environment = {
       ...fiftyLamps,
       task: (split, index) => ({ ...fiftyLamps.task(split, index), data: { opened: 0 } }),

@@ -9,27 +9,26 @@ import type { Redactor } from "../../secrets/redactor.ts";
 import type { Task } from "../../task.ts";
 import { drawTask } from "../schedule/plan-run.ts";
 
-/** A task as the folder keeps it for later starts. JSON-able. */
+/** A task as it is written for later starts. JSON-able. */
 export interface TaskRecord {
   readonly task: Task;
-  /** Its data cannot be written: a later start draws the task from the environment once more. */
+  /** Present if the task's data cannot be written: a later start draws the task from the environment again. */
   readonly isDrawnAgain?: true;
-  /** See `taskKey()`. Present where the task holds a secret: neither its data nor its instruction is written. */
+  /** See `taskKey()`. Present if the task holds a secret: neither its data nor its instruction is written then. */
   readonly hash?: string;
 }
 
-/** Where a task is played, and what is not written of it. */
+/** The environment of a task, and the secrets that are not written. */
 interface TaskPlace {
   readonly environment: Environment;
-  /** Knows the secrets that are not written. */
+  /** Finds the secrets that are not written. */
   readonly redactor?: Pick<Redactor, "without"> | undefined;
 }
 
 /**
- * How a task is noted whose source may not give it again: as it is where JSON says all of it, and none of that
- * is to be kept secret.
+ * Converts a task to its record. A task is written completely if it is plain JSON without secrets.
  *
- * @throws UsageError for any other that is not the very task that the environment draws in its place.
+ * @throws UsageError for any other task that the environment does not draw at the same index.
  */
 export function toTaskRecord(task: Task, { environment, redactor }: TaskPlace): TaskRecord {
   const secret = secretIn(task, redactor);
@@ -52,52 +51,54 @@ export function toTaskRecord(task: Task, { environment, redactor }: TaskPlace): 
           "take that out of the task, and have the environment read it where it is needed",
         ];
   throw new UsageError(
-    `Cannot begin ${task.id}: ${what}, and ${environment.name} does not draw the same task, so that a later ` +
-      `start could not go on with it; ${remedy}, or play without a folder`,
+    `Cannot start ${task.id}: ${what}, and ${environment.name} does not draw the same task, so that a later ` +
+      `start could not resume it; ${remedy}, or play without a folder`,
   );
 }
 
-/** The first member of a task that holds a known secret; its names are written as they are, and count as none. */
+/**
+ * Returns the first member of a task that holds a known secret. Names do not count, because they are written unchanged.
+ */
 function secretIn(task: Task, redactor: TaskPlace["redactor"]): string | undefined {
   if (redactor === undefined) return undefined;
   const { id: _id, environment: _environment, split: _split, ...members } = task;
   for (const [name, member] of Object.entries(members)) {
-    // A member that JSON cannot say is not looked through, and not written either.
+    // A member that is not JSON is not searched, and not written either.
     if (redactor.without(member) !== member) return name;
   }
   return undefined;
 }
 
 /**
- * The task that was noted.
+ * Returns the task of a record.
  *
- * @throws UsageError where it is to be drawn from the environment, and that gives another one now.
+ * @throws UsageError if the environment has to draw it and gives another task now.
  */
 export function fromTaskRecord(
-  { task, isDrawnAgain, hash: noted }: TaskRecord,
+  { task, isDrawnAgain, hash: recorded }: TaskRecord,
   environment: Environment,
 ): Task {
   if (isDrawnAgain !== true) return task;
   const drawn = drawTask(environment, task.split, task.index);
   const { data: _drawn, ...now } = drawn;
-  const { data: _noted, ...before } = task;
+  const { data: _recorded, ...before } = task;
   const isSame =
-    noted === undefined
+    recorded === undefined
       ? isDeepStrictEqual(JSON.parse(JSON.stringify(now)), before)
-      : taskKey(drawn) === noted;
+      : taskKey(drawn) === recorded;
   if (isSame) return drawn;
   const change = drawn.id === task.id ? "another" : drawn.id;
   throw new UsageError(
-    `Cannot go on with ${task.id}: task ${task.index} of "${task.split}" of ${environment.name} is ` +
-      `${change} now; bring back what was there or choose another folder`,
+    `Cannot resume ${task.id}: task ${task.index} of "${task.split}" of ${environment.name} is ` +
+      `${change} now; restore what was there or choose another folder`,
   );
 }
 
 /**
- * The task of an episode of which nothing is noted, as where its source was to give it again: as it was recorded,
- * where it was, or as its environment draws it.
+ * Returns the task of an episode if its group was not recorded, for example because its source was repeatable: the task
+ * in the episode's recording, or the one that the environment draws.
  *
- * @throws UsageError where it cannot be had any more.
+ * @throws UsageError if the task is lost.
  */
 export function redrawTask(
   {
@@ -112,44 +113,44 @@ export function redrawTask(
     lost,
   }: {
     readonly environment: Environment;
-    /** The task that it was played with, where it is recorded as one of its own. */
+    /** The task in the recording, if the environment draws another one at its index. */
     readonly recorded?: Task;
-    /** Why that cannot be had. */
+    /** The reason for which the recorded task is lost. */
     readonly lost?: string;
   },
 ): Task {
   if (recorded !== undefined) return recorded;
-  if (lost !== undefined) throw notHandedOut(groupId, lost);
+  if (lost !== undefined) throw notDeliverable(groupId, lost);
   let drawn: Task;
   try {
     drawn = drawTask(environment, split, taskIndex);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    throw notHandedOut(groupId, `it cannot be drawn: ${describeError(error)}`);
+    throw notDeliverable(groupId, `it cannot be drawn: ${describeError(error)}`);
   }
   if (drawn.id === taskId) return drawn;
   const found = `task ${taskIndex} of "${split}" of ${environment.name} is ${drawn.id}`;
-  throw notHandedOut(groupId, `it cannot be drawn: ${found}, expected ${taskId}`);
+  throw notDeliverable(groupId, `it cannot be drawn: ${found}, expected ${taskId}`);
 }
 
-function notHandedOut(groupId: string, why: string): UsageError {
+function notDeliverable(groupId: string, why: string): UsageError {
   return new UsageError(
-    `Cannot hand out group ${groupId} again: its task is not noted, as where its source was repeatable, this one ` +
-      `is not asked for it once more, and ${why}; start with the source of that start, or in another folder`,
+    `Cannot deliver group ${groupId} again: its task was not recorded, because the source of that start was ` +
+      `repeatable, and ${why}; start with that source, or in another folder`,
   );
 }
 
-/** A task that is not the one that its environment draws in its place. JSON-able. */
+/** A task that the environment does not draw at its index. JSON-able. */
 export interface OwnTask {
   /** See `taskKey()`. */
   readonly hash: string;
-  /** Absent where it cannot be written: JSON does not say it, or it holds a secret. */
+  /** Absent if the task cannot be written: it is not JSON, or it holds a secret. */
   readonly task?: Task;
 }
 
 /**
- * What is written of a task beside its place, for whoever plays it elsewhere or later; nothing where the
- * environment draws the very task there.
+ * Returns what is written of a task for other processes and later starts; `undefined` if the environment draws the same
+ * task at its index.
  */
 export function ownTask(task: Task, { environment, redactor }: TaskPlace): OwnTask | undefined {
   if (hasTask(environment, task)) return undefined;
@@ -158,46 +159,43 @@ export function ownTask(task: Task, { environment, redactor }: TaskPlace): OwnTa
   return isOpen && isWhollyJson(task) ? { hash, task } : { hash };
 }
 
-/**
- * What a task is told from others by, however it was made: all of it where JSON says it, else its name, its
- * place and its instruction.
- */
+/** Hashes a task: all of it if it is JSON, otherwise its id, index and instruction. */
 export function taskKey(task: Task): string {
   return isWhollyJson(task) ? keyOf(task) : nameKey(task);
 }
 
-/** The same by what is noted of a task, also where the environment does not have it any more. */
-export function taskRecordKey({ task, isDrawnAgain, hash: noted }: TaskRecord): string {
-  if (noted !== undefined) return noted;
+/** Hashes the task of a record like `taskKey()`, even if the environment does not have the task any more. */
+export function taskRecordKey({ task, isDrawnAgain, hash: recorded }: TaskRecord): string {
+  if (recorded !== undefined) return recorded;
   return isDrawnAgain === true ? nameKey(task) : taskKey(task);
 }
 
-/** Whether a task is the one that was noted with a key, as far as that tells. */
-export function isRecordedAs(noted: string, task: Task): boolean {
-  return noted === taskKey(task) || noted === nameKey(task);
+/** True if a task has the key that was recorded. */
+export function isRecordedAs(recorded: string, task: Task): boolean {
+  return recorded === taskKey(task) || recorded === nameKey(task);
 }
 
 function nameKey({ id, environment, split, index, instruction }: Task): string {
   return keyOf([id, environment, split, index, instruction]);
 }
 
-function keyOf(said: unknown): string {
-  return hash("sha256", JSON.stringify(said, inOrder), "hex");
+function keyOf(value: unknown): string {
+  return hash("sha256", JSON.stringify(value, sortMembers), "hex");
 }
 
-/** Members by their names, whoever wrote them in which order. */
-function inOrder(_key: string, value: unknown): unknown {
+/** Sorts the members of objects by name, so that their order does not change the hash. */
+function sortMembers(_key: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const members = Object.entries(value);
   return Object.fromEntries(members.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Whether the environment draws the task as it was given: under its name there may be a variant of it. */
+/** True if the environment draws this task at its index. A task with the same id may be a variant of it. */
 function hasTask(environment: Environment, task: Task): boolean {
   try {
     const drawn = drawTask(environment, task.split, task.index);
     if (isAlike(drawn, task)) return true;
-    // One that was noted has lost members without a value.
+    // A recorded task has lost members whose value is `undefined`.
     return isWhollyJson(drawn) && isWhollyJson(task) && taskKey(drawn) === taskKey(task);
   } catch (error) {
     if (error instanceof UsageError) return false;

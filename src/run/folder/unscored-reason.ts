@@ -1,12 +1,15 @@
 import type { Failure } from "../../errors.ts";
 import type { Outcome, StopReason } from "../../trajectory/sample.ts";
 
-/** Why an episode has no score: `failed/` and the party that failed, or `truncated/` and what ended it. */
+/**
+ * The reason for which an episode has no score: `failed/` with the party that failed, or `truncated/` with the stop
+ * reason.
+ */
 export type UnscoredReason = `${Outcome}/${string}`;
 
 /**
- * Why an episode has no score; `undefined` where it has one. A mean over scored episodes says little
- * beside this: whoever leaves out what ran out of time leaves out the long conversations.
+ * Returns the reason for which an episode has no score; `undefined` if it has one. The mean of scored episodes needs
+ * these counts: without truncated episodes, it leaves out the long conversations.
  */
 export function unscoredReason(row: {
   readonly outcome: Outcome;

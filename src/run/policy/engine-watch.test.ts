@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Engine, Generation } from "../../engine/engine.ts";
 import { RolloutError } from "../../errors.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
-import { watchEngine, type EngineNews } from "./engine-watch.ts";
+import { watchEngine, type EngineOutage } from "./engine-watch.ts";
 import { createClock } from "../../async/clock.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 
@@ -22,7 +22,7 @@ const generation: Generation = {
   pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "", finish: "stop" }],
 };
 
-/** A clock that stands still until `pass()` lets time go on, and everything happen that it brings about. */
+/** A clock that stands still until `pass()` moves it, and lets everything due happen. */
 function standingClock() {
   const time = manualClock();
   const settle = async (): Promise<void> => {
@@ -38,7 +38,7 @@ function standingClock() {
   return { clock: createClock(time), pass };
 }
 
-/** An engine that can be away, and answers when it is told to. */
+/** An engine that can be switched off, and answers on demand. */
 function wayward() {
   const answer = withResolvers();
   const state = { isThere: true, probeCount: 0 };
@@ -59,61 +59,61 @@ function wayward() {
 }
 
 describe("watchEngine()", () => {
-  test("says within 15 s that an engine is away, each minute again, and when it is back", async () => {
+  test("reports an outage of the engine within 15 s, again each minute, and its end", async () => {
     const { clock, pass } = standingClock();
     const { answer, state, engine } = wayward();
-    const news: (EngineNews & { readonly atMs: number })[] = [];
-    const onNews = (each: EngineNews) => news.push({ ...each, atMs: clock.now() });
-    await using watch = watchEngine(engine, { clock, onNews });
+    const outages: (EngineOutage & { readonly atMs: number })[] = [];
+    const onOutage = (each: EngineOutage) => outages.push({ ...each, atMs: clock.now() });
+    await using watch = watchEngine(engine, { clock, onOutage });
     const turn = watch.engine.generate(request);
     await pass(4_000);
     state.isThere = false;
     await pass(15_000);
-    expect(news).toEqual([{ type: "engine-unreachable", silentMs: 5_000, atMs: 5_000 }]);
+    expect(outages).toEqual([{ type: "engine-unreachable", silentMs: 5_000, atMs: 5_000 }]);
     await pass(60_000);
-    expect(news[1]).toEqual({ type: "engine-unreachable", silentMs: 65_000, atMs: 65_000 });
+    expect(outages[1]).toEqual({ type: "engine-unreachable", silentMs: 65_000, atMs: 65_000 });
     answer.resolve();
     expect(await turn).toBe(generation);
-    expect(news[2]).toEqual({ type: "engine-back", silentMs: 79_000, atMs: 79_000 });
-    expect(news).toHaveLength(3);
+    expect(outages[2]).toEqual({ type: "engine-back", silentMs: 79_000, atMs: 79_000 });
+    expect(outages).toHaveLength(3);
   });
 
-  test("takes an engine that cannot even say so for one that is away", async () => {
+  test("takes an engine that fails with another error for unreachable", async () => {
     const { clock, pass } = standingClock();
     const { answer, engine } = wayward();
-    const news: EngineNews[] = [];
+    const outages: EngineOutage[] = [];
     const broken = { ...engine, describe: () => Promise.reject(new TypeError("fetch failed")) };
     {
-      await using watch = watchEngine(broken, { clock, onNews: (each) => news.push(each) });
+      await using watch = watchEngine(broken, { clock, onOutage: (each) => outages.push(each) });
       const turn = watch.engine.generate(request);
       await pass(15_000);
       answer.resolve();
       await turn;
     }
-    expect(news.map(({ type }) => type)).toEqual(["engine-unreachable", "engine-back"]);
+    expect(outages.map(({ type }) => type)).toEqual(["engine-unreachable", "engine-back"]);
   });
 
   test("waits for no engine that does not heed its signal", async () => {
     const { clock, pass } = standingClock();
     const { answer, engine } = wayward();
-    const news: EngineNews[] = [];
+    const outages: EngineOutage[] = [];
     const silent = { ...engine, describe: () => new Promise<never>(() => {}) };
     {
-      await using watch = watchEngine(silent, { clock, onNews: (each) => news.push(each) });
+      await using watch = watchEngine(silent, { clock, onOutage: (each) => outages.push(each) });
       const turn = watch.engine.generate(request);
       await pass(20_000);
-      expect(news.map(({ type }) => type)).toEqual(["engine-unreachable"]);
+      expect(outages.map(({ type }) => type)).toEqual(["engine-unreachable"]);
       answer.resolve();
       await turn;
     }
-    expect(news.map(({ type }) => type)).toEqual(["engine-unreachable", "engine-back"]);
+    expect(outages.map(({ type }) => type)).toEqual(["engine-unreachable", "engine-back"]);
   });
 
-  test("says nothing of long turns, and asks nothing where nobody waits", async () => {
+  test("does not report long turns, and sends no probe while no call waits", async () => {
     const { clock, pass } = standingClock();
     const { answer, state, engine } = wayward();
-    const news: EngineNews[] = [];
-    await using watch = watchEngine(engine, { clock, onNews: (each) => news.push(each) });
+    const outages: EngineOutage[] = [];
+    await using watch = watchEngine(engine, { clock, onOutage: (each) => outages.push(each) });
     await pass(600_000);
     expect(state.probeCount).toBe(0);
     const turn = watch.engine.generate(request);
@@ -121,10 +121,10 @@ describe("watchEngine()", () => {
     answer.resolve();
     await turn;
     expect(state.probeCount).toBeGreaterThan(0);
-    expect(news).toEqual([]);
+    expect(outages).toEqual([]);
   });
 
-  test("a listener that throws, at once or later, is told of at the end, and is no failure of the engine's", async () => {
+  test("an error of a listener is thrown at the end, and is not a failure of the engine", async () => {
     const fails = (): never => {
       throw new TypeError("the pager is away");
     };
@@ -132,11 +132,11 @@ describe("watchEngine()", () => {
       const { clock, pass } = standingClock();
       const { answer, state, engine } = wayward();
       let toldCount = 0;
-      const onNews = (): void => {
+      const onOutage = (): void => {
         toldCount += 1;
         return fail() as never;
       };
-      const watch = watchEngine(engine, { clock, onNews });
+      const watch = watchEngine(engine, { clock, onOutage });
       const turn = watch.engine.generate(request);
       await pass(4_000);
       state.isThere = false;
@@ -145,7 +145,7 @@ describe("watchEngine()", () => {
       expect(await turn).toBe(generation);
       expect(toldCount).toBe(2);
       await expect(watch[Symbol.asyncDispose]()).rejects.toThrow(
-        "Cannot tell of the engine (engine-unreachable): the pager is away",
+        "Cannot report the state of the engine (engine-unreachable): the pager is away",
       );
     }
   });

@@ -4,97 +4,68 @@ import type { Clock } from "../../async/clock.ts";
 import { withDeadline } from "../../async/deadline.ts";
 import { Listeners } from "../schedule/listeners.ts";
 
-/** What is found out about an engine while policy calls wait for it. JSON-able. */
-export interface EngineNews {
-  /** `engine-back`: it answers again. */
+/** An outage of the engine, or its end. JSON-able. */
+export interface EngineOutage {
+  /** `engine-back`: the engine answers again. */
   readonly type: "engine-unreachable" | "engine-back";
-  /** For how long it has not answered, or had not, milliseconds. */
+  /** The time without an answer in milliseconds. */
   readonly silentMs: number;
 }
 
-/** How an engine is watched. */
+/** Options of an engine watch. */
 interface EngineWatchOptions {
   readonly clock: Clock;
   /**
-   * Told when the engine is first found unreachable, each minute that it stays so, and when it is back. What it
-   * throws or rejects with is no failure of the engine's: whoever disposes of the watch is told.
+   * Called when the engine is first found unreachable, each minute while it stays so, and when it is back. If it throws
+   * or rejects, disposing of the watch throws.
    */
-  readonly onNews: (news: EngineNews) => void;
+  readonly onOutage: (outage: EngineOutage) => void;
 }
 
-/** An engine that is watched. Disposing it ends the watch, not the engine. */
+/** A watched engine. Disposing of it ends the watch, not the engine. */
 interface EngineWatch extends AsyncDisposable {
-  /** Whose calls are noticed. */
+  /** The watched engine, for its callers. */
   readonly engine: Engine;
 }
 
-/** With the probe's own time an outage is told of within 15 s. */
+/** The time between two checks. With the timeout of a probe, an outage is reported within 15 s. */
 const EVERY_MS = 5_000;
 const PROBE_MS = 4_000;
 const AGAIN_MS = 60_000;
 
 /**
- * Watches an engine: where calls wait and none has been answered for some seconds, it is asked whether it
- * is there at all. Long turns and full queues are no news; calls repeat their requests by themselves.
+ * Watches an engine. If calls wait and none has been answered for some seconds, the watch sends a probe. Long turns and
+ * full queues are not reported. Calls repeat their requests on their own.
  */
-export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOptions): EngineWatch {
+export function watchEngine(engine: Engine, options: EngineWatchOptions): EngineWatch {
+  const { clock, onOutage } = options;
   const stop = new AbortController();
   let runningCount = 0;
-  let answeredAtMs = clock.now();
-  let toldAtMs: number | undefined;
-
   let failure: { readonly error: unknown } | undefined;
   const onFailure = (error: unknown): void => void (failure ??= { error });
   const listeners = new Listeners({ signal: stop.signal, onFailure, clock });
+  const silence = new Silence(clock, (outage) => {
+    listeners.tell(`report the state of the engine (${outage.type})`, () => onOutage(outage));
+  });
 
-  function tell(news: EngineNews): void {
-    listeners.tell(`tell of the engine (${news.type})`, () => onNews(news));
+  async function check(): Promise<void> {
+    if (runningCount === 0 || silence.lengthMs < EVERY_MS) return;
+    if (await isReachable(engine, { clock, signal: stop.signal })) silence.end();
+    else if (!stop.signal.aborted) silence.report();
   }
 
-  function noteAnswer(): void {
-    const now = clock.now();
-    if (toldAtMs !== undefined) tell({ type: "engine-back", silentMs: now - answeredAtMs });
-    toldAtMs = undefined;
-    answeredAtMs = now;
-  }
-
-  async function look(): Promise<void> {
-    if (runningCount === 0 || clock.now() - answeredAtMs < EVERY_MS) return;
-    if (await isReachable(engine, { clock, signal: stop.signal })) {
-      noteAnswer();
-      return;
-    }
-    const now = clock.now();
-    if (stop.signal.aborted || (toldAtMs !== undefined && now - toldAtMs < AGAIN_MS)) return;
-    toldAtMs = now;
-    tell({ type: "engine-unreachable", silentMs: now - answeredAtMs });
-  }
-
-  async function lookOften(): Promise<void> {
-    const { signal } = stop;
-    while (!signal.aborted) {
-      try {
-        await clock.sleep(EVERY_MS, { signal });
-        await look();
-      } catch (error) {
-        if (!signal.aborted) throw error;
-      }
-    }
-  }
-
-  const watching = lookOften();
-  // Whoever disposes of the watch is told.
+  const watching = repeat(check, { clock, signal: stop.signal });
+  // Disposing of the watch throws this error.
   watching.catch(() => {});
   return {
     engine: {
       ...passOn(engine),
       async generate(request, options) {
-        // Nobody asked before: that was no silence.
-        if (runningCount === 0 && toldAtMs === undefined) answeredAtMs = clock.now();
+        if (runningCount === 0) silence.restart();
         runningCount += 1;
         try {
           const generation = await engine.generate(request, options);
-          noteAnswer();
+          silence.end();
           return generation;
         } finally {
           runningCount -= 1;
@@ -110,7 +81,64 @@ export function watchEngine(engine: Engine, { clock, onNews }: EngineWatchOption
   };
 }
 
-/** An engine as a plain object, whatever it is made of. */
+/** The time since an engine's last answer, with the reports about it. */
+class Silence {
+  readonly #clock: Clock;
+  readonly #onOutage: (outage: EngineOutage) => void;
+  #answeredAtMs: number;
+  #reportedAtMs: number | undefined;
+
+  constructor(clock: Clock, onOutage: (outage: EngineOutage) => void) {
+    this.#clock = clock;
+    this.#onOutage = onOutage;
+    this.#answeredAtMs = clock.now();
+  }
+
+  /** Milliseconds since the last answer. */
+  get lengthMs(): number {
+    return this.#clock.now() - this.#answeredAtMs;
+  }
+
+  /** Starts again when a call starts: before it, no call was waiting for an answer. */
+  restart(): void {
+    if (this.#reportedAtMs === undefined) this.#answeredAtMs = this.#clock.now();
+  }
+
+  /** Records an answer, and reports the end of an outage. */
+  end(): void {
+    const now = this.#clock.now();
+    if (this.#reportedAtMs !== undefined) {
+      this.#onOutage({ type: "engine-back", silentMs: now - this.#answeredAtMs });
+    }
+    this.#reportedAtMs = undefined;
+    this.#answeredAtMs = now;
+  }
+
+  /** Reports an outage, at most once a minute. */
+  report(): void {
+    const now = this.#clock.now();
+    if (this.#reportedAtMs !== undefined && now - this.#reportedAtMs < AGAIN_MS) return;
+    this.#reportedAtMs = now;
+    this.#onOutage({ type: "engine-unreachable", silentMs: now - this.#answeredAtMs });
+  }
+}
+
+/** Repeats `check` until the signal aborts. */
+async function repeat(
+  check: () => Promise<void>,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await clock.sleep(EVERY_MS, { signal });
+      await check();
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+}
+
+/** Copies an engine to a plain object with the same methods. */
 export function passOn(engine: Engine): Engine {
   return {
     kind: engine.kind,
@@ -122,7 +150,7 @@ export function passOn(engine: Engine): Engine {
   };
 }
 
-/** Whether anything answers. How busy it is costs an engine less to say than what it is. */
+/** True if the engine answers any request. Its load is cheaper to ask for than its description. */
 async function isReachable(
   engine: Engine,
   { clock, signal: parent }: { readonly clock: Clock; readonly signal: AbortSignal },
@@ -134,7 +162,7 @@ async function isReachable(
     return true;
   };
   try {
-    // An engine may be anyone's, and heed no signal.
+    // A caller's engine may ignore the signal.
     return await withDeadline(ask, {
       ms: PROBE_MS,
       signal: parent,
@@ -144,7 +172,7 @@ async function isReachable(
   } catch (error) {
     if (parent.aborted) return false;
     if (isOwnBug(error)) throw error;
-    // Whatever else is thrown is no answer.
+    // Any other error is not an answer.
     return error instanceof RolloutError && error.code !== "engine/unreachable";
   }
 }

@@ -7,17 +7,17 @@ import { withoutUndefined } from "../../values/without-undefined.ts";
 import { isRow } from "../../trajectory/violation.ts";
 import type { RunManifest } from "../folder/run-manifest.ts";
 
-/** How a run's tokens were drawn, as `run.json` says it: what an engine knows by names of its own is left out. */
+/** A run's sampling parameters in `run.json`, without those that only one engine knows. */
 type FoundSampling = Omit<SamplingParameters, "extra">;
 
-/** What `run.json` says of sampling; absent members are not said. */
+/** The facts about sampling in `run.json`. Members that are not recorded are absent. */
 interface SamplingFacts {
   readonly sampling?: FoundSampling;
-  /** Which probabilities the recorded logprobs are of. */
+  /** The kind of probabilities that the recorded logprobs have. */
   readonly logprobConvention?: LogprobConvention;
 }
 
-/** Settings of the command line, by what they are for an engine. */
+/** The names of sampling parameters on the command line. */
 const settingNames = {
   temperature: "temperature",
   topP: "top-p",
@@ -29,13 +29,13 @@ const settingNames = {
 const conventions: readonly unknown[] = ["tempered", "raw", "processed"];
 
 /**
- * Reads how a run sampled: what `startRun()` saw goes before the settings of the command line, which a program may
- * have replaced.
+ * Reads how a run sampled. The parameters that `startRun()` saw win over the command line's, which a program may have
+ * replaced.
  */
 export function samplingFactsIn(found: unknown): SamplingFacts {
   const { sampling, settings, engine, logprobConvention } = isRow(found) ? found : {};
-  const told = isRow(engine) ? engine["logprobConvention"] : undefined;
-  const convention = told ?? logprobConvention;
+  const described = isRow(engine) ? engine["logprobConvention"] : undefined;
+  const convention = described ?? logprobConvention;
   return {
     ...withoutUndefined({ sampling: isRow(sampling) ? numbersOf(sampling) : samplingOf(settings) }),
     ...(conventions.includes(convention) && {
@@ -45,20 +45,20 @@ export function samplingFactsIn(found: unknown): SamplingFacts {
 }
 
 /**
- * The members of `run.json` in which starts note how they sample, as whoever opened the folder says them now. As long as
- * nothing is sampled, they stand in the place of those that an earlier start noted: that sampled nothing.
+ * Returns the sampling facts in the manifest of the caller. While nothing is sampled, they replace the facts of earlier
+ * starts.
  */
-export function ownSamplingFacts(asked: unknown) {
-  const { sampling, logprobConvention } = isRow(asked) ? asked : {};
+export function ownSamplingFacts(requested: unknown) {
+  const { sampling, logprobConvention } = isRow(requested) ? requested : {};
   return { sampling, logprobConvention };
 }
 
-/** Whether the likeliest token is taken each time. */
+/** True if the most likely token is always sampled. */
 export function isGreedy({ temperature, topK }: FoundSampling): boolean {
   return temperature === 0 || topK === 1;
 }
 
-/** What was noted of sampling, as settings of the command line: `undefined` for what was left to the engine. */
+/** Converts recorded sampling parameters to settings of the command line; `undefined` for the engine's defaults. */
 export function toSamplingSettings(
   sampling: FoundSampling,
 ): Readonly<Record<string, number | undefined>> {
@@ -67,10 +67,10 @@ export function toSamplingSettings(
 }
 
 /**
- * What `run.json` does not say, or says otherwise, of how a setup samples: to be asked for before anything is sampled.
- * Nothing where `extra` may replace that, or attempts are played by a `play` of the setup's own. An engine is asked
- * for the convention of its logprobs where sampling is greedy, for nobody could tell there whether logprobs of 0 were
- * reported. One that does not answer leaves that open: its episodes say why.
+ * Returns the facts about a setup's sampling that are missing in `run.json`, or differ there. Call it before anything
+ * is sampled. Returns none if `extra` may replace the parameters, or if the setup has a `play` of its own. For greedy
+ * sampling, asks the engine for its logprob convention: logprobs of 0 are ambiguous otherwise. If the engine does not
+ * answer, the convention stays unknown.
  *
  * @param signal - Ends the wait for the engine.
  */
@@ -86,17 +86,17 @@ export async function newSamplingFacts(
   signal: AbortSignal,
 ): Promise<SamplingFacts> {
   if (play !== undefined || isReplaced(sampling)) return {};
-  const told = samplingFactsIn(found);
+  const recorded = samplingFactsIn(found);
   const seen = numbersOf({ ...sampling });
-  const differing = isDeepStrictEqual(told.sampling, seen) ? {} : { sampling: seen };
-  if (told.logprobConvention !== undefined || !isGreedy(seen)) return differing;
+  const differing = isDeepStrictEqual(recorded.sampling, seen) ? {} : { sampling: seen };
+  if (recorded.logprobConvention !== undefined || !isGreedy(seen)) return differing;
   try {
-    const asked = {
+    const options = {
       signal,
       timeoutMs: limits.engineTimeoutMs,
       ...(clock !== undefined && { clock }),
     };
-    const { logprobConvention } = await askDescription(engine, asked);
+    const { logprobConvention } = await askDescription(engine, options);
     return { ...differing, logprobConvention };
   } catch (error) {
     if (signal.aborted || error instanceof RolloutError || error instanceof UsageError) {
@@ -106,7 +106,7 @@ export async function newSamplingFacts(
   }
 }
 
-/** Whether what engines are given by names of their own may stand in the place of what the setup says. */
+/** True if parameters that only one engine knows may replace the setup's own. */
 function isReplaced({ extra = {} }: SamplingParameters): boolean {
   const names = Object.keys(extra).map((name) => name.toLowerCase().replaceAll(/[^a-z]/g, ""));
   return names.some((name) => ["temperature", "topp", "topk", "minp"].includes(name));

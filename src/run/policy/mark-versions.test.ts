@@ -26,7 +26,7 @@ test.each([
   [false, ["7", "7", "3", "0", "7", "7"]],
   [true, ["7", "7", "7", "7", "7", "7"]],
 ])(
-  "names what was announced where the engine names no whole number; overrules: %s",
+  "names the announced version if the engine names no whole number; overrules: %s",
   async (...row) => {
     const [overrules, expected] = row;
     const pieces = ["", "default", "3", "0", "0x10", "v3"].map((name) => pieceOf(name));
@@ -46,7 +46,7 @@ test.each([
 );
 
 test.each([undefined, null, 7, {}, { pieces: "none" }, { pieces: [null, { policyVersion: 3 }] }])(
-  "leaves what is no generation to whoever asked: %j",
+  "passes on anything but a generation to the caller: %j",
   async (given) => {
     const inner: Engine = {
       ...preparedEngine([]),
@@ -57,7 +57,7 @@ test.each([undefined, null, 7, {}, { pieces: "none" }, { pieces: [null, { policy
   },
 );
 
-test("a run whose first version is announced behind its first group is verified as it is", async () => {
+test("a run with a first version that is announced after its first group verifies", async () => {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-first-version-"));
   try {
     {

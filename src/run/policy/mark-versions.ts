@@ -2,18 +2,18 @@ import type { Engine, Generation } from "../../engine/engine.ts";
 import { passOn } from "./engine-watch.ts";
 import { readVersion } from "../disk/read-version.ts";
 
-/** What was announced of the policy. */
+/** The policy version that was announced. */
 interface AnnouncedPolicy {
   /** Absent before the first announcement. */
   readonly version: number | undefined;
-  /** Whether all tokens carry it; otherwise those for which the engine names no whole number. */
+  /** True if all tokens get the announced version; false if only tokens without a whole-number version get it. */
   readonly overrules: boolean;
 }
 
 /**
- * An engine whose tokens carry the version that was announced before they were sampled, where there is one.
+ * Wraps an engine so that its tokens carry the announced version, if there is one.
  *
- * @param announced - Asked when a call begins: where the version changes before its end, the older one counts.
+ * @param announced - Called when a call starts: if the version changes before the call ends, the older one counts.
  */
 export function markVersions(engine: Engine, announced: () => AnnouncedPolicy): Engine {
   return {
@@ -29,8 +29,8 @@ export function markVersions(engine: Engine, announced: () => AnnouncedPolicy): 
 }
 
 /**
- * A generation whose tokens carry a version. An engine may be anyone's: whoever asked says what is wrong with
- * what has no pieces.
+ * Marks the tokens of a generation with a version. Returns a generation without pieces unchanged; the caller reports
+ * that fault.
  */
 export function withVersion(
   generation: Generation,

@@ -40,7 +40,7 @@ describe("PolicyGate", () => {
     },
   );
 
-  test("keeps what was sampled before an update where the engine takes no more behind it", async () => {
+  test("keeps the tokens from before an update if the engine has no room after them", async () => {
     const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" } as const;
     const part: Generation = {
       outputIds: [7, 8],
@@ -70,7 +70,7 @@ describe("PolicyGate", () => {
     await expect(gate.engine.generate(request)).rejects.toBe(tooLong);
   });
 
-  test("keeps what was sampled before an update where the engine uses its lists again", async () => {
+  test("keeps the tokens from before an update if the engine reuses its lists", async () => {
     const [outputIds, logprobs, pieces]: [number[], number[], GenerationPiece[]] = [[], [], []];
     const prompts: number[][] = [];
     const gate = new PolicyGate({
@@ -109,7 +109,7 @@ describe("PolicyGate", () => {
     expect(prompts).toEqual([[1], [1, 11, 12]]);
   });
 
-  test("sends no engine on what another call gave that is no generation", async () => {
+  test("continues no call after an answer that is not a generation", async () => {
     const asked: number[][] = [];
     const gate = new PolicyGate({
       ...preparedEngine([]),
@@ -129,7 +129,7 @@ describe("PolicyGate", () => {
     expect(asked).toEqual([[1]]);
   });
 
-  test("gives whoever is cut short while it is closed what was sampled, and asks nobody", async () => {
+  test("returns the sampled tokens to a call that is cut short while the gate is closed, without asking the engine", async () => {
     const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" } as const;
     const part: Generation = {
       outputIds: [7, 8],
@@ -162,7 +162,7 @@ describe("PolicyGate", () => {
     const nothing = { outputIds: [], logprobs: [], pieces: [], discarded: [] };
     expect(await late).toEqual({ ...nothing, finish: { type: "length" } });
     expect(await begun).toEqual(part);
-    // Nor whoever comes later.
+    // Nor does a later call.
     expect(await gate.engine.generate(request, options)).toEqual({
       ...nothing,
       finish: { type: "length" },
@@ -199,7 +199,7 @@ describe("PolicyGate", () => {
     return { asked, gate };
   }
 
-  test("samples on behind an update with another seed", async () => {
+  test("samples with another seed after an update", async () => {
     const { asked, gate } = gateBefore([[7, 8], [9]]);
     const sampling = { temperature: 1, seed: 5 };
     const generating = gate.engine.generate({ ...request, sampling, maxNewTokens: 3 });
@@ -212,12 +212,12 @@ describe("PolicyGate", () => {
     ]);
   });
 
-  describe("before a turn that is held to a form as a whole", () => {
+  describe("before a turn with a constraint over all of it", () => {
     const form = { constraint: { type: "regex", pattern: "abc" } } as const;
     const held: GenerateRequest = { ...request, ...form, maxNewTokens: 3 };
     const reason = "it was interrupted, and constraint (regex) applies to the complete turn";
 
-    test("discards what was sampled before an update, and asks anew", async () => {
+    test("discards the tokens from before an update, and samples again", async () => {
       const { asked, gate } = gateBefore([
         [7, 8],
         [7, 9, 2],
@@ -248,7 +248,7 @@ describe("PolicyGate", () => {
       expect(asked).toHaveLength(1);
     });
 
-    test("hands over what was sampled to whoever is cut short until it is open again", async () => {
+    test("returns the sampled tokens to a call that is cut short until the gate is open", async () => {
       const { asked, gate } = gateBefore([[7, 8]]);
       const cut = new AbortController();
       const generating = gate.engine.generate(held, { cutShort: cut.signal });
@@ -258,7 +258,7 @@ describe("PolicyGate", () => {
       expect(asked).toHaveLength(1);
     });
 
-    test("fails where tokens of it were told already", async () => {
+    test("fails if its tokens were already streamed", async () => {
       const { asked, gate, hand } = gateBeforeTelling();
       const told: number[] = [];
       const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) => void told.push(...tokenIds);
@@ -283,7 +283,7 @@ describe("PolicyGate", () => {
       expect([asked.length, told]).toEqual([1, [11]]);
     });
 
-    /** A gate before an engine that has ids to show when it is cut short first, and answers the rest as it is told. */
+    /** A gate in front of an engine that has ids when it is cut short first, and then answers by `then`. */
     function gateBeforeCut(then: (options: GenerateOptions) => Promise<Generation>) {
       const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" } as const;
       const asked: GenerateRequest[] = [];
@@ -328,7 +328,7 @@ describe("PolicyGate", () => {
         },
       ],
     ])(
-      "hands over what was sampled to whoever is cut short where the engine, asked anew, %s",
+      "returns the sampled tokens to a call that is cut short if the engine, asked again, %s",
       async (_, then) => {
         const { again, asked, cut, gate, generating, hand, piece } = gateBeforeCut(then);
         await gate.close("interrupt");
@@ -349,7 +349,7 @@ describe("PolicyGate", () => {
       },
     );
 
-    test("keeps what was sampled through an update that comes before the first id of another", async () => {
+    test("keeps the tokens through an update that comes before the first new id", async () => {
       const { again, cut, gate, generating } = gateBeforeCut(async (options) => {
         await untilCut(options);
         return emptyGeneration();
@@ -365,7 +365,7 @@ describe("PolicyGate", () => {
       });
     });
 
-    test("fails with an account of what was sampled where the engine, asked anew, fails", async () => {
+    test("fails with a report of the sampled tokens if the engine, asked again, fails", async () => {
       const cause = new Error("ECONNRESET");
       const lost = [{ requestId: "rw1;", reason: "the reply broke off" }];
       const more = { cause, retryable: true, discarded: lost };
@@ -388,7 +388,7 @@ describe("PolicyGate", () => {
       await failed;
     });
 
-    test("takes nobody for told whom the engine told of no tokens", async () => {
+    test("counts a caller without streamed tokens as not notified", async () => {
       const { asked, gate, hand } = gateBeforeTelling();
       const told: number[] = [];
       const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) => void told.push(...tokenIds);
@@ -402,7 +402,7 @@ describe("PolicyGate", () => {
       expect(told).toEqual([21, 2]);
     });
 
-    test("asks anew where none of it was told, whoever listens", async () => {
+    test("samples again if no token was streamed, with or without a listener", async () => {
       const { gate } = gateBefore([
         [7, 8],
         [7, 9, 2],
@@ -414,7 +414,7 @@ describe("PolicyGate", () => {
     });
   });
 
-  test("does not wait for an engine that hangs, and asks anew by the new weights", async () => {
+  test("does not wait for an engine that hangs, and samples again with the new weights", async () => {
     const hand = manualClock();
     const asked: { readonly request: GenerateRequest; readonly signal: AbortSignal | undefined }[] =
       [];
@@ -457,7 +457,7 @@ describe("PolicyGate", () => {
     expect(asked[1]!.request.maxNewTokens).toBe(2);
   });
 
-  /** A gate before an engine whose first call tells of what it is told to, and heeds nothing. */
+  /** A gate in front of an engine with a first call that streams on demand and ignores its signals. */
   function gateBeforeTelling() {
     const hand = manualClock();
     const asked: { readonly request: GenerateRequest; readonly options: GenerateOptions }[] = [];
@@ -477,7 +477,7 @@ describe("PolicyGate", () => {
     return { asked, gate, hand };
   }
 
-  test("goes on from what an engine told of that hands over nothing", async () => {
+  test("continues from streamed tokens if an engine returns nothing", async () => {
     const { asked, gate, hand } = gateBeforeTelling();
     const told: number[] = [];
     const generating = gate.engine.generate(
@@ -516,7 +516,7 @@ describe("PolicyGate", () => {
     });
   });
 
-  test("samples nothing behind a stop id that an engine told of and did not hand over", async () => {
+  test("samples nothing after a stop id that was streamed but not returned", async () => {
     const { asked, gate, hand } = gateBeforeTelling();
     const generating = gate.engine.generate(
       { ...request, maxNewTokens: 9 },
@@ -531,7 +531,7 @@ describe("PolicyGate", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test("hears no more of a call that it has given up, and is not held up by it", async () => {
+  test("ignores events of an abandoned call, and is not held up by it", async () => {
     const { asked, gate, hand } = gateBeforeTelling();
     const told: number[] = [];
     const held: boolean[] = [];
@@ -558,7 +558,7 @@ describe("PolicyGate", () => {
     expect(held.slice(2)).toEqual([true, false]);
   });
 
-  test("says that the server cannot be told to whoever cut the turn short, and not for its own cuts", async () => {
+  test("reports that the server cannot be told to a caller that cuts the turn short, and not for its own cuts", async () => {
     const { asked, gate, hand } = gateBeforeTelling();
     const cut = new AbortController();
     let notCutCount = 0;
@@ -570,7 +570,7 @@ describe("PolicyGate", () => {
     const closed = gate.close("interrupt");
     asked[0]!.options.onNotCutShort!();
     expect(notCutCount).toBe(0);
-    // The engine was told of the one cut, and hears nothing of the other.
+    // The engine saw the one cut, and does not see the other.
     cut.abort();
     expect(notCutCount).toBe(1);
     await hand.advance(199);
@@ -583,7 +583,7 @@ describe("PolicyGate", () => {
     expect(await generating).toMatchObject({ outputIds: [], finish: { type: "length" } });
   });
 
-  test("hands on that the server cannot be told where whoever asked cuts the turn short", async () => {
+  test("reports that the server cannot be told when the caller cuts the turn short", async () => {
     const { asked, gate } = gateBeforeTelling();
     const cut = new AbortController();
     let notCutCount = 0;
@@ -595,7 +595,7 @@ describe("PolicyGate", () => {
     expect(notCutCount).toBe(1);
   });
 
-  /** Gates before an engine that tells of some tokens, and then ends its first call in the given way when it is cut. */
+  /** Gates in front of an engine that streams some tokens, and then ends its first call by `endBy` when it is cut. */
   function gateBeforeRejecting(endBy: (cutShort: AbortSignal) => unknown) {
     const asked: GenerateRequest[] = [];
     const good = preparedEngine([{ outputIds: [21, 2] }]);
@@ -623,7 +623,7 @@ describe("PolicyGate", () => {
     ],
   ];
 
-  test.each(endings)("asks anew an engine that ends a cut call by %s", async (_, endBy) => {
+  test.each(endings)("asks again an engine that ends a cut call by %s", async (_, endBy) => {
     const { asked, gate } = gateBeforeRejecting(endBy);
     const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });
     await gate.close("interrupt");
@@ -638,7 +638,7 @@ describe("PolicyGate", () => {
   });
 
   test.each(endings)(
-    "keeps what an engine told of that ends a cut call by %s",
+    "keeps the streamed tokens of an engine that ends a cut call by %s",
     async (_, endBy) => {
       const { asked, gate } = gateBeforeRejecting(endBy);
       const cut = new AbortController();
@@ -671,7 +671,7 @@ describe("PolicyGate", () => {
     await expect(before.engine.generate(request)).rejects.toBe(early);
   });
 
-  test("gives its caller the reason of its own signal, whatever was cut short", async () => {
+  test("throws the reason of the caller's own signal, whatever was cut short", async () => {
     const caller = new AbortController();
     const cut = new AbortController();
     const gate = new PolicyGate({
@@ -697,7 +697,7 @@ describe("PolicyGate", () => {
     await failed;
   });
 
-  test("samples nothing behind the stop id that an update came upon", async () => {
+  test("samples nothing after a stop id that an update interrupted", async () => {
     const { asked, gate } = gateBefore([[7, 2], [9]]);
     const generating = gate.engine.generate({ ...request, maxNewTokens: 9 });
     await gate.close("interrupt");

@@ -16,38 +16,37 @@ import { systemClock, type Clock } from "../../async/clock.ts";
 import { endedBy } from "../../async/ended-by.ts";
 import { startDeadline, type Deadline } from "../../async/deadline.ts";
 import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
-import { TokenNotifier } from "../schedule/token-notifier.ts";
+import { TokenNotifier } from "./token-notifier.ts";
 
 /**
- * What becomes of the turns that are being sampled when the policy's weights change: `finish` leaves them
- * to the engine, `hold` lets them come to their end before, `interrupt` cuts them short and goes on from
- * the tokens that were sampled, by the new weights, or, where a turn is held to a form as a whole, asks for it anew.
- * Every token keeps the version that sampled it.
+ * The treatment of turns that are being sampled when the policy's weights change. `finish` leaves them to the engine.
+ * `hold` waits until they have ended. `interrupt` cuts them short, and continues them from the tokens that were
+ * sampled, with the new weights; a turn with a constrained format is sampled again from its start. Every token keeps
+ * the version that sampled it.
  */
 export type UpdateMode = "finish" | "hold" | "interrupt";
 
-/** Settings of a `PolicyGate`. */
+/** Options of a `PolicyGate`. */
 export interface PolicyGateOptions {
   /**
-   * How long the engine may take to hand over what it sampled when a turn is cut short by an update,
-   * milliseconds. A turn of which it has told tokens by then goes on from these, and is asked for anew
-   * otherwise. Default: however long it takes.
+   * The time in milliseconds in which the engine has to return the tokens of a turn that an update cuts short. Without
+   * an answer, the turn continues from the tokens that the engine has streamed, or starts again. Default: no limit.
    */
   readonly graceMs?: number;
   /**
-   * The version of the policy that was announced last, which tokens carry that the engine told of and did not
-   * hand over. It is asked when a call begins. Default: none is known.
+   * Returns the announced policy version, for tokens that the engine streamed but did not return. Called when a call
+   * starts. Default: no version is known.
    */
   readonly announcedVersion?: () => number | undefined;
-  /** Default: the machine's. */
+  /** Default: the machine's clock. */
   readonly clock?: Clock;
 }
 
-/** An engine with a gate in front of it, so that nothing is sampled while its weights change. */
+/** Puts a gate in front of an engine, so that nothing is sampled while its weights change. */
 export class PolicyGate {
   readonly #inner: Engine;
   #closed: Resolvers<void> | undefined;
-  /** Cuts the calls short that are under way. */
+  /** Functions that cut the running calls short. */
   readonly #cuts = new Set<() => void>();
   #idle: Resolvers<void> | undefined;
 
@@ -69,12 +68,12 @@ export class PolicyGate {
     this.#clock = clock;
   }
 
-  /** Policy calls that the engine is working on. */
+  /** The number of policy calls that the engine is working on. */
   get runningCount(): number {
     return this.#cuts.size;
   }
 
-  /** Lets no policy call begin until `open()`. Resolves when none is under way, except with `finish`. */
+  /** Lets no policy call start until `open()`. Resolves when no call is running; with `finish`, at once. */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
     this.#closed ??= withResolvers();
@@ -84,13 +83,13 @@ export class PolicyGate {
     await this.#idle.promise;
   }
 
-  /** Lets policy calls begin again. */
+  /** Lets policy calls start again. */
   open(): void {
     this.#closed?.resolve();
     this.#closed = undefined;
   }
 
-  /** The engine as episodes see it. */
+  /** The engine that episodes use. */
   get engine(): Engine {
     const inner = this.#inner;
     return {
@@ -104,37 +103,38 @@ export class PolicyGate {
   }
 
   async #generate(request: GenerateRequest, caller: GenerateOptions): Promise<Generation> {
-    const { options, isTold } = watchTold(caller);
+    const { options, hasStreamed } = watchStreaming(caller);
     const demand = findOutputRule(request);
     let sampled: Generation | undefined;
     for (let round = 0; ; round++) {
-      // It may be closed again before whoever waited comes round.
+      // The gate may be closed again before the waiting call continues.
       while (this.#closed !== undefined) {
-        // Whoever ends while nothing may be sampled takes what there is, and asks for nothing.
+        // A call that is cut short while the gate is closed returns what was sampled, without asking the engine.
         if (options.cutShort?.aborted === true) return sampled ?? emptyGeneration();
         await this.#waitHeld(options);
       }
       if (sampled !== undefined && options.cutShort?.aborted === true) return sampled;
-      if (sampled !== undefined && demand !== undefined && isTold()) {
+      if (sampled !== undefined && demand !== undefined && hasStreamed()) {
         const { discarded } = discardPartialTurn(sampled, demand);
         const why = "the policy's weights were changed";
         throw interruptedAfterStreaming(request.requestId, { rule: demand, why, discarded });
       }
       const part = sampled;
       const partIds = part?.outputIds ?? [];
-      // What cannot go on is asked for from its beginning.
-      const behind = remainingRequest(request, partIds) ?? request;
-      const rest: GenerateRequest =
-        part === undefined ? behind : { ...behind, requestId: `${request.requestId}w${round};` };
-      const passed = await this.#passPart(rest, options, part).catch((error: unknown) => {
-        // There is no room behind what was sampled before: that is the turn.
+      // A turn that cannot be continued is sampled again from its start.
+      const rest = remainingRequest(request, partIds) ?? request;
+      const next: GenerateRequest =
+        part === undefined ? rest : { ...rest, requestId: `${request.requestId}w${round};` };
+      const passed = await this.#passPart(next, options, part).catch((error: unknown) => {
+        // No room is left after the sampled tokens, so they are the turn.
         const isTurn = demand === undefined && partIds.length > 0;
         if (isTurn && isPromptTooLong(error)) return undefined;
         throw part === undefined ? error : withLostPart(error, part);
       });
       if (passed === undefined) return part!;
       const { generation, isInterrupted } = passed;
-      // What cannot go on stands until there is something in its place: whoever is cut short before takes that.
+      // If the turn cannot be continued, the old tokens stay until there are new ones: a caller that cuts the call
+      // short gets them.
       const isEmpty = generation.outputIds.length === 0;
       const stands = isEmpty && (isInterrupted || options.cutShort?.aborted === true);
       const before =
@@ -152,8 +152,8 @@ export class PolicyGate {
   }
 
   /**
-   * What becomes part of a turn is looked at, and copied, before it goes into the next prompt; whoever asked looks at
-   * what is handed on as it came.
+   * Checks and copies a part of a turn before it goes into the next prompt. The caller gets the part as it came, and
+   * checks it itself.
    */
   async #passPart(
     request: GenerateRequest,
@@ -177,7 +177,10 @@ export class PolicyGate {
     using time = startDeadline({ ms: Infinity, parents: [caller], clock: this.#clock });
     let isInterrupted = false;
     let isNotCut = false;
-    /** An update's cut is the gate's own affair; where the caller's comes behind it, the engine says nothing more. */
+    /**
+     * The caller does not see the gate's own cut. If the caller cuts the call short after that, the engine reports
+     * nothing more.
+     */
     const passOnNotCut = (): void => {
       if (isNotCut && cutShort?.aborted === true) onNotCutShort?.();
     };
@@ -189,17 +192,17 @@ export class PolicyGate {
     const forward = (): void => {
       controller.abort(cutShort?.reason);
       passOnNotCut();
-      // What was sampled before is handed over while whoever asked still waits for it.
+      // The tokens sampled before have to be returned while the caller still waits.
       if (hasPart) time.shorten(this.#graceMs / 2);
     };
     if (cutShort?.aborted === true) forward();
     cutShort?.addEventListener("abort", forward, { once: true });
     this.#cuts.add(interrupt);
-    // Nobody waits for a call any more that its caller gave up, though the engine may hang on.
+    // The caller has abandoned the call, so its end is not awaited, even if the engine hangs.
     const leave = (): void => this.#leave(interrupt);
     caller?.addEventListener("abort", leave, { once: true });
     try {
-      const told = {
+      const gated = {
         ...options,
         cutShort: controller.signal,
         onNotCutShort: () => {
@@ -207,7 +210,7 @@ export class PolicyGate {
           passOnNotCut();
         },
       };
-      return { generation: await this.#ask(request, told, time), isInterrupted };
+      return { generation: await this.#ask(request, gated, time), isInterrupted };
     } finally {
       cutShort?.removeEventListener("abort", forward);
       caller?.removeEventListener("abort", leave);
@@ -216,28 +219,31 @@ export class PolicyGate {
   }
 
   /**
-   * An engine that was told to cut the turn short is waited for until the time is over: what it told of by then
-   * stands for what it would have handed over, as it does where the engine's answer is that it was told so.
+   * Waits for an engine that cuts a turn short, until the time is over. The streamed tokens replace a missing answer,
+   * and an answer that only reports the cut.
    */
   async #ask(
     request: GenerateRequest,
     options: GenerateOptions & { readonly cutShort: AbortSignal },
     time: Deadline,
   ): Promise<Generation> {
-    const told = new TokenNotifier(options);
+    const notifier = new TokenNotifier(options);
     const version = this.#announcedVersion();
     const handOver = (): Generation =>
-      told.toGeneration(request.requestId, version === undefined ? "" : `${version}`);
+      notifier.toGeneration(request.requestId, version === undefined ? "" : `${version}`);
     try {
       return await new Promise<Generation>((resolve, reject) => {
         time.signal.addEventListener("abort", () => {
-          told.mute();
+          notifier.mute();
           if (!time.expired) return;
           options.onAbandoned?.();
           resolve(handOver());
         });
-        const generating = this.#inner.generate(request, { ...told.options, signal: time.signal });
-        // It may be no promise.
+        const generating = this.#inner.generate(request, {
+          ...notifier.options,
+          signal: time.signal,
+        });
+        // A caller's engine may not return a promise.
         Promise.resolve(generating).then(resolve, reject);
       });
     } catch (error) {
@@ -245,7 +251,7 @@ export class PolicyGate {
       if (!isCut) throw error;
       return handOver();
     } finally {
-      told.mute();
+      notifier.mute();
     }
   }
 
@@ -256,7 +262,7 @@ export class PolicyGate {
     this.#idle = undefined;
   }
 
-  /** Waits until it is opened, or whoever waits is cut short; it may be closed again by then. */
+  /** Waits until the gate is opened, or the caller cuts the call short. The gate may be closed again by then. */
   async #waitHeld({ signal, cutShort, onHeld }: GenerateOptions): Promise<void> {
     signal?.throwIfAborted();
     const opened = this.#closed?.promise;
@@ -279,18 +285,21 @@ export class PolicyGate {
   }
 }
 
-/** What an engine is given, and whether it has told of tokens that it sampled. */
-function watchTold(caller: GenerateOptions): {
+/** Wraps the options of a call, and observes if the engine has streamed tokens. */
+function watchStreaming(caller: GenerateOptions): {
   readonly options: GenerateOptions;
-  readonly isTold: () => boolean;
+  readonly hasStreamed: () => boolean;
 } {
-  let isTold = false;
+  let hasStreamed = false;
   const { onTokens } = caller;
   const watched: GenerateOptions["onTokens"] =
     onTokens &&
     ((tokens) => {
-      isTold ||= tokens.tokenIds.length > 0;
+      hasStreamed ||= tokens.tokenIds.length > 0;
       onTokens(tokens);
     });
-  return { options: { ...caller, ...(watched && { onTokens: watched }) }, isTold: () => isTold };
+  return {
+    options: { ...caller, ...(watched && { onTokens: watched }) },
+    hasStreamed: () => hasStreamed,
+  };
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Episode } from "../../episode/episode.ts";
 import { PolicyVersions } from "./staleness.ts";
 
-/** One whose turns are of a token each, sampled by these versions. */
+/** An episode with turns of one token each, sampled by these versions. */
 function sampledBy(...names: readonly string[]): Episode {
   const turns = names.map((_, turnIndex) => ({ turnIndex, start: turnIndex, end: turnIndex + 1 }));
   const lossMask = names.map(() => 1);
@@ -12,23 +12,23 @@ function sampledBy(...names: readonly string[]): Episode {
 type Step = (versions: PolicyVersions) => void;
 
 const announced =
-  (version: number, handedCount: number): Step =>
+  (version: number, deliveredCount: number): Step =>
   (versions) =>
-    versions.announce(version, { handedCount });
+    versions.announce(version, { deliveredCount });
 const described =
-  (name: string, handedCount: number): Step =>
+  (name: string, deliveredCount: number): Step =>
   (versions) =>
-    versions.seeDescribed(name, { handedCount });
+    versions.seeDescribed(name, { deliveredCount });
 const seen =
-  (names: readonly string[], handedCount: number, recordedCount = 0): Step =>
+  (names: readonly string[], deliveredCount: number, recordedCount = 0): Step =>
   (versions) =>
-    versions.see(sampledBy(...names), recordedCount, { handedCount });
+    versions.see(sampledBy(...names), recordedCount, { deliveredCount });
 
-/** Tells a version where others drain the groups behind a trainer that is told of episodes. */
+/** Announces a version while other code drains the groups and the trainer uses `onEpisode`. */
 const drained =
-  (version: number, handedCount: number, endedCount: number): Step =>
+  (version: number, deliveredCount: number, endedCount: number): Step =>
   (versions) =>
-    versions.announce(version, { handedCount, trainableNextCount: endedCount });
+    versions.announce(version, { deliveredCount, trainableNextCount: endedCount });
 
 test.each<[what: string, steps: readonly Step[], count: number]>([
   ["nothing is known", [], 0],
@@ -59,12 +59,12 @@ test.each<[what: string, steps: readonly Step[], count: number]>([
   ["the engine counts otherwise", [seen(["100"], 0), announced(7, 0), seen(["101"], 2)], 0],
   ["the recorded turns are of newer weights", [seen(["9", "5"], 0, 1), described("6", 2)], 1],
   ["those are older", [seen(["1", "5"], 0, 1), described("6", 2)], 1],
-])("steps of the trainer are counted where %s", (_, steps, count) => {
+])("the trainer's steps are counted if %s", (_, steps, count) => {
   const versions = new PolicyVersions(
     { max: 0, beyond: "wait", groupsPerVersion: 2 },
     () => undefined,
   );
   for (const step of steps) step(versions);
-  expect(versions.mayBegin(2 * count + 1)).toBe(true);
-  expect(versions.mayBegin(2 * count + 2)).toBe(false);
+  expect(versions.mayStart(2 * count + 1)).toBe(true);
+  expect(versions.mayStart(2 * count + 2)).toBe(false);
 });

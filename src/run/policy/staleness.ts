@@ -2,65 +2,64 @@ import type { Episode } from "../../episode/episode.ts";
 import { UsageError } from "../../errors.ts";
 import type { EpisodeGroup } from "../schedule/group.ts";
 import { readVersion } from "../disk/read-version.ts";
+import { newerOf, newestOf, newestSince, versionsOf, maskBefore } from "./sampled-versions.ts";
 
 /**
- * How old the tokens of a group may be, and what becomes of those that are older. A token's version is the one that
- * the engine names, or where that is no whole number, the one that was announced before it was sampled. Where there
- * is neither, `drop` and `mask` take it for too old as soon as any version is known. Where none is announced, the newest
- * is the newest that has sampled an episode to its end.
+ * The maximum age of a group's tokens, and the treatment of older ones. A token's version is the one that the engine
+ * names or, if that is not a whole number, the one that was announced before the token was sampled. A token without
+ * either counts as too old for `drop` and `mask` as soon as any version is known. If none is announced, the current
+ * version is the newest that sampled a finished episode.
  */
 export interface StalenessOptions {
-  /** Versions of the policy that may have come since a token was sampled. At least 0. */
+  /** The maximum number of versions since a token was sampled. At least 0. */
   readonly max: number;
   /**
-   * `drop`: groups with older tokens are not handed out. `mask`: their older tokens are taken out of the
-   * loss. `mark`: they are handed out, and say how old they are. `wait`: no group is begun that would be
-   * too old when its turn to be trained on comes; where nobody announces versions, it goes by those that sample,
-   * and by what the engine says of itself while nothing does. One that is slow is handed out all the same, however
-   * old it has become.
+   * `drop`: groups with older tokens are not delivered. `mask`: older tokens are removed from the loss. `mark`: groups
+   * are delivered with their staleness. `wait`: no group is started that would be too old when it is trained. Without
+   * announced versions, `wait` uses the versions of sampled tokens, and asks the engine while nothing is sampled. A
+   * slow group is delivered at any age.
    */
   readonly beyond: "drop" | "mask" | "mark" | "wait";
-  /** For `wait`: groups that the trainer takes for each version. */
+  /** For `wait`: the number of groups that the trainer takes for each version. */
   readonly groupsPerVersion?: number;
 }
 
-/** Groups of this start by now. */
-interface GroupCounts {
-  /** Those that were handed out. */
-  readonly handedCount: number;
-  /** Those that may have been trained on. Default: as many. */
+/** The number of groups in this start so far. */
+export interface GroupCounts {
+  /** Groups that were delivered. */
+  readonly deliveredCount: number;
+  /** Groups that may have been trained on. Default: the delivered ones. */
   readonly trainableCount?: number;
-  /** The same where no more than one step is counted. */
+  /** Groups that may have been trained on within one step. Default: `trainableCount`. */
   readonly trainableNextCount?: number;
 }
 
 /**
- * Keeps account of the policy's versions and of how old what was sampled is.
+ * Tracks the policy's versions and the staleness of groups.
  *
- * For `wait` it counts the trainer's steps of this start, from the first version that is known of it: the announced
- * one, or where none is, the one that samples or that the engine says of itself. What is known beside that is how many
- * groups were handed out by then, and a step takes some of them. So where there were enough for one before any version
- * was known, the trainer may have taken it: the first one comes behind another, which nobody named. And no more steps
- * are counted than there were groups for: a version that is further on than that, as where a trainer brings its
- * checkpoint to an engine that came up with other weights, was not trained on groups of this start.
+ * For `wait`, it counts the trainer's steps in this start, from the first known version: the announced one or, if there
+ * is none, the one that samples or that the engine names. Two rules correct the count. If enough groups for a step were
+ * delivered before any version was known, the trainer may have made a step already. And there are no more steps than
+ * the groups allow: a version that is further ahead was not trained on groups of this start, for example because a
+ * trainer loaded its checkpoint into an engine that had started with other weights.
  */
 export class PolicyVersions {
   readonly #options: StalenessOptions | undefined;
-  /** The one that the trainer's steps are counted from. */
+  /** The version from which the trainer's steps are counted. */
   #first: number | undefined;
-  /** The one up to which they were counted last. */
+  /** The version up to which steps were counted last. */
   #counted: number | undefined;
-  /** The one that the trainer has announced last in this start. */
+  /** The last version that was announced in this start. */
   #announced: number | undefined;
-  /** The newest that sampled a token in this start, or that the engine has said of itself. */
+  /** The newest version that sampled a token in this start, or that the engine named. */
   #seen: number | undefined;
-  /** The newest that sampled a token of an episode that was played or read back, whichever start sampled it. */
+  /** The newest version in any episode that was played or read back, of this start or an earlier one. */
   #recalled: number | undefined;
 
   readonly #onProblem: (problem: string) => void;
   #hasTold = false;
 
-  /** @param onProblem - Told once where a bound cannot be held to as nobody knows a version. */
+  /** @param onProblem - Called once if staleness cannot be bounded because a version is unknown. */
   constructor(options: StalenessOptions | undefined, onProblem: (problem: string) => void) {
     this.#options = options;
     this.#onProblem = onProblem;
@@ -78,25 +77,24 @@ export class PolicyVersions {
   }
 
   /**
-   * The version that samples, as far as is known: the newest that did where nobody says which; nothing where none
-   * is known, or none is a whole number. A trainer that says which it has is taken at its word: tokens, also of an
-   * earlier start, may be of weights that were lost since.
+   * The version that samples: the announced one, or else the newest known one; `undefined` if none is a whole number.
+   * An announced version wins even if newer tokens exist, because their weights may have been lost.
    */
   get current(): number | undefined {
     return this.#announced ?? newerOf(this.#seen, this.#recalled);
   }
 
-  /** The version that samples, by what this start alone has shown: what the trainer took is counted from there. */
+  /** The version that samples, as far as this start shows. The trainer's steps are counted from it. */
   get #currentHere(): number | undefined {
     return this.#announced ?? this.#seen;
   }
 
-  /** Whether a group is to wait for versions, and none of this start is known. */
+  /** True if groups have to wait for versions, but none is known in this start. */
   get lacksFirst(): boolean {
     return this.#options?.beyond === "wait" && this.#first === undefined;
   }
 
-  /** Whether it matters how old tokens are. */
+  /** True if the age of tokens is bounded or marked. */
   get isBounded(): boolean {
     return this.#options !== undefined;
   }
@@ -107,20 +105,20 @@ export class PolicyVersions {
   }
 
   /**
-   * Says that this version samples from now on.
+   * Announces the version that samples from now on.
    *
-   * @param groups - As they were before.
+   * @param groups - The number of groups before the announcement.
    */
   announce(version: number, groups: GroupCounts): void {
     requireVersion(version);
     const current = this.#currentHere ?? version;
     if (version < current && this.#first !== undefined) {
-      // Who goes back to older weights has taken what was trained on since then all the same,
+      // A trainer that returns to older weights has still taken the groups of its steps so far.
       const stepCount = current - this.#first;
       this.#first = version - stepCount;
-      // and what was handed out for another step is spent: he went back in its place.
+      // Groups that were delivered for one more step are used up: the trainer returned to older weights in its place.
       const { groupsPerVersion = 1 } = this.#options ?? {};
-      const { handedCount, trainableCount = handedCount } = groups;
+      const { deliveredCount, trainableCount = deliveredCount } = groups;
       if (Math.floor(trainableCount / groupsPerVersion) > stepCount) this.#first -= 1;
     }
     this.#countTo(version, groups);
@@ -128,10 +126,10 @@ export class PolicyVersions {
   }
 
   /**
-   * Takes note of the versions that sampled an episode. What comes from now on comes behind the newest of this start's
-   * turns. The others are of an earlier start, and may be older, or newer where the engine went back to older weights.
+   * Records the versions of an episode. The newest version of this start's turns is current; other turns are of an
+   * earlier start, and may be older, or newer if the engine returned to older weights.
    *
-   * @param recordedCount - Its first turns, which were recorded before.
+   * @param recordedCount - The number of turns that were recorded before this start.
    * @param groups - As for `announce()`.
    */
   see(episode: Episode, recordedCount: number, groups: GroupCounts): void {
@@ -140,14 +138,14 @@ export class PolicyVersions {
     if (newest !== undefined) this.#note(newest, groups);
   }
 
-  /** Takes note of the newest version that sampled episodes; nothing says that this start began with it. */
+  /** Records the newest version of episodes. It is not known to be a version of this start. */
   recall(episodes: readonly Episode[]): void {
     this.#recalled = newerOf(this.#recalled, newestOf(episodes));
   }
 
   /**
-   * Takes note of the version that the engine says it has, while groups wait for a newer one and nobody announces
-   * any, or where a start hands out what earlier ones played.
+   * Records the version that the engine names. Used while groups wait for a newer version that no trainer announces, or
+   * when groups of earlier starts are delivered.
    *
    * @param groups - As for `announce()`.
    */
@@ -156,7 +154,7 @@ export class PolicyVersions {
     if (version !== undefined) this.#note(version, groups);
     else if (this.#options?.beyond === "wait") {
       this.#tellOnce(
-        "The run waits for the trainer and cannot tell how far it is: no version was announced, and the engine " +
+        "The run waits for the trainer and cannot detect its progress: no version was announced, and the engine " +
           `describes its own as ${JSON.stringify(name)}, expected a whole number; announce each version, the ` +
           "first one with announcePolicy() when the run is started",
       );
@@ -165,27 +163,29 @@ export class PolicyVersions {
 
   #note(version: number, groups: GroupCounts): void {
     this.#seen = Math.max(this.#seen ?? version, version);
-    // Whoever announces is counted by that alone.
+    // With announced versions, only announcements count steps.
     if (this.#announced === undefined) this.#countTo(this.#seen, groups);
   }
 
-  /** Counts the trainer's steps up to a version (see above), by the groups that there were before it was known. */
+  /**
+   * Counts the trainer's steps up to a version (see the class), by the number of groups before the version was known.
+   */
   #countTo(version: number, groups: GroupCounts): void {
-    const { handedCount, trainableCount = handedCount } = groups;
+    const { deliveredCount, trainableCount = deliveredCount } = groups;
     const { trainableNextCount = trainableCount } = groups;
     const { groupsPerVersion = 1 } = this.#options ?? {};
-    // Told once more, it allows no less than it did.
+    // Announcing a version again does not change the count.
     if (version === this.#counted && this.#first !== undefined) return;
     const isNext = this.#counted !== undefined && version === this.#counted + 1;
     this.#counted = version;
-    const first = this.#first ?? (handedCount < groupsPerVersion ? version : version - 1);
-    // The last step may have taken fewer.
+    const first = this.#first ?? (deliveredCount < groupsPerVersion ? version : version - 1);
+    // The last step may have taken fewer groups.
     const mostSteps = Math.ceil((isNext ? trainableNextCount : trainableCount) / groupsPerVersion);
     this.#first = Math.max(first, version - mostSteps);
   }
 
-  /** Whether another group may be begun where so many were, and are or will be the trainer's. */
-  mayBegin(offeredCount: number): boolean {
+  /** True if another group may start after `offeredCount` groups that the trainer takes or will take. */
+  mayStart(offeredCount: number): boolean {
     const { max = 0, beyond, groupsPerVersion = 1 } = this.#options ?? {};
     if (beyond !== "wait") return true;
     const current = this.#currentHere ?? 0;
@@ -202,20 +202,20 @@ export class PolicyVersions {
     return Math.max(current - Math.min(...known), 0);
   }
 
-  /** Why a group is not handed out; nothing where it is. */
+  /** Returns the reason for which a group is not delivered; `undefined` if it is. */
   reasonToDrop(group: EpisodeGroup): string | undefined {
     const { max = Infinity, beyond } = this.#options ?? {};
     const { staleness = 0 } = group;
     if (beyond !== "drop") return undefined;
     if (this.#isOfUnknownAge(group)) {
       if (this.current === undefined) return undefined;
-      return `nobody knows how old its oldest token is, and at most ${max} versions are allowed`;
+      return `the age of its oldest token is unknown, and at most ${max} versions are allowed`;
     }
     if (staleness <= max) return undefined;
     return `its oldest token is ${staleness} versions old, and at most ${max} are allowed`;
   }
 
-  /** The group as it is handed out: without the loss on tokens that are too old, where that is asked for. */
+  /** Returns the group for delivery. With `mask`, tokens that are too old are removed from the loss. */
   mark(group: EpisodeGroup): EpisodeGroup {
     const { max = Infinity, beyond } = this.#options ?? {};
     const { staleness = 0 } = group;
@@ -226,14 +226,14 @@ export class PolicyVersions {
     return { ...group, episodes: group.episodes.map((episode) => maskBefore(episode, oldest)) };
   }
 
-  /** Whether nobody knows which version sampled a token that is to be trained on; the first such group is told of. */
+  /** True if the version of a trained token is unknown. Reports the first such group. */
   #isOfUnknownAge({ episodes, groupId, staleness }: EpisodeGroup): boolean {
     const unknown = staleness === undefined ? versionsOf(episodes).unknown : undefined;
     if (unknown === undefined) return false;
     const { beyond } = this.#options ?? {};
     const becomes = beyond === "drop" ? "such groups are left out" : "such tokens leave the loss";
     this.#tellOnce(
-      `Cannot tell how old the tokens of group ${groupId} are, whose staleness is bounded: the engine named ` +
+      `Cannot determine the age of the tokens of group ${groupId}, although staleness is bounded: the engine named ` +
         `${JSON.stringify(unknown)} as their version, expected a whole number, and none was announced before ` +
         `they were sampled; as soon as a version is known, ${becomes}: announce the first one with ` +
         "announcePolicy() when the run is started",
@@ -247,69 +247,12 @@ export class PolicyVersions {
   }
 }
 
-/** @throws UsageError where a version of the policy cannot be announced. */
+/**
+ * Checks that a policy version can be announced.
+ *
+ * @throws UsageError if it is not a whole number.
+ */
 export function requireVersion(version: number): void {
   if (Number.isSafeInteger(version)) return;
   throw new UsageError(`Cannot announce the policy's version ${version}: expected a whole number`);
-}
-
-function newerOf(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
-}
-
-function newestOf(episodes: readonly Episode[]): number | undefined {
-  const { known } = versionsOf(episodes);
-  return known.size === 0 ? undefined : Math.max(...known);
-}
-
-/**
- * The newest version that sampled the end of a turn, from a place on. A turn that was cut short and went on has its
- * beginning of an earlier start.
- */
-function newestSince(turnIndex: number, { segments }: Episode): number | undefined {
-  const ends = segments.flatMap(({ turns, policyVersions }) =>
-    turns.filter((turn) => turn.turnIndex >= turnIndex).map(({ end }) => policyVersions[end - 1]),
-  );
-  return ends.map((name = "") => readVersion(name)).reduce(newerOf, undefined);
-}
-
-/** Which versions sampled episodes. */
-interface SampledVersions {
-  readonly known: ReadonlySet<number>;
-  /** How the engine named one that is no whole number, of tokens that are to be trained on. */
-  readonly unknown: string | undefined;
-}
-
-function versionsOf(episodes: readonly Episode[]): SampledVersions {
-  const known = new Set<number>();
-  let unknown: string | undefined;
-  for (const { lossMask, policyVersions } of episodes.flatMap(({ segments }) => segments)) {
-    let last: string | undefined;
-    let version: number | undefined;
-    for (let index = 0; index < policyVersions.length; index++) {
-      const name = policyVersions[index]!;
-      // As a rule one version sampled a whole turn.
-      if (name !== last) {
-        version = readVersion(name);
-        if (version !== undefined) known.add(version);
-      }
-      last = name;
-      if (version === undefined && lossMask[index] === 1) unknown ??= name;
-    }
-  }
-  return { known, unknown };
-}
-
-/** Takes the loss off what was sampled by an older version, or by one that nobody knows. */
-function maskBefore(episode: Episode, oldest: number): Episode {
-  const isOld = new Map<string, boolean>();
-  const segments = episode.segments.map((segment) => ({
-    ...segment,
-    lossMask: segment.lossMask.map((bit, index) => {
-      const name = segment.policyVersions[index]!;
-      if (!isOld.has(name)) isOld.set(name, (readVersion(name) ?? -Infinity) < oldest);
-      return isOld.get(name) === true ? 0 : bit;
-    }),
-  }));
-  return { ...episode, segments };
 }

@@ -16,34 +16,36 @@ import {
 import type { StartedAttempt } from "../folder/same-groups.ts";
 import { storageError } from "../disk/storage-error.ts";
 
-/** Which episodes' inputs a run keeps: all, those that failed or did not end, or none at all. */
+/** Selects the episodes that are recorded: all, those that failed or did not end, or none. */
 export type RecordPolicy = "all" | "failed" | "none";
 
-/** The recording of one attempt: the latest of its rollout. */
+/** The recording of a rollout's latest attempt. */
 export interface RecordedAttempt {
   readonly begin: BeginLine;
   readonly inputs: Inputs;
   readonly partCount: number;
-  /** Of the last line of inputs. */
+  /** The hash of the last line of inputs. */
   readonly lastHash: string;
-  /** Whether it came to its end. */
+  /** True if the attempt has ended. */
   readonly hasEnded: boolean;
-  /** Whether it did in a start that records nothing, if at all (see `EndLine`): this is its beginning. */
+  /**
+   * True if the attempt ended only in a start that records nothing (see `EndLine`). The recording holds its first part.
+   */
   readonly isUnrecorded: boolean;
 }
 
-/** Where the lines of a rollout's latest attempt are. */
+/** The positions of the lines of a rollout's latest attempt. */
 interface AttemptPlace {
   readonly attempt: number;
   readonly ranges: LineRange[];
-  /** Whether one of them holds what the policy sampled. */
+  /** True if one of the lines holds a sample of the policy. */
   isSampled: boolean;
 }
 
 /**
- * Puts the end of a folder's recording in order before it is indexed: where a torn line was, others will stand.
+ * Repairs the end of a folder's recording before it is indexed, because other lines will take the place of a torn one.
  *
- * @throws UsageError where the disk refuses.
+ * @throws UsageError if the disk fails.
  */
 export async function endRecording(dir: string, files: Files): Promise<void> {
   const file = path.join(dir, recordingFile);
@@ -60,15 +62,15 @@ export async function endRecording(dir: string, files: Files): Promise<void> {
   }
 }
 
-/** Where a folder's recordings are, by rollout. */
+/** The positions of a folder's recordings by rollout. */
 export type RecordingIndex = ReadonlyMap<string, Readonly<AttemptPlace>>;
 
 /**
- * Finds the recordings of a folder; only those that `wants` says are kept in mind. Lines that cannot be
- * read are passed over: what they held is sampled again.
+ * Scans a folder for its recordings, and keeps those that `wants` selects. Skips unreadable lines: their turns are
+ * sampled again.
  *
- * @param options - `onLine` is told of each line, in order.
- * @throws UsageError where the disk refuses.
+ * @param options - `onLine` is called with each line, in order.
+ * @throws UsageError if the disk fails.
  */
 export async function indexRecordings(
   dir: string,
@@ -108,18 +110,18 @@ export async function indexRecordings(
 const headPattern =
   /^\{"recording":1,"type":"(?:begin|inputs|end)","rolloutId":("[^"\\]*(?:\\.[^"\\]*)*"),"attempt":(\d+)(,"isUnrecorded":true)?[,}]/;
 
-/** Most heads are shorter than this, in bytes. */
+/** Most line heads are shorter than this number of bytes. */
 const headLength = 4096;
 
-/** Whose line it is. */
+/** The first members of a line, which name its attempt. */
 interface RecordedHead {
   readonly rolloutId: string;
   readonly attempt: number;
-  /** Whether it says that the rest of the attempt is not recorded (see `EndLine`). */
+  /** True if the rest of the attempt was not recorded (see `EndLine`). */
   readonly isUnrecorded: boolean;
 }
 
-/** Whose line it is, without parsing all of it; `undefined` where it does not begin as one does. */
+/** Reads the first members of a line without parsing the rest; returns `undefined` if they are missing. */
 export function headOf(line: Buffer): RecordedHead | undefined {
   const match =
     headPattern.exec(line.toString("utf8", 0, headLength)) ??
@@ -131,14 +133,13 @@ export function headOf(line: Buffer): RecordedHead | undefined {
 }
 
 /**
- * Reads with which lines a folder's latest attempts were begun, those of another run and those that cannot be read
- * left out. So are attempts of which nothing was sampled, whatever their worlds called as they opened. One line is held
- * at a time: there may be many, with a task in each.
+ * Reads the first lines of a folder's latest attempts. Skips attempts of other runs, unreadable lines, and attempts
+ * without a sample. Reads one line at a time: there may be many, and each may hold a task.
  *
- * @param about - `wants` says which rollouts' are read.
- * @throws UsageError where the disk refuses.
+ * @param about - `wants` selects rollouts.
+ * @throws UsageError if the disk fails.
  */
-export async function readBegins(
+export async function readFirstLines(
   dir: string,
   {
     files,
@@ -148,7 +149,7 @@ export async function readBegins(
   }: {
     readonly files: Files;
     readonly index: RecordingIndex;
-    /** The folder's own. */
+    /** The folder's run id. */
     readonly runId: string | undefined;
     readonly wants: (rolloutId: string) => boolean;
   },
@@ -178,19 +179,19 @@ export async function readRecording(
     readonly files: Files;
     readonly rolloutId: string;
     readonly ranges: readonly LineRange[];
-    /** The folder's own. */
+    /** The folder's run id. */
     readonly runId: string | undefined;
   },
 ): Promise<RecordedAttempt | undefined> {
   const lines = await readRecordingLines(dir, place);
-  // The file may have been changed since its lines were found.
+  // Another program may have changed the file since it was indexed.
   return joinLines(
     lines.filter((line) => headOf(line)?.rolloutId === rolloutId),
     runId,
   );
 }
 
-/** The lines that stand in these places. */
+/** Reads the lines in these ranges. */
 export async function readRecordingLines(
   dir: string,
   { files, ranges }: { readonly files: Files; readonly ranges: readonly LineRange[] },
@@ -200,7 +201,7 @@ export async function readRecordingLines(
   return lines;
 }
 
-/** Calls back with the lines that stand in these places, one after the other. */
+/** Calls back with each line in these ranges, in order. */
 async function readEachLine(
   dir: string,
   { files, ranges }: { readonly files: Files; readonly ranges: readonly LineRange[] },
@@ -217,12 +218,11 @@ async function readEachLine(
 }
 
 /**
- * Puts the lines of an attempt together. One that is damaged, and those that build on it, are passed over;
- * those of a later start, which went on without them, are not.
+ * Joins the lines of an attempt. Skips a damaged line and the lines that continue it, but not those of a later start,
+ * which resumed the attempt without them.
  *
- * @param runId - Of the folder: what was recorded in another run is passed over, unless there is nothing
- *   else.
- * @returns nothing where there is none that can be used.
+ * @param runId - The folder's run id. Lines of another run are skipped unless there are no others.
+ * @returns `undefined` if there is no usable first line.
  */
 export function joinLines(lines: readonly Buffer[], runId?: string): RecordedAttempt | undefined {
   const attempt = new AttemptLines(runId);
@@ -247,7 +247,7 @@ export function joinLines(lines: readonly Buffer[], runId?: string): RecordedAtt
   return { begin, inputs: { inputs, times }, partCount, lastHash, hasEnded, isUnrecorded };
 }
 
-/** Takes the recordings of some rollouts out of a folder. */
+/** Removes the recordings of some rollouts from a folder. */
 export async function pruneRecordings(
   dir: string,
   options: {

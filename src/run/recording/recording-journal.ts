@@ -10,51 +10,51 @@ import {
   writeInputsLine,
 } from "./recording-line.ts";
 
-/** How a recording is written. */
+/** Options of a recording. */
 export interface RecordingOptions {
   readonly journal: JsonlJournal;
   readonly clock: Pick<Clock, "after">;
   /**
-   * The machine's own clock: what lands where many are under way may wait for others by it (see `land()`), for how long
-   * a disk takes is nobody's simulated time. Default: it waits for nobody.
+   * The machine's clock, by which `land()` may wait for other attempts. It differs from `clock` in simulated time,
+   * because the disk takes real time. Default: `land()` does not wait.
    */
   readonly diskClock?: Pick<Clock, "sleep" | "now">;
-  /** Takes secrets out of what is written; ids and logprobs are numbers and stay. */
+  /** Removes secrets from the written texts. Ids and logprobs are numbers and stay. */
   readonly redactor?: Redactor;
-  /** Told once where the disk refuses it. */
+  /** Called once, with the error of the disk. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** How long lines wait for others before they are written together, in milliseconds. */
+/** The time for which lines are collected before they are written together, in milliseconds. */
 const gatherMs = 50;
 
 /**
- * Where many are under way, what is left of one that ends waits for that of others until so many times as long has
- * passed as the last write took, and no longer than `gatherMs`: a slow disk, or a busy process, writes in larger parts.
+ * With many attempts, `land()` waits for others until this multiple of the last write's duration has passed, and at
+ * most `gatherMs`. So a slow disk or a busy process writes larger parts.
  */
 const restFactor = 3;
 
-/** Of fewer attempts hardly two end within a rest. */
+/** With fewer attempts, two rarely land within one wait. */
 const manyAttempts = 8;
 
-/** The recording of one attempt: takes its inputs as they come. */
+/** Records the inputs of one attempt. */
 export interface AttemptRecording {
   readonly add: (inputs: Inputs) => void;
-  /** The attempt came to its end: it is not gone on with. */
+  /** Records that the attempt has ended, so that it is not resumed. */
   readonly end: () => void;
 }
 
-/** What is known of an attempt when its recording begins or goes on. */
+/** The facts about an attempt that are recorded when it starts or is resumed. */
 export interface RecordingStart extends Omit<BeginLine, "recording" | "type"> {
-  /** Lines of inputs that are there. Default 0. */
+  /** The number of recorded lines with inputs. Default 0. */
   readonly partCount?: number;
-  /** The hash of the last of them. Default `""`. */
+  /** The hash of the last of these lines. Default `""`. */
   readonly lastHash?: string;
 }
 
 /**
- * Writes the inputs of many attempts into one file: what comes within a moment is written and synced
- * together, and no episode waits for it.
+ * Writes the inputs of many attempts into one file. Inputs that arrive within a moment are written and synced together,
+ * and no episode waits for that.
  */
 export class RecordingJournal {
   readonly #options: RecordingOptions;
@@ -62,16 +62,16 @@ export class RecordingJournal {
   #isScheduled = false;
   #failure: { readonly error: unknown } | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** Until then, by the machine's clock, what lands waits for others. */
+  /** The time by the machine's clock until which `land()` waits for others. */
   #restsUntilMs = -Infinity;
-  /** The write that all wait for which land meanwhile. */
+  /** The write for which all current calls of `land()` wait. */
   #landing: Promise<void> | undefined;
 
   constructor(options: RecordingOptions) {
     this.#options = options;
   }
 
-  /** Begins the recording of an attempt, or goes on with it. */
+  /** Starts or continues the recording of an attempt. */
   begin({ partCount = 0, lastHash = "", ...start }: RecordingStart): AttemptRecording {
     const { rolloutId, attempt, ...about } = start;
     const place = { rolloutId, attempt };
@@ -111,19 +111,19 @@ export class RecordingJournal {
     });
   }
 
-  /** Resolves once all that was recorded so far is on the disk, or the disk has refused it. */
+  /** Resolves when everything recorded so far is synced, or the disk has failed. */
   async flush(): Promise<void> {
-    // What was taken by an earlier call may still be under way.
+    // An earlier call may still be writing.
     this.#writing = this.#writing.then(async () => await this.#writeGathered());
     await this.#writing;
   }
 
   /**
-   * Resolves once all that was recorded so far is on the disk: at once or, where many attempts are under way, with what
-   * others land within a moment.
+   * Resolves when everything recorded so far is synced: at once or, with many running attempts, together with others
+   * that land within a moment.
    *
-   * @param underWay - Attempts under way, this one included.
-   * @throws what the disk said where it has refused anything of this or of what came before.
+   * @param underWay - The number of running attempts, with this one.
+   * @throws the error of the disk, if a write of the recording has failed.
    */
   async land(underWay = 1): Promise<void> {
     const { diskClock } = this.#options;
@@ -137,7 +137,7 @@ export class RecordingJournal {
 
   async #landLater(restMs: number, diskClock: Pick<Clock, "sleep">): Promise<void> {
     await diskClock.sleep(restMs);
-    // What is recorded from here on may come too late for this write.
+    // Later records may miss this write.
     this.#landing = undefined;
     await this.flush();
   }
@@ -148,7 +148,7 @@ export class RecordingJournal {
     const blocks = this.#gathered.take();
     if (blocks.length === 0 || this.#failure !== undefined) return;
     try {
-      // Nobody asks for their hash.
+      // The hash of these lines is not used.
       await this.#options.journal.appendLines([{ blocks, hash: "" }]);
     } catch (error) {
       this.#failure = { error };

@@ -33,7 +33,7 @@ test("a turn's ids and logprobs are read as they were written, to the last bit",
   );
 });
 
-test("so are those of a turn of a hundred thousand ids, and the short one behind it", () => {
+test("so are those of a turn of a hundred thousand ids, and of the short one after it", () => {
   const ids = Array.from({ length: 100_000 }, (_, index) => 2 ** 31 - 1 - index);
   const inputs = [ids, [7], []].map((each) =>
     generation(

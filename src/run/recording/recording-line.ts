@@ -5,32 +5,32 @@ import type { ForkPlace } from "../../trajectory/sample.ts";
 import { parseJson } from "../folder/episode-row.ts";
 import type { OwnTask } from "../folder/task-record.ts";
 
-/** The file that keeps what episodes could not have worked out by themselves. */
+/** The file of recorded inputs: everything that an episode cannot compute again. */
 export const recordingFile = "recording.jsonl";
 
-/** Version of this format. */
+/** The version of the recording format. */
 export const recordingFormat = 1;
 
-/** Begins the recording of an attempt, or says that it went on after an interruption. JSON-able. */
+/** The first line of an attempt, or of its resumption. JSON-able. */
 export interface BeginLine {
   readonly recording: typeof recordingFormat;
   readonly type: "begin";
   readonly rolloutId: string;
   /** Counts plays after failures, from 1. */
   readonly attempt: number;
-  /** Counts how often this play was begun or went on, from 1. */
+  /** Counts the starts and resumptions of this play, from 1. */
   readonly start: number;
   readonly groupId: string;
   readonly groupIndex: number;
   readonly sampleIndex: number;
   readonly seed: number;
-  /** Absent where it is `seed`. */
+  /** Absent if it equals `seed`. */
   readonly samplingSeed?: number;
   readonly split: string;
   readonly taskIndex: number;
-  /** The task that was given, if the environment draws another one in its place. */
+  /** The task that was played, if the environment draws another one at this index. */
   readonly ownTask?: OwnTask;
-  /** Absent for what is no fork. */
+  /** Absent if the attempt is not a fork. */
   readonly forkedFrom?: ForkPlace;
   /** The `runId` of the run's `run.json`; absent if the recording was made outside a run's folder. */
   readonly run?: string;
@@ -38,7 +38,7 @@ export interface BeginLine {
   readonly atMs: number;
 }
 
-/** Whether an attempt was recorded in another run than the given one, as far as both are known. */
+/** True if an attempt was recorded in another run. False if one of the run ids is unknown. */
 export function isOfOtherRun(
   { run }: { readonly run?: string | undefined },
   runId: string | undefined,
@@ -46,12 +46,12 @@ export function isOfOtherRun(
   return run !== undefined && runId !== undefined && run !== runId;
 }
 
-/** Says that a recording is another run's. */
+/** Describes a recording that was copied from another run. */
 export function describeCopy({ run }: Pick<BeginLine, "run">, here: string | undefined): string {
   return `it was recorded in another run, ${run}, and its recording was copied into this one, ${here}`;
 }
 
-/** Returns true if a later attempt was played and not recorded. */
+/** True if a later attempt was played and not recorded. */
 export function isOfOtherAttempt(
   { attempt }: Pick<BeginLine, "attempt">,
   row: { readonly attempt: number } | undefined,
@@ -59,7 +59,7 @@ export function isOfOtherAttempt(
   return row !== undefined && row.attempt !== attempt;
 }
 
-/** Says that a recording is of an attempt that came before the finished one. */
+/** Describes a recording of an attempt before the finished one. */
 export function describeOtherAttempt(
   { attempt }: Pick<BeginLine, "attempt">,
   row: { readonly attempt: number } | undefined,
@@ -70,7 +70,7 @@ export function describeOtherAttempt(
   );
 }
 
-/** Why an attempt's task cannot be had again; nothing where it can. */
+/** Returns the reason for which an attempt's task is lost; `undefined` if it is not. */
 export function describeLostTask({ ownTask, split, taskIndex }: BeginLine): string | undefined {
   if (ownTask === undefined || ownTask.task !== undefined) return undefined;
   return (
@@ -79,34 +79,34 @@ export function describeLostTask({ ownTask, split, taskIndex }: BeginLine): stri
   );
 }
 
-/** Inputs of an attempt, as they came. */
+/** Recorded inputs of an attempt, in order. */
 interface InputsLine extends Inputs {
   readonly recording: typeof recordingFormat;
   readonly type: "inputs";
   readonly rolloutId: string;
   readonly attempt: number;
-  /** Counts the lines of the attempt, from 0. */
+  /** The index of the line among the attempt's lines with inputs, from 0. */
   readonly part: number;
   /**
-   * The first 16 hexadecimal digits of the SHA-256 of the hash of the line before (`""` for the first)
-   * and the JSON of `times` and `inputs` as they are written.
+   * The first 16 hexadecimal digits of a SHA-256 over the hash of the line before (`""` for the first) and the written
+   * JSON of `times` and `inputs`.
    */
   readonly hash: string;
 }
 
-/** Says that an attempt came to its end: it is not gone on with. */
+/** The end of an attempt, which is not resumed after that. */
 export interface EndLine extends Pick<InputsLine, "recording" | "rolloutId" | "attempt"> {
   readonly type: "end";
   /**
-   * Present where it comes to its end in a start that records nothing, before its row is written: what is recorded is
-   * its beginning. Where the row is lost, it is gone on with.
+   * Present if a start that records nothing ends the attempt, before its row is written: the recording holds only the
+   * first part. If the row is lost, the attempt is resumed.
    */
   readonly isUnrecorded?: true;
-  /** The number of the attempt's lines of inputs; absent with `isUnrecorded`. */
+  /** The number of the attempt's lines with inputs; absent with `isUnrecorded`. */
   readonly partCount?: number;
 }
 
-/** Says of an attempt that a start which records nothing brings it to its end. */
+/** Makes the line that a start which records nothing writes before it ends an attempt. */
 export function unrecordedEnd(place: Pick<EndLine, "rolloutId" | "attempt">): EndLine {
   return { recording: recordingFormat, type: "end", ...place, isUnrecorded: true };
 }
@@ -114,7 +114,7 @@ export function unrecordedEnd(place: Pick<EndLine, "rolloutId" | "attempt">): En
 /** A line of the recording. */
 export type RecordingLine = BeginLine | InputsLine | EndLine;
 
-/** How a generation is written: its numbers are bytes in base64, little-endian. */
+/** A generation as it is written: numbers are little-endian bytes in base64. */
 type WrittenGeneration = Omit<Generation, "outputIds" | "logprobs"> & {
   /** 32-bit integers. */
   readonly ids: string;
@@ -123,10 +123,10 @@ type WrittenGeneration = Omit<Generation, "outputIds" | "logprobs"> & {
 };
 
 /**
- * The line that holds inputs, without its line feed.
+ * Writes a line of inputs, without its line feed.
  *
  * @param place - `hash` is that of the line before.
- * @param clean - Takes secrets out of a JSON text.
+ * @param clean - Removes secrets from a JSON text.
  */
 export function writeInputsLine(
   place: Pick<InputsLine, "rolloutId" | "attempt" | "part" | "hash">,
@@ -142,7 +142,7 @@ export function writeInputsLine(
 }
 
 /**
- * Reads a line; `undefined` where it is damaged.
+ * Reads a line; returns `undefined` if it is damaged.
  *
  * @param before - The hash of the line before, for a line of inputs.
  */
@@ -159,7 +159,7 @@ export function readRecordingLine(line: Buffer, before: string): RecordingLine |
   try {
     return { ...rest, inputs: inputs.map(readInput) };
   } catch (error) {
-    // Whoever wrote it has hashed what is no list of inputs.
+    // The hash is correct, but the value is not a list of inputs.
     if (error instanceof TypeError || error instanceof RangeError) return undefined;
     throw error;
   }
@@ -168,11 +168,11 @@ export function readRecordingLine(line: Buffer, before: string): RecordingLine |
 const generationMark = '"type":"generation"';
 
 /**
- * Whether a line of a recording holds what the policy was found to have sampled, and not only how an attempt began and
- * what its user and its world had brought until then. Of a damaged one nothing says that it does not.
+ * True if a line holds a sample of the policy, and not only the attempt's first line or inputs of its user and its
+ * world. True for a damaged line too, because it may.
  */
 export function holdsGeneration(line: Buffer): boolean {
-  // Most lines that do not are not parsed, and none is that says only how its attempt began.
+  // Most other lines are not parsed at all, and a first line never.
   if (!line.includes(generationMark)) return false;
   const value = parseJson(line) as
     | { readonly type?: unknown; readonly inputs?: unknown }
@@ -180,16 +180,16 @@ export function holdsGeneration(line: Buffer): boolean {
     | undefined;
   if (value?.type === "begin" || value?.type === "end") return false;
   if (!Array.isArray(value?.inputs)) return true;
-  // What was called outside may have brought an object of this kind.
+  // A world's own call may return an object that contains this text.
   return value.inputs.some((input: Partial<Input> | null) => input?.type === "generation");
 }
 
-/** Inputs as they are written; `readInputs()` reads them. JSON-able. */
+/** Encodes inputs for writing. JSON-able; `readInputs()` decodes them. */
 export function writeInputs({ inputs, ...rest }: Inputs): unknown {
   return { ...rest, inputs: inputs.map(writeInput) };
 }
 
-/** What `writeInputs()` made, once more. */
+/** Decodes the result of `writeInputs()`. */
 export function readInputs(written: unknown): Inputs {
   const { inputs, ...rest } = written as Inputs;
   return { ...rest, inputs: inputs.map(readInput) };
@@ -223,7 +223,7 @@ function readInput(input: Input): Input {
   return { ...input, outcome: { value } satisfies Outcome<Generation> };
 }
 
-/** Numbers for which there is room that is used again and again: those of nearly all turns. */
+/** The length of the reused buffers. Nearly all turns have fewer numbers. */
 const keptLength = 4096;
 const keptFloats = new Float64Array(keptLength);
 const keptInts = new Int32Array(keptFloats.buffer);

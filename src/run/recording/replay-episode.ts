@@ -21,42 +21,42 @@ import {
   isOfOtherRun,
 } from "./recording-line.ts";
 
-/** What playing an episode again came to. */
+/** The result of playing a recorded episode again. */
 export type ReplayVerdict =
-  /** The same to the byte. */
+  /** Every byte is the same. */
   | { readonly type: "identical"; readonly episode: Episode }
-  /** Played to its end, and not the same: the first place where it differs. */
+  /** The episode ended, but differs: the first place that differs. */
   | { readonly type: "differs"; readonly episode: Episode; readonly place: string }
-  /** It could not be played to its end: what differs on the way. */
+  /** The replay stopped: the reason. */
   | { readonly type: "diverged"; readonly reason: string }
-  /** The recording ends before the episode does: it was not finished. */
+  /** The recording ends before the episode does, because the attempt was not finished. */
   | { readonly type: "unfinished"; readonly reason: string }
-  /** What is recorded is of an attempt before the finished one, or not all of it: nothing can be compared. */
+  /** The recording is of an earlier attempt than the finished one, or incomplete, so there is nothing to compare. */
   | { readonly type: "unrecorded"; readonly reason: string };
 
-/** A recorded episode, and what was made of it when it was played. */
+/** A recorded episode, with its row. */
 export interface StoredEpisode {
   readonly recorded: RecordedAttempt;
-  /** Absent where it was not finished. */
+  /** Absent if the attempt did not finish. */
   readonly row?: EpisodeRow;
   readonly samples: readonly Sample[];
-  /** The `runId` of the run in whose folder both are. */
+  /** The `runId` of the folder of both. */
   readonly runId?: string;
 }
 
-/** What an episode is played again with: no engine, no model and no key are needed. */
+/** The environment and the options of a replay. It needs no engine, no model and no key. */
 export interface ReplayOptions {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
-  /** What the run took out of its texts. */
+  /** Removes the secrets that the run removed. */
   readonly redactor?: Redactor;
-  /** Has the environment score it anew. Default false. */
+  /** Lets the environment score the episode again. Default false. */
   readonly scoreAnew?: boolean;
 }
 
 /**
- * The assignment that a recording is of.
+ * Returns the assignment of a recording.
  *
- * @throws UsageError where its task cannot be had again.
+ * @throws UsageError if its task is lost.
  */
 export function recordedAssignment(
   environment: Environment,
@@ -77,9 +77,9 @@ export function recordedAssignment(
 }
 
 /**
- * Plays a recorded episode again and compares what comes of it with what is stored, byte by byte.
+ * Plays a recorded episode again, and compares the result with the stored one, byte by byte.
  *
- * @throws InvariantError on our own bugs.
+ * @throws InvariantError for a bug of this package.
  */
 export async function replayEpisode(
   { recorded, row, samples, runId }: StoredEpisode,
@@ -117,7 +117,7 @@ export async function replayEpisode(
     if (never !== undefined) return { type: "diverged", reason: never };
     const { name, repeatable = false } = setup.environment;
     if (scoreAnew && !repeatable) {
-      const reason = `${name} is not repeatable: there is no world that could score it anew`;
+      const reason = `${name} is not repeatable: it cannot be scored again`;
       return { type: "diverged", reason };
     }
     const why = recorded.hasEnded
@@ -138,7 +138,7 @@ export async function replayEpisode(
   return { type: "differs", episode, place: place ?? "the spelling of a row" };
 }
 
-/** Why a branch has no recording of its own that could be played again, though nothing of it is lost. */
+/** Returns the reason for which a branch has no recording, although none was lost. */
 function describeNeverParted({ failure, forkedFrom }: EpisodeRow): string | undefined {
   if (forkedFrom === undefined || failure?.code.endsWith("/not-repeatable") !== true)
     return undefined;
@@ -149,7 +149,7 @@ function describeNeverParted({ failure, forkedFrom }: EpisodeRow): string | unde
   );
 }
 
-/** A row without what is made of an episode behind its play: clearing its world away is not recorded. */
+/** Returns a row without its hashes, and without troubles: cleaning up the world after the episode is not recorded. */
 function replayable({ sampleHashes: _hashes, troubles: _troubles, ...story }: EpisodeRow): object {
   return story;
 }
@@ -158,18 +158,18 @@ function withoutSegments({ segments: _segments, ...story }: Episode): object {
   return story;
 }
 
-/** Names the first place in which two JSON-able values differ; nothing where they are the same. */
+/** Names the first place in which two JSON-able values differ; returns `undefined` if they are equal. */
 function firstDifference(before: unknown, now: unknown, place: string): string | undefined {
   const found = findDifference(before, now);
   return found && `${place}${found.place} was ${brief(found.before)} and is ${brief(found.now)}`;
 }
 
-/** The first place in which two values differ: most are the same, and of these no place is spelled. */
+/** Finds the first place in which two values differ. Builds the place's name only on the way back. */
 function findDifference(
   before: unknown,
   now: unknown,
 ): { readonly place: string; readonly before: unknown; readonly now: unknown } | undefined {
-  // Zero has no sign in JSON.
+  // JSON has no negative zero.
   if (Object.is(before, now) || before === now) return undefined;
   if (!isObject(before) || !isObject(now) || Array.isArray(before) !== Array.isArray(now)) {
     return { place: "", before, now };

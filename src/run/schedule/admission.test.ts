@@ -10,7 +10,7 @@ const { signal } = new AbortController();
 
 const outage = (): RolloutError => new RolloutError("engine/unreachable", "nobody answers");
 
-/** Asks to be admitted, and notes when that is. */
+/** Requests admission, and records when it is granted. */
 function ask(gate: EngineGate, name: string, priority: number, order: string[]) {
   return gate.admit({ priority, signal }).then((leave) => {
     order.push(name);
@@ -37,7 +37,7 @@ describe("an admission gate", () => {
     expect(gate.state).toEqual({ admitted: 0, waiting: 0, limit: 2 });
   });
 
-  test("takes a place back once, however often it is given", async () => {
+  test("releases a place once, however often it is called", async () => {
     await using gate = createAdmissionGate({ concurrency: 1 });
     const leave = await gate.admit({ priority: 0, signal });
     leave();
@@ -45,7 +45,7 @@ describe("an admission gate", () => {
     expect(gate.state.admitted).toBe(0);
   });
 
-  test("forgets who gives up, and throws the signal's reason", async () => {
+  test("removes a request that aborts, and throws the signal's reason", async () => {
     await using gate = createAdmissionGate({ concurrency: 1 });
     const leave = await gate.admit({ priority: 0, signal });
     const controller = new AbortController();
@@ -116,7 +116,7 @@ describe("a gate that follows the engine's load", () => {
     expect(await limitsAfter([[full], [idle], [idle], [idle]], 8)).toEqual([7, 8, 8, 8]);
   });
 
-  test("stays as it is where nothing is known or a reading fails", async () => {
+  test("keeps the limit if the load is unknown or a reading fails", async () => {
     const full = { ...idle, keyValueUse: 1 };
     const broken = new TypeError("fetch failed");
     const odd = undefined as never;
@@ -124,7 +124,7 @@ describe("a gate that follows the engine's load", () => {
     expect(await limitsAfter(readings)).toEqual([56, 56, 56, 56, 56, 60]);
   });
 
-  test("is left at once by whoever disposes of it, though an engine does not answer", async () => {
+  test("is disposed of at once, even if an engine does not answer", async () => {
     const clock = manualClock();
     const asked = withResolvers();
     const read = async (): Promise<EngineLoad> => {
@@ -140,7 +140,7 @@ describe("a gate that follows the engine's load", () => {
     expect.assertions(0);
   });
 
-  test("gives up a reading that does not come, and asks again", async () => {
+  test("abandons a reading without an answer, and asks again", async () => {
     const clock = manualClock();
     const full = { ...idle, keyValueUse: 1 };
     let readings = 0;
@@ -162,7 +162,7 @@ describe("a gate that follows the engine's load", () => {
     expect(gate.state.limit).toBe(56);
   });
 
-  test("lets in who waits when the limit rises, and sends nobody away when it falls", async () => {
+  test("admits waiting requests when the limit rises, and stops none when it falls", async () => {
     const clock = manualClock();
     let load: WorkerLoad = { ...idle, keyValueUse: 1 };
     const read = async (): Promise<EngineLoad> => ({ workers: [load], silent: [] });

@@ -5,65 +5,67 @@ import { withDeadline } from "../../async/deadline.ts";
 import { onAbort } from "../../async/on-abort.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 
-/** What an admission gate goes by. */
+/** Options of an admission gate. */
 export interface EngineGateOptions {
-  /** Most that are admitted at once, at least 1. */
+  /** The maximum number of admitted attempts, at least 1. */
   readonly concurrency: number;
-  /** Where given, fewer are admitted while the engine is full. */
+  /** If present, fewer are admitted while the engine is full. */
   readonly follow?: LoadFollowing;
 }
 
-/** How the gate follows an engine's load. Every field but the first has a default. */
+/** Settings for following an engine's load. Every field but the first has a default. */
 export interface LoadFollowing {
-  /** Asks the engine; a reading that fails changes nothing. */
+  /** Reads the engine's load. A failed reading changes nothing. */
   readonly read: (options: { signal: AbortSignal }) => Promise<EngineLoad>;
   readonly clock: Pick<Clock, "sleep"> & Partial<Clock>;
   /** Milliseconds between readings. Default 1 000. */
   readonly everyMs?: number;
-  /** Milliseconds after which a reading that has not come is given up. Default 10 000. */
+  /** Milliseconds after which a reading without an answer is abandoned. Default 10 000. */
   readonly readingMs?: number;
-  /** Use of the memory for keys and values above which fewer are admitted, 0 to 1. Default 0.9. */
+  /** Use of the key-value cache above which fewer are admitted, 0 to 1. Default 0.9. */
   readonly highWater?: number;
-  /** Use up to which more are admitted again. Default 0.75. */
+  /** Use of the key-value cache up to which more are admitted again. Default 0.75. */
   readonly lowWater?: number;
-  /** Requests that may wait for each that is sampled, above which fewer are admitted. Default 0.25. */
+  /** Waiting requests per running request above which fewer are admitted. Default 0.25. */
   readonly mostWaiting?: number;
-  /** Fewest that are admitted at once however full the engine is. Default 1. */
+  /** The minimum number of admitted attempts, however full the engine is. Default 1. */
   readonly least?: number;
 }
 
-/** One who wants to be admitted. */
-export interface AdmissionWish {
-  /** The smallest goes first, such as the number of a group: what began first is to end first. */
+/** A request for admission. */
+export interface AdmissionRequest {
+  /**
+   * The smallest is admitted first. Group indexes serve as priorities, so that groups that start first also end first.
+   */
   readonly priority: number;
-  /** Aborted, the wait ends. */
+  /** Ends the wait when it aborts. */
   readonly signal: AbortSignal;
 }
 
-/** Lets work begin, a bounded number at once, the oldest group's first. */
+/** Admits a bounded number of attempts at once, the oldest group's first. */
 export interface EngineGate extends AsyncDisposable {
   /**
-   * Waits to be admitted.
+   * Waits for admission.
    *
-   * @returns what gives the place back; a second call of it does nothing.
-   * @throws the signal's reason where the signal is aborted first.
+   * @returns a function that gives the place back; a second call of it does nothing.
+   * @throws the signal's reason if the signal aborts first.
    */
-  admit(wish: AdmissionWish): Promise<() => void>;
-  /** How many are admitted, how many wait, and how many may be admitted at once now. */
+  admit(request: AdmissionRequest): Promise<() => void>;
+  /** The numbers of admitted and waiting attempts, and the current limit. */
   readonly state: { readonly admitted: number; readonly waiting: number; readonly limit: number };
-  /** Stops following the engine. Those who wait go on waiting for those who were admitted. */
+  /** Stops following the engine. Waiting attempts are still admitted when others end. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-interface Waiting extends Pick<AdmissionWish, "priority"> {
+interface Waiting extends Pick<AdmissionRequest, "priority"> {
   readonly arrival: number;
   readonly enter: () => void;
 }
 
 /**
- * Makes a gate. The limit follows the fullest worker, since sessions stay where they are: each reading
- * above a mark takes an eighth of it away, each reading with room gives a sixteenth back, up to the
- * concurrency. Nobody who was admitted is sent away.
+ * Creates a gate. With `follow`, the limit follows the fullest worker, because sessions stay on their worker: each
+ * reading above a mark lowers the limit by an eighth, and each reading with room raises it by a sixteenth, up to
+ * `concurrency`. Attempts that were admitted are never stopped.
  */
 export function createAdmissionGate({ concurrency, follow }: EngineGateOptions): EngineGate {
   const queue: Waiting[] = [];
@@ -96,7 +98,7 @@ export function createAdmissionGate({ concurrency, follow }: EngineGateOptions):
           signal: stop.signal,
           onReading: (load) => setLimit(nextLimit(load, { limit, concurrency, follow })),
         });
-  // Whoever disposes of the gate is told.
+  // Disposing of the gate throws this error.
   following.catch(() => {});
   return {
     get state() {
@@ -133,7 +135,7 @@ export function createAdmissionGate({ concurrency, follow }: EngineGateOptions):
   };
 }
 
-/** Keeps the queue in order of priority and, among equals, of arrival. */
+/** Inserts into a queue that is sorted by priority, then by arrival. */
 function insert(queue: Waiting[], waiting: Waiting): void {
   let low = 0;
   let high = queue.length;
@@ -146,7 +148,7 @@ function insert(queue: Waiting[], waiting: Waiting): void {
   queue.splice(low, 0, waiting);
 }
 
-/** How many may be admitted after a reading. */
+/** Returns the limit after a reading. */
 function nextLimit(
   { workers }: EngineLoad,
   { limit, concurrency, follow }: { limit: number; concurrency: number; follow: LoadFollowing },
@@ -162,17 +164,17 @@ function nextLimit(
   return hasRoom ? Math.min(concurrency, limit + Math.ceil(limit / 16)) : limit;
 }
 
-/** Requests that wait for each that is sampled; none runs on a worker that is paused. */
+/** Returns the number of waiting requests per running one. A paused worker has none running. */
 function waitingShare({ runningCount, waitingCount = 0 }: WorkerLoad): number {
   return runningCount === 0 ? 0 : waitingCount / runningCount;
 }
 
-/** Reads again and again until it is stopped. */
+/** Reads the load repeatedly until it is stopped. */
 async function followLoad(
   { read, clock, everyMs = 1_000, readingMs = 10_000 }: LoadFollowing,
   { signal, onReading }: { signal: AbortSignal; onReading: (load: EngineLoad) => void },
 ): Promise<void> {
-  // An engine may be anyone's, and heed no signal: nobody waits for it without end.
+  // A caller's engine may ignore the signal, so a deadline ends the wait.
   const ask = async (stop: AbortSignal): Promise<EngineLoad> => await read({ signal: stop });
   const timed = { ...createClock(clock), ...clock };
   const reading = { ms: readingMs, clock: timed, signal, onLate: noLoad };
@@ -181,7 +183,7 @@ async function followLoad(
       await clock.sleep(everyMs, { signal });
       onReading(await withDeadline(ask, reading));
     } catch (error) {
-      // Who cannot be asked now is asked again; whether that is an outage, the turns will tell.
+      // A failed reading is repeated later. Turns detect an outage of the engine themselves.
       if (!signal.aborted && isOwnBug(error)) throw error;
     }
   }

@@ -3,11 +3,11 @@ import { onAbort } from "../../async/on-abort.ts";
 import type { AdmissionGate } from "../start-run-options.ts";
 
 /**
- * Waits for a place at a gate, which may be anyone's and heed no signal.
+ * Waits for a place at a caller's gate, which may ignore the signal.
  *
- * @returns what gives the place back; `closed` where the signal aborted first. A place that comes later is
+ * @returns a function that gives the place back; `closed` if the signal aborted first. A place that comes later is
  *   given back at once.
- * @throws what the gate throws, unless the signal has aborted and that is how it ends its wait.
+ * @throws the gate's error, unless the gate ends its wait with it after the signal has aborted.
  */
 export async function admitTo(
   gate: AdmissionGate,
@@ -32,7 +32,7 @@ export async function admitTo(
         try {
           leave();
         } catch {
-          // Nobody is there any more who could be told.
+          // The run has moved on, so this error is not reported.
         }
       },
       (error: unknown) => {

@@ -1,19 +1,19 @@
 /** A published way to turn a group's rewards into advantages. */
 export type AdvantageEstimator = "grpo" | "dr-grpo" | "rloo";
 
-/** Kept from zero in GRPO's division, as TRL and verl have it. */
+/** Added to GRPO's divisor, as in TRL and verl. */
 const epsilon = 1e-6;
 
 /**
- * The advantages of a group's attempts; absent, and never 0 instead, where nothing scored the attempt or
- * there are too few others to compare it with.
+ * Returns the advantages of a group's attempts. An attempt without a reward, or without enough others to compare it
+ * with, has no advantage; never 0 instead.
  *
- * - `grpo`: distance from the group's mean in standard deviations (of the sample, n − 1).
- *   **Source:** Shao et al., DeepSeekMath, arXiv:2402.03300, section 4.1.2.
- * - `dr-grpo`: distance from the group's mean.
- *   **Source:** Liu et al., Understanding R1-Zero-Like Training, arXiv:2503.20783, section 3.2.
- * - `rloo`: distance from the mean of the others.
- *   **Source:** Ahmadian et al., Back to Basics, arXiv:2402.14740, section 2.3; Kool et al. 2019.
+ * - `grpo`: distance from the group's mean in standard deviations (of the sample, n − 1). **Source:** Shao et al.,
+ *   DeepSeekMath, arXiv:2402.03300, section 4.1.2.
+ * - `dr-grpo`: distance from the group's mean. **Source:** Liu et al., Understanding R1-Zero-Like Training,
+ *   arXiv:2503.20783, section 3.2.
+ * - `rloo`: distance from the mean of the others. **Source:** Ahmadian et al., Back to Basics, arXiv:2402.14740,
+ *   section 2.3; Kool et al. 2019.
  */
 export function advantages(
   rewards: readonly (number | undefined)[],

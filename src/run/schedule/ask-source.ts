@@ -4,25 +4,24 @@ import { withDeadline } from "../../async/deadline.ts";
 import { sourcedFault } from "./sourced-fault.ts";
 import type { SourcedTask, TaskSource } from "./task-source.ts";
 
-/** How long a source may take to give a task that it was asked for before a stop, in milliseconds. */
+/** The time for which a source may still give a task after the run has stopped, in milliseconds. */
 const lastDrawMs = 5_000;
 
-/** How a source is asked. */
+/** Options for asking a source. */
 export interface AskOptions {
-  /** Aborted when nothing is begun any more. */
+  /** Aborts when no further group is started. */
   readonly signal: AbortSignal;
-  /** Default: the machine's. */
+  /** Default: the machine's clock. */
   readonly clock?: Pick<Clock, "after">;
 }
 
 /**
- * Asks a source, which may be anyone's, for the group at a place. When nothing is begun any more it is still
- * given a moment, so that a task which it has given away is noted; one that does not heed its signal is not
- * waited for any longer, and told so (`givenUp`). In which way it ends its wait then is no matter: also where it
- * gives nothing, nobody knows whether that is its end, and the next start asks again.
+ * Asks a caller's source for a group. After the run has stopped, the source still has a moment, so that a task which it
+ * has already handed over is recorded. A source that ignores its signal is then abandoned, and notified by `givenUp`.
+ * An answer of `undefined` after the stop does not mean that the source has ended: the next start asks again.
  *
- * @throws the signal's reason where that is aborted first, whatever the source throws then, and where it gives nothing.
- * @throws UsageError where the source fails, or gives what cannot be played.
+ * @throws the signal's reason if it aborts first, whatever the source throws after that, and if it gives no task.
+ * @throws UsageError if the source fails, or gives a task that cannot be played.
  */
 export async function askSource(
   source: TaskSource,
@@ -57,9 +56,9 @@ export async function askSource(
 }
 
 /**
- * The index of the task of a group, where the source tells it without making the task.
+ * Asks the source for the task index of a group, without making the task.
  *
- * @throws UsageError where the source fails.
+ * @throws UsageError if the source fails.
  */
 export function askTaskIndex(source: TaskSource, groupIndex: number): number | undefined {
   try {

@@ -1,21 +1,18 @@
 import type { RecordedGrouping } from "../folder/episode-events.ts";
 
-/** How many attempts there are at each task. */
+/** The number of attempts at each task. */
 export interface AttemptCounts {
-  /** Scored attempts that make a group whole. */
+  /** The number of scored attempts that complete a group. */
   readonly size: number;
-  /** Attempts that are begun, by which the run's seeds and places are counted. `size` or more. */
-  readonly begun: number;
+  /** The number of attempts that are started, `size` or more. Seeds and rollout indexes are counted by it. */
+  readonly started: number;
 }
 
-/**
- * How many attempts the last start had at each task; where it does not say so (it was an earlier
- * version's, or is lost), as many as the plan has.
- */
+/** Returns the attempt counts that the last start recorded, or those of the plan if no start of the run recorded any. */
 export function attemptCountsOf(
-  { size: toldSize, begun: toldBegun }: RecordedGrouping,
+  { size: recordedSize, begun }: RecordedGrouping,
   { sampleCount }: { readonly sampleCount: number },
 ): AttemptCounts {
-  const size = toldSize ?? sampleCount;
-  return { size, begun: Math.max(toldBegun ?? size, size) };
+  const size = recordedSize ?? sampleCount;
+  return { size, started: Math.max(begun ?? size, size) };
 }

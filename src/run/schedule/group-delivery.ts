@@ -7,101 +7,100 @@ import type { RunTally } from "../run-progress.ts";
 import type { PolicyVersions } from "../policy/staleness.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
 
-/** What groups pass before they are handed out. */
 interface GroupDeliveryOptions extends Pick<
   StartRunOptions,
   "folder" | "redeliver" | "source" | "grouping" | "setup" | "onEpisode"
 > {
   readonly versions: PolicyVersions;
   readonly tally: RunTally;
-  /** By whom the source is told. */
+  /** Calls the source's `onGroupEnd()`. */
   readonly listeners: Listeners;
-  /** Told when there may be room for another group. */
+  /** Called when there may be room for another group. */
   readonly onRoom: () => void;
-  /** Told of a group that was counted as finished, and has been left out when it was to be taken. */
+  /** Called after a group that counted as finished was left out, because it became too old while it waited. */
   readonly onWithdrawn: () => Promise<void>;
 }
 
-/** Where groups that have ended wait to be taken. */
+/** Filters groups that have ended, and delivers them to the code that iterates over the run. */
 export class GroupDelivery {
   readonly #options: GroupDeliveryOptions;
   readonly #ready: EpisodeGroup[] = [];
   #waiting: Resolvers<void> | undefined;
   #hasEnded = false;
-  /** Groups that are offered to whoever takes them, or will be: those that are left out are none. */
+  /** The number of groups that were started and not left out. */
   offeredCount = 0;
-  /** Groups that were handed out. */
-  handedCount = 0;
-  /** Groups that have ended in this start. */
+  /** The number of groups that the iteration has yielded. */
+  deliveredCount = 0;
+  /** The number of groups that have ended in this start. */
   endedCount = 0;
-  /** Somebody iterates over the run. */
-  #isTaken = false;
-  /** Somebody is told of an episode. */
-  #isTelling = false;
-  /** Places of groups that earlier starts handed out and that were taken. */
+  /** True once a caller iterates over the run. */
+  #isIterated = false;
+  /** True while `onEpisode` runs. */
+  #isReporting = false;
+  /** The indexes of groups that were taken in earlier starts. */
   takenBefore: ReadonlySet<number> = new Set();
 
   constructor(options: GroupDeliveryOptions) {
     this.#options = options;
   }
 
-  /** Groups that wait to be taken. */
+  /** The number of groups that wait to be taken. */
   get readyCount(): number {
     return this.#ready.length;
   }
 
   /**
-   * Groups that may have been trained on in this start: those that were handed out or, where nobody iterates over the
-   * run, as a trainer does that takes its episodes from `onEpisode`, those that have ended. So it is while one is told
-   * of an episode: whoever trains there does not wait until its group is handed out.
+   * The number of groups that a trainer may have trained on in this start. A trainer that iterates has the groups that
+   * were yielded. A trainer that uses `onEpisode` may train on a group as soon as it has ended. Every caller counts as
+   * such a trainer while `onEpisode` runs, or if nothing iterates over the run.
    */
   get trainableCount(): number {
-    return this.#countTrainable(this.#isTelling);
+    return this.#countTrainable(this.#isReporting);
   }
 
-  /** The same for one step: whoever is told of episodes may take it at any time, while others drain the groups. */
+  /** `trainableCount` for the next training step, which a caller with `onEpisode` may make at any time. */
   get trainableNextCount(): number {
     return this.#countTrainable(this.#options.onEpisode !== undefined);
   }
 
-  #countTrainable(mayBeByEpisode: boolean): number {
-    if (this.#isTaken && !mayBeByEpisode) return this.handedCount;
-    return Math.max(this.handedCount, this.endedCount);
+  #countTrainable(mayTrainByEpisode: boolean): number {
+    if (this.#isIterated && !mayTrainByEpisode) return this.deliveredCount;
+    return Math.max(this.deliveredCount, this.endedCount);
   }
 
-  /** Tells somebody of an episode. */
-  tell<Answer>(listener: () => Answer): Answer {
-    this.#isTelling = true;
+  /** Runs a listener that is called with an episode. */
+  whileReporting<Answer>(listener: () => Answer): Answer {
+    this.#isReporting = true;
     try {
       return listener();
     } finally {
-      this.#isTelling = false;
+      this.#isReporting = false;
     }
   }
 
-  /** Whether there will be no further ones. */
+  /** True if no further groups follow. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** There will be no further ones. */
+  /** Ends the iteration after the groups that wait. */
   end(): void {
     this.#hasEnded = true;
     this.#waiting?.resolve();
   }
 
-  /** Groups as they end; a group counts as taken when the next one is asked for. */
+  /** Yields groups as they end. A group counts as taken when the next one is requested. */
   async *take(): AsyncGenerator<EpisodeGroup> {
-    this.#isTaken = true;
+    this.#isIterated = true;
     for (;;) {
       const group = this.#ready.shift();
       if (group !== undefined) {
         this.#options.onRoom();
         const due = await this.#stillDue(group);
         if (due === undefined) continue;
-        this.handedCount += 1;
+        this.deliveredCount += 1;
         yield due;
-        await this.#noteTaken(group);
+        await this.#writeTaken(group);
         continue;
       }
       if (this.#hasEnded) return;
@@ -110,18 +109,18 @@ export class GroupDelivery {
     }
   }
 
-  /** Tells the source of a group that has ended, and hands it out unless something speaks against it. */
-  async conclude(whole: EpisodeGroup): Promise<void> {
-    if (this.takenBefore.has(whole.groupIndex)) {
-      // An attempt was played again. Whoever took the group has the others: once more is twice.
+  /** Reports a complete group to the source, and delivers it unless a filter or its age forbids that. */
+  async conclude(complete: EpisodeGroup): Promise<void> {
+    if (this.takenBefore.has(complete.groupIndex)) {
+      // An attempt was played again. The group was taken in an earlier start, and is not delivered twice.
       this.#makeRoom();
       return;
     }
     const { folder, grouping, listeners, redeliver, setup, source, tally, versions } =
       this.#options;
-    const aged = this.#aged(whole);
+    const aged = this.#withStaleness(complete);
     const { staleness } = aged;
-    listeners.call(`tell the source of tasks about ${aged.groupId}`, () =>
+    listeners.call(`call onGroupEnd of the source of tasks for ${aged.groupId}`, () =>
       source.onGroupEnd?.(aged),
     );
     const verdict = grouping.keep === undefined || askFilter(grouping.keep, aged);
@@ -133,24 +132,24 @@ export class GroupDelivery {
       return;
     }
     if (redeliver) {
-      const about = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
-      await folder?.writeEvent({ type: "group-finished", atMs: setup.now(), ...about });
+      const details = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
+      await folder?.writeEvent({ type: "group-finished", atMs: setup.now(), ...details });
     }
-    this.hand(whole, staleness);
+    this.add(complete, staleness);
   }
 
-  /** Hands a group out. */
-  hand(group: EpisodeGroup, staleness?: number): void {
+  /** Adds a group to those that wait to be taken. */
+  add(group: EpisodeGroup, staleness?: number): void {
     this.#options.tally.groupFinished(staleness);
     this.#ready.push(group);
     this.#waiting?.resolve();
     this.#waiting = undefined;
   }
 
-  /** The group as it is handed out, for it has aged while it waited; nothing where it is too old by now. */
+  /** Returns the group with its current staleness; `undefined` if it became too old while it waited. */
   async #stillDue(group: EpisodeGroup): Promise<EpisodeGroup | undefined> {
     const { onWithdrawn, tally, versions } = this.#options;
-    const aged = this.#aged(group);
+    const aged = this.#withStaleness(group);
     const reason = versions.reasonToDrop(aged);
     if (reason === undefined) return versions.mark(aged);
     tally.groupWithdrawn();
@@ -159,26 +158,25 @@ export class GroupDelivery {
     return undefined;
   }
 
-  /** The group with how old its oldest token is by now. */
-  #aged(group: EpisodeGroup): EpisodeGroup {
+  #withStaleness(group: EpisodeGroup): EpisodeGroup {
     const staleness = this.#options.versions.stalenessOf(group);
     return { ...group, ...(staleness !== undefined && { staleness }) };
   }
 
   async #leaveOut({ groupIndex, groupId, staleness }: EpisodeGroup, reason: string): Promise<void> {
     const { folder, setup } = this.#options;
-    const about = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
+    const details = { groupIndex, groupId, ...(staleness !== undefined && { staleness }) };
     this.#makeRoom();
-    await folder?.writeEvent({ type: "group-left-out", atMs: setup.now(), ...about, reason });
+    await folder?.writeEvent({ type: "group-left-out", atMs: setup.now(), ...details, reason });
   }
 
-  /** Nobody takes a group: another one may be begun in its place. */
+  /** Lets another group start in place of one that is not delivered. */
   #makeRoom(): void {
     this.offeredCount -= 1;
     this.#options.onRoom();
   }
 
-  async #noteTaken({ groupIndex }: EpisodeGroup): Promise<void> {
+  async #writeTaken({ groupIndex }: EpisodeGroup): Promise<void> {
     const { folder, redeliver = false, setup } = this.#options;
     if (!redeliver) return;
     await folder?.writeEvent({ type: "group-taken", atMs: setup.now(), groupIndex });
@@ -187,7 +185,7 @@ export class GroupDelivery {
 
 type Filter = NonNullable<StartRunOptions["grouping"]["keep"]>;
 
-/** A filter may be anyone's: what is no verdict is guessed at in neither way. */
+/** Calls the caller's filter and checks its verdict. */
 function askFilter(keep: Filter, group: EpisodeGroup): boolean | string {
   let verdict: unknown;
   try {
@@ -199,11 +197,11 @@ function askFilter(keep: Filter, group: EpisodeGroup): boolean | string {
     });
   }
   if (typeof verdict === "boolean" || typeof verdict === "string") return verdict;
-  // Nobody waits for it, and Node would end the process if it were refused.
+  // A rejection of this promise would end the process, because nothing awaits it.
   if (isPromise(verdict)) verdict.catch(() => {});
   throw new UsageError(
-    `Cannot filter group ${group.groupId}: it gave ${describeVerdict(verdict)}, expected true, false or ` +
-      "why it is left out",
+    `Cannot filter group ${group.groupId}: the filter returned ${describeVerdict(verdict)}, expected true, false or ` +
+      "the reason to leave it out",
   );
 }
 

@@ -1,4 +1,4 @@
-/** The group of an attempt, as its rollout's id names it. */
+/** Returns the group id in a rollout id. */
 export function groupIdOf(rolloutId: string): string {
   return rolloutId.slice(0, rolloutId.lastIndexOf("#"));
 }

@@ -5,144 +5,150 @@ import { withDeadline } from "../../async/deadline.ts";
 import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
 import type { AskOptions } from "./ask-source.ts";
 import { groupStartedEvent, type GroupStartedEvent } from "../folder/started-groups.ts";
-import type { AttemptJob, StartedTask, GroupLedger } from "./group-ledger.ts";
 import type { GroupDelivery } from "./group-delivery.ts";
+import type { GroupLedger } from "./group-ledger.ts";
+import type { AttemptJob, StartedTask } from "./open-group.ts";
 import { toTaskRecord } from "../folder/task-record.ts";
 import type { StartedAttempt } from "../folder/same-groups.ts";
 import type { PolicyVersions } from "../policy/staleness.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
 import type { SourcedTask } from "./task-source.ts";
 
-/** What decides which attempts are next. */
 interface JobSchedulerOptions extends Pick<
   StartRunOptions,
   "admission" | "folder" | "redactor" | "setup" | "source"
 > {
-  readonly book: GroupLedger;
-  readonly outlet: GroupDelivery;
+  readonly ledger: GroupLedger;
+  readonly delivery: GroupDelivery;
   readonly versions: PolicyVersions;
 }
 
-/** How often an engine is asked for its version by which the run goes on, and how long it may take, milliseconds. */
+/** Milliseconds between two questions for the engine's version, and until an unanswered question is abandoned. */
 const askVersion = { everyMs: 1_000, mostMs: 5_000 };
 
-/** Gives out attempts, one at a time, and begins groups where there is room for them. */
+/** Gives out attempts, one at a time, and starts groups while there is room for them. */
 export class JobScheduler {
   readonly #options: JobSchedulerOptions;
-  /** Aborted when nothing is begun any more. */
-  readonly #ending = createAbortController();
+  readonly #closing = createAbortController();
   #room: Resolvers<void> | undefined;
-  #drawing: Promise<unknown> = Promise.resolve();
-  /** A further group, where one is waited for. */
-  #beginning: Promise<"begun" | "none"> | undefined;
-  /** Why the source gives nothing any more that can be played. */
+  /** The last call of `next()`: calls run one after another. */
+  #lastNext: Promise<unknown> = Promise.resolve();
+  /** The start of another group, while a worker waits for it. */
+  #starting: Promise<"started" | "none"> | undefined;
+  /** The error of the source, or of a task that cannot be played. No further group is started then. */
   #fault: { readonly error: unknown } | undefined;
 
   constructor(options: JobSchedulerOptions) {
     this.#options = options;
   }
 
-  /** Whether nothing is begun any more. */
+  /** True when no further attempt is started. */
   get isClosed(): boolean {
-    return this.#ending.signal.aborted;
+    return this.#closing.signal.aborted;
   }
 
-  /** Aborts when nothing is begun any more. */
+  /** Aborts when no further attempt is started. */
   get closing(): AbortSignal {
-    return this.#ending.signal;
+    return this.#closing.signal;
   }
 
-  /** Begins nothing any more. */
+  /** Starts no further attempt. */
   close(): void {
-    this.#ending.abort();
+    this.#closing.abort();
     this.lookAgain();
-    this.#options.book.wake();
+    this.#options.ledger.queue.wake();
   }
 
   /**
-   * Waits until nothing is drawn any more: attempts of branching groups are played meanwhile, and whoever played
-   * the last of them has not waited for it.
+   * Waits until no group is being started. A group may be, after all workers have ended: with branching groups, workers
+   * do not wait for it.
    *
-   * @throws what was wrong with a task, or with the source: what was begun before comes to its end first.
+   * @throws the error of the source or of a task, after the attempts that were started before have ended.
    */
   async settle(): Promise<void> {
-    await this.#beginning;
+    await this.#starting;
     if (this.#fault !== undefined) throw this.#fault.error;
   }
 
-  /** There may be room for another group. */
+  /** Checks again if there is room for another group. */
   lookAgain(): void {
     this.#room?.resolve();
   }
 
   /**
-   * The next attempt, of the oldest group that has one; begins another group where none has.
+   * Returns the next attempt of the oldest group that has one. Starts another group if none has.
    *
-   * @returns nothing where there will be none any more.
+   * @returns `undefined` if there are no further attempts.
    */
   async next(): Promise<AttemptJob | undefined> {
-    const drawn = this.#drawing.then(async () => await this.#findJob());
-    this.#drawing = drawn.catch(() => {});
-    return await drawn;
+    const found = this.#lastNext.then(async () => await this.#findJob());
+    this.#lastNext = found.catch(() => {});
+    return await found;
   }
 
   async #findJob(): Promise<AttemptJob | undefined> {
-    const { book } = this.#options;
+    const { queue } = this.#options.ledger;
     for (;;) {
-      // Some may have waited for their turn as it was closed.
+      // The scheduler may have been closed while this call waited for earlier ones.
       if (this.isClosed) return undefined;
-      const job = book.takeJob();
+      const job = queue.take();
       if (job !== undefined) return job;
-      // Attempts that waited for another one may come while a further group is waited for.
-      const next = await this.#nextNews();
+      // Attempts that waited for the first one of their group may be released before another group has started.
+      const next = await this.#startOrBranch();
       if (this.isClosed) return undefined;
       if (next !== "none") continue;
-      // Some may have come in the moment in which that was found out.
-      const late = book.takeJob();
-      if (late !== undefined || !book.isWaiting) return late;
-      await book.untilBranched();
+      const late = queue.take();
+      if (late !== undefined || !queue.isWaiting) return late;
+      await queue.untilBranched();
     }
   }
 
-  /** Begins another group, unless attempts of those that are there can be taken before that is done. */
-  async #nextNews(): Promise<"begun" | "none" | "branched"> {
-    const { book } = this.#options;
-    if (this.#beginning === undefined) {
-      this.#beginning = this.#beginGroup();
-      // Where nobody waits for it when it fails, whoever comes next is told.
-      this.#beginning.catch(() => {});
+  /** Starts another group. Returns `branched` if waiting attempts of an open group are released first. */
+  async #startOrBranch(): Promise<"started" | "none" | "branched"> {
+    const { queue } = this.#options.ledger;
+    if (this.#starting === undefined) {
+      this.#starting = this.#startGroup();
+      // The next call awaits it too, and throws its error.
+      this.#starting.catch(() => {});
     }
-    const next = book.isBranching
-      ? await Promise.race([this.#beginning, book.untilBranched()])
-      : await this.#beginning;
-    if (next !== "branched") this.#beginning = undefined;
+    const next = queue.isBranching
+      ? await Promise.race([this.#starting, queue.untilBranched()])
+      : await this.#starting;
+    if (next !== "branched") this.#starting = undefined;
     return next;
   }
 
-  async #beginGroup(): Promise<"begun" | "none"> {
-    const { book, folder, outlet, setup } = this.#options;
-    // For a group that there is not nobody waits: room for it may never come.
-    if (this.#fault !== undefined || !book.mayBegin || !(await this.#waitForRoom())) return "none";
-    const drawn = await this.#drawNoted();
+  async #startGroup(): Promise<"started" | "none"> {
+    const { ledger, folder, delivery, setup } = this.#options;
+    // Room is awaited only if there is a group left: it might never come.
+    if (this.#fault !== undefined || !ledger.mayStart || !(await this.#waitForRoom()))
+      return "none";
+    const drawn = await this.#drawTask();
     if (drawn === undefined) return "none";
-    outlet.offeredCount += 1;
-    const { begun, event } = drawn;
+    delivery.offeredCount += 1;
+    const { started, event } = drawn;
     if (event !== undefined) await folder?.writeEvent({ ...event, atMs: setup.now() });
-    book.release(begun);
-    return "begun";
+    ledger.release(started);
+    return "started";
   }
 
-  /** Draws a task, with what is to be noted of it. What cannot be played ends no more than the drawing. */
-  async #drawNoted(): Promise<{ begun: StartedTask; event?: GroupStartedEvent } | undefined> {
+  /** Draws a task, with the event that records it. Keeps an error for `settle()`: open groups are played to their end. */
+  async #drawTask(): Promise<
+    { readonly started: StartedTask; readonly event?: GroupStartedEvent } | undefined
+  > {
     const { folder, redactor, setup } = this.#options;
     try {
-      const begun = await this.#drawGroup();
-      if (begun === undefined || !begun.isNoted || folder === undefined) return begun && { begun };
-      const { fork } = begun;
-      const { groupIndex, groupId, task } = begun.group;
-      const noted = toTaskRecord(task, { environment: setup.environment, redactor });
-      const group = { groupIndex, groupId, ...noted, ...(fork && { fork }) };
-      return { begun, event: groupStartedEvent(group, redactor) };
+      const started = await this.#unlessClosed(
+        async (options) => await this.#options.ledger.startNext(options),
+      );
+      if (started === undefined || !started.isRecorded || folder === undefined) {
+        return started && { started };
+      }
+      const { fork } = started;
+      const { groupIndex, groupId, task } = started.group;
+      const record = toTaskRecord(task, { environment: setup.environment, redactor });
+      const group = { groupIndex, groupId, ...record, ...(fork && { fork }) };
+      return { started, event: groupStartedEvent(group, redactor) };
     } catch (error) {
       if (!(error instanceof UsageError || error instanceof RolloutError)) throw error;
       this.#fault = { error };
@@ -150,42 +156,37 @@ export class JobScheduler {
     }
   }
 
-  /** Draws a task; nothing where the run stops first. */
-  async #drawGroup(): ReturnType<GroupLedger["begin"]> {
-    return await this.#unlessClosed(async (options) => await this.#options.book.begin(options));
-  }
-
-  /**
-   * Holds what earlier starts finished or began against the source (see `GroupBook.holdEarlier()`): a start with other
-   * tasks is refused before anything of the folder is changed.
-   */
-  async holdEarlier(begun: readonly StartedAttempt[], wanted: ReadonlySet<number>): Promise<void> {
+  /** Checks that a repeatable source gives the groups of earlier starts again (see `GroupLedger.compareWithSource()`). */
+  async compareWithSource(
+    started: readonly StartedAttempt[],
+    wanted: ReadonlySet<number>,
+  ): Promise<void> {
     await this.#unlessClosed(
-      async (options) => await this.#options.book.holdEarlier(begun, wanted, options),
+      async (options) => await this.#options.ledger.compareWithSource(started, wanted, options),
     );
   }
 
   /**
-   * What a repeatable source gives for a group that has ended (see `GroupBook.ask()`).
+   * Asks a repeatable source for a complete group again.
    *
-   * @returns nothing where the run stops first.
-   * @throws UsageError where there is none in its place any more, and as `askSource()` does.
+   * @returns `undefined` if the run stops first.
+   * @throws UsageError if the source has no group at that index any more, and as `askSource()` does.
    */
   async askAgain(groupIndex: number): Promise<SourcedTask | undefined> {
-    const { book } = this.#options;
+    const { ledger } = this.#options;
     return await this.#unlessClosed(async (options) => {
-      const sourced = await book.ask(groupIndex, options);
+      const sourced = await ledger.ask(groupIndex, options);
       if (sourced !== undefined) return sourced;
       throw new UsageError(
-        `Cannot hand out group ${groupIndex} again: the source of tasks, which is repeatable, gives none in its ` +
-          "place now; start with the same tasks in the same order, or in another folder",
+        `Cannot deliver group ${groupIndex} again: the repeatable source of tasks gives no group at that index now; ` +
+          "start with the same tasks in the same order, or in another folder",
       );
     });
   }
 
-  /** What a source is asked; nothing where it was not done with that when nothing was begun any more. */
+  /** Asks the source. Returns `undefined` if the scheduler closes before the source answers. */
   async #unlessClosed<Given>(ask: (options: AskOptions) => Promise<Given>) {
-    const { signal } = this.#ending;
+    const { signal } = this.#closing;
     const { clock = systemClock } = this.#options.setup;
     try {
       return await ask({ signal, clock });
@@ -195,52 +196,51 @@ export class JobScheduler {
     }
   }
 
-  /** Waits until another group may be begun; false where the run stops first. */
+  /** Waits until another group may start; returns false if the scheduler closes first. */
   async #waitForRoom(): Promise<boolean> {
-    const { admission, outlet, versions } = this.#options;
+    const { admission, delivery, versions } = this.#options;
     const { ahead = Infinity } = admission;
     while (!this.isClosed) {
-      const waitsForVersion = !versions.mayBegin(outlet.offeredCount);
-      if (outlet.readyCount < ahead && !waitsForVersion) break;
+      const waitsForVersion = !versions.mayStart(delivery.offeredCount);
+      if (delivery.readyCount < ahead && !waitsForVersion) break;
       const room = withResolvers();
       this.#room = room;
-      if (waitsForVersion && versions.announced === undefined) await this.#watchVersion(room);
+      if (waitsForVersion && versions.announced === undefined) await this.#pollVersion(room);
       else await room.promise;
     }
     this.#room = undefined;
     return !this.isClosed;
   }
 
-  /** Waits for news, and where none come for a while asks the engine: nothing is sampled that would show its version. */
-  async #watchVersion(news: Resolvers<void>): Promise<void> {
-    const { setup } = this.#options;
-    const { clock = systemClock } = setup;
+  /** Waits for room. After a second without it, asks the engine for its version: no sampled token would show it. */
+  async #pollVersion(room: Resolvers<void>): Promise<void> {
+    const { clock = systemClock } = this.#options.setup;
     let isDue = false;
-    const callOff = clock.after(askVersion.everyMs, () => {
+    const cancelTimer = clock.after(askVersion.everyMs, () => {
       isDue = true;
-      news.resolve();
+      room.resolve();
     });
-    await news.promise;
-    callOff();
+    await room.promise;
+    cancelTimer();
     if (isDue) await this.askVersion();
   }
 
-  /** Asks the engine which version it has, unless one was announced. */
+  /** Asks the engine for its policy version, unless one was announced. */
   async askVersion(): Promise<void> {
-    const { outlet, setup, versions } = this.#options;
+    const { delivery, setup, versions } = this.#options;
     const { clock = systemClock, engine } = setup;
     if (this.isClosed || versions.announced !== undefined) return;
     try {
-      // An engine may be anyone's, and heed no signal.
+      // A caller's engine may ignore the signal.
       const described = await withDeadline(async (signal) => await engine.describe({ signal }), {
         ms: askVersion.mostMs,
-        signal: this.#ending.signal,
+        signal: this.#closing.signal,
         clock,
         onLate: () => undefined,
       });
-      versions.seeDescribed(described?.policyVersion, outlet);
+      versions.seeDescribed(described?.policyVersion, delivery);
     } catch (error) {
-      // Who cannot be asked now is asked again.
+      // An engine that fails is asked again a second later.
       if (isOwnBug(error)) throw error;
     }
   }

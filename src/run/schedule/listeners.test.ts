@@ -21,7 +21,7 @@ function listen() {
   return { stop, time, heard, listeners };
 }
 
-test("what a listener throws is named, by whichever way it is called", async () => {
+test("an error of a listener is named, however it is called", async () => {
   const { heard, listeners } = listen();
   const named = new UsageError("Cannot tell of it: the pager is away", { cause: away });
   expect(() => listeners.call("tell of it", fails)).toThrow(named);
@@ -35,7 +35,7 @@ test("what a listener throws is named, by whichever way it is called", async () 
   expect(heard).toEqual([named, named]);
 });
 
-test("what needs no name has none: a UsageError, our own bugs, and the reason of a stop", async () => {
+test("a UsageError, an own bug and the reason of a stop keep their message", async () => {
   const { stop, heard, listeners } = listen();
   for (const error of [new UsageError("no such file"), ownBug("ours")]) {
     const fail = (): never => {

@@ -3,23 +3,22 @@ import { UsageError, describeError, isOwnBug } from "../../errors.ts";
 import { systemClock, type Clock } from "../../async/clock.ts";
 import { withDeadline } from "../../async/deadline.ts";
 
-/** How long is waited at the end for what listeners still do, milliseconds. */
+/** The time for which the end of a run waits for async listeners, in milliseconds. */
 const lastMs = 10_000;
 
-/** To what listeners belong. */
+/** The run that the listeners belong to. */
 interface ListenersOptions {
-  /** Aborted, nobody is waited for; whoever throws its reason has no failure. */
+  /** Ends all waits when it aborts. A listener that throws its reason has not failed. */
   readonly signal: AbortSignal;
-  /** Told of what nobody who called them was told of. */
+  /** Called with errors that cannot be thrown to a caller. */
   readonly onFailure: (error: unknown) => void;
-  /** Default: the machine's. */
+  /** Default: the machine's clock. */
   readonly clock?: Clock;
 }
 
 /**
- * Calls whoever is told of something, who may be anyone. What they throw leaves as a UsageError that says who was
- * told of what. The types let them be async functions: nobody waits for what these do, and what they reject with is
- * told to whoever made this.
+ * Calls the caller's listeners. Their errors become UsageErrors that name the listener. The types allow async
+ * functions: the run does not wait for them, and passes their rejections to `onFailure`.
  */
 export class Listeners {
   readonly #options: ListenersOptions;
@@ -32,8 +31,9 @@ export class Listeners {
   /**
    * Calls a listener.
    *
-   * @param what - Such as `tell onEpisode of tau-retail/test/7#3`.
-   * @throws UsageError naming that; its own UsageErrors, our own bugs and the signal's reason as they are.
+   * @param what - The call in words, such as `call onEpisode for tau-retail/test/7#3`.
+   * @throws a UsageError with these words; the listener's own UsageErrors, errors of this package, and the signal's
+   *   reason unchanged.
    */
   call(what: string, listener: () => unknown): void {
     let answer: unknown;
@@ -53,7 +53,7 @@ export class Listeners {
     void ended.finally(() => this.#pending.delete(ended));
   }
 
-  /** Calls a listener from where nobody can be told of what it throws: `onFailure` is, of that as well. */
+  /** Calls a listener where no caller can catch its error, which goes to `onFailure` instead. */
   tell(what: string, listener: () => unknown): void {
     try {
       this.call(what, listener);
@@ -63,7 +63,7 @@ export class Listeners {
   }
 
   /**
-   * Asks somebody for something, and waits for it.
+   * Calls a function of the caller and waits for its result.
    *
    * @throws as `call()` does.
    */
@@ -75,7 +75,7 @@ export class Listeners {
     }
   }
 
-  /** Waits for what they still do, at the end: not for long. */
+  /** Waits for async listeners at the end of the run, at most ten seconds. */
   async settle(): Promise<void> {
     const { signal, clock = systemClock } = this.#options;
     if (this.#pending.size === 0 || signal.aborted) return;

@@ -54,7 +54,7 @@ describe("openLoadGate()", () => {
     expect(limits).toEqual([16, 14, 15]);
   });
 
-  test("is not there where it is not asked for, or the engine cannot say", () => {
+  test("is undefined if it is not requested, or the engine reports no load", () => {
     const mute = { ...engineThatSays(() => loadOf(0)) };
     delete mute.load;
     const options = { concurrency: 4, followLoad: true };

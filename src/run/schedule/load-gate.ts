@@ -2,17 +2,17 @@ import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import { systemClock } from "../../async/clock.ts";
 import { createAdmissionGate, type EngineGate } from "./admission.ts";
 
-/** How many episodes are played at once. */
+/** Limits on the number of episodes that are played at once. */
 interface LoadGateOptions {
-  /** Most of them. At least 1. */
+  /** The maximum. At least 1. */
   readonly concurrency: number;
-  /** Whether fewer are played while the engine is full. */
+  /** True to play fewer while the engine is full. */
   readonly followLoad: boolean;
 }
 
 /**
- * The gate of a run that follows its engine's load; nothing where it is not to, or where the engine
- * cannot say how busy it is: a run keeps to its concurrency by itself.
+ * Opens a gate that follows the engine's load; returns `undefined` if that is not requested, or the engine does not
+ * report its load. The run limits its concurrency itself then.
  */
 export function openLoadGate(
   { engine, clock = systemClock }: Pick<EpisodeSetup, "engine" | "clock">,

@@ -40,7 +40,7 @@ describe("parseTaskIndexes()", () => {
 describe("planRun()", () => {
   const scope = { split: "test", taskIndexes: [3, 1], sampleCount: 2, seed: 10 };
 
-  test("knows how many attempts there are, and draws a task when it is asked for", () => {
+  test("knows the number of attempts, and draws a task on demand", () => {
     const drawn: number[] = [];
     const plan = planRun(
       lamps(5, (index) => drawn.push(index)),
@@ -97,7 +97,7 @@ describe("planRun()", () => {
       () => ({ split: "test", index: 3 }),
       'Cannot play lamp: its task 3 of "test" has no id, expected a text',
     ],
-  ])("names the task where drawing it %s", (_, draw, message) => {
+  ])("names the task if drawing it %s", (_, draw, message) => {
     const environment = { ...lamps(5), task: draw as never };
     expect(() => planRun(environment, scope).at(0)).toThrow(new UsageError(message));
   });

@@ -3,15 +3,15 @@ import type { EpisodeAssignment } from "../../episode/episode-setup.ts";
 import { UsageError, describeError } from "../../errors.ts";
 import type { Task } from "../../task.ts";
 
-/** One attempt of a run, with its place in the whole. */
+/** One attempt of a plan. */
 export interface PlannedEpisode extends EpisodeAssignment {
-  /** 0-based over the run's tasks. */
+  /** The index of its task in the plan, from 0. */
   readonly groupIndex: number;
-  /** 0-based over all episodes of the run. */
+  /** Its index in the plan, from 0. */
   readonly index: number;
 }
 
-/** Which tasks are played, and how often each. */
+/** The tasks of a run, and the number of attempts at each. */
 export interface RunScope {
   readonly split: string;
   /** 0-based, in the order in which they are played. */
@@ -21,30 +21,30 @@ export interface RunScope {
   readonly seed: number;
 }
 
-/** What `run.json` says of the plan: enough to tell which episodes there will be. JSON-able. */
+/** The plan in `run.json`, from which the run's episodes are known. JSON-able. */
 export interface PlanRecord extends RunScope {
   /** The environment's name. */
   readonly environment: string;
-  /** Of the one group, for forks; absent where each is named by its task's id. */
+  /** The id of the only group, for forks; absent if each group has its task's id. */
   readonly groupId?: string;
 }
 
 /**
- * The attempts of a run, task by task, so that those of a group share the engine's prefix cache. It
- * draws a task from the environment when an attempt at it is asked for: for a plan of many thousands
- * that takes seconds in all, so whoever goes through it takes turns.
+ * The attempts of a run, task by task, so that a group shares the engine's prefix cache. A task is drawn from the
+ * environment when it is needed: drawing many thousands takes seconds, so a caller that iterates should yield in
+ * between.
  */
 export interface RunPlan extends Iterable<PlannedEpisode> {
   readonly scope: RunScope;
-  /** How many attempts there are. */
+  /** The number of attempts. */
   readonly length: number;
   /**
-   * The attempt at a place, 0-based.
+   * Returns the attempt at an index, from 0.
    *
-   * @throws UsageError where the environment gives another task than it is asked for.
+   * @throws UsageError if the environment gives another task than it is asked for.
    */
   at(index: number): PlannedEpisode;
-  /** Which task and which attempt at it stand at a place; draws nothing. */
+  /** Returns the task index and the sample index of an attempt, without drawing the task. */
   placeAt(index: number): EpisodePlace;
 }
 
@@ -113,9 +113,9 @@ function assertScope(environment: Environment, { split, taskIndexes }: RunScope)
 }
 
 /**
- * Draws a task; an environment may be anyone's.
+ * Draws a task from a caller's environment and checks it.
  *
- * @throws UsageError where it gives none, or another than it is asked for.
+ * @throws UsageError if the environment gives no task, or another one.
  */
 export function drawTask(environment: Environment, split: string, index: number): Task {
   const place = `Cannot play ${environment.name}: its task ${index} of "${split}"`;
@@ -135,15 +135,15 @@ export function drawTask(environment: Environment, split: string, index: number)
   return task;
 }
 
-/** What is finished is known again by its place, so a task must say the place that it was asked for. */
+/** Checks the index of a task: finished episodes are found by it. */
 function assertTask(
   environment: Environment,
   task: Task,
-  asked: { readonly split: string; readonly index: number },
+  requested: { readonly split: string; readonly index: number },
 ): void {
-  if (task.split === asked.split && task.index === asked.index) return;
+  if (task.split === requested.split && task.index === requested.index) return;
   throw new UsageError(
-    `Cannot play ${environment.name}: its task ${asked.index} of "${asked.split}" says that it is ` +
+    `Cannot play ${environment.name}: its task ${requested.index} of "${requested.split}" says that it is ` +
       `task ${task.index} of "${task.split}"`,
   );
 }
@@ -156,10 +156,10 @@ function outOfRange(index: number, split: string, size: number): UsageError {
 }
 
 /**
- * Reads task indexes as the command line spells them: `all`, or numbers and rising ranges such as
- * `0-31,40`. Repeats are kept once.
+ * Parses task indexes as on the command line: `all`, or numbers and ascending ranges such as `0-31,40`. Repeated
+ * indexes count once.
  *
- * @throws UsageError that names the part that cannot be read or is out of range.
+ * @throws UsageError that names the part that cannot be parsed or is out of range.
  */
 export function parseTaskIndexes(
   text: string,

@@ -1,8 +1,8 @@
 import { describe } from "../../episode/check/foreign-value.ts";
 
 /**
- * Why what a source gives cannot be played: a row must have these for a later start to read it. Nothing where
- * it can.
+ * Returns the reason for which a source's answer cannot be played; `undefined` if it can. A later start needs these
+ * members to read the row.
  */
 export function sourcedFault(sourced: unknown): string | undefined {
   const { task, groupId } = (sourced ?? {}) as Readonly<Record<string, unknown>>;

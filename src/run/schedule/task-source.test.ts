@@ -22,11 +22,11 @@ import {
   boundedSource,
   curriculum,
   endlessTasks,
-  pushedTasks,
   taskList,
-  tasksFrom,
   type TaskSource,
 } from "./task-source.ts";
+import { pushedTasks } from "./pushed-tasks.ts";
+import { tasksFrom } from "./streamed-tasks.ts";
 
 let dir: string;
 
@@ -73,7 +73,7 @@ describe("a task that no later start could read is refused", () => {
     ["no task", { groupId: "one" }, "it gave none, expected { task }, with an id"],
   ];
 
-  test.each(cases)("as it is pushed: %s", (_, sourced, why) => {
+  test.each(cases)("when it is pushed: %s", (_, sourced, why) => {
     const source = pushedTasks();
     expect(() => source.push({ task: lampTask(1) }, sourced as never)).toThrow(
       `Cannot push task 1: ${why}`,
@@ -81,7 +81,7 @@ describe("a task that no later start could read is refused", () => {
     expect(source.waitingCount).toBe(0);
   });
 
-  test.each(cases)("as it is given: %s", async (_, sourced, why) => {
+  test.each(cases)("when it is given: %s", async (_, sourced, why) => {
     const source = curriculum(() => sourced as never);
     await expect(takeAll(startLamps({ source }))).rejects.toThrow(
       `Cannot take task 0 from the source of tasks: ${why}`,
@@ -89,13 +89,13 @@ describe("a task that no later start could read is refused", () => {
   });
 });
 
-describe("groups that are handed out again", () => {
+describe("groups that are delivered again", () => {
   const sourceWith = (odd: () => unknown): TaskSource => ({
     length: 3,
     repeatable: true,
     at: async (index) => (index === 1 ? ((await odd()) as never) : { task: lampTask(index) }),
   });
-  /** Three groups, which nobody has taken. */
+  /** Plays three groups that are not taken. */
   const playThree = async (): Promise<void> => {
     await using folder = await openLamps(dir);
     await startLamps({ folder }).result;
@@ -112,7 +112,7 @@ describe("groups that are handed out again", () => {
     [
       "gives nothing",
       () => undefined,
-      "Cannot hand out group 1 again: the source of tasks, which is repeatable, gives none in its place now; " +
+      "Cannot deliver group 1 again: the repeatable source of tasks gives no group at that index now; " +
         "start with the same tasks in the same order, or in another folder",
     ],
     [
@@ -120,7 +120,7 @@ describe("groups that are handed out again", () => {
       () => ({ task: {} }),
       "Cannot take task 1 from the source of tasks: it gave none, expected { task }, with an id",
     ],
-  ])("are refused where their source %s", async (_, odd, why) => {
+  ])("are refused if their source %s", async (_, odd, why) => {
     await playThree();
     await using folder = await openLamps(dir);
     await expect(
@@ -129,7 +129,7 @@ describe("groups that are handed out again", () => {
   });
 
   test.each(["interrupt", "stop"] as const)(
-    "wait for no source that does not answer behind %s, and come with the next start",
+    "do not wait for a source that does not answer after %s, and come with the next start",
     async (how) => {
       await playThree();
       {
@@ -164,14 +164,14 @@ describe("groups that are handed out again", () => {
   );
 });
 
-describe("groups that wait to be handed out, of a source that was repeatable", () => {
-  /** Three groups, which nobody has taken. */
+describe("groups that wait to be delivered, of a repeatable source", () => {
+  /** Plays three groups that are not taken. */
   const playThree = async (): Promise<void> => {
     await using folder = await openLamps(dir);
     await startLamps({ folder, redeliver: true }).result;
   };
 
-  test("are handed out by a start whose source is not, with the environment's tasks", async () => {
+  test("are delivered by a start with another source, with the environment's tasks", async () => {
     await playThree();
     await using folder = await openLamps(dir);
     const source = tasksFrom([lampTask(3)]);
@@ -195,7 +195,7 @@ describe("groups that wait to be handed out, of a source that was repeatable", (
       },
       'Cannot play lamp: its task 1 of "test" cannot be drawn: no such row',
     ],
-  ])("are refused, and nothing is played, where the task of one %s", async (_, draw, why) => {
+  ])("are refused, and nothing is played, if the task of one %s", async (_, draw, why) => {
     await playThree();
     const environment: Environment = {
       ...fiftyLamps,
@@ -208,14 +208,14 @@ describe("groups that wait to be handed out, of a source that was repeatable", (
     const setup = lampSetup({ environment, engine });
     const source = tasksFrom([lampTask(3)]);
     await expect(takeAll(startLamps({ folder, source, setup, redeliver: true }))).rejects.toThrow(
-      "Cannot hand out group lamp/test/1 again: its task is not noted, as where its source was repeatable, this one " +
-        `is not asked for it once more, and it cannot be drawn: ${why}; start with the source of that start, or in another folder`,
+      "Cannot deliver group lamp/test/1 again: its task was not recorded, because the source of that start was " +
+        `repeatable, and it cannot be drawn: ${why}; start with that source, or in another folder`,
     );
     expect(asked).toEqual([]);
   });
 });
 
-test("groups that wait are handed out with the task that was recorded of them", async () => {
+test("waiting groups are delivered with their recorded task", async () => {
   const variant = (index: number): Task => ({ ...lampTask(index), instruction: "Lamp off." });
   const source: TaskSource = {
     length: 2,
@@ -264,17 +264,17 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   ])("or the start is refused: %s", async (_, source, other) => {
     await playIn(listOf(0, 1, 2));
     await expect(playIn(source)).rejects.toThrow(
-      "Cannot go on with group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
+      "Cannot resume group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
         `${other} there now; ${remedy}`,
     );
-    // Nothing was played, and the folder goes on with its own.
+    // The refused start played nothing, and the folder continues with its own tasks.
     expect(await playIn(listOf(0, 1, 2, 3))).toEqual(["lamp/test/3"]);
   });
 
   test("or the start is refused: the same tasks in another order", async () => {
     await playIn(listOf(0, 1, 2));
     await expect(playIn(listOf(0, 2, 1))).rejects.toThrow(
-      "Cannot go on with group 1: lamp/test/1#0 is finished in its place, and the source of tasks gives " +
+      "Cannot resume group 1: lamp/test/1#0 is finished in its place, and the source of tasks gives " +
         `lamp/test/2 there now; ${remedy}`,
     );
   });
@@ -282,7 +282,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   test("or the start is refused: passes in another order", async () => {
     expect(await playIn(passes(1))).toEqual(["lamp/test/0", "lamp/test/2", "lamp/test/1"]);
     await expect(playIn(passes(2))).rejects.toThrow(
-      "Cannot go on with group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
+      "Cannot resume group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
         `lamp/test/1 there now; ${remedy}`,
     );
     expect(await playIn(passes(1))).toEqual([]);
@@ -292,7 +292,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
     ["fewer of them", listOf(0, 1), []],
     ["further ones", listOf(0, 1, 2, 3), ["lamp/test/3"]],
     ["further ones of a source that tells no indexes", withoutIndexes(0, 1, 2, 3), ["lamp/test/3"]],
-  ])("and it goes on with %s", async (_, source, played) => {
+  ])("and it continues with %s", async (_, source, played) => {
     await playIn(listOf(0, 1, 2));
     expect(await playIn(source)).toEqual(played);
   });
@@ -301,7 +301,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
     ["a list", listOf(0, 1, 2), listOf(0, 1, 2, 3)],
     ["passes", passes(1), boundedSource(endlessTasks(fiftyLamps, { ...scope, seed: 1 }), 4)],
   ])(
-    "and a source that tells their tasks is asked for the first and the last of them alone: %s",
+    "and a source with task indexes is asked only for the first and the last: %s",
     async (_, first, source) => {
       await playIn(first);
       const asked: number[] = [];
@@ -323,20 +323,20 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
     await playIn(listOf(0, 1, 2));
     const source = taskList(environment, { split, taskIndexes: [0, 1, 2] });
     await expect(playIn(source)).rejects.toThrow(
-      "Cannot go on with group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
+      "Cannot resume group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
         `${other} there now; ${remedy}`,
     );
   });
 
-  test("or the start is refused before the folder's end is taken back", async () => {
+  test("or the start is refused before the results of the folder are removed", async () => {
     await playIn(listOf(0, 1, 2));
     const summary = path.join(dir, "summary.json");
     const before = await readFile(summary, "utf8");
-    await expect(playIn(listOf(0, 1, 5, 6))).rejects.toThrow("Cannot go on with group 2");
+    await expect(playIn(listOf(0, 1, 5, 6))).rejects.toThrow("Cannot resume group 2");
     expect(await readFile(summary, "utf8")).toBe(before);
   });
 
-  test("and a source that has not kept their tasks goes on with the others", async () => {
+  test("and a source that dropped their tasks continues with the others", async () => {
     const source = withoutIndexes(0, 1, 2, 3);
     await playIn({ ...source, length: 3 });
     const at: TaskSource["at"] = (place, options) =>
@@ -344,7 +344,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
     expect(await playIn({ ...source, at })).toEqual(["lamp/test/3"]);
   });
 
-  test("or the start is refused, with the place, where the source fails", async () => {
+  test("or the start is refused, with the index, if the source fails", async () => {
     await playIn(listOf(0, 1, 2));
     const taskIndexAt = (): never => {
       throw new TypeError("no such table");
@@ -381,7 +381,7 @@ describe("tasksFrom()", () => {
   const idAt = async (source: TaskSource): Promise<string | undefined> =>
     (await askSource(source, 0, { signal }))?.task.id;
 
-  test("gives the next start what it gave too late for the one that asked", async () => {
+  test("gives the next start a task that came too late for the one that asked", async () => {
     const { source, give } = streamOf(2);
     await askInVain(source);
     give(0);
@@ -392,7 +392,7 @@ describe("tasksFrom()", () => {
     expect(await idAt(source)).toBe(undefined);
   });
 
-  test("also where several starts did not wait for it, and it is still to come", async () => {
+  test("also if several starts did not wait for it, and it is still to come", async () => {
     const { source, give } = streamOf(1);
     await askInVain(source);
     await askInVain(source);
@@ -402,7 +402,7 @@ describe("tasksFrom()", () => {
     expect(await idAt(source)).toBe(undefined);
   });
 
-  test("gives whoever still waits what comes first, where another start does not any more", async () => {
+  test("gives a start that still waits the first task, if another start stopped waiting", async () => {
     const { source, give } = streamOf(1);
     const clock = manualClock();
     const stop = new AbortController();
@@ -418,14 +418,14 @@ describe("tasksFrom()", () => {
     expect(await idAt(source)).toBe(undefined);
   });
 
-  test("may be asked by a source of one's own that hands nothing on", async () => {
+  test("may be wrapped by a source that passes no options on", async () => {
     const { source, give } = streamOf(1);
     give(0);
     const bare = source as { at(groupIndex: number): ReturnType<TaskSource["at"]> };
     expect((await bare.at(0))?.task.id).toBe("lamp/test/0");
   });
 
-  test("tells whoever asks of a stream's failure", async () => {
+  test("throws the error of a stream to the start that asked", async () => {
     const failing: AsyncIterable<Task> = {
       [Symbol.asyncIterator]: () => ({
         next: () => Promise.reject(new Error("the queue is down")),
@@ -493,15 +493,15 @@ describe("pushedTasks()", () => {
     expect((await asked)?.task.id).toBe("lamp/test/0");
   });
 
-  test("refuses what is pushed behind its end: nobody may be there to play it", () => {
+  test("refuses a push after its end, because no run may be left to play it", () => {
     const source = pushedTasks();
     source.push({ task: lampTask(0) });
     source.end();
     expect(() => source.push({ task: lampTask(1) })).toThrow(
-      "Cannot push lamp/test/1: end() was called, and whoever takes the tasks may have gone; call end() behind " +
+      "Cannot push lamp/test/1: end() was called, and the run that takes the tasks may have ended; call end() after " +
         "the last push(), or start another run with a source of its own",
     );
-    // Nothing is lost of what was there.
+    // The waiting task is not lost.
     expect(source.waitingCount).toBe(1);
     source.push();
     source.end();
@@ -509,11 +509,11 @@ describe("pushedTasks()", () => {
 });
 
 describe("an id that was there before", () => {
-  test("is refused as it is pushed, and nothing of that push is taken", async () => {
+  test("is refused when it is pushed, and nothing of that push is taken", async () => {
     const source = pushedTasks();
     source.push({ task: lampTask(3) });
     expect(() => source.push({ task: lampTask(4) }, { task: lampTask(3) })).toThrow(
-      "Cannot push lamp/test/3: it was pushed before; give what is to be played once more a `groupId` of its own",
+      "Cannot push lamp/test/3: it was pushed before; give a task that is to be played again a `groupId` of its own",
     );
     expect(() => source.push({ task: lampTask(5) }, { task: lampTask(5) })).toThrow(
       "Cannot push lamp/test/5: it was pushed before",
@@ -524,7 +524,7 @@ describe("an id that was there before", () => {
     expect(idsOf(groups)).toEqual(["lamp/test/3", "lamp/test/4", "once more"]);
   });
 
-  test("ends the run when what was begun has come to its end", async () => {
+  test("ends the run when the started groups have ended", async () => {
     const drawn = withResolvers();
     async function* tasks(): AsyncGenerator<Task> {
       yield lampTask(0);
@@ -555,7 +555,7 @@ describe("an id that was there before", () => {
     expect(groups.map(({ episodes }) => episodes.length)).toEqual([2, 2]);
   });
 
-  test("is a group of an earlier start: the same list goes on where it was left", async () => {
+  test("belongs to an earlier start: the same list continues where it stopped", async () => {
     const tasks = [0, 1, 2, 3].map(lampTask);
     const taken: string[] = [];
     {
@@ -581,12 +581,12 @@ describe("an id that was there before", () => {
       expect(await run.result).toMatchObject({ end: "finished" });
       if (expected === 0) expect(groups).toEqual([]);
     }
-    // The group behind which the first start was left is not known to have been taken.
+    // The last group before the first start was left may have been taken or not.
     expect(new Set(taken)).toEqual(new Set(tasks.map(({ id }) => id)));
     expect(taken.length).toBe(5);
   });
 
-  test("is refused where an earlier start began another task under it", async () => {
+  test("is refused if an earlier start started another task under it", async () => {
     {
       await using folder = await openLamps(dir);
       await startLamps({ folder, source: tasksFrom([lampTask(0)]) }).result;
@@ -606,7 +606,7 @@ describe("an id that was there before", () => {
     expect(idsOf(groups)).toEqual(["lamp/test/1"]);
   });
 
-  test("ends a run whose source gives nothing else", async () => {
+  test("ends a run with a source that gives no other task", async () => {
     {
       await using folder = await openLamps(dir);
       await startLamps({ folder, source: tasksFrom([lampTask(0)]) }).result;

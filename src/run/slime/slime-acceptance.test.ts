@@ -27,7 +27,7 @@ async function readRows<Row>(name: string): Promise<readonly Row[]> {
     .map((line) => JSON.parse(line) as Row);
 }
 
-test("a run's slime file is whole groups of one size, in order, as slime's reward step takes them", async () => {
+test("a run's slime file has complete groups of one size, in order, as slime's reward step expects", async () => {
   const rows = await readRows<SlimeSample>("samples.slime.jsonl");
   expect(rows.map((row) => [row.group_index, row.index, row.rollout_id, row.reward])).toEqual([
     [0, 0, 0, 1],

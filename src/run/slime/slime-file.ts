@@ -6,42 +6,42 @@ import { writeAtomically } from "../disk/write-atomically.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { toSlimeGroup, type SlimeMember, type SlimeOmission, type SlimePlace } from "./slime.ts";
 
-/** An attempt of the run, as its plan has it. */
+/** An attempt of the run with its indexes. */
 export interface SlimeAttempt extends SlimePlace {
   readonly rolloutId: string;
 }
 
-/** What a run's slime file holds. JSON-able. */
+/** The content of a run's slime file. JSON-able. */
 export interface SlimeSummary {
-  /** Groups in the file; each has the rows of all its attempts. */
+  /** The number of groups in the file. Each has the rows of all its attempts. */
   readonly groups: number;
   readonly rows: number;
-  /** Groups that are not in it, by reason; absent where there are none. */
+  /** The number of groups that are not in the file, by reason; absent if all groups are there. */
   readonly leftOut?: Readonly<Partial<Record<SlimeOmission, number>>>;
 }
 
-/** How a run's slime rows are chosen. */
+/** Selects the slime rows of a run. */
 export interface SlimeChoice {
   /**
-   * Attempts of a group, where more are begun: the group has the rows of those that were the first to be scored,
-   * as it was handed out. Default: of all.
+   * The number of attempts in a group, if more were started: the group has the rows of the first ones that were scored,
+   * as it was delivered. Default: all attempts.
    */
   readonly size?: number;
-  /** Further groups of the run, of which nothing was begun: they count as unfinished. Default 0. */
-  readonly unbegunCount?: number;
+  /** The number of further groups without a started attempt. They count as unfinished. Default 0. */
+  readonly unstartedCount?: number;
 }
 
-/** The files of a run that its slime rows are made of. */
+/** The files that hold a run's episodes and rows. */
 interface SlimeSources {
   readonly episodesFile: string;
   readonly samplesFile: string;
-  /** Default: those of the machine. */
+  /** Default: the machine's files. */
   readonly files?: Files;
 }
 
 /**
- * Writes slime's rows of all groups that slime can be given (see `toSlimeGroup()`), in the order of the
- * plan, and puts the file in the place of an older one. One group at a time is in memory.
+ * Writes the slime rows of all groups that slime can use (see `toSlimeGroup()`), in the order of the plan. Replaces an
+ * older file. Keeps one group in memory at a time.
  */
 export async function writeSlimeFile(
   file: string,
@@ -50,9 +50,9 @@ export async function writeSlimeFile(
 ): Promise<SlimeSummary> {
   let groups = 0;
   let rows = 0;
-  const { files, unbegunCount = 0 } = sources;
+  const { files, unstartedCount = 0 } = sources;
   const leftOut: Partial<Record<SlimeOmission, number>> =
-    unbegunCount === 0 ? {} : { unfinished: unbegunCount };
+    unstartedCount === 0 ? {} : { unfinished: unstartedCount };
   async function* lines(): AsyncGenerator<Uint8Array> {
     for await (const members of readSlimeGroups(attempts, sources)) {
       const group = toSlimeGroup(members);
@@ -71,7 +71,7 @@ export async function writeSlimeFile(
   return { groups, rows, ...(Object.keys(leftOut).length !== 0 && { leftOut }) };
 }
 
-/** The attempts that made a group whole of which more were begun; all of them where it is not whole. */
+/** Returns the attempts that completed an over-sampled group; all attempts if it is not complete. */
 function firstScored(members: readonly FoundMember[], size: number): readonly FoundMember[] {
   const scored = members.filter(({ episode }) => episode?.reward !== undefined);
   if (members.length <= size || scored.length < size) return members;
@@ -79,17 +79,14 @@ function firstScored(members: readonly FoundMember[], size: number): readonly Fo
   return members.filter((member) => first.includes(member));
 }
 
-/** What the files hold of an attempt. */
+/** An attempt with its lines in the files. */
 interface FoundMember extends SlimeMember {
   readonly rolloutId: string;
-  /** Of two, the lower one ended before the other; absent where it has not ended. */
+  /** The order in which attempts ended; absent if the attempt has not ended. */
   readonly endedAs: number | undefined;
 }
 
-/**
- * The groups of a run, with what the files hold of each. Lines that are no JSON are passed over, as if
- * they were not there.
- */
+/** Reads the groups of a run with their lines. Skips lines that are not JSON. */
 export async function* readSlimeGroups(
   attempts: readonly SlimeAttempt[],
   { episodesFile, samplesFile, files = diskFiles, size = Infinity }: SlimeSources & SlimeChoice,

@@ -55,7 +55,7 @@ function episode(fields: Partial<Episode>): Episode {
   return { ...row, segments: recorded().toSegments(), ...fields };
 }
 
-/** A group of one attempt, or with others behind it. */
+/** A group of these attempts. */
 function groupOf(...episodes: readonly (Episode | undefined)[]) {
   return toSlimeGroup(
     episodes.map((played, index) => ({
@@ -121,7 +121,7 @@ describe("toSlimeGroup()", () => {
     });
   });
 
-  test("gives of a fork what is behind it, its ids and its texts alike", () => {
+  test("gives the ids and texts of a fork after its shared turns", () => {
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1, 2, 3, 10, 11, 20, 21]);
     recorder.beginFork();
@@ -146,7 +146,7 @@ describe("toSlimeGroup()", () => {
     });
   });
 
-  test("leaves out a group whole where slime could not read one of its attempts", () => {
+  test("leaves out a complete group if slime could not read one of its attempts", () => {
     const scored = episode({ reward: 1 });
     expect(groupOf(scored, undefined)).toEqual({ leftOut: "unfinished" });
     expect(groupOf(scored, episode(failed))).toEqual({ leftOut: "unscored" });
@@ -156,7 +156,7 @@ describe("toSlimeGroup()", () => {
     expect(groupOf(episode({ reward: 0, segments: [] }))).toEqual({ leftOut: "no-response" });
   });
 
-  test("leaves out a group where an attempt has several rows, or none behind its prompt", () => {
+  test("leaves out a group if an attempt has several rows, or no response", () => {
     const split = recorded();
     split.openSegment([1, 2]);
     split.appendTurn({

@@ -17,21 +17,21 @@ export interface SlimeSample {
   readonly response: string;
   /** At least 1. */
   readonly response_length: number;
-  /** Over the response only, as are the logprobs. */
+  /** For the response only, like the logprobs. */
   readonly loss_mask: readonly (0 | 1)[];
   readonly rollout_log_probs: readonly number[];
   readonly reward: number;
   readonly status: "completed" | "truncated";
-  /** One entry a policy call. */
+  /** One entry per policy call. */
   readonly weight_versions: readonly string[];
   readonly remove_sample: false;
-  /** No answer is known beforehand: the environment scores. */
+  /** Always `null`: the environment computes rewards, not a label. */
   readonly label: null;
-  /** The rollout's id: slime routes by it where it routes consistently. */
+  /** The rollout id: slime routes by it if its routing is consistent. */
   readonly session_id: string;
-  /** Seconds that went to tools and the user. */
+  /** Seconds that were spent on tools and the user. */
   readonly non_generation_time: number;
-  /** Sums over the policy's calls; 0 cached where the engine does not say. */
+  /** Totals over the policy's calls; 0 cached tokens if the engine does not report them. */
   readonly prefix_cache_info: {
     readonly cached_tokens: number;
     readonly total_prompt_tokens: number;
@@ -39,7 +39,7 @@ export interface SlimeSample {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** Where a rollout stands in slime's batch. */
+/** The indexes of a rollout in slime's batch. */
 export interface SlimePlace {
   /** 0-based over the prompts. */
   readonly groupIndex: number;
@@ -47,36 +47,35 @@ export interface SlimePlace {
   readonly index: number;
 }
 
-/** One attempt of a group: its story, its training rows, and its place. */
+/** One attempt of a group, with its row and its indexes. */
 export interface SlimeMember {
-  /** Absent where the attempt is not finished. */
+  /** Absent if the attempt has not finished. */
   readonly episode: EpisodeStory | undefined;
   readonly samples: readonly Sample[];
   readonly place: SlimePlace;
 }
 
-/** Why slime cannot be given a group. */
+/** The reason for which a group is left out. */
 export type SlimeOmission =
-  /** An attempt is not finished. */
+  /** An attempt has not finished. */
   | "unfinished"
-  /** Nothing scored an attempt. */
+  /** An attempt has no reward. */
   | "unscored"
   /** An attempt has several rows (`--history split`). */
   | "split"
-  /** An attempt has nothing behind its prompt. */
+  /** An attempt has no response. */
   | "no-response";
 
 /**
- * The slime rows of a group, one an attempt, or why there are none.
+ * Returns the slime rows of a group, one per attempt, or the reason to leave the group out.
  *
- * slime's own reward step takes the rows of a batch in their order for groups of one size, and makes
- * a tensor of all their rewards before it looks at what is to be left out. A row without a reward
- * stops it; a group with a row too few or too many has it centre the rewards of the whole batch, or of
- * the wrong rows, without a word. So a group is there as a whole or not at all, as in slime's own
- * rollouts, which give back a group of which one attempt was aborted.
+ * slime's reward step assumes groups of one size, in the order of the batch, and builds a tensor of all rewards before
+ * it filters rows. A row without a reward stops it. A group with too few or too many rows makes it silently normalize
+ * the wrong rewards together. So a group is written completely or not at all, as in slime's own rollouts, which give
+ * back a group with an aborted attempt.
  *
- * **Source:** THUDM/slime, slime/ray/rollout.py (`_post_process_rewards`) and
- * slime/rollout/sglang_rollout.py at 624b824a.
+ * **Source:** THUDM/slime, slime/ray/rollout.py (`_post_process_rewards`) and slime/rollout/sglang_rollout.py at
+ * 624b824a.
  */
 export function toSlimeGroup(
   members: readonly SlimeMember[],
@@ -95,10 +94,10 @@ export function toSlimeGroup(
   };
 }
 
-/** The slime row of one attempt that was scored, and has this one row. */
+/** Returns the slime row of a scored attempt with one row. */
 export function toSlimeRow(episode: EpisodeStory, sample: Sample, place: SlimePlace): SlimeSample {
   const { promptLength, turns, policyVersions } = sample;
-  // The turns before a fork are another attempt's: here, they are a part of the prompt.
+  // The turns before a fork belong to another attempt: here, they are part of the prompt.
   const played = episode.turns.slice(episode.forkedFrom?.turnIndex ?? 0);
   const sumOf = (read: (turn: EpisodeStory["turns"][number]) => number): number =>
     played.reduce((sum, turn) => sum + read(turn), 0);

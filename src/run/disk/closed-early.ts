@@ -1,9 +1,9 @@
 import { UsageError } from "../../errors.ts";
 
-/** What whoever writes on in a folder is told that was closed before. */
+/** Returns the error for writing to a folder that was closed. */
 export function closedEarly(dir: string): UsageError {
   return new UsageError(
-    `Cannot go on writing ${dir}: it was closed while its run plays; end the run, such as by interrupt(), and ` +
+    `Cannot continue writing ${dir}: it was closed while its run plays; end the run, such as by interrupt(), and ` +
       "wait for its result before its folder is closed",
   );
 }

@@ -2,8 +2,7 @@ import type { GenerateOptions, Generation } from "../../engine/engine.ts";
 import { emptyGeneration } from "../../engine/empty-generation.ts";
 
 /**
- * What an engine tells of one call while it lasts. It is handed on to whoever asked, until the call is given up,
- * and kept: what was told is never taken back.
+ * Passes the events of one engine call on to its caller, until the call is abandoned, and keeps the streamed tokens.
  */
 export class TokenNotifier {
   readonly #ids: number[] = [];
@@ -11,10 +10,10 @@ export class TokenNotifier {
   readonly #sayHeld: GenerateOptions["onHeld"];
   #isHeld = false;
   #isMuted = false;
-  /** What the engine is given: whoever asked hears through these. */
+  /** The options for the engine, which report to the caller. */
   readonly options: GenerateOptions;
 
-  /** @param options - Of whoever asked. */
+  /** @param options - The caller's options. */
   constructor(options: GenerateOptions) {
     const { onTokens, onHeld, onNotCutShort } = options;
     this.#sayHeld = onHeld;
@@ -43,7 +42,7 @@ export class TokenNotifier {
     };
   }
 
-  /** Whoever asked hears of this call no more, and is not held up by it. */
+  /** Stops reporting to the caller, and ends its wait if it was held. */
   mute(): void {
     if (this.#isMuted) return;
     this.#isMuted = true;
@@ -51,9 +50,9 @@ export class TokenNotifier {
   }
 
   /**
-   * What was told, as the part of the turn that an engine handed over which was not waited for any longer.
+   * Returns the streamed tokens as a part of a turn, in place of an answer that was not awaited.
    *
-   * @param policyVersion - By which it was sampled.
+   * @param policyVersion - The version that sampled the tokens.
    */
   toGeneration(requestId: string, policyVersion: string): Generation {
     const tokenCount = this.#ids.length;

@@ -1,24 +1,21 @@
 import type { Episode } from "../../episode/episode.ts";
 import { inputsBefore, type Inputs } from "../../episode/inputs/input.ts";
 import type { ForkPlace } from "../../trajectory/sample.ts";
-import type { Fork } from "./task-source.ts";
+import type { Fork } from "../schedule/task-source.ts";
 
-/** The first attempt of a group, as far as the others need it to part from it. */
+/** The facts about a group's first attempt from which the others branch. */
 export interface SharedPrefix {
   readonly episode: Pick<Episode, "rolloutId" | "reward" | "seed">;
   readonly turnCount: number;
   readonly inputs: Inputs;
 }
 
-/**
- * Names a group of forks: by what they part from, and by their seed, so that rows of the run that was
- * forked, of its forks and of theirs can stand in one file.
- */
+/** Returns the id of a group of forks: rows of a run, of its forks and of their forks have different ids. */
 export function forkGroupId({ rolloutId, turnIndex }: ForkPlace, seed: number): string {
   return `${rolloutId}@${turnIndex}.${seed}`;
 }
 
-/** What is kept of a first attempt: its rows may be large. */
+/** Keeps the facts about a first attempt without its rows, which may be large. */
 export function sharedPrefixOf(
   { rolloutId, reward, seed, turns }: Episode,
   inputs: Inputs,
@@ -27,7 +24,7 @@ export function sharedPrefixOf(
   return { episode: { rolloutId, seed, ...scored }, turnCount: turns.length, inputs };
 }
 
-/** How an attempt parts from it: with the turn that is wanted, or with the last one where there are fewer. */
+/** Returns the fork at a turn, or at the last turn if there are fewer; `undefined` if no turn can be shared. */
 export function forkOf(
   { episode, inputs, turnCount }: SharedPrefix,
   wanted: number,

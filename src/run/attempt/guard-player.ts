@@ -7,20 +7,19 @@ import { unplayedEpisode } from "../../episode/unplayed-episode.ts";
 import { InvariantError, RolloutError, UsageError } from "../../errors.ts";
 import { PlaybackStop } from "../../outside.ts";
 import type { AttemptPlayer, AttemptPlayOptions } from "./attempt-player.ts";
-import type { Listeners } from "./listeners.ts";
+import type { Listeners } from "../schedule/listeners.ts";
 
 /**
- * A player who may be anybody's, as one whom a run can rely on. What it throws, or returns that is no episode of
- * that attempt, is a failure of that attempt alone (`internal/exception`). It is waited for however long it takes, for it
- * may wait for others; once it is interrupted, no longer than a play takes to leave, and not at all where the
- * attempt is given up. What it throws or returns instead of an episode once it is interrupted has not failed: the
- * attempt is `aborted` with nothing. Nobody hears anything of a play that is not waited for any more.
+ * Wraps a caller's player to contain its errors. An error, or a result that is not an episode of the
+ * attempt, fails only that attempt (`internal/exception`). A play may take any time. After an interruption, it has as
+ * long as an episode needs to end; after a cancellation, it is not awaited. After an interruption, an error or a
+ * missing episode does not count as a failure: the attempt is `aborted`. Events of an abandoned play are ignored.
  */
 export function guardPlayer(player: AttemptPlayer, listeners: Listeners): AttemptPlayer {
   return {
     play: async (assignment, setup, options) => await play(player, assignment, setup, options),
     landed: (place) =>
-      listeners.call(`tell the player that ${place.rolloutId} has landed`, () =>
+      listeners.call(`report to the player that ${place.rolloutId} has landed`, () =>
         player.landed?.(place),
       ),
     pause: async (mode) =>
@@ -41,18 +40,18 @@ async function play(
 ): Promise<Episode> {
   const { signal, interrupt, onInputs } = options;
   const startedAtMs = setup.now();
-  const ears = new Ears();
-  const told: EpisodeSetup = {
+  const events = new EventGate();
+  const guarded: EpisodeSetup = {
     ...setup,
-    ...(setup.onTurn && { onTurn: ears.while(setup.onTurn) }),
-    ...(setup.onTrouble && { onTrouble: ears.while(setup.onTrouble) }),
+    ...(setup.onTurn && { onTurn: events.whileOpen(setup.onTurn) }),
+    ...(setup.onTrouble && { onTrouble: events.whileOpen(setup.onTrouble) }),
   };
-  const about = { ...options, ...(onInputs && { onInputs: ears.while(onInputs) }) };
+  const about = { ...options, ...(onInputs && { onInputs: events.whileOpen(onInputs) }) };
   try {
     const episode = await playWithinTime(
       async (given, held, signals) => await player.play(given, held, { ...about, ...signals }),
       assignment,
-      told,
+      guarded,
       { signal, ...(interrupt && { interrupt }) },
       Infinity,
     );
@@ -66,26 +65,30 @@ async function play(
     const failure = toFailure(error, assignment, options);
     return withoutEpisode(failure, assignment, { setup, startedAtMs, interrupt, thrown: error });
   } finally {
-    ears.close();
+    events.close();
   }
 }
 
-/** Hears until it is closed. */
-class Ears {
-  #areClosed = false;
+/** Passes on events until it is closed. */
+class EventGate {
+  #isClosed = false;
 
-  while<Said>(listener: (said: Said) => void): (said: Said) => void {
-    return (said) => {
-      if (!this.#areClosed) listener(said);
+  whileOpen<Event>(listener: (event: Event) => void): (event: Event) => void {
+    return (event) => {
+      if (!this.#isClosed) listener(event);
     };
   }
 
   close(): void {
-    this.#areClosed = true;
+    this.#isClosed = true;
   }
 }
 
-/** @throws what the run knows what to do about, and our own bugs. */
+/**
+ * Converts an error of the player to a failure of the attempt.
+ *
+ * @throws errors that the run handles itself, and errors of this package.
+ */
 function toFailure(
   error: unknown,
   { rolloutId }: EpisodeAssignment,
@@ -98,12 +101,12 @@ function toFailure(
   return attributed;
 }
 
-/** What cannot be used ends the run, and an attempt whose recording does not lead on begins anew. */
+/** True for errors that end the run, and for a recording that cannot be resumed. */
 function isForRun(error: unknown, { past }: AttemptPlayOptions): boolean {
   try {
     return error instanceof UsageError || (past !== undefined && error instanceof PlaybackStop);
   } catch {
-    // It may be anyone's, and not even that can be asked of it.
+    // The thrown value may even fail at `instanceof`.
     return false;
   }
 }

@@ -1,0 +1,65 @@
+import type { Episode } from "../../episode/episode.ts";
+import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
+import { playForeign } from "../../episode/play-foreign.ts";
+import { playEpisode, type PlayEpisodeOptions } from "../../episode/play-episode.ts";
+import type { UpdateMode } from "../policy/policy-gate.ts";
+
+/** One play of an attempt. */
+export interface PlayPlace {
+  readonly rolloutId: string;
+  /** Counts plays after failures, from 1. */
+  readonly attempt: number;
+}
+
+/** Options of a play. */
+export interface AttemptPlayOptions extends Omit<PlayEpisodeOptions, "atEnd" | "scoreAnew"> {
+  /** The number of attempts in the group that have not ended, with this one. */
+  readonly groupLeft: number;
+}
+
+/**
+ * Plays the attempts of a run, for example in other processes. The run decides which attempts are played, and only the
+ * run writes its folder. If `landed()` throws, the run ends with a UsageError that names it. Errors of `pause()`,
+ * `resume()` and `announcePolicy()` are thrown to the caller of the run's method.
+ */
+export interface AttemptPlayer {
+  /**
+   * Plays an attempt once, and ends and throws like `playEpisode()`. The attempt fails (`internal/exception`) if this
+   * throws any other error, or returns anything but a sound episode of this attempt. Only a UsageError ends the run.
+   *
+   * A play may take any time until `interrupt` aborts, and after that as long as an episode needs to end. Then the
+   * attempt is `aborted` without an episode; so it is if this throws, or returns no episode, after the abort. The run
+   * does not wait after `signal` has aborted.
+   */
+  play(
+    assignment: EpisodeAssignment,
+    setup: EpisodeSetup,
+    options: AttemptPlayOptions,
+  ): Promise<Episode>;
+  /** Called once when the result of a play is written: the run will not need the play again. */
+  landed?(place: PlayPlace): void;
+  /** Blocks sampling until `resume()`. Resolves when nothing is sampled; with `finish`, at once. */
+  pause?(mode: UpdateMode): Promise<void>;
+  resume?(): void;
+  /** Called with the policy version that samples from now on. */
+  announcePolicy?(version: number): void;
+}
+
+/** Plays attempts in this process. */
+export const playHere: AttemptPlayer = {
+  play: async (assignment, setup, options) => await playAttempt(assignment, setup, options),
+};
+
+/**
+ * Plays an attempt in this process: with the setup's own `play` if it has one (which is not recorded, and not resumed),
+ * otherwise with `playEpisode()`.
+ */
+export async function playAttempt(
+  assignment: EpisodeAssignment,
+  setup: EpisodeSetup,
+  options: Omit<AttemptPlayOptions, "groupLeft">,
+): Promise<Episode> {
+  return setup.play === undefined
+    ? await playEpisode(assignment, setup, options)
+    : await playForeign(setup.play, assignment, setup, options);
+}

@@ -1,0 +1,114 @@
+import type { RecordedGrouping } from "./folder/episode-events.ts";
+import { startedType } from "./folder/episode-events.ts";
+import type { RunFolder } from "./folder/run-folder.ts";
+import type { RunResult } from "./live-run.ts";
+import { newSamplingFacts, ownSamplingFacts } from "./policy/found-sampling.ts";
+import type { RunTally } from "./run-progress.ts";
+import type { GroupLedger } from "./schedule/group-ledger.ts";
+import { openPlan, type PlannedRun } from "./schedule/planned-run.ts";
+import type { SlimeAttempt, SlimeSummary } from "./slime/slime-file.ts";
+import type { StartRunOptions } from "./start-run-options.ts";
+
+interface RunFilesOptions extends Pick<StartRunOptions, "grouping" | "player" | "setup"> {
+  readonly folder: RunFolder;
+  readonly ledger: GroupLedger;
+  readonly tally: RunTally;
+}
+
+/** Writes what a run's folder says about the run as a whole, at its start and at its end. */
+export class RunFiles {
+  readonly #options: RunFilesOptions;
+  /** Writes `summary.json` again; `undefined` before the run has ended. */
+  #rewriteSummary: (() => Promise<void>) | undefined;
+
+  constructor(options: RunFilesOptions) {
+    this.#options = options;
+  }
+
+  /** Writes the start of the run: removes the results of earlier starts, completes `run.json`, and adds an event. */
+  async start(closing: AbortSignal): Promise<void> {
+    const { folder, ledger } = this.#options;
+    if (!ledger.isAllFinished) await folder.results.remove();
+    await this.#completeManifest(closing);
+  }
+
+  /** Adds members to `run.json` that exports and `verify` need, if the caller's manifest leaves them out. */
+  async #completeManifest(closing: AbortSignal): Promise<void> {
+    const { folder, player, setup } = this.#options;
+    const { vocabularySize } = setup.renderer.codec;
+    const known = { plan: openPlan, vocabularySize };
+    // Tokens of an earlier start were sampled with the settings that are there.
+    if (await folder.holdsSampled()) {
+      await folder.completeFound(known);
+      return;
+    }
+    const own = ownSamplingFacts(folder.requestedFound);
+    const found = { ...folder.manifest.found, ...own };
+    // Another player may sample with other settings.
+    const observed = player === undefined ? await newSamplingFacts(found, setup, closing) : {};
+    await folder.completeFound(known, { ...own, ...observed });
+  }
+
+  /** Writes the event of this start. It holds the manifest, so that a lost `run.json` can be restored. */
+  async writeStartEvent(): Promise<void> {
+    const { folder, grouping, setup, tally } = this.#options;
+    const { found: _found, ...manifest } = folder.manifest;
+    const { planned, resumed } = tally.progress();
+    const { size, started = size, branchAt = [] } = grouping;
+    const recorded = { size, begun: started, branchAt } satisfies RecordedGrouping;
+    await folder.writeEvent({
+      type: startedType,
+      atMs: setup.now(),
+      planned,
+      resumed,
+      ...recorded,
+      manifest,
+    });
+  }
+
+  /** Sorts the rows of a run that has ended, and writes its slime file, its last event and its summary. */
+  async finish(end: RunResult["end"], planned: PlannedRun): Promise<SlimeSummary | undefined> {
+    const { folder, grouping, ledger, setup, tally } = this.#options;
+    const ids = ledger.rolloutIds;
+    if (end === "finished") await folder.sortSamples(Array.from(ids, (id = "") => id));
+    const slime = await this.#writeSlime();
+    await folder.recordings.prune((rolloutId) => ledger.howEnded(rolloutId));
+    const { end: recordedEnd, ...plannedCount } = planned.endOf(end, { grouping, ledger });
+    await folder.writeEvent({ type: "run-ended", atMs: setup.now(), end: recordedEnd });
+    const { elapsedMs, sampledTokensPerSecond } = tally.progress();
+    const atEnd = { elapsedMs, sampledTokensPerSecond };
+    let written = Promise.resolve();
+    this.#rewriteSummary = async () => {
+      // One write after the other, also after a failed one: the last counts win.
+      written = written
+        .catch(() => {})
+        .then(async () => {
+          const progress = { ...tally.progress(), ...plannedCount, ...atEnd };
+          await folder.writeSummary({ end: recordedEnd, ...progress, ...(slime && { slime }) });
+        });
+      await written;
+    };
+    await this.#rewriteSummary();
+    return slime;
+  }
+
+  /** Writes the summary again if the run has ended: a group that waited for delivery was left out since. */
+  async updateSummary(): Promise<void> {
+    await this.#rewriteSummary?.();
+  }
+
+  /** Writes the slime file, if the folder has one. Attempts that were not started cost no memory. */
+  async #writeSlime(): Promise<SlimeSummary | undefined> {
+    const { folder, grouping, ledger } = this.#options;
+    if (folder.slimeFile === undefined) return undefined;
+    const { size, started = size } = grouping;
+    const { rolloutIds, unstartedCount } = ledger;
+    // An attempt that was not started has neither an id nor rows.
+    const attempts: readonly SlimeAttempt[] = Array.from(rolloutIds, (rolloutId = "", index) => ({
+      rolloutId,
+      index,
+      groupIndex: Math.floor(index / started),
+    }));
+    return await folder.writeSlime(attempts, { size, unstartedCount });
+  }
+}
