@@ -1,4 +1,5 @@
-import { pushedTasks, rewardsOf, startRun, type StartRunOptions } from "turnwright";
+import { pushedTasks, rewardsOf } from "turnwright";
+import { startRun, type StartRunOptions } from "turnwright/run";
 
 /** Plays tasks as others ask for them; resolves to the mean reward of each that was asked for. */
 export async function answerRequests(

@@ -3,14 +3,11 @@ import {
   curriculum,
   rewardSpread,
   rewardsOf,
-  RunFolder,
-  startMetricsServer,
-  startRun,
-  traceSetup,
   type RunProgress,
   type RunResult,
-  type StartRunOptions,
 } from "turnwright";
+import { startMetricsServer } from "turnwright/metrics";
+import { RunFolder, startRun, traceSetup, type StartRunOptions } from "turnwright/run";
 
 /** What a trainer takes of a row: ids of older weights than it bears are masked already. */
 export interface Row {

@@ -1,4 +1,5 @@
-import { advantages, endlessTasks, handOut, rewardsOf, startRun } from "turnwright";
+import { advantages, endlessTasks, handOut, rewardsOf } from "turnwright";
+import { startRun } from "turnwright/run";
 
 /** What workers are started with as well, as `--queue`, `--shared`, `--env`, `--url` and `--model`. */
 export interface Shared {

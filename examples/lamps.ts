@@ -1,20 +1,18 @@
 import {
   InvariantError,
-  isLeaving,
   scriptedUser,
   seededRandom,
-  textOfLine,
-  toolsFromOpenAi,
-  toPyValue,
   UsageError,
   type Environment,
-  type PyDict,
   type Step,
   type Task,
   type User,
   type UserSession,
   type World,
 } from "turnwright";
+import { toolsFromOpenAi } from "turnwright/environment";
+import { toPyValue, type PyDict } from "turnwright/python";
+import { isLeaving, textOfLine } from "turnwright/user";
 
 /** What a task consists of. JSON-able. */
 export interface LampsData {

@@ -1,4 +1,5 @@
-import { defineSandboxes, RolloutError, type SandboxResult, type Sandboxes } from "turnwright";
+import { RolloutError } from "turnwright";
+import { defineSandboxes, type SandboxResult, type Sandboxes } from "turnwright/worlds";
 
 /** Sandboxes of a service behind HTTP; `{ token }` is the service's, `image` what it makes them of. */
 export function remoteSandboxes(service: { url: string; token: string; image: string }): Sandboxes {

@@ -1,4 +1,6 @@
-import { createReplay, openRecordedRun, replayEpisode, type Bundle, type Score } from "turnwright";
+import type { Score } from "turnwright";
+import { createReplay, openRecordedRun, type Bundle } from "turnwright/composition";
+import { replayEpisode } from "turnwright/run";
 
 /** An episode whose reward another scoring changes, with all that it takes to play it again elsewhere. */
 export interface ChangedReward {

@@ -1,4 +1,5 @@
-import { defineEnvironment, readSandboxFile, type Sandboxes } from "turnwright";
+import { defineEnvironment } from "turnwright";
+import { readSandboxFile, type Sandboxes } from "turnwright/worlds";
 import { z } from "zod";
 
 /** Somebody wants a file; whoever makes it has a machine of their own to do it on. */

@@ -1,16 +1,10 @@
-import {
-  advantages,
-  createRenderer,
-  createSglangEngine,
-  defaultLimits,
-  endlessTasks,
-  findToolCallParser,
-  rewardSpread,
-  rewardsOf,
-  startRun,
-  toolCallingAgent,
-  toolUsePolicies,
-} from "turnwright";
+import { advantages, endlessTasks, rewardSpread, rewardsOf } from "turnwright";
+import { toolCallingAgent, toolUsePolicies } from "turnwright/agent";
+import { createSglangEngine } from "turnwright/engine";
+import { defaultLimits } from "turnwright/episode";
+import { findToolCallParser } from "turnwright/parser";
+import { createRenderer } from "turnwright/renderer";
+import { startRun } from "turnwright/run";
 import { createStorefront, storefrontUser } from "turnwright/environments/storefront";
 
 /** What a trainer takes of a row: the policy's own tokens are those where the mask is 1. */

@@ -2,7 +2,7 @@
 // compiled module. Node finds, opens and links every module apart, and with hundreds of them that is
 // most of a command's start. All entries share their chunks: a module is one module whichever way it
 // is reached, so that an error of the library is the same class to the command line.
-import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { rolldown } from "rolldown";
@@ -20,13 +20,16 @@ export const strict = {
   },
 };
 
-/** Entries by their place below dist/, without the extension. */
+/** Returns the entries by their path below dist/, without the extension: the package's exports and the command line. */
 function findEntries(root) {
+  const { exports } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+  const files = Object.values(exports).flatMap((entry) => entry.default ?? []);
+  const exported = files.map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "$1"));
   const environments = readdirSync(path.join(root, "environments"), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => `environments/${name}/index`);
   const cli = ["src/cli/main", "src/cli/run-command-line"];
-  const names = ["src/index", "src/testing/index", ...cli, ...environments];
+  const names = [...exported.filter((name) => !name.includes("*")), ...cli, ...environments];
   return Object.fromEntries(names.map((name) => [name, path.join(root, `${name}.ts`)]));
 }
 

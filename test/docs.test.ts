@@ -18,7 +18,12 @@ import type * as training from "../examples/train-on-desk.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { scriptedPolicy, startSglangTestServer, textPolicy } from "../src/testing/index.ts";
 import type { Environment } from "../src/environment/environment.ts";
-import type * as Package from "../src/index.ts";
+import type * as agent from "../src/agent/index.ts";
+import type * as engines from "../src/engine/index.ts";
+import type * as episodes from "../src/episode/index.ts";
+import type * as parsers from "../src/parser/index.ts";
+import type * as renderers from "../src/renderer/index.ts";
+import type * as users from "../src/user/index.ts";
 import { rollout } from "../src/api/rollout.ts";
 import { openRecordedRun } from "../src/composition/open-replay.ts";
 import { verifyFile } from "../src/trajectory/verify-file.ts";
@@ -213,7 +218,17 @@ describe("examples", () => {
   /** The desk, and a policy that lends the book that `lends` says, if any, by the rollout's id. */
   async function deskSetup(lends: (rolloutId: string) => string | undefined) {
     // The same copy of the package as the examples have.
-    const turnwright = (await import(compiled("../src/index"))) as typeof Package;
+    const imported = await Promise.all(
+      ["agent", "engine", "episode", "parser", "renderer", "user"].map(
+        async (name) => (await import(compiled(`../src/${name}/index`))) as object,
+      ),
+    );
+    const turnwright = Object.assign({}, ...imported) as typeof agent &
+      typeof engines &
+      typeof episodes &
+      typeof parsers &
+      typeof renderers &
+      typeof users;
     const desk = (await import(compiled("library-desk"))) as { readonly default: Environment };
     const turns = (id: string) => {
       const book = lends(id);

@@ -54,7 +54,8 @@ export interface ScriptedEngineOptions {
   readonly description?: Partial<EngineDescription>;
 }
 
-type Script =
+/** The generations of a scripted engine: one list for all sessions, or one list per session id. */
+export type GenerationScript =
   | readonly ScriptedGeneration[]
   | Readonly<Record<string, readonly ScriptedGeneration[]>>;
 
@@ -65,7 +66,7 @@ type Script =
  * foresee throws an `InvariantError`, and `assertDrained()` complains of what nobody asked for.
  */
 export function scriptedEngine(
-  script: Script,
+  script: GenerationScript,
   { description = {} }: ScriptedEngineOptions = {},
 ): ScriptedEngine {
   const shared = isList(script) ? [...script] : undefined;
@@ -133,7 +134,7 @@ export function scriptedEngine(
   };
 }
 
-function isList(script: Script): script is readonly ScriptedGeneration[] {
+function isList(script: GenerationScript): script is readonly ScriptedGeneration[] {
   return Array.isArray(script);
 }
 

@@ -1,0 +1,25 @@
+/**
+ * One episode: `playEpisode()`, limits, and the recorded inputs of an episode.
+ *
+ * @module
+ */
+export type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
+export type { EpisodeTrace, EpisodeTracer } from "./episode-tracer.ts";
+export type {
+  AttemptRecord,
+  EpisodeCounts,
+  FormatFacts,
+  SharedCounts,
+  TreeTurn,
+  TurnStep,
+} from "./episode.ts";
+export { RecordingEnd, ReplayDivergence, type InputPlayerOptions } from "./inputs/input-player.ts";
+export {
+  inputsBefore,
+  type Input,
+  type Outcome as InputOutcome,
+  type Inputs,
+  type RecordedError,
+} from "./inputs/input.ts";
+export { defaultLimits, type EpisodeLimits } from "./limits.ts";
+export { playEpisode, type PlayEpisodeOptions } from "./play-episode.ts";
