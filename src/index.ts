@@ -10,7 +10,6 @@ export {
   type EnvironmentCheck,
   type EnvironmentProblem,
 } from "./api/check-environment.ts";
-export { handOut, type HandedOut } from "./api/hand-out.ts";
 export { evaluate, type EvaluateOptions } from "./api/evaluate.ts";
 export { readRun, type ReadRun } from "./api/read-run.ts";
 export type {
@@ -21,7 +20,7 @@ export type {
   RolloutOptions,
   Widened,
 } from "./api/rollout-options.ts";
-export { rollout } from "./api/rollout.ts";
+export { rollout, type Rollout } from "./api/rollout.ts";
 export type { Clock } from "./async/clock.ts";
 export type { RunSettings } from "./composition/config/run-config.ts";
 export type { Engine } from "./engine/engine.ts";

@@ -57,7 +57,6 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "defineTool",
     "endlessTasks",
     "evaluate",
-    "handOut",
     "playActions",
     "pushedTasks",
     "readRun",

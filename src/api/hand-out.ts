@@ -12,10 +12,7 @@ import { createRun, type Run } from "../composition/create-run.ts";
 import { readRunConfig } from "../composition/config/run-config.ts";
 import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
 
-/**
- * A run whose attempts workers play, as `startRun()` takes it: `startRun({ ...handedOut, source, grouping })`.
- * Disposing it, after the run, closes all of it.
- */
+/** A run whose attempts workers play. Disposing it, after the run, closes all of its parts. */
 export interface HandedOut extends AsyncDisposable {
   /** Hands each attempt to a worker. */
   readonly player: AttemptPlayer;
@@ -33,28 +30,14 @@ interface OpenedHandedOut {
 }
 
 /**
- * Opens a queue for a run that a program of your own starts with `startRun()`; `rollout({ queue })` and
- * `evaluate({ queue })` do it themselves. Takes the options that workers are started with, and `queue`,
- * `shared` and `out`. Which tasks are played, and how often, is your run's to say: the folder leaves it open.
+ * Opens the queue and the folder of a run whose attempts workers play. Takes the options that workers are started
+ * with, and `queue`, `shared` and `out`. If `source` chooses the tasks, `run.json` records no plan.
  *
  * @throws UsageError for what cannot be handed out: parts that are objects, no `out`, a store or shared place
  *   that cannot be used.
- * @throws RolloutError where the engine does not answer.
+ * @throws RolloutError if the engine does not answer.
  */
-export async function handOut(options: RolloutOptions): Promise<HandedOut> {
-  return (await openHandedOut(options, { isOpen: true })).handedOut;
-}
-
-/**
- * See `handOut()`.
- *
- * @param how.isOpen - Whether the folder leaves open which episodes there will be, as whoever gives the tasks is not
- *   this one. Default false.
- */
-export async function openHandedOut(
-  options: RolloutOptions,
-  how: { readonly isOpen?: boolean } = {},
-): Promise<OpenedHandedOut> {
+export async function openHandedOut(options: RolloutOptions): Promise<OpenedHandedOut> {
   const queue = readQueue(options);
   refuseObjects(options);
   readVariable(process.env, queue.passwordEnv, "queuePasswordEnv");
@@ -76,7 +59,7 @@ export async function openHandedOut(
   };
   try {
     const { say } = told;
-    const folder = await run.openFolder(say, how);
+    const folder = await run.openFolder(say, { isOpen: options.source !== undefined });
     opened.push(folder);
     const queued = await openQueuedRun(run, { folder, queue, say });
     opened.push(queued);

@@ -81,7 +81,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const environment = await openEnvironment(options, values);
     const redactor = redactorOf(options, values);
     requireOpenNames(environment, redactor);
-    const plan = planRun(environment, toRunScope(readScopeConfig(values), environment));
+    const plan = planRun(environment, scopeOf(options, values, environment));
     const engine = isPart(options.engine)
       ? options.engine
       : keep(own, await createEngine(readEngineConfig(values), process.env));
@@ -125,6 +125,14 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     await close();
     throw error;
   }
+}
+
+/** Returns the tasks to plan: none if a source chooses them. */
+function scopeOf({ source }: RolloutOptions, values: RunSettings, environment: Environment) {
+  const config = readScopeConfig(values);
+  if (source === undefined) return toRunScope(config, environment);
+  const [split = config.split] = Object.keys(environment.splits);
+  return { split, taskIndexes: [], sampleCount: config.sampleCount, seed: config.seed };
 }
 
 /** The parts that settings name; of the others nothing can be looked up. */

@@ -18,17 +18,19 @@ import type { Engine } from "../engine/engine.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import { refuse } from "../environment/refuse.ts";
+import type { Episode } from "../episode/episode.ts";
 import { UsageError } from "../errors.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { characterRenderer, startSglangTestServer, textPolicy } from "../testing/index.ts";
+import { episodeSamples } from "../run/folder/episode-samples.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import { readRunConfig } from "../composition/config/run-config.ts";
 import { describeSettings } from "../composition/config/stored-settings.ts";
 import { evaluate } from "./evaluate.ts";
 import { readRun } from "./read-run.ts";
-import type { RolloutOptions } from "./rollout-options.ts";
+import type { RolloutEpisode, RolloutOptions } from "./rollout-options.ts";
 import { rollout } from "./rollout.ts";
 
 const smallModelFolder = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
@@ -71,6 +73,11 @@ function options() {
   return { environment, renderer, url: server.url, samples: 2 } as const;
 }
 
+/** Plays the options' episodes, group by group. */
+async function* play(options: RolloutOptions): AsyncGenerator<RolloutEpisode> {
+  for await (const { episodes } of rollout(options)) yield* episodes;
+}
+
 /** How much a folder's recording holds. */
 async function recordedBytes(dir: string): Promise<number> {
   const { size } = await stat(path.join(dir, "recording.jsonl")).catch(() => ({ size: 0 }));
@@ -80,7 +87,7 @@ async function recordedBytes(dir: string): Promise<number> {
 describe("rollout()", () => {
   test("hands out every episode with rows that verify", async () => {
     const rewards: Record<string, number | undefined> = {};
-    for await (const { episode, samples } of rollout(options())) {
+    for await (const { samples, ...episode } of play(options())) {
       rewards[episode.rolloutId] = episode.reward;
       expect(samples.flatMap((sample) => verifySample(sample))).toEqual([]);
       expect(samples.map(({ reward }) => reward)).toEqual([episode.reward]);
@@ -132,7 +139,7 @@ describe("rollout()", () => {
       describe: async () => ({ ...(await engine.describe()), contextLength: 0 }),
     };
     const stopReasons: string[] = [];
-    for await (const { episode } of rollout({ ...rest, engine: emptied, tasks: [1] })) {
+    for await (const episode of play({ ...rest, engine: emptied, tasks: [1] })) {
       stopReasons.push(episode.stopReason);
     }
     expect(stopReasons).toEqual(["user-left", "user-left"]);
@@ -145,7 +152,7 @@ describe("rollout()", () => {
   test("plays tasks that are named of a split without an end", async () => {
     const endless = { ...environment, splits: { test: Infinity } };
     const played: string[] = [];
-    for await (const { episode } of rollout({ ...options(), environment: endless, tasks: "1" })) {
+    for await (const episode of play({ ...options(), environment: endless, tasks: "1" })) {
       played.push(episode.rolloutId);
     }
     expect(played.toSorted()).toEqual(["lights/test/1#0", "lights/test/1#1"]);
@@ -156,8 +163,8 @@ describe("rollout()", () => {
     const { url: _server, ...rest } = options();
     const groups = [];
     const settings = { ...rest, engine, tasks: [2, 1], maxTurns: 2, "max-tokens-per-turn": 300 };
-    for await (const { groupId, episodes } of rollout({ ...settings, group: true })) {
-      groups.push([groupId, episodes.map(({ episode }) => episode.stopReason)]);
+    for await (const { groupId, episodes } of rollout(settings)) {
+      groups.push([groupId, episodes.map(({ stopReason }) => stopReason)]);
     }
     expect(groups.toSorted(([a], [b]) => String(a).localeCompare(String(b)))).toEqual([
       ["lights/test/1", ["max-turns", "user-left"]],
@@ -169,12 +176,12 @@ describe("rollout()", () => {
 
   test("stops the rest where the loop is broken off, and goes on from a folder", async () => {
     const out = path.join(scratch, "broken-off");
-    for await (const { episode } of rollout({ ...options(), out, concurrency: 1 })) {
-      expect(episode.rolloutId).toBe("lights/test/0#0");
+    for await (const { groupId } of rollout({ ...options(), out, concurrency: 1 })) {
+      expect(groupId).toBe("lights/test/0");
       break;
     }
     const rest: string[] = [];
-    for await (const { episode } of rollout({ ...options(), out })) rest.push(episode.rolloutId);
+    for await (const episode of play({ ...options(), out })) rest.push(episode.rolloutId);
     expect(rest).not.toContain("lights/test/0#0");
     const run = await readRun(out);
     const ids = [];
@@ -192,16 +199,19 @@ describe("rollout()", () => {
   test("hands out a group whole whose first attempt an earlier start finished", async () => {
     const about = { ...options(), out: path.join(scratch, "begun-group"), concurrency: 1 };
     const seen: unknown[] = [];
-    for await (const { episode, samples } of rollout(about)) {
-      seen.push(episode.rolloutId, samples);
-      break;
-    }
+    const stop = new AbortController();
+    const onEpisode = (episode: Episode): void => {
+      seen.push(episode.rolloutId, episodeSamples(episode));
+      stop.abort(new Error("enough"));
+    };
+    const first = rollout({ ...about, signal: stop.signal, onEpisode });
+    await expect(first).rejects.toThrow("enough");
     const found: unknown[] = [];
     const groups: Record<string, readonly string[]> = {};
-    for await (const { groupId, episodes } of rollout({ ...about, group: true })) {
-      groups[groupId] = episodes.map(({ episode }) => episode.rolloutId);
-      const { episode, samples } = episodes[0]!;
-      if (found.length === 0) found.push(episode.rolloutId, samples);
+    for await (const { groupId, episodes } of rollout(about)) {
+      groups[groupId] = episodes.map(({ rolloutId }) => rolloutId);
+      const { rolloutId, samples } = episodes[0]!;
+      if (found.length === 0) found.push(rolloutId, samples);
     }
     expect(groups).toEqual({
       "lights/test/0": ["lights/test/0#0", "lights/test/0#1"],
@@ -231,12 +241,12 @@ describe("rollout()", () => {
     const settings = { ...options(), environment: repeatable, tasks: [1] };
     const out = path.join(scratch, "tree");
     const from: unknown[] = [];
-    for await (const { episodes } of rollout({ ...settings, out, branchAt: "1", group: true })) {
-      from.push(...episodes.map(({ episode }) => episode.forkedFrom));
+    for await (const { episodes } of rollout({ ...settings, out, branchAt: "1" })) {
+      from.push(...episodes.map(({ forkedFrom }) => forkedFrom));
     }
     expect(from).toEqual([undefined, { rolloutId: "lights/test/1#0", turnIndex: 1 }]);
     expect(await recordedBytes(out)).toBeGreaterThan(0);
-    const other = async (more: object) => await rollout({ ...settings, out, ...more }).next();
+    const other = async (more: object) => await rollout({ ...settings, out, ...more });
     await expect(other({ branchAt: "0" })).rejects.toThrow('branch-at was "1" and is "0"');
     await expect(other({ branchAt: "1", record: "none" })).rejects.toThrow(
       'Cannot branch (branchAt, or --branch-at) where record is "none"',
@@ -262,30 +272,30 @@ describe("rollout()", () => {
       generate: async (...call) =>
         await preparedEngine([{ outputIds: [smallModelEndId] }]).generate(...call),
     };
-    const play = async (parts: Partial<RolloutOptions>): Promise<void> => {
+    const playIn = async (parts: Partial<RolloutOptions>): Promise<void> => {
       const out = path.join(scratch, `changed ${parts.out}`);
       for await (const _ of rollout({ engine, attempts: 1, maxTurns: 1, ...parts, out }));
     };
     const byName = { environment: module, model: modelDir, out: "named" };
     const given = { environment, renderer, user: scriptedUser({ lines: ["On!"] }), out: "given" };
     for (const parts of [byName, given]) {
-      await play(parts);
-      await play(parts);
+      await playIn(parts);
+      await playIn(parts);
     }
     await expect(
-      play({ ...given, environment: { ...environment, name: "lamps" } }),
+      playIn({ ...given, environment: { ...environment, name: "lamps" } }),
     ).rejects.toThrow('environment was "lights" and is "lamps"');
-    await expect(play({ ...given, user: { ...given.user, strategy: "other" } })).rejects.toThrow(
+    await expect(playIn({ ...given, user: { ...given.user, strategy: "other" } })).rejects.toThrow(
       'user was "scripted" and is "other"',
     );
-    await expect(play({ ...given, renderer: { ...renderer, stopTokenIds: [1] } })).rejects.toThrow(
-      "what its episodes were played with has changed: stopTokens was",
-    );
+    await expect(
+      playIn({ ...given, renderer: { ...renderer, stopTokenIds: [1] } }),
+    ).rejects.toThrow("what its episodes were played with has changed: stopTokens was");
     await appendFile(path.join(modelDir, "tokenizer.json"), "\n");
-    await expect(play(byName)).rejects.toThrow("has changed: tokenizer was");
+    await expect(playIn(byName)).rejects.toThrow("has changed: tokenizer was");
     await cp(smallModelFolder, modelDir, { recursive: true });
     await writeFile(module, source.replace("reward: 1", "reward: 0"));
-    await expect(play(byName)).rejects.toThrow("has changed: environmentData was");
+    await expect(playIn(byName)).rejects.toThrow("has changed: environmentData was");
   });
 
   test("hands out and writes no secret that the settings name", async () => {
@@ -308,7 +318,7 @@ describe("rollout()", () => {
     const settings = { ...options(), environment: telling, apiKeyEnv: "LIGHTS_KEY", out };
     const locks: string[] = [];
     const script = path.basename(process.argv[1]!, ".js");
-    for await (const { episode, samples } of rollout(settings)) {
+    for await (const { samples, ...episode } of play(settings)) {
       const said = await renderer.codec.decode(samples[0]!.tokenIds);
       expect(`${JSON.stringify(episode)}${said}`).not.toContain(secret);
       if (episode.sampleIndex === 0) expect(said).toContain("done with [redacted]");
@@ -331,7 +341,7 @@ describe("rollout()", () => {
       ["userApiKeyEnv", "--user-api-key-env"],
     ] as const) {
       const out = path.join(scratch, `pasted-${option}`);
-      const refused = rollout({ ...options(), out, [option]: pasted }).next();
+      const refused = rollout({ ...options(), out, [option]: pasted });
       await expect(refused).rejects.toThrow(
         new UsageError(
           `Cannot use ${flag}: what it gives is not the name of a variable that is set, expected the name of ` +
@@ -360,7 +370,7 @@ describe("rollout()", () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => stop.abort(reason));
     onTestFinished(() => warned.mockRestore());
     const { signal } = stop;
-    await expect(rollout({ ...options(), out, signal }).next()).rejects.toBe(reason);
+    await expect(rollout({ ...options(), out, signal })).rejects.toBe(reason);
     expect(warned.mock.calls).toEqual([
       [
         `${out} is locked by process 5 on elsewhere since 2026-11-23T10:05:00.000Z (x): waiting until it gives a ` +
@@ -377,7 +387,7 @@ describe("rollout()", () => {
     const out = path.join(scratch, "named");
     const named = { ...environment, name: "all-lights-on" };
     const settings = { ...options(), environment: named, apiKeyEnv: "LIGHTS_KEY", out };
-    await expect(rollout(settings).next()).rejects.toThrow(
+    await expect(rollout(settings)).rejects.toThrow(
       "Cannot start a run of all-lights-on: a known key or password is a part of the environment's name",
     );
     expect(await readdir(scratch)).not.toContain("named");
@@ -385,13 +395,13 @@ describe("rollout()", () => {
 
   test("stops by its signal, and says what cannot be used", async () => {
     const stop = new AbortController();
-    const play = async () => {
+    const playOn = async () => {
       for await (const _ of rollout({ ...options(), concurrency: 1, signal: stop.signal })) {
         stop.abort(new Error("enough"));
       }
     };
-    await expect(play()).rejects.toThrow("enough");
-    const first = async (more: object) => await rollout({ ...options(), ...more }).next();
+    await expect(playOn()).rejects.toThrow("enough");
+    const first = async (more: object) => await rollout({ ...options(), ...more });
     await expect(first({ environment: { name: "x" } })).rejects.toThrow(
       "expected what defineEnvironment()",
     );
@@ -433,19 +443,16 @@ describe("rollout()", () => {
       score: () => 0,
     });
     const outcomes: string[] = [];
-    const play = async () => {
-      const settings = {
-        ...options(),
-        environment: broken,
-        samples: 1,
-        attempts: 1,
-        maxFailures: 3,
-      };
-      for await (const { episode } of rollout({ ...settings, concurrency: 1 })) {
-        outcomes.push(episode.outcome);
-      }
-    };
-    await expect(play()).rejects.toThrow(
+    const failing = rollout({
+      ...options(),
+      environment: broken,
+      samples: 1,
+      attempts: 1,
+      maxFailures: 3,
+      concurrency: 1,
+      onEpisode: ({ outcome }) => void outcomes.push(outcome),
+    });
+    await expect(failing).rejects.toThrow(
       "Cannot go on: 3 episodes failed in a row: initialState() of broken",
     );
     expect(outcomes).toEqual(["failed", "failed", "failed"]);

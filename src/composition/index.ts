@@ -1,6 +1,9 @@
 /**
  * Runs from settings, as the command line assembles them, and replays of recorded runs.
  *
+ * Use `rollout()` of `turnwright` to play. Use `createRun()` if you need the assembled parts before anything is played,
+ * for example to show the template's warnings. Use `openRecordedRun()` and `createReplay()` to play recorded episodes again.
+ *
  * @module
  */
 export type {

@@ -1,6 +1,8 @@
 /**
  * One episode: `playEpisode()`, limits, and the recorded inputs of an episode.
  *
+ * Use `rollout()` of `turnwright` to play. Use `playEpisode()` if you schedule, retry and store episodes yourself.
+ *
  * @module
  */
 export type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";

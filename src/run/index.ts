@@ -1,5 +1,8 @@
 /**
- * Runs that a program assembles itself: `startRun()`, run folders, task sources, replays.
+ * The parts of a run: `startRun()`, run folders, task sources, replays.
+ *
+ * Use `rollout()` of `turnwright` to play. Use `startRun()` if you assemble the parts of an episode yourself, for example
+ * to share one engine gate among several runs or to play attempts elsewhere.
  *
  * @module
  */
