@@ -11,14 +11,14 @@ export const watchSettings = [
   {
     name: "view",
     kind: flag,
-    help: "show the run in the browser while it is played: its address is printed",
+    help: "show the run in the browser while it plays, and print the address",
     operational: true,
   },
   {
     name: "metrics-port",
     kind: { type: "number", min: 0, max: 65_535, whole: true },
     value: "n",
-    help: "serve /metrics for Prometheus on 127.0.0.1 meanwhile; 0 takes any free port",
+    help: "serve /metrics for Prometheus on 127.0.0.1; 0 for any free port",
     operational: true,
   },
 ] as const satisfies readonly Setting[];

@@ -25,7 +25,7 @@ export const rendererSettings = [
   {
     name: "dialect",
     kind: { type: "choice", choices: ["sglang", "vllm"] },
-    help: "whose tool-call parser (default: the engine's)",
+    help: "engine whose tool-call parser is used (default: the run's engine)",
   },
   {
     name: "engine-version",
@@ -43,12 +43,12 @@ export const rendererSettings = [
     name: "stop-token",
     kind: { type: "list" },
     value: "token",
-    help: "what ends a turn, an id or a literal; several (default: by the model folder)",
+    help: "token that ends a turn, an id or a literal; repeatable (default: by the model folder)",
   },
   {
     name: "delta-base",
     kind: { type: "choice", choices: ["measured", "full"] },
-    help: "what a turn's continuation is rendered on: what suffices, or the whole history",
+    help: "history that a turn's continuation is rendered on: as much as suffices, or all",
     default: "measured",
   },
   {
@@ -66,13 +66,13 @@ export const rendererSettings = [
   {
     name: "history",
     kind: { type: "choice", choices: ["keep", "split", "refuse"] },
-    help: "what to do with templates that rewrite history",
+    help: "how to treat templates that rewrite history",
     default: "keep",
   },
   {
     name: "guard",
     kind: { type: "choice", choices: ["neutralise", "special-only", "hf-parity", "reject"] },
-    help: "control tokens in tool results and user lines",
+    help: "how to treat control tokens in tool results and user lines",
     default: "neutralise",
   },
 ] as const satisfies readonly Setting[];

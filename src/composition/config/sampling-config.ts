@@ -35,7 +35,7 @@ export const samplingSettings = [
     name: "sampling-seed",
     kind: count(0),
     value: "n",
-    help: "makes the engine's sampling repeatable, where it can",
+    help: "seed for repeatable sampling, if the engine supports it",
   },
 ] as const satisfies readonly Setting[];
 

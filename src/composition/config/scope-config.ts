@@ -8,7 +8,7 @@ export const scopeSettings = [
     name: "env",
     kind: text,
     value: "name",
-    help: "environment: a name (see `env list`), or a module such as ./lamps.js",
+    help: "environment: a name from `env list`, or a module such as ./lamps.js",
   },
   {
     name: "data",
@@ -17,7 +17,7 @@ export const scopeSettings = [
     help: "the environment's data: a τ-bench bundle folder",
     operational: true,
   },
-  { name: "split", kind: text, help: "which tasks", default: "test" },
+  { name: "split", kind: text, help: "split of the environment's tasks", default: "test" },
   {
     name: "tasks",
     kind: text,
@@ -36,20 +36,20 @@ export const scopeSettings = [
     name: "epochs",
     kind: text,
     value: "n",
-    help: "epochs over the tasks, each in an order of its own: a number, or endless (default: one)",
+    help: "passes over the tasks, each in its own order: a number, or endless (default: one, in order)",
   },
   {
     name: "groups",
     kind: count(1),
     value: "n",
-    help: "with --epochs: groups after which the run is at its end",
+    help: "with --epochs: groups after which the run ends",
     operational: true,
   },
   {
     name: "branch-at",
     kind: text,
     value: "list",
-    help: "the other attempts at a task part from the first one with these turns, such as 2 or 1,3",
+    help: "fork the other attempts at a task from the first one at these turns, such as 2 or 1,3",
   },
   { name: "seed", kind: count(0), value: "n", help: "seed of the run", default: 0 },
 ] as const satisfies readonly Setting[];

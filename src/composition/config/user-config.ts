@@ -11,7 +11,7 @@ export const userSettings = [
       type: "choice",
       choices: ["scripted", "llm", "react", "verify", "reflection", "human"],
     },
-    help: "who the agent talks to (default: scripted, where the environment brings a user)",
+    help: "user to talk to (default: scripted, if the environment has a user)",
   },
   {
     name: "user-url",
