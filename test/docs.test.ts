@@ -10,6 +10,7 @@ import { trace } from "@opentelemetry/api";
 import type * as answering from "../examples/answer-requests.ts";
 import type * as climbing from "../examples/climb-tasks.ts";
 import type * as measuring from "../examples/measure-desk.ts";
+import type * as rolling from "../examples/first-rollout.ts";
 import type * as byHand from "../examples/play-lamps-by-hand.ts";
 import type * as example from "../examples/play-one-episode.ts";
 import type * as rescoring from "../examples/rescore-run.ts";
@@ -119,8 +120,8 @@ describe.each(pages)("%s", (name) => {
   });
 });
 
-test("README.md shows a training row that verifies", async () => {
-  const [, row] = /```json\n(\{"format":1[^]*?)```/.exec(await page("README.md"))!;
+test("docs/getting-started.md shows a training row that verifies", async () => {
+  const [, row] = /```json\n(\{"format":1[^]*?)```/.exec(await page("docs/getting-started.md"))!;
   expect(verifySample(JSON.parse(row!))).toEqual([]);
 });
 
@@ -157,6 +158,17 @@ describe("examples", () => {
     await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
     const episode = await playOneEpisode(server.url, smallModelFolder);
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+  });
+
+  test("first-rollout, the README's program, returns rows with their advantages", async () => {
+    const { firstRollout } = (await import(compiled("first-rollout"))) as typeof rolling;
+    await using server = await startDesk();
+    const rows = await firstRollout(server.url, smallModelFolder);
+    expect(rows).toHaveLength(8);
+    for (const row of rows) expect(verifySample(row)).toEqual([]);
+    const best = rows.find(({ rolloutId }) => rolloutId === "library-desk/test/0#0");
+    expect(best?.advantage).toBeCloseTo(1.5, 3);
+    expect((await page("examples/first-rollout.ts")).trimEnd().split("\n").length).toBeLessThan(16);
   });
 
   test("train-on-desk hands out each task's attempts with their advantages", async () => {
