@@ -43,7 +43,7 @@ async function readEntries(): Promise<ReadonlyMap<string, Entry>> {
 
 const entries = await readEntries();
 
-/** The values of each entry. Whoever changes this list changes the public interface. */
+/** The values of each entry. A change to this list is a change of the public interface. */
 const surface: Readonly<Record<string, readonly string[]>> = {
   turnwright: [
     "InvariantError",

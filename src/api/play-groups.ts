@@ -83,7 +83,9 @@ function readSource(options: RolloutOptions, { setup }: OpenParts): TaskSource |
   return typeof source === "function" ? source(setup.environment) : source;
 }
 
-/** Opens the folder of a run whose parts were passed as objects rather than named in settings. */
+/**
+ * Opens the folder of a run with parts that were passed as objects rather than named in settings.
+ */
 async function openFolder(
   parts: OpenParts,
   dir: string,

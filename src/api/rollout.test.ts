@@ -85,7 +85,7 @@ async function recordedBytes(dir: string): Promise<number> {
 }
 
 describe("rollout()", () => {
-  test("hands out every episode with rows that verify", async () => {
+  test("yields every episode with rows that verify", async () => {
     const rewards: Record<string, number | undefined> = {};
     for await (const { samples, ...episode } of play(options())) {
       rewards[episode.rolloutId] = episode.reward;
@@ -102,7 +102,7 @@ describe("rollout()", () => {
     });
   });
 
-  test("an engine of one's own is left where it never says what it is, and blamed where it fails", async () => {
+  test("stops waiting for an engine object that never describes itself, and blames one that fails", async () => {
     const engine = createSglangEngine({ url: server.url });
     const { url: _server, ...rest } = options();
     const stop = new AbortController();
@@ -129,7 +129,7 @@ describe("rollout()", () => {
     await engine.close();
   });
 
-  test("plays to the end where an engine of one's own names a context length that is none", async () => {
+  test("plays to the end if an engine object reports an invalid context length", async () => {
     const engine = createSglangEngine({ url: server.url });
     const { url: _server, ...rest } = options();
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
@@ -149,7 +149,7 @@ describe("rollout()", () => {
     await engine.close();
   });
 
-  test("plays tasks that are named of a split without an end", async () => {
+  test("plays chosen tasks of a split without an end", async () => {
     const endless = { ...environment, splits: { test: Infinity } };
     const played: string[] = [];
     for await (const episode of play({ ...options(), environment: endless, tasks: "1" })) {
@@ -158,7 +158,7 @@ describe("rollout()", () => {
     expect(played.toSorted()).toEqual(["lights/test/1#0", "lights/test/1#1"]);
   });
 
-  test("hands out groups, takes settings in either spelling and an engine that is open", async () => {
+  test("yields groups, and takes settings in either notation and an engine object", async () => {
     const engine = createSglangEngine({ url: server.url });
     const { url: _server, ...rest } = options();
     const groups = [];
@@ -174,7 +174,7 @@ describe("rollout()", () => {
     await engine.close();
   });
 
-  test("stops the rest where the loop is broken off, and goes on from a folder", async () => {
+  test("stops when the loop is left, and continues from the folder", async () => {
     const out = path.join(scratch, "broken-off");
     for await (const { groupId } of rollout({ ...options(), out, concurrency: 1 })) {
       expect(groupId).toBe("lights/test/0");
@@ -196,7 +196,7 @@ describe("rollout()", () => {
     expect(await run.evaluation()).toMatchObject({ episodes: { planned: 6, scored: 6 } });
   });
 
-  test("hands out a group whole whose first attempt an earlier start finished", async () => {
+  test("yields a complete group with a first attempt of an earlier start", async () => {
     const about = { ...options(), out: path.join(scratch, "begun-group"), concurrency: 1 };
     const seen: unknown[] = [];
     const stop = new AbortController();
@@ -222,7 +222,7 @@ describe("rollout()", () => {
     expect(found).toEqual(seen);
   });
 
-  test("keeps what a folder has beyond a number of groups that is lower now", async () => {
+  test("keeps the groups of a folder beyond a lower number of groups", async () => {
     const out = path.join(scratch, "fewer-groups");
     for (const groups of [4, 2]) {
       const about = { ...options(), out, epochs: "endless", groups, format: "slime" } as const;
@@ -236,7 +236,7 @@ describe("rollout()", () => {
     }
   });
 
-  test("samples trees, each attempt once, and writes what is to be recorded", async () => {
+  test("samples trees, each attempt once, and records as configured", async () => {
     const repeatable = { ...environment, repeatable: true };
     const settings = { ...options(), environment: repeatable, tasks: [1] };
     const out = path.join(scratch, "tree");
@@ -256,7 +256,7 @@ describe("rollout()", () => {
     expect(await recordedBytes(bare)).toBe(0);
   });
 
-  test("goes on in no folder with another environment, model or module than it was played with", async () => {
+  test("refuses a folder that was played with another environment, model or module", async () => {
     const modelDir = path.join(scratch, "model");
     await cp(smallModelFolder, modelDir, { recursive: true });
     const module = path.join(scratch, "lights.mjs");
@@ -298,7 +298,7 @@ describe("rollout()", () => {
     await expect(playIn(byName)).rejects.toThrow("has changed: environmentData was");
   });
 
-  test("hands out and writes no secret that the settings name", async () => {
+  test("yields and writes no secret that the settings name", async () => {
     const secret = "sk-library-secret-key";
     vi.stubEnv("LIGHTS_KEY", secret);
     process.argv.push(secret);
@@ -334,7 +334,7 @@ describe("rollout()", () => {
     expect(texts.join("")).not.toContain(secret);
   });
 
-  test("refuses a key in the place of a variable's name before it writes anything", async () => {
+  test("refuses a key in place of a variable's name before it writes anything", async () => {
     const pasted = "sk-pasted-0123456789abcdef";
     for (const [option, flag] of [
       ["apiKeyEnv", "--api-key-env"],
@@ -352,7 +352,7 @@ describe("rollout()", () => {
     }
   });
 
-  test("says for what it waits where another machine holds the folder, and stops waiting when it is stopped", async () => {
+  test("reports why it waits for a folder that another machine locks, and stops waiting when it is aborted", async () => {
     const out = path.join(scratch, "held");
     await mkdir(out);
     const place = { pid: 5, host: "elsewhere", bootId: "other", pidNamespace: "other" };
@@ -381,7 +381,7 @@ describe("rollout()", () => {
     expect(await readFile(path.join(out, "run.lock"), "utf8")).toBe(text);
   });
 
-  test("refuses a key that is a part of the environment's name, and begins no folder", async () => {
+  test("refuses a key that is a part of the environment's name, and creates no folder", async () => {
     vi.stubEnv("LIGHTS_KEY", "lights-on");
     onTestFinished(() => void vi.unstubAllEnvs());
     const out = path.join(scratch, "named");
@@ -393,7 +393,7 @@ describe("rollout()", () => {
     expect(await readdir(scratch)).not.toContain("named");
   });
 
-  test("stops by its signal, and says what cannot be used", async () => {
+  test("stops by its signal, and reports unusable options", async () => {
     const stop = new AbortController();
     const playOn = async () => {
       for await (const _ of rollout({ ...options(), concurrency: 1, signal: stop.signal })) {
@@ -431,7 +431,7 @@ describe("rollout()", () => {
     await expect(first({ url: undefined })).rejects.toThrow("Missing --url");
   });
 
-  test("gives up where one episode after the other fails", async () => {
+  test("stops if one episode after another fails", async () => {
     const broken = defineEnvironment({
       name: "broken",
       tasks: Array.from({ length: 50 }, () => ({ instruction: "?" })),
@@ -460,7 +460,7 @@ describe("rollout()", () => {
 });
 
 describe("evaluate()", () => {
-  test("counts what it played, also where a tool changes the working directory", async () => {
+  test("counts its episodes, also if a tool changes the working directory", async () => {
     const before = process.cwd();
     onTestFinished(() => process.chdir(before));
     const home = await mkdtemp(path.join(scratch, "home-"));
@@ -488,7 +488,7 @@ describe("evaluate()", () => {
     expect(await readdir(elsewhere)).toEqual([]);
   });
 
-  test("is as turnwright eval where nothing is said", async () => {
+  test("has the defaults of turnwright eval", async () => {
     const { toRunSettings } = await import("../cli/eval-settings.ts");
     const out = path.join(scratch, "as-eval");
     const shared = {
@@ -508,7 +508,7 @@ describe("evaluate()", () => {
     expect(warm["temperature"]).toBe(0.5);
   });
 
-  test("refuses what an evaluation does not have", async () => {
+  test("refuses settings that an evaluation lacks", async () => {
     const { samples: trials, ...rest } = options();
     const cases = { epochs: "2", groups: 3, branchAt: "1", "branch-at": "1" };
     for (const [name, value] of Object.entries(cases)) {

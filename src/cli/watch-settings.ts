@@ -6,7 +6,7 @@ import {
 } from "../composition/config/setting.ts";
 import { pickSettings, readDisplay, type Display } from "./display-settings.ts";
 
-/** How a run can be watched while it is played. */
+/** The settings to watch a run while it plays. */
 export const watchSettings = [
   {
     name: "view",
@@ -23,15 +23,15 @@ export const watchSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** How a run is shown. */
+/** The output of a run. */
 export interface RunDisplay extends Display {
-  /** Whether the run can be looked at in the browser while it is played. Default false. */
+  /** True to show the run in the browser while it plays. Default false. */
   readonly view?: boolean;
-  /** Where its metrics are served on this machine, 0 for any free port; absent: nowhere. */
+  /** The port of the metrics on this machine, 0 for any free port; absent for no metrics. */
   readonly metricsPort?: number;
 }
 
-/** Reads how a command that plays a run shows it. */
+/** Reads the output of a run from its settings. */
 export function readRunDisplay(settings: GivenSettings): RunDisplay {
   const values = completeSettings(watchSettings, pickSettings(watchSettings, settings));
   const { view, "metrics-port": metricsPort } = values;

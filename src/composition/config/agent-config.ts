@@ -80,7 +80,7 @@ export const agentSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** How tool calls are offered and taken. */
+/** The configuration of an agent that calls tools. */
 export interface ToolCallingConfig {
   readonly toolUse: ToolUsePolicy;
   readonly calls: CallPolicy;
@@ -196,7 +196,7 @@ function readForeignAgent(values: AgentValues): ForeignAgentConfig | undefined {
   throw new UsageError("Cannot use --agent-command: it is empty, expected a line for the shell");
 }
 
-/** Whether an agent keeps its conversations itself. */
+/** True if the agent manages its own conversations. */
 export function isForeignAgent(config: AgentConfig): config is ForeignAgentConfig {
   return config.strategy === "module" || config.strategy === "command";
 }

@@ -11,7 +11,7 @@ const engineNames = ["sglang", "vllm", "llama-cpp", "llama", "reference"] as con
 /** One of `engineNames`. */
 export type EngineName = (typeof engineNames)[number];
 
-/** What samples, and where it is. */
+/** The settings of the inference engine. */
 export const engineSettings = [
   {
     name: "engine",
@@ -73,7 +73,7 @@ export const engineSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** A server: where it is, how it is asked. */
+/** A server: its addresses and how to call it. */
 export interface ServerConfig {
   /** One at least. */
   readonly urls: readonly string[];

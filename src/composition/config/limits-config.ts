@@ -2,7 +2,7 @@ import { defaultLimits, type EpisodeLimits } from "../../episode/limits.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { count, seconds, type Setting, type SettingValues } from "./setting.ts";
 
-/** How far an episode may go. */
+/** The settings of an episode's limits. */
 export const limitSettings = [
   {
     name: "max-turns",
@@ -77,7 +77,9 @@ export const limitSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** How far an episode may go; without `maxContextTokens` the engine's context length bounds it. */
+/**
+ * The limits of an episode. Without `maxContextTokens` the limit is the engine's context length.
+ */
 export type LimitsConfig = Omit<EpisodeLimits, "maxContextTokens"> &
   Partial<Pick<EpisodeLimits, "maxContextTokens">>;
 

@@ -7,7 +7,7 @@ import type { EngineName } from "./engine-config.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
-/** How conversations become ids, and who reads what is sampled. */
+/** The settings of the renderer and the parsers. */
 export const rendererSettings = [
   {
     name: "model",
@@ -77,7 +77,7 @@ export const rendererSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** What is chosen in the place of what is found out about a chat template. */
+/** Choices that override the findings about a chat template. */
 export interface TemplateChoices {
   readonly parsers: ParserSettings;
   /** Ids, or literals of tokens; absent: what the model folder and the template say. */
@@ -89,7 +89,7 @@ export interface TemplateChoices {
   readonly historyPolicy: NonNullable<RendererOptions["historyPolicy"]>;
 }
 
-/** How conversations become ids. */
+/** The configuration of the renderer. */
 export interface RendererConfig extends TemplateChoices {
   readonly modelDir: string;
   readonly guardPolicy: NonNullable<RendererOptions["guardPolicy"]>;
@@ -162,7 +162,7 @@ const words: ReadonlyMap<string, string> = new Map([
   ["none", "null"],
 ]);
 
-/** JSON where it is JSON, text otherwise, so that quotes are not needed on the command line. */
+/** Parses the value as JSON, else returns the text, so that the command line needs no quotes. */
 function readVariable(name: string, value: string): PyValue {
   try {
     return parsePythonJson(value);

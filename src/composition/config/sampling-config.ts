@@ -1,7 +1,7 @@
 import type { SamplingParameters } from "../../engine/engine.ts";
 import { count, type Setting, type SettingValues } from "./setting.ts";
 
-/** How tokens are drawn. */
+/** The settings of sampling. */
 export const samplingSettings = [
   {
     name: "temperature",
