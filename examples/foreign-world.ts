@@ -1,4 +1,4 @@
-import { openEnv } from "turnwright";
+import { openEnv } from "turnwright/worlds";
 
 /** The world of an OpenEnv server, where what the agent says is an action too. */
 export async function openForeignWorld(url: string) {

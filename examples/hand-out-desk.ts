@@ -1,10 +1,10 @@
-import { advantages, endlessTasks, handOut, rewardsOf, startRun } from "turnwright";
+import { advantages, endlessTasks, rewardsOf, rollout } from "turnwright";
 
-/** What workers are started with as well, as `--queue`, `--shared`, `--env`, `--url` and `--model`. */
+/** The settings that workers are started with as well: `--queue`, `--shared`, `--env`, `--url` and `--model`. */
 export interface Shared {
   readonly queue: string;
   readonly shared: string;
-  /** A module's path: an object would not travel. */
+  /** The path of a module, because an object cannot travel to workers. */
   readonly environment: string;
   readonly url: string;
   readonly model: string;
@@ -16,24 +16,23 @@ export async function trainByQueue(
   steps: number,
   train: (rows: readonly { tokenIds: readonly number[]; advantage: number }[]) => Promise<void>,
 ): Promise<void> {
-  await using handedOut = await handOut({ ...options, onQueue: console.error });
-  const { environment } = handedOut.setup;
-  const run = startRun({
-    ...handedOut,
-    source: endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 0 }),
-    grouping: { size: 4 },
+  const run = rollout({
+    ...options,
+    onQueue: console.error,
+    samples: 4,
+    source: (desk) => endlessTasks(desk, { split: "test", taskIndexes: [0, 1], seed: 0 }),
     staleness: { max: 1, beyond: "drop" },
   });
   let version = 0;
   run.announcePolicy(version);
   for await (const group of run) {
     const values = advantages(rewardsOf(group), "grpo");
-    const rows = group.episodes.flatMap(({ segments }, index) => {
+    const rows = group.episodes.flatMap(({ samples }, index) => {
       const advantage = values[index];
-      return advantage === undefined ? [] : segments.map((row) => ({ ...row, advantage }));
+      return advantage === undefined ? [] : samples.map((row) => ({ ...row, advantage }));
     });
     version += 1;
-    // No worker samples while `train` goes on.
+    // No worker samples while `train` runs.
     await run.updatePolicy(version, async () => await train(rows), "interrupt");
     if (version === steps) break;
   }

@@ -1,27 +1,25 @@
 import {
   InvariantError,
-  isLeaving,
   scriptedUser,
   seededRandom,
-  textOfLine,
-  toolsFromOpenAi,
-  toPyValue,
   UsageError,
   type Environment,
-  type PyDict,
   type Step,
   type Task,
   type User,
   type UserSession,
   type World,
 } from "turnwright";
+import { toolsFromOpenAi } from "turnwright/environment";
+import { toPyValue, type PyDict } from "turnwright/python";
+import { isLeaving, textOfLine } from "turnwright/user";
 
-/** What a task consists of. JSON-able. */
+/** The data of a task. JSON-able. */
 export interface LampsData {
-  /** How bright each room's lamp is at first, 0 (off) to 10. */
+  /** The brightness of each room's lamp at the start, 0 (off) to 10. */
   readonly levels: Readonly<Record<string, number>>;
   readonly wish: { readonly room: string; readonly level: number };
-  /** Whether the user says no when asked to confirm: then nothing may change. */
+  /** True if the user says no when asked to confirm. Then nothing may change. */
   readonly changesMind: boolean;
 }
 
@@ -46,7 +44,7 @@ const tools = toolsFromOpenAi(
   "the tools of lamps",
 );
 
-/** A house whose resident wants one lamp brighter or darker. */
+/** Creates a house with a resident who wants one lamp brighter or darker. */
 export function createEnvironment(): Environment<LampsData> {
   return {
     name: "lamps",
@@ -69,7 +67,7 @@ export function createEnvironment(): Environment<LampsData> {
   };
 }
 
-/** The resident: says the wish, answers what is asked first, and leaves. */
+/** Creates the resident, who states a wish, answers the first question, and leaves. */
 export function createUser(): User {
   return scriptedUser({
     lines(task) {
@@ -125,7 +123,7 @@ function openHouse({ id, data }: Task<LampsData>, user: UserSession): World {
   };
 }
 
-/** Answers every call, whatever its name and arguments: a mistake gets an answer that says so. */
+/** Answers every call; a wrong name or argument gets an answer that names the mistake. */
 function callTool(levels: Map<string, number>, name: string, given: PyDict): Step {
   const answer = (observation: string): Step => ({ observation, from: "tool", source: name });
   const refuse = (why: string): Step => ({ ...answer(`Error: ${why}`), isError: true });

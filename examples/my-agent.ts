@@ -2,7 +2,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { stepCountIs, streamText, tool } from "ai";
 import { z } from "zod";
 
-// The two lines that the gateway needs: where the policy is, and whose session this is.
+// The two lines that the gateway needs: the address of the policy, and the key of this session.
 const { OPENAI_BASE_URL: baseURL = "http://127.0.0.1:8484/v1", OPENAI_API_KEY: apiKey = "" } =
   process.env;
 const policy = createOpenAICompatible({ name: "policy", baseURL, apiKey });

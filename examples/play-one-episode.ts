@@ -1,13 +1,9 @@
-import {
-  createRenderer,
-  createSglangEngine,
-  defaultLimits,
-  findToolCallParser,
-  playEpisode,
-  toolCallingAgent,
-  toolUsePolicies,
-  type Episode,
-} from "turnwright";
+import type { Episode } from "turnwright";
+import { toolCallingAgent, toolUsePolicies } from "turnwright/agent";
+import { createSglangEngine } from "turnwright/engine";
+import { defaultLimits, playEpisode } from "turnwright/episode";
+import { findToolCallParser } from "turnwright/parser";
+import { createRenderer } from "turnwright/renderer";
 import { createStorefront, storefrontUser } from "turnwright/environments/storefront";
 
 /** Plays one task of the built-in shop against the SGLang server at `url`. */

@@ -1,6 +1,9 @@
-import { defineSandboxes, RolloutError, type SandboxResult, type Sandboxes } from "turnwright";
+import { RolloutError } from "turnwright";
+import { defineSandboxes, type SandboxResult, type Sandboxes } from "turnwright/worlds";
 
-/** Sandboxes of a service behind HTTP; `{ token }` is the service's, `image` what it makes them of. */
+/**
+ * Creates sandboxes of an HTTP service, with the service's `token` and the `image` to start them from.
+ */
 export function remoteSandboxes(service: { url: string; token: string; image: string }): Sandboxes {
   const { url, token, image } = service;
   async function ask(method: string, path: string, signal: AbortSignal, body?: object) {

@@ -1,7 +1,7 @@
 import { defineTool, refuse } from "turnwright";
 import { z } from "zod";
 
-/** What the tool needs of a state; it fits every environment whose state has it. */
+/** The part of the state that the tool needs. The tool fits every environment with such a state. */
 export interface Loans {
   readonly loans: Map<string, { member: string; renewals: number }>;
 }

@@ -1,6 +1,8 @@
-import { createReplay, openRecordedRun, replayEpisode, type Bundle, type Score } from "turnwright";
+import type { Score } from "turnwright";
+import { createReplay, openRecordedRun, type Bundle } from "turnwright/composition";
+import { replayEpisode } from "turnwright/run";
 
-/** An episode whose reward another scoring changes, with all that it takes to play it again elsewhere. */
+/** An episode with a changed reward, and the bundle to play it again elsewhere. */
 export interface ChangedReward {
   readonly rolloutId: string;
   readonly before: number | undefined;
@@ -8,7 +10,9 @@ export interface ChangedReward {
   readonly bundle: Bundle;
 }
 
-/** Which rewards of a recorded run does a changed scoring change? Neither an engine nor a key is needed. */
+/**
+ * Finds the rewards of a recorded run that a new scoring changes. Needs neither an engine nor a key.
+ */
 export async function rescoreRun(
   dir: string,
   rescore: (score: Score) => Score,

@@ -1,7 +1,8 @@
-import { defineEnvironment, readSandboxFile, type Sandboxes } from "turnwright";
+import { defineEnvironment } from "turnwright";
+import { readSandboxFile, type Sandboxes } from "turnwright/worlds";
 import { z } from "zod";
 
-/** Somebody wants a file; whoever makes it has a machine of their own to do it on. */
+/** Creates tasks that ask for a file. Each episode has its own sandbox to write it in. */
 export function createFileTasks(boxes: Sandboxes) {
   return defineEnvironment({
     name: "files",

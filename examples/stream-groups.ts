@@ -1,19 +1,7 @@
-import {
-  advantages,
-  createRenderer,
-  createSglangEngine,
-  defaultLimits,
-  endlessTasks,
-  findToolCallParser,
-  rewardSpread,
-  rewardsOf,
-  startRun,
-  toolCallingAgent,
-  toolUsePolicies,
-} from "turnwright";
+import { advantages, endlessTasks, rewardSpread, rewardsOf, rollout } from "turnwright";
 import { createStorefront, storefrontUser } from "turnwright/environments/storefront";
 
-/** What a trainer takes of a row: the policy's own tokens are those where the mask is 1. */
+/** The part of a row that a trainer needs. The policy's own tokens are those with mask 1. */
 export interface Row {
   readonly tokenIds: readonly number[];
   readonly lossMask: readonly number[];
@@ -26,35 +14,27 @@ export async function trainOnGroups(
   { url, modelDir, steps }: { url: string; modelDir: string; steps: number },
   train: (rows: readonly Row[]) => Promise<void>,
 ): Promise<number> {
-  const environment = createStorefront();
-  const engine = createSglangEngine({ url });
-  const run = startRun({
-    source: endlessTasks(environment, { split: "train", taskIndexes: [0, 1, 2, 3, 4], seed: 0 }),
-    setup: {
-      environment,
-      user: storefrontUser(),
-      engine,
-      renderer: await createRenderer({ modelDir }),
-      agent: toolCallingAgent({
-        parser: findToolCallParser("qwen25"),
-        toolUsePolicy: toolUsePolicies.many,
-      }),
-      sampling: { temperature: 1 },
-      limits: defaultLimits,
-      now: Date.now,
-    },
-    grouping: { size: 4, keep: rewardSpread() },
-    admission: { concurrency: 64, ahead: 2 },
+  const run = rollout({
+    environment: createStorefront(),
+    user: storefrontUser(),
+    url,
+    model: modelDir,
+    samples: 4,
+    source: (shop) => endlessTasks(shop, { split: "train", taskIndexes: [0, 1, 2, 3, 4], seed: 0 }),
+    // Groups whose rewards are all equal teach nothing and are not yielded.
+    grouping: { keep: rewardSpread() },
+    concurrency: 64,
+    admission: { ahead: 2 },
     staleness: { max: 1, beyond: "drop" },
   });
   let version = 1;
   run.announcePolicy(version);
   for await (const group of run) {
-    const [...values] = advantages(rewardsOf(group), "grpo");
-    const rows = group.episodes.flatMap(({ segments }, index) => {
+    const values = advantages(rewardsOf(group), "grpo");
+    const rows = group.episodes.flatMap(({ samples }, index) => {
       const advantage = values[index];
       if (advantage === undefined) return [];
-      return segments.map(({ tokenIds, lossMask, logprobs }) => {
+      return samples.map(({ tokenIds, lossMask, logprobs }) => {
         return { tokenIds, lossMask, logprobs, advantage };
       });
     });
@@ -62,9 +42,5 @@ export async function trainOnGroups(
     await run.updatePolicy(version, async () => await train(rows), "interrupt");
     if (version > steps) break;
   }
-  await engine.close();
-  // Where everything fails the loop ends, too.
-  const { end, progress } = await run.result;
-  if (end === "too-many-failures") throw new Error(`Cannot go on: ${progress.firstFailure}`);
   return version - 1;
 }

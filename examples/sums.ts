@@ -1,4 +1,5 @@
-import { defineEnvironment, mcpTools, type McpServer } from "turnwright";
+import { defineEnvironment } from "turnwright";
+import { mcpTools, type McpServer } from "turnwright/worlds";
 
 /** Sums that an MCP server has to do; `server` has a tool `add`, and others that are left out. */
 export async function createSums(server: McpServer) {

@@ -1,18 +1,22 @@
 // Writes docs/api from the declarations that the build has made: for each export what its doc comment
 // says, and its signature. `node scripts/api-docs.mjs [folder]`; packing the package runs it.
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript-5";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
-/** What can be imported, by the page that tells of it. */
-const entries = [
-  ["turnwright", "turnwright", "dist/src/index.d.ts"],
-  ["testing", "turnwright/testing", "dist/src/testing/index.d.ts"],
-  ["storefront", "turnwright/environments/storefront", "dist/environments/storefront/index.d.ts"],
-];
+/** The entries of the package: the name of the page, the import specifier and the declarations. */
+const entries = Object.entries(
+  JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")).exports,
+)
+  .filter(([, { types }]) => types !== undefined)
+  .map(([specifier, { types }]) =>
+    specifier === "./environments/*"
+      ? ["storefront", "turnwright/environments/storefront", types.replace("*", "storefront")]
+      : [specifier.slice(2) || "turnwright", path.posix.join("turnwright", specifier), types],
+  );
 
 const kinds = ["Functions", "Classes", "Types", "Values"];
 

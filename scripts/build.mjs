@@ -64,7 +64,7 @@ export async function build() {
   }
   for (const name of ["main.js", "start.cjs"])
     chmodSync(path.join(root, "dist/src/cli", name), 0o755);
-  // The compiler leaves the file alone where it had nothing to do.
+  // The compiler does not touch the file if nothing changed.
   utimesSync(stamp, new Date(), new Date());
 }
 

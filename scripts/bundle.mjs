@@ -1,8 +1,7 @@
-// Joins the modules that a process starts with into few files, each entry in the place of its own
-// compiled module. Node finds, opens and links every module apart, and with hundreds of them that is
-// most of a command's start. All entries share their chunks: a module is one module whichever way it
-// is reached, so that an error of the library is the same class to the command line.
-import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+// Bundles the package's entries and the command line into few files, each entry in the place of its compiled
+// module. Node resolves and links every module separately, which takes most of a command's start if there are
+// hundreds. The entries share chunks: each module exists once, so an error class is one class in all entries.
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { rolldown } from "rolldown";
@@ -12,7 +11,7 @@ const require = createRequire(import.meta.url);
 /** The oldest Node that the package runs on. */
 export const oldestNode = { target: "node20.19" };
 
-/** A bundle of which the bundler warns is none. */
+/** Options that turn a warning of the bundler into an error. */
 export const strict = {
   logLevel: "warn",
   onLog(_level, log) {
@@ -20,20 +19,22 @@ export const strict = {
   },
 };
 
-/** Entries by their place below dist/, without the extension. */
+/** Returns the entries by their path below dist/, without the extension: the package's exports and the command line. */
 function findEntries(root) {
+  const { exports } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+  const files = Object.values(exports).flatMap((entry) => entry.default ?? []);
+  const exported = files.map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "$1"));
   const environments = readdirSync(path.join(root, "environments"), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => `environments/${name}/index`);
   const cli = ["src/cli/main", "src/cli/run-command-line"];
-  const names = ["src/index", "src/testing/index", ...cli, ...environments];
+  const names = [...exported.filter((name) => !name.includes("*")), ...cli, ...environments];
   return Object.fromEntries(names.map((name) => [name, path.join(root, `${name}.ts`)]));
 }
 
 /**
- * Bundles the sources into dist/. Packages stay where they are: their owners keep them up to date. Zod alone
- * comes along with the fifth of it that is used, since every start would load its hundred modules; it only
- * looks at values.
+ * Bundles the sources into dist/. Packages stay external, so that they can be updated. Only zod is
+ * bundled, with the fifth of it that is used, because every start would load its hundred modules.
  */
 export async function bundle(root) {
   rmSync(path.join(root, "dist/chunks"), { recursive: true, force: true });
@@ -41,7 +42,7 @@ export async function bundle(root) {
     input: findEntries(root),
     platform: "node",
     transform: oldestNode,
-    // But the few lines that lower newer syntax come with the bundler.
+    // The helpers for newer syntax are part of the bundler.
     external: /^(?!\0|@oxc-project\/runtime|zod$|\/)[^./]/,
     ...strict,
   });
@@ -49,7 +50,7 @@ export async function bundle(root) {
     dir: path.join(root, "dist"),
     format: "esm",
     sourcemap: true,
-    // What V8 reads fastest: one byte a character, and nothing that only people read.
+    // V8 reads one-byte characters fastest. Only people need comments.
     charset: "ascii",
     comments: { legal: true, annotation: false, jsdoc: false },
     entryFileNames: "[name].js",

@@ -6,9 +6,12 @@ import { expect, test } from "vitest";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 test("the library, the environments and the command line are joined of the same modules", async () => {
+  const { exports } = JSON.parse(await readFile(path.join(root, "package.json"), "utf8")) as {
+    readonly exports: Readonly<Record<string, { readonly default?: string }>>;
+  };
+  const exported = Object.values(exports).flatMap((entry) => entry.default ?? []);
   const entries = [
-    "src/index",
-    "src/testing/index",
+    ...exported.filter((file) => !file.includes("*")).map((file) => file.slice(7, -3)),
     "src/cli/main",
     "environments/tau-bench/index",
   ];

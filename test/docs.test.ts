@@ -10,6 +10,7 @@ import { trace } from "@opentelemetry/api";
 import type * as answering from "../examples/answer-requests.ts";
 import type * as climbing from "../examples/climb-tasks.ts";
 import type * as measuring from "../examples/measure-desk.ts";
+import type * as rolling from "../examples/first-rollout.ts";
 import type * as byHand from "../examples/play-lamps-by-hand.ts";
 import type * as example from "../examples/play-one-episode.ts";
 import type * as rescoring from "../examples/rescore-run.ts";
@@ -18,7 +19,9 @@ import type * as training from "../examples/train-on-desk.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { scriptedPolicy, startSglangTestServer, textPolicy } from "../src/testing/index.ts";
 import type { Environment } from "../src/environment/environment.ts";
-import type * as Package from "../src/index.ts";
+import type * as engines from "../src/engine/index.ts";
+import type * as renderers from "../src/renderer/index.ts";
+import type * as users from "../src/user/index.ts";
 import { rollout } from "../src/api/rollout.ts";
 import { openRecordedRun } from "../src/composition/open-replay.ts";
 import { verifyFile } from "../src/trajectory/verify-file.ts";
@@ -117,8 +120,8 @@ describe.each(pages)("%s", (name) => {
   });
 });
 
-test("README.md shows a training row that verifies", async () => {
-  const [, row] = /```json\n(\{"format":1[^]*?)```/.exec(await page("README.md"))!;
+test("docs/getting-started.md shows a training row that verifies", async () => {
+  const [, row] = /```json\n(\{"format":1[^]*?)```/.exec(await page("docs/getting-started.md"))!;
   expect(verifySample(JSON.parse(row!))).toEqual([]);
 });
 
@@ -155,6 +158,17 @@ describe("examples", () => {
     await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
     const episode = await playOneEpisode(server.url, smallModelFolder);
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+  });
+
+  test("first-rollout, the README's program, returns rows with their advantages", async () => {
+    const { firstRollout } = (await import(compiled("first-rollout"))) as typeof rolling;
+    await using server = await startDesk();
+    const rows = await firstRollout(server.url, smallModelFolder);
+    expect(rows).toHaveLength(8);
+    for (const row of rows) expect(verifySample(row)).toEqual([]);
+    const best = rows.find(({ rolloutId }) => rolloutId === "library-desk/test/0#0");
+    expect(best?.advantage).toBeCloseTo(1.5, 3);
+    expect((await page("examples/first-rollout.ts")).trimEnd().split("\n").length).toBeLessThan(16);
   });
 
   test("train-on-desk hands out each task's attempts with their advantages", async () => {
@@ -213,7 +227,11 @@ describe("examples", () => {
   /** The desk, and a policy that lends the book that `lends` says, if any, by the rollout's id. */
   async function deskSetup(lends: (rolloutId: string) => string | undefined) {
     // The same copy of the package as the examples have.
-    const turnwright = (await import(compiled("../src/index"))) as typeof Package;
+    const entry = async (name: string) =>
+      (await import(compiled(`../src/${name}/index`))) as unknown;
+    const { createSglangEngine } = (await entry("engine")) as typeof engines;
+    const { createRenderer } = (await entry("renderer")) as typeof renderers;
+    const { createUser } = (await entry("user")) as typeof users;
     const desk = (await import(compiled("library-desk"))) as { readonly default: Environment };
     const turns = (id: string) => {
       const book = lends(id);
@@ -221,23 +239,16 @@ describe("examples", () => {
     };
     const policy = await textPolicy(turns, { modelDir: smallModelFolder });
     const server = await startSglangTestServer({ policy });
-    const engine = turnwright.createSglangEngine({ url: server.url });
+    const engine = createSglangEngine({ url: server.url });
     onTestFinished(async () => {
       await engine.close();
       await server.close();
     });
     return {
       environment: { ...desk.default, repeatable: true },
-      user: turnwright.createUser({ strategy: "scripted" }),
+      user: createUser({ strategy: "scripted" }),
       engine,
-      renderer: await turnwright.createRenderer({ modelDir: smallModelFolder }),
-      agent: turnwright.toolCallingAgent({
-        parser: turnwright.findToolCallParser("qwen25"),
-        toolUsePolicy: turnwright.toolUsePolicies.many,
-      }),
-      sampling: { temperature: 1 },
-      limits: turnwright.defaultLimits,
-      now: Date.now,
+      renderer: await createRenderer({ modelDir: smallModelFolder }),
     };
   }
 
@@ -309,7 +320,7 @@ describe("examples", () => {
       for (let index = 0; index < 30; index++) yield { taskIndex: 0, name: `${index}` };
     }
     await expect(answerRequests({ ...setup, engine }, ask())).rejects.toThrow(
-      /^Cannot answer all \(too-many-failures\): \d+#\d: .*it is away/,
+      /^Cannot go on: 20 episodes failed in a row: .*it is away/,
     );
   });
 

@@ -36,7 +36,7 @@ const layers: readonly (readonly string[])[] = [
 ];
 
 /** Public fakes and the public surface may look everywhere. */
-const free = new Set(["testing", "index.ts", "public-types.ts"]);
+const free = new Set(["testing", "index.ts"]);
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../src");
 

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type * as foreign from "../examples/foreign-world.ts";
 import type * as remote from "../examples/remote-sandboxes.ts";
 import type * as boxed from "../examples/scripts-in-a-box.ts";
-import { localSandboxes, rollout, serveOpenEnv, type DefinedEnvironment } from "../src/index.ts";
+import { rollout, type DefinedEnvironment, type RolloutEpisode } from "../src/index.ts";
+import { localSandboxes, serveOpenEnv } from "../src/worlds/index.ts";
 import { characterRenderer, startSglangTestServer, textPolicy } from "../src/testing/index.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
 import { callCli } from "./support/call-cli.ts";
@@ -187,7 +188,8 @@ async function rewardsOf(
   const policy = await textPolicy(() => turns, { renderer });
   await using server = await startSglangTestServer({ policy });
   const rewards: (number | undefined)[] = [];
-  for await (const { episode, samples } of rollout({ environment, renderer, url: server.url })) {
+  for await (const { episodes } of rollout({ environment, renderer, url: server.url })) {
+    const [{ samples, ...episode }] = episodes as [RolloutEpisode];
     rewards[episode.taskIndex] = episode.reward;
     expect(samples.flatMap((sample) => verifySample(sample))).toEqual([]);
   }

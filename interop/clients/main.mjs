@@ -232,7 +232,7 @@ const logprobAt = (id, place) => -(1 + ((id + place * 7) % 31)) / 32;
 /** Samples the client's call until it has a result, and then a last word; or what the expert says. */
 async function startEngine(modelDir, client) {
   const testing = await import("../../dist/src/testing/index.js");
-  const { createRenderer } = await import("../../dist/src/renderer/create-renderer.js");
+  const { createRenderer } = await import("../../dist/src/renderer/index.js");
   const renderer = await createRenderer({ modelDir });
   const decide = (prompt) => {
     if (desk !== undefined) return decideAtDesk(prompt);

@@ -5,7 +5,7 @@ import { isPyDict } from "../python/value.ts";
 import { findUnusableParts } from "../schema/find-unusable-parts.ts";
 import type { Task } from "../task.ts";
 
-/** What is wrong with the definitions of tools, in one line each. */
+/** Finds problems in the definitions of tools, one line each. */
 export function checkTools(tools: readonly ToolDefinition[]): readonly string[] {
   const problems: string[] = [];
   const names = new Set<string>();
@@ -101,7 +101,9 @@ function bigintAsText(_: string, value: unknown): unknown {
   return typeof value === "bigint" ? `${value}n` : value;
 }
 
-/** An index that there is not must be refused: else a run plays tasks that nobody wrote. */
+/**
+ * Requires that the environment refuses an index beyond its tasks. Otherwise a run plays tasks that do not exist.
+ */
 function refusalProblems(environment: Environment, split: string, index: number): string[] {
   const place = `task(${JSON.stringify(split)}, ${index})`;
   try {

@@ -131,7 +131,7 @@ describe("checkEnvironment() says what would spoil a run:", () => {
       "task lamps/train/0: an agent that does nothing is scored differently after others have played",
     ],
     [
-      "answers by chance where they are said to be repeatable",
+      "answers that differ although they are declared repeatable",
       broken({ repeatable: true }, () => ({
         score: async () => ({ reward: -(shared += 1), details: {} }),
       })),

@@ -16,11 +16,11 @@ import { hostileAgents, type HostileAgent } from "./hostile-actions.ts";
 export interface EnvironmentProblem {
   /** A warning may be meant so. */
   readonly severity: "error" | "warning";
-  /** What is wrong, where, and what is expected instead. One line. */
+  /** The problem, its place and the expected behaviour, in one line. */
   readonly message: string;
 }
 
-/** What a check came to. JSON-able. */
+/** The result of a check. JSON-able. */
 export interface EnvironmentCheck {
   readonly problems: readonly EnvironmentProblem[];
   /** Tasks that were played. */
@@ -31,26 +31,26 @@ export interface EnvironmentCheck {
   readonly stepCount: number;
 }
 
-/** How an environment is checked. */
+/** Options of `checkEnvironment()`. */
 export interface CheckOptions {
-  /** Who speaks for the user. Default: the environment's own, else one who states the task. */
+  /** The user. Default: the environment's user, else a user who states the task. */
   readonly user?: User;
   /** Tasks of each split that are played: so many, spread over all of them, or every one. Default 3. */
   readonly taskCount?: number | "all";
-  /** How long one call may take, in milliseconds. Default 10 000. */
+  /** The time limit of one call, in milliseconds. Default 10 000. */
   readonly timeoutMs?: number;
-  /** In which it is waited. Default: the machine's. */
+  /** The clock for time limits. Default: the machine's clock. */
   readonly clock?: Pick<Clock, "after" | "now">;
   readonly signal?: AbortSignal;
 }
 
-/** Whoever has read these has enough to do. */
+/** The largest number of problems that a check reports. */
 const mostProblems = 50;
 
 /**
- * Plays an environment with agents that do what agents should not, and says what would spoil a run:
- * what throws or hangs for a model's mistake, answers that are none, tasks that are no function of their
- * index, episodes that see each other. An environment that passes has no problem of severity `error`.
+ * Plays an environment with agents that make mistakes, and reports what would spoil a run: code that throws or hangs
+ * on a model's mistake, invalid answers, tasks that differ between draws, and episodes that share state. An
+ * environment passes if it has no problem of severity `error`.
  */
 export async function checkEnvironment(
   environment: Environment,
@@ -69,13 +69,13 @@ export async function checkEnvironment(
   for (const message of problems) checker.add("error", message);
   for (const task of tasks) {
     await checker.playTask(task);
-    // Node tells of what was forgotten between two turns of its loop, and a task may take none.
+    // Node reports a forgotten promise between two turns of its event loop, and a task may take none.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return checker.conclude({ taskCount: tasks.length, totalTaskCount: totalCount });
 }
 
-/** What an agent came to in one episode; `undefined` where something broke. */
+/** The outcome of an agent in one episode; members are `undefined` if a part failed. */
 interface PlayedAgent {
   readonly observations: readonly string[];
   readonly score: Score;
@@ -99,7 +99,9 @@ class Checker {
     this.#options = options;
   }
 
-  /** Tells of a problem once: with the task that met it first, and what the first agent did (`before`). */
+  /**
+   * Records a problem once, with the first task that met it and the actions of that agent (`before`).
+   */
   add(
     severity: EnvironmentProblem["severity"],
     problem: string,
@@ -236,14 +238,14 @@ class Checker {
     try {
       await work(world);
     } catch (error) {
-      // What broke first is what is told.
+      // The first failure is reported.
       await dispose().catch(() => undefined);
       throw error;
     }
     await dispose();
   }
 
-  /** What is asked of the environment, and what is to be looked at where it does not answer. */
+  /** Describes a call to the environment, and the part to look at if the call does not return. */
   #named(doing: string): { readonly what: string; readonly suspect?: string } {
     const environment = this.#environment;
     if (doing === "open") return { what: doing, suspect: suspectOf(environment, "open") };
@@ -252,7 +254,7 @@ class Checker {
     return { what: doing, suspect: suspectOf(environment, "dispose") };
   }
 
-  /** Runs what an agent does; whatever breaks becomes a problem. */
+  /** Runs an agent's actions and records each failure as a problem. */
   async #attempt<Result>(
     task: Task,
     what: string,

@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { Episode } from "../episode/episode.ts";
 import type { Evaluation } from "../report/evaluation.ts";
 import { EvaluationTally } from "../report/evaluation-tally.ts";
 import { numberedEpisodes, numberTrials } from "../report/number-trials.ts";
@@ -7,28 +8,28 @@ import { takeTurn } from "../async/take-turn.ts";
 import type { RunPlan } from "../run/schedule/plan-run.ts";
 import { evaluationDefaults } from "../composition/config/evaluation-settings.ts";
 import { openParts } from "./open-parts.ts";
-import { playPlan } from "./play-plan.ts";
+import { playGroups } from "./play-groups.ts";
 import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
 
 /**
- * What is measured. Whatever is left out is as with `turnwright eval`: the temperature is 0. Passes and branches, which
- * it does not have, are refused.
+ * The settings and parts of an evaluation. Defaults are those of `turnwright eval`: the temperature is 0. An evaluation
+ * has no epochs, branches or sources.
  */
 export interface EvaluateOptions extends Omit<
   RolloutOptions,
-  "epochs" | "groups" | "branch-at" | "branchAt"
+  "epochs" | "groups" | "branch-at" | "branchAt" | "source" | "grouping" | "staleness" | "redeliver"
 > {
-  /** Attempts at each task; as `samples`. Default 1. */
+  /** Attempts at each task; the same as `samples`. Default 1. */
   readonly trials?: number;
   /** US dollars per million tokens of the policy. */
   readonly prices?: { readonly inputUsd: number; readonly outputUsd: number };
 }
 
 /**
- * Plays each task as often as asked and says how good the policy is: average reward, pass^k, pass@k, what
- * went wrong and what it cost. With `out` it goes on in that folder, and counts what is there already.
+ * Plays each task `trials` times and measures the policy: average reward, pass^k, pass@k, failures and cost. With
+ * `out` it continues in that folder and counts the episodes that are finished there.
  *
- * @throws UsageError and RolloutError as `rollout()` does, and UsageError for what an evaluation does not have.
+ * @throws UsageError and RolloutError as `rollout()` does, and UsageError for settings that an evaluation does not have.
  */
 export async function evaluate({
   trials,
@@ -39,7 +40,7 @@ export async function evaluate({
   const samples = trials === undefined ? {} : { samples: trials };
   await using parts = await openParts({ ...options, ...defaults, ...samples });
   const { plan, setup, conduct } = parts;
-  // Whoever plays may change the working directory meanwhile.
+  // A tool may change the working directory while it plays.
   const dir = conduct.dir === undefined ? undefined : path.resolve(conduct.dir);
   const tally = new EvaluationTally({
     environment: setup.environment.name,
@@ -48,10 +49,14 @@ export async function evaluate({
     trialCount: plan.scope.sampleCount,
     ...(prices !== undefined && { prices }),
   });
-  for await (const { segments: _ids, ...episode } of playPlan(parts, options)) {
-    if (dir !== undefined) continue;
-    tally.add({ row: { ...episode, sampleHashes: [] }, trial: episode.sampleIndex });
-  }
+  const onEpisode = (episode: Episode): void => {
+    const { segments: _ids, ...story } = episode;
+    if (dir === undefined) {
+      tally.add({ row: { ...story, sampleHashes: [] }, trial: episode.sampleIndex });
+    }
+    return options.onEpisode?.(episode);
+  };
+  for await (const _ of playGroups(parts, { ...options, onEpisode }));
   if (dir !== undefined) {
     const run = await openStoredRun(dir);
     for await (const each of numberedEpisodes(run, await numberTrials(run))) tally.add(each);

@@ -12,49 +12,31 @@ import { createRun, type Run } from "../composition/create-run.ts";
 import { readRunConfig } from "../composition/config/run-config.ts";
 import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
 
-/**
- * A run whose attempts workers play, as `startRun()` takes it: `startRun({ ...handedOut, source, grouping })`.
- * Disposing it, after the run, closes all of it.
- */
+/** A run that workers play. Dispose it after the run to close all of its parts. */
 export interface HandedOut extends AsyncDisposable {
-  /** Hands each attempt to a worker. */
+  /** The player that sends each attempt to a worker. */
   readonly player: AttemptPlayer;
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly folder: RunFolder;
-  /** How many attempts are handed out at once. */
+  /** The number of attempts that workers play at once. */
   readonly admission: AdmissionOptions;
   readonly redactor: Redactor;
 }
 
-/** What is handed out, with the run that its options describe. */
+/** A run for workers, with the run that the options describe. */
 interface OpenedHandedOut {
   readonly handedOut: HandedOut;
   readonly run: Run;
 }
 
 /**
- * Opens a queue for a run that a program of your own starts with `startRun()`; `rollout({ queue })` and
- * `evaluate({ queue })` do it themselves. Takes the options that workers are started with, and `queue`,
- * `shared` and `out`. Which tasks are played, and how often, is your run's to say: the folder leaves it open.
+ * Opens the queue and the folder of a run that workers play. Takes the options that workers start with, and `queue`,
+ * `shared` and `out`. If `source` chooses the tasks, `run.json` records no plan.
  *
- * @throws UsageError for what cannot be handed out: parts that are objects, no `out`, a store or shared place
- *   that cannot be used.
- * @throws RolloutError where the engine does not answer.
+ * @throws UsageError if a part is an object, `out` is missing, or the store or shared place cannot be used.
+ * @throws RolloutError if the engine does not answer.
  */
-export async function handOut(options: RolloutOptions): Promise<HandedOut> {
-  return (await openHandedOut(options, { isOpen: true })).handedOut;
-}
-
-/**
- * See `handOut()`.
- *
- * @param how.isOpen - Whether the folder leaves open which episodes there will be, as whoever gives the tasks is not
- *   this one. Default false.
- */
-export async function openHandedOut(
-  options: RolloutOptions,
-  how: { readonly isOpen?: boolean } = {},
-): Promise<OpenedHandedOut> {
+export async function openHandedOut(options: RolloutOptions): Promise<OpenedHandedOut> {
   const queue = readQueue(options);
   refuseObjects(options);
   readVariable(process.env, queue.passwordEnv, "queuePasswordEnv");
@@ -69,14 +51,14 @@ export async function openHandedOut(
   const config = readRunConfig({ user: "scripted", ...asked });
   const { openQueuedRun } = await import("../queue/open-queued-run.ts");
   const run = await createRun(config, withoutUndefined({ now, signal }));
-  const told = hearOf(onQueue);
-  const opened: AsyncDisposable[] = [told, run];
+  const messages = forwardMessages(onQueue);
+  const opened: AsyncDisposable[] = [messages, run];
   const close = async (): Promise<void> => {
     for (const part of opened.splice(0).toReversed()) await part[Symbol.asyncDispose]();
   };
   try {
-    const { say } = told;
-    const folder = await run.openFolder(say, how);
+    const { say } = messages;
+    const folder = await run.openFolder(say, { isOpen: options.source !== undefined });
     opened.push(folder);
     const queued = await openQueuedRun(run, { folder, queue, say });
     opened.push(queued);
@@ -93,8 +75,11 @@ export async function openHandedOut(
   }
 }
 
-/** Tells of a queue, and at the end of what was thrown by whoever was told: the queue's own work does not fail by it. */
-function hearOf(
+/**
+ * Forwards messages about a queue. Errors of the listener are thrown on disposal, so that the queue's work does not
+ * fail.
+ */
+function forwardMessages(
   onQueue: (text: string) => void,
 ): AsyncDisposable & { readonly say: (text: string) => void } {
   let failure: { readonly error: unknown } | undefined;
@@ -103,7 +88,7 @@ function hearOf(
     onFailure: (error) => void (failure ??= { error }),
   });
   return {
-    say: (text) => listeners.tell("tell onQueue what goes on with the queue", () => onQueue(text)),
+    say: (text) => listeners.tell("report to onQueue", () => onQueue(text)),
     async [Symbol.asyncDispose]() {
       await listeners.settle();
       if (failure !== undefined) throw failure.error;
@@ -118,7 +103,7 @@ function readQueue({ queue, queuePasswordEnv, shared }: RolloutOptions): QueueCo
   throw new UsageError("Missing queue: the Valkey or Redis that attempts are handed out by");
 }
 
-/** Objects do not travel to workers, who make their own of the same names. */
+/** Throws if a part is an object, because workers create their own parts from names. */
 function refuseObjects({
   environment,
   engine,

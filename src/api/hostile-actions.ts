@@ -2,7 +2,7 @@ import type { Action } from "../environment/environment.ts";
 import { toolParameters, type ToolDefinition } from "../message.ts";
 import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
 
-/** What one agent does, in order; it stops where the episode is over. */
+/** The actions of one agent, in order. The agent stops when the episode is over. */
 export interface HostileAgent {
   /** Such as `calls set_lamp with level: null`. */
   readonly what: string;

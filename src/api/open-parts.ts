@@ -45,18 +45,22 @@ import type { User } from "../user/user.ts";
 import { openHandedOut, type HandedOut } from "./hand-out.ts";
 import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
 
-/** Everything that options describe, put together; disposing it closes what was made for it. */
+/** The assembled parts of a rollout. Disposing them closes the parts that were created for it. */
 export interface OpenParts extends AsyncDisposable {
   readonly values: RunSettings;
   readonly plan: RunPlan;
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly conduct: ConductConfig;
   readonly engine: EngineDescription;
-  /** By what the run that is written is known again; see `describeIdentity()`. */
+  /**
+   * Returns the identity of the run, by which a later start recognises it; see `describeIdentity()`.
+   */
   readonly identity: () => Promise<Readonly<Record<string, string>>>;
-  /** Knows the secrets that the settings name; those of parts that were given are theirs. */
+  /**
+   * Removes the secrets that the settings name. Parts that were passed as objects keep their own secrets.
+   */
   readonly redactor: Redactor;
-  /** Who plays elsewhere, and where that is written; absent where this process plays. */
+  /** The queue and folder of a run that workers play; absent if this process plays. */
   readonly handedOut?: HandedOut;
 }
 
@@ -81,7 +85,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const environment = await openEnvironment(options, values);
     const redactor = redactorOf(options, values);
     requireOpenNames(environment, redactor);
-    const plan = planRun(environment, toRunScope(readScopeConfig(values), environment));
+    const plan = planRun(environment, scopeOf(options, values, environment));
     const engine = isPart(options.engine)
       ? options.engine
       : keep(own, await createEngine(readEngineConfig(values), process.env));
@@ -127,7 +131,15 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
   }
 }
 
-/** The parts that settings name; of the others nothing can be looked up. */
+/** Returns the tasks to plan: none if a source chooses them. */
+function scopeOf({ source }: RolloutOptions, values: RunSettings, environment: Environment) {
+  const config = readScopeConfig(values);
+  if (source === undefined) return toRunScope(config, environment);
+  const [split = config.split] = Object.keys(environment.splits);
+  return { split, taskIndexes: [], sampleCount: config.sampleCount, seed: config.seed };
+}
+
+/** Returns the parts that settings name. */
 function namedIn(options: RolloutOptions, values: RunSettings): NamedParts {
   const { agent, engine, environment, renderer, user } = options;
   return {
@@ -139,7 +151,7 @@ function namedIn(options: RolloutOptions, values: RunSettings): NamedParts {
   };
 }
 
-/** What is known of parts that are given: what they call themselves. */
+/** Returns the names of the parts that were passed as objects. */
 function namesOfGiven(
   options: RolloutOptions,
   { agent, environment, user }: Pick<EpisodeSetup, "agent" | "environment" | "user">,
@@ -160,7 +172,7 @@ function userValues(values: RunSettings) {
   return { ...values, user: values.user ?? "scripted" } as const;
 }
 
-/** What is played is put together as on the command line: workers put it together from the same settings. */
+/** Assembles a queued run from settings, as the command line and the workers do. */
 async function openQueuedParts(options: RolloutOptions): Promise<OpenParts> {
   const { run, handedOut } = await openHandedOut(options);
   const { plan, setup, config, manifest } = run;
@@ -202,7 +214,7 @@ async function openEnvironment(
     }
     const given: unknown = environment.name;
     const which = typeof given === "string" ? given : "that is given";
-    // It is not asked for by its name, and may be called as it likes; whoever names the tasks asks for no number.
+    // An environment object may have any name, and its splits need no number if the tasks are named.
     const members = { ...environmentMembers, name: text, splits: namedSplits };
     assertMembers(environment, members, `${which}: it has`);
     return environment;
@@ -224,7 +236,7 @@ async function openRenderer(
   return renderer;
 }
 
-/** The strategy around the policy, or what plays in the place of one. */
+/** Opens the agent strategy, or the player of an agent that manages its own conversations. */
 async function openAgent(
   chosen: RolloutOptions["agent"],
   config: AgentConfig,
@@ -247,7 +259,7 @@ function isForeign(agent: Agent | ForeignAgent): agent is ForeignAgent {
   return "run" in agent && typeof agent.run === "function";
 }
 
-/** A renderer that is given reads calls by the parsers that the settings name, else by its own. */
+/** Returns the renderer with the parsers that the settings name, if any. */
 function withParsers(renderer: Renderer, values: RunSettings): Renderer {
   const named = withoutUndefined({
     parser: values.parser,
@@ -256,7 +268,9 @@ function withParsers(renderer: Renderer, values: RunSettings): Renderer {
   return { ...renderer, card: { ...renderer.card, ...named } };
 }
 
-/** Without a strategy the environment's own user speaks, else one who states the task. */
+/**
+ * Opens the user: the configured strategy, else the environment's user, else a user who states the task.
+ */
 async function openUser(
   values: RunSettings,
   environment: Environment & { readonly user?: User },
@@ -271,7 +285,9 @@ async function openUser(
   return keep(own, await createRunUser(config, { environment: { name }, env: process.env }));
 }
 
-/** What fits at once depends on the engine; one that is given says nothing of it. */
+/**
+ * Returns the engine's settings, from which the default concurrency follows; an engine object has none.
+ */
 function engineOf({ engine }: RolloutOptions, values: RunSettings) {
   if (!isPart(engine)) return readEngineConfig(values);
   return { kind: "sglang", urls: ["given"], turnTimeoutMs: 0 } as const;

@@ -13,27 +13,27 @@ import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
-/** A run as its folder holds it, also while it is played: what is finished by then. */
+/** A run in its folder. You can read it while it is played. */
 export interface ReadRun {
   readonly dir: string;
   readonly manifest: RunManifest;
-  /** The finished episodes in the order in which they ended; reads the file anew on each call. */
+  /** Reads the finished episodes, in the order in which they ended. */
   episodes(): AsyncGenerator<EpisodeRow, void, undefined>;
   /**
-   * The training rows of the finished episodes; reads the files anew on each call. A row that no finished episode names
-   * by its hash is none of them: its episode is still being written, or was cut off by a crash and is played again.
+   * Reads the training rows of the finished episodes. Rows of episodes that are still being written, or that a crash
+   * cut off, are left out.
    */
   samples(): AsyncGenerator<Sample, void, undefined>;
-  /** Those of one rollout: none where it is not finished. */
+  /** Reads the training rows of one rollout; yields nothing if it is not finished. */
   samplesOf(rolloutId: string): AsyncGenerator<Sample, void, undefined>;
-  /** How good the policy was, over the episodes that are finished. */
+  /** Evaluates the policy over the finished episodes. */
   evaluation(options?: { readonly prices?: PolicyPrices }): Promise<Evaluation>;
 }
 
 /**
  * Opens a run's folder for reading. Nothing is locked, so it may be played at the same time.
  *
- * @throws UsageError where it is no run's folder, or, while it is read, where a line is broken.
+ * @throws UsageError if it is not a run's folder, and, while reading, if a line is broken.
  */
 export async function readRun(dir: string): Promise<ReadRun> {
   const run = await openStoredRun(dir);
@@ -61,7 +61,7 @@ async function planOf(run: StoredRun): Promise<EvaluationPlan> {
     );
   }
   const { environment, split, taskIndexes, sampleCount } = plan as PlanRecord;
-  // An episode says its task's id; of a task that none was played of nobody asks for it.
+  // Only an episode has its task's id. Tasks without episodes keep the usual form of an id.
   const taskIds = new Map(taskIndexes.map((index) => [index, `${environment}/${split}/${index}`]));
   for await (const { taskIndex, taskId } of run.rows()) {
     if (taskIds.has(taskIndex)) taskIds.set(taskIndex, taskId);

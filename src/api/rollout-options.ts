@@ -6,21 +6,25 @@ import type { Environment } from "../environment/environment.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { Clock } from "../async/clock.ts";
 import type { Renderer } from "../renderer/renderer.ts";
+import type { StalenessOptions } from "../run/policy/staleness.ts";
 import type { RunProgress } from "../run/run-progress.ts";
+import type { EpisodeGroup } from "../run/schedule/group.ts";
+import type { TaskSource } from "../run/schedule/task-source.ts";
+import type { AdmissionOptions, GroupingOptions } from "../run/start-run-options.ts";
 import type { RunSettings } from "../composition/config/run-config.ts";
 import type { GivenSettings } from "../composition/config/setting.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import type { User } from "../user/user.ts";
 
-/** `max-turns` as `maxTurns`. */
+/** A setting's name in camel case: `maxTurns` for `max-turns`. */
 export type CamelCase<Name extends string> = Name extends `${infer Head}-${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Name;
 
-/** Settings that take more in the library than in a file. */
+/** Settings that accept further kinds of values in the library. */
 export type Widened = "environment" | "engine" | "user" | "agent" | "tasks" | "url";
 
-/** The settings of a configuration file, spelled as there or in camel case; all may be left out. */
+/** The settings of a configuration file, in kebab case or camel case. All are optional. */
 export type LibrarySettings = {
   readonly [Name in Exclude<keyof RunSettings, Widened>]?: RunSettings[Name] | undefined;
 } & {
@@ -29,56 +33,69 @@ export type LibrarySettings = {
     | undefined;
 };
 
-/** What is played, with whom and how. Whatever is left out is as on the command line. */
+/** The settings and parts of a rollout. Defaults are those of the command line. */
 export interface RolloutOptions extends LibrarySettings {
-  /** An environment; or its name, or a module's path, as `env`. */
+  /** An environment, its name, or the path of a module; `env` on the command line. */
   readonly environment?: Environment | string;
-  /** An engine, which stays open; or an engine's name, with `url` and the like. */
+  /** An engine, which stays open, or the name of an engine, used with `url` and similar settings. */
   readonly engine?: Engine | RunSettings["engine"];
-  /** The server's address, or several workers'. */
+  /** The server's address, or the addresses of several workers. */
   readonly url?: string | readonly string[];
-  /** In the place of what `model` describes. */
+  /** A renderer, in place of the one that `model` describes. */
   readonly renderer?: Renderer;
-  /** A user; or a strategy's name. Default: the environment's own, else one who states the task. */
+  /** A user, or the name of a strategy. Default: the environment's user, else a user who states the task. */
   readonly user?: User | RunSettings["user"];
   /**
-   * An agent; or one that keeps its conversations itself, such as `{ run }`; or a strategy's name, or a
-   * module's path.
+   * An agent, an agent that manages its own conversations such as `{ run }`, the name of a strategy, or the path of a
+   * module.
    */
   readonly agent?: Agent | ForeignAgent | RunSettings["agent"];
+  /** Task indexes, or a text as on the command line, such as `0-31,40`. Default: all tasks of the split. */
+  readonly tasks?: string | readonly number[];
   /**
-   * The Valkey or Redis by which attempts are handed out to workers: `redis://host:6379`. Whoever plays is
-   * then given by names and paths, as on the command line, since objects do not travel; and `out` is needed.
+   * The tasks to play, in place of `split`, `tasks`, `epochs` and `groups`: a source, such as `endlessTasks()` or
+   * `pushedTasks()` returns, or a function that makes a source from the environment.
+   */
+  readonly source?: TaskSource | ((environment: Environment) => TaskSource);
+  /** Over-sampling, and a filter for the groups that are yielded. `samples` is the size of a group. */
+  readonly grouping?: Pick<GroupingOptions, "started" | "keep">;
+  /** Limits besides `concurrency`: groups that may wait for you, and a gate that you share among runs. */
+  readonly admission?: Omit<AdmissionOptions, "concurrency">;
+  /** The age of tokens, in versions of the policy, beyond which they are masked or dropped. Default: any age. */
+  readonly staleness?: StalenessOptions;
+  /** With `out`: true to yield groups again that ended in earlier starts and were not taken. Default false. */
+  readonly redeliver?: boolean;
+  /**
+   * The Valkey or Redis through which workers receive attempts: `redis://host:6379`. Parts must be names and paths
+   * then, as on the command line, because objects cannot travel to workers. Requires `out`.
    */
   readonly queue?: string;
-  /** The variable that holds the password to the queue's store. */
+  /** The name of the environment variable with the password of the queue's store. */
   readonly queuePasswordEnv?: string;
-  /** Where results above 100 kB travel: a folder that all reach, or `s3://bucket/prefix`. */
+  /** The place for results above 100 kB: a folder that all workers reach, or `s3://bucket/prefix`. */
   readonly shared?: string;
-  /** Told, for people, what goes on with the queue. What it throws or rejects with is thrown when all is closed. */
+  /** Receives messages about the queue, for people. An error that it throws is rethrown at the end of the run. */
   readonly onQueue?: (text: string) => void;
-  /** Indexes, or as the command line spells them, such as `0-31,40`. Default: all of the split. */
-  readonly tasks?: string | readonly number[];
-  /** Stops it: what is played then is given up. */
+  /** Stops the run when it aborts. Episodes that are being played are cancelled. */
   readonly signal?: AbortSignal;
+  /** Called when an episode starts or ends. An error that it throws ends the run. */
   readonly onProgress?: (progress: RunProgress) => void;
-  /** Milliseconds since the epoch. Default `Date.now`. */
+  /** Called for each finished episode, after it is on the disk. An error that it throws ends the run. */
+  readonly onEpisode?: (episode: Episode) => void;
+  /** The current time in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number;
-  /** In which deadlines are kept. Default: the machine's. */
+  /** The clock for deadlines. Default: the machine's clock. */
   readonly clock?: Clock;
 }
 
 /** An episode with its training rows. */
-export interface RolloutEpisode {
-  readonly episode: Episode;
+export interface RolloutEpisode extends Episode {
   readonly samples: readonly Sample[];
 }
 
-/** All attempts at one task. */
-export interface RolloutGroup {
-  /** The task's id. */
-  readonly groupId: string;
-  /** In the order of their places in the group. */
+/** All attempts at one task, each with its training rows. */
+export interface RolloutGroup extends EpisodeGroup {
+  /** The attempts, by their place within the group; an attempt that failed has no reward. */
   readonly episodes: readonly RolloutEpisode[];
 }
 
@@ -94,17 +111,22 @@ const objectKeys = new Set([
   "onProgress",
   "now",
   "clock",
-  "group",
   "queue",
   "queuePasswordEnv",
   "shared",
   "onQueue",
+  "source",
+  "grouping",
+  "admission",
+  "staleness",
+  "redeliver",
+  "onEpisode",
 ]);
 
 /**
- * The settings among the options, by the names that a configuration file has.
+ * Returns the settings among the options, by their names in a configuration file.
  *
- * @throws UsageError for a part that is neither an object nor a text: left out, another would play in its place.
+ * @throws UsageError if a part is neither an object nor a text.
  */
 export function settingsOf(options: RolloutOptions): GivenSettings {
   const settings: Record<string, unknown> = {};

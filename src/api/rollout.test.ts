@@ -18,17 +18,19 @@ import type { Engine } from "../engine/engine.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import { refuse } from "../environment/refuse.ts";
+import type { Episode } from "../episode/episode.ts";
 import { UsageError } from "../errors.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import { characterRenderer, startSglangTestServer, textPolicy } from "../testing/index.ts";
+import { episodeSamples } from "../run/folder/episode-samples.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import { readRunConfig } from "../composition/config/run-config.ts";
 import { describeSettings } from "../composition/config/stored-settings.ts";
 import { evaluate } from "./evaluate.ts";
 import { readRun } from "./read-run.ts";
-import type { RolloutOptions } from "./rollout-options.ts";
+import type { RolloutEpisode, RolloutOptions } from "./rollout-options.ts";
 import { rollout } from "./rollout.ts";
 
 const smallModelFolder = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
@@ -71,6 +73,11 @@ function options() {
   return { environment, renderer, url: server.url, samples: 2 } as const;
 }
 
+/** Plays the options' episodes, group by group. */
+async function* play(options: RolloutOptions): AsyncGenerator<RolloutEpisode> {
+  for await (const { episodes } of rollout(options)) yield* episodes;
+}
+
 /** How much a folder's recording holds. */
 async function recordedBytes(dir: string): Promise<number> {
   const { size } = await stat(path.join(dir, "recording.jsonl")).catch(() => ({ size: 0 }));
@@ -78,9 +85,9 @@ async function recordedBytes(dir: string): Promise<number> {
 }
 
 describe("rollout()", () => {
-  test("hands out every episode with rows that verify", async () => {
+  test("yields every episode with rows that verify", async () => {
     const rewards: Record<string, number | undefined> = {};
-    for await (const { episode, samples } of rollout(options())) {
+    for await (const { samples, ...episode } of play(options())) {
       rewards[episode.rolloutId] = episode.reward;
       expect(samples.flatMap((sample) => verifySample(sample))).toEqual([]);
       expect(samples.map(({ reward }) => reward)).toEqual([episode.reward]);
@@ -95,7 +102,7 @@ describe("rollout()", () => {
     });
   });
 
-  test("an engine of one's own is left where it never says what it is, and blamed where it fails", async () => {
+  test("stops waiting for an engine object that never describes itself, and blames one that fails", async () => {
     const engine = createSglangEngine({ url: server.url });
     const { url: _server, ...rest } = options();
     const stop = new AbortController();
@@ -122,7 +129,7 @@ describe("rollout()", () => {
     await engine.close();
   });
 
-  test("plays to the end where an engine of one's own names a context length that is none", async () => {
+  test("plays to the end if an engine object reports an invalid context length", async () => {
     const engine = createSglangEngine({ url: server.url });
     const { url: _server, ...rest } = options();
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
@@ -132,7 +139,7 @@ describe("rollout()", () => {
       describe: async () => ({ ...(await engine.describe()), contextLength: 0 }),
     };
     const stopReasons: string[] = [];
-    for await (const { episode } of rollout({ ...rest, engine: emptied, tasks: [1] })) {
+    for await (const episode of play({ ...rest, engine: emptied, tasks: [1] })) {
       stopReasons.push(episode.stopReason);
     }
     expect(stopReasons).toEqual(["user-left", "user-left"]);
@@ -142,22 +149,22 @@ describe("rollout()", () => {
     await engine.close();
   });
 
-  test("plays tasks that are named of a split without an end", async () => {
+  test("plays chosen tasks of a split without an end", async () => {
     const endless = { ...environment, splits: { test: Infinity } };
     const played: string[] = [];
-    for await (const { episode } of rollout({ ...options(), environment: endless, tasks: "1" })) {
+    for await (const episode of play({ ...options(), environment: endless, tasks: "1" })) {
       played.push(episode.rolloutId);
     }
     expect(played.toSorted()).toEqual(["lights/test/1#0", "lights/test/1#1"]);
   });
 
-  test("hands out groups, takes settings in either spelling and an engine that is open", async () => {
+  test("yields groups, and takes settings in either notation and an engine object", async () => {
     const engine = createSglangEngine({ url: server.url });
     const { url: _server, ...rest } = options();
     const groups = [];
     const settings = { ...rest, engine, tasks: [2, 1], maxTurns: 2, "max-tokens-per-turn": 300 };
-    for await (const { groupId, episodes } of rollout({ ...settings, group: true })) {
-      groups.push([groupId, episodes.map(({ episode }) => episode.stopReason)]);
+    for await (const { groupId, episodes } of rollout(settings)) {
+      groups.push([groupId, episodes.map(({ stopReason }) => stopReason)]);
     }
     expect(groups.toSorted(([a], [b]) => String(a).localeCompare(String(b)))).toEqual([
       ["lights/test/1", ["max-turns", "user-left"]],
@@ -167,14 +174,14 @@ describe("rollout()", () => {
     await engine.close();
   });
 
-  test("stops the rest where the loop is broken off, and goes on from a folder", async () => {
+  test("stops when the loop is left, and continues from the folder", async () => {
     const out = path.join(scratch, "broken-off");
-    for await (const { episode } of rollout({ ...options(), out, concurrency: 1 })) {
-      expect(episode.rolloutId).toBe("lights/test/0#0");
+    for await (const { groupId } of rollout({ ...options(), out, concurrency: 1 })) {
+      expect(groupId).toBe("lights/test/0");
       break;
     }
     const rest: string[] = [];
-    for await (const { episode } of rollout({ ...options(), out })) rest.push(episode.rolloutId);
+    for await (const episode of play({ ...options(), out })) rest.push(episode.rolloutId);
     expect(rest).not.toContain("lights/test/0#0");
     const run = await readRun(out);
     const ids = [];
@@ -189,19 +196,22 @@ describe("rollout()", () => {
     expect(await run.evaluation()).toMatchObject({ episodes: { planned: 6, scored: 6 } });
   });
 
-  test("hands out a group whole whose first attempt an earlier start finished", async () => {
+  test("yields a complete group with a first attempt of an earlier start", async () => {
     const about = { ...options(), out: path.join(scratch, "begun-group"), concurrency: 1 };
     const seen: unknown[] = [];
-    for await (const { episode, samples } of rollout(about)) {
-      seen.push(episode.rolloutId, samples);
-      break;
-    }
+    const stop = new AbortController();
+    const onEpisode = (episode: Episode): void => {
+      seen.push(episode.rolloutId, episodeSamples(episode));
+      stop.abort(new Error("enough"));
+    };
+    const first = rollout({ ...about, signal: stop.signal, onEpisode });
+    await expect(first).rejects.toThrow("enough");
     const found: unknown[] = [];
     const groups: Record<string, readonly string[]> = {};
-    for await (const { groupId, episodes } of rollout({ ...about, group: true })) {
-      groups[groupId] = episodes.map(({ episode }) => episode.rolloutId);
-      const { episode, samples } = episodes[0]!;
-      if (found.length === 0) found.push(episode.rolloutId, samples);
+    for await (const { groupId, episodes } of rollout(about)) {
+      groups[groupId] = episodes.map(({ rolloutId }) => rolloutId);
+      const { rolloutId, samples } = episodes[0]!;
+      if (found.length === 0) found.push(rolloutId, samples);
     }
     expect(groups).toEqual({
       "lights/test/0": ["lights/test/0#0", "lights/test/0#1"],
@@ -212,7 +222,7 @@ describe("rollout()", () => {
     expect(found).toEqual(seen);
   });
 
-  test("keeps what a folder has beyond a number of groups that is lower now", async () => {
+  test("keeps the groups of a folder beyond a lower number of groups", async () => {
     const out = path.join(scratch, "fewer-groups");
     for (const groups of [4, 2]) {
       const about = { ...options(), out, epochs: "endless", groups, format: "slime" } as const;
@@ -226,17 +236,17 @@ describe("rollout()", () => {
     }
   });
 
-  test("samples trees, each attempt once, and writes what is to be recorded", async () => {
+  test("samples trees, each attempt once, and records as configured", async () => {
     const repeatable = { ...environment, repeatable: true };
     const settings = { ...options(), environment: repeatable, tasks: [1] };
     const out = path.join(scratch, "tree");
     const from: unknown[] = [];
-    for await (const { episodes } of rollout({ ...settings, out, branchAt: "1", group: true })) {
-      from.push(...episodes.map(({ episode }) => episode.forkedFrom));
+    for await (const { episodes } of rollout({ ...settings, out, branchAt: "1" })) {
+      from.push(...episodes.map(({ forkedFrom }) => forkedFrom));
     }
     expect(from).toEqual([undefined, { rolloutId: "lights/test/1#0", turnIndex: 1 }]);
     expect(await recordedBytes(out)).toBeGreaterThan(0);
-    const other = async (more: object) => await rollout({ ...settings, out, ...more }).next();
+    const other = async (more: object) => await rollout({ ...settings, out, ...more });
     await expect(other({ branchAt: "0" })).rejects.toThrow('branch-at was "1" and is "0"');
     await expect(other({ branchAt: "1", record: "none" })).rejects.toThrow(
       'Cannot branch (branchAt, or --branch-at) where record is "none"',
@@ -246,7 +256,7 @@ describe("rollout()", () => {
     expect(await recordedBytes(bare)).toBe(0);
   });
 
-  test("goes on in no folder with another environment, model or module than it was played with", async () => {
+  test("refuses a folder that was played with another environment, model or module", async () => {
     const modelDir = path.join(scratch, "model");
     await cp(smallModelFolder, modelDir, { recursive: true });
     const module = path.join(scratch, "lights.mjs");
@@ -262,33 +272,33 @@ describe("rollout()", () => {
       generate: async (...call) =>
         await preparedEngine([{ outputIds: [smallModelEndId] }]).generate(...call),
     };
-    const play = async (parts: Partial<RolloutOptions>): Promise<void> => {
+    const playIn = async (parts: Partial<RolloutOptions>): Promise<void> => {
       const out = path.join(scratch, `changed ${parts.out}`);
       for await (const _ of rollout({ engine, attempts: 1, maxTurns: 1, ...parts, out }));
     };
     const byName = { environment: module, model: modelDir, out: "named" };
     const given = { environment, renderer, user: scriptedUser({ lines: ["On!"] }), out: "given" };
     for (const parts of [byName, given]) {
-      await play(parts);
-      await play(parts);
+      await playIn(parts);
+      await playIn(parts);
     }
     await expect(
-      play({ ...given, environment: { ...environment, name: "lamps" } }),
+      playIn({ ...given, environment: { ...environment, name: "lamps" } }),
     ).rejects.toThrow('environment was "lights" and is "lamps"');
-    await expect(play({ ...given, user: { ...given.user, strategy: "other" } })).rejects.toThrow(
+    await expect(playIn({ ...given, user: { ...given.user, strategy: "other" } })).rejects.toThrow(
       'user was "scripted" and is "other"',
     );
-    await expect(play({ ...given, renderer: { ...renderer, stopTokenIds: [1] } })).rejects.toThrow(
-      "the identity of its episodes has changed: stopTokens was",
-    );
+    await expect(
+      playIn({ ...given, renderer: { ...renderer, stopTokenIds: [1] } }),
+    ).rejects.toThrow("the identity of its episodes has changed: stopTokens was");
     await appendFile(path.join(modelDir, "tokenizer.json"), "\n");
-    await expect(play(byName)).rejects.toThrow("has changed: tokenizer was");
+    await expect(playIn(byName)).rejects.toThrow("has changed: tokenizer was");
     await cp(smallModelFolder, modelDir, { recursive: true });
     await writeFile(module, source.replace("reward: 1", "reward: 0"));
-    await expect(play(byName)).rejects.toThrow("has changed: environmentData was");
+    await expect(playIn(byName)).rejects.toThrow("has changed: environmentData was");
   });
 
-  test("hands out and writes no secret that the settings name", async () => {
+  test("yields and writes no secret that the settings name", async () => {
     const secret = "sk-library-secret-key";
     vi.stubEnv("LIGHTS_KEY", secret);
     process.argv.push(secret);
@@ -308,7 +318,7 @@ describe("rollout()", () => {
     const settings = { ...options(), environment: telling, apiKeyEnv: "LIGHTS_KEY", out };
     const locks: string[] = [];
     const script = path.basename(process.argv[1]!, ".js");
-    for await (const { episode, samples } of rollout(settings)) {
+    for await (const { samples, ...episode } of play(settings)) {
       const said = await renderer.codec.decode(samples[0]!.tokenIds);
       expect(`${JSON.stringify(episode)}${said}`).not.toContain(secret);
       if (episode.sampleIndex === 0) expect(said).toContain("done with [redacted]");
@@ -324,14 +334,14 @@ describe("rollout()", () => {
     expect(texts.join("")).not.toContain(secret);
   });
 
-  test("refuses a key in the place of a variable's name before it writes anything", async () => {
+  test("refuses a key in place of a variable's name before it writes anything", async () => {
     const pasted = "sk-pasted-0123456789abcdef";
     for (const [option, flag] of [
       ["apiKeyEnv", "--api-key-env"],
       ["userApiKeyEnv", "--user-api-key-env"],
     ] as const) {
       const out = path.join(scratch, `pasted-${option}`);
-      const refused = rollout({ ...options(), out, [option]: pasted }).next();
+      const refused = rollout({ ...options(), out, [option]: pasted });
       await expect(refused).rejects.toThrow(
         new UsageError(
           `Cannot use ${flag}: what it gives is not the name of a variable that is set, expected the name of ` +
@@ -342,7 +352,7 @@ describe("rollout()", () => {
     }
   });
 
-  test("says for what it waits where another machine holds the folder, and stops waiting when it is stopped", async () => {
+  test("reports why it waits for a folder that another machine locks, and stops waiting when it is aborted", async () => {
     const out = path.join(scratch, "held");
     await mkdir(out);
     const place = { pid: 5, host: "elsewhere", bootId: "other", pidNamespace: "other" };
@@ -360,7 +370,7 @@ describe("rollout()", () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => stop.abort(reason));
     onTestFinished(() => warned.mockRestore());
     const { signal } = stop;
-    await expect(rollout({ ...options(), out, signal }).next()).rejects.toBe(reason);
+    await expect(rollout({ ...options(), out, signal })).rejects.toBe(reason);
     expect(warned.mock.calls).toEqual([
       [
         `${out} is locked by process 5 on elsewhere since 2026-11-23T10:05:00.000Z (x): waiting until it gives a ` +
@@ -371,27 +381,27 @@ describe("rollout()", () => {
     expect(await readFile(path.join(out, "run.lock"), "utf8")).toBe(text);
   });
 
-  test("refuses a key that is a part of the environment's name, and begins no folder", async () => {
+  test("refuses a key that is a part of the environment's name, and creates no folder", async () => {
     vi.stubEnv("LIGHTS_KEY", "lights-on");
     onTestFinished(() => void vi.unstubAllEnvs());
     const out = path.join(scratch, "named");
     const named = { ...environment, name: "all-lights-on" };
     const settings = { ...options(), environment: named, apiKeyEnv: "LIGHTS_KEY", out };
-    await expect(rollout(settings).next()).rejects.toThrow(
+    await expect(rollout(settings)).rejects.toThrow(
       "Cannot start a run of all-lights-on: a known key or password is a part of the environment's name",
     );
     expect(await readdir(scratch)).not.toContain("named");
   });
 
-  test("stops by its signal, and says what cannot be used", async () => {
+  test("stops by its signal, and reports unusable options", async () => {
     const stop = new AbortController();
-    const play = async () => {
+    const playOn = async () => {
       for await (const _ of rollout({ ...options(), concurrency: 1, signal: stop.signal })) {
         stop.abort(new Error("enough"));
       }
     };
-    await expect(play()).rejects.toThrow("enough");
-    const first = async (more: object) => await rollout({ ...options(), ...more }).next();
+    await expect(playOn()).rejects.toThrow("enough");
+    const first = async (more: object) => await rollout({ ...options(), ...more });
     await expect(first({ environment: { name: "x" } })).rejects.toThrow(
       "expected what defineEnvironment()",
     );
@@ -421,7 +431,7 @@ describe("rollout()", () => {
     await expect(first({ url: undefined })).rejects.toThrow("Missing --url");
   });
 
-  test("gives up where one episode after the other fails", async () => {
+  test("stops if one episode after another fails", async () => {
     const broken = defineEnvironment({
       name: "broken",
       tasks: Array.from({ length: 50 }, () => ({ instruction: "?" })),
@@ -433,19 +443,16 @@ describe("rollout()", () => {
       score: () => 0,
     });
     const outcomes: string[] = [];
-    const play = async () => {
-      const settings = {
-        ...options(),
-        environment: broken,
-        samples: 1,
-        attempts: 1,
-        maxFailures: 3,
-      };
-      for await (const { episode } of rollout({ ...settings, concurrency: 1 })) {
-        outcomes.push(episode.outcome);
-      }
-    };
-    await expect(play()).rejects.toThrow(
+    const failing = rollout({
+      ...options(),
+      environment: broken,
+      samples: 1,
+      attempts: 1,
+      maxFailures: 3,
+      concurrency: 1,
+      onEpisode: ({ outcome }) => void outcomes.push(outcome),
+    });
+    await expect(failing).rejects.toThrow(
       "Cannot go on: 3 episodes failed in a row: initialState() of broken",
     );
     expect(outcomes).toEqual(["failed", "failed", "failed"]);
@@ -453,7 +460,7 @@ describe("rollout()", () => {
 });
 
 describe("evaluate()", () => {
-  test("counts what it played, also where a tool changes the working directory", async () => {
+  test("counts its episodes, also if a tool changes the working directory", async () => {
     const before = process.cwd();
     onTestFinished(() => process.chdir(before));
     const home = await mkdtemp(path.join(scratch, "home-"));
@@ -481,7 +488,7 @@ describe("evaluate()", () => {
     expect(await readdir(elsewhere)).toEqual([]);
   });
 
-  test("is as turnwright eval where nothing is said", async () => {
+  test("has the defaults of turnwright eval", async () => {
     const { toRunSettings } = await import("../cli/eval-settings.ts");
     const out = path.join(scratch, "as-eval");
     const shared = {
@@ -501,7 +508,7 @@ describe("evaluate()", () => {
     expect(warm["temperature"]).toBe(0.5);
   });
 
-  test("refuses what an evaluation does not have", async () => {
+  test("refuses settings that an evaluation lacks", async () => {
     const { samples: trials, ...rest } = options();
     const cases = { epochs: "2", groups: 3, branchAt: "1", "branch-at": "1" };
     for (const [name, value] of Object.entries(cases)) {

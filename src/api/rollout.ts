@@ -1,42 +1,159 @@
-import type { Episode } from "../episode/episode.ts";
+import { withResolvers } from "../async/with-resolvers.ts";
+import { UsageError } from "../errors.ts";
 import { episodeSamples } from "../run/folder/episode-samples.ts";
+import type { LiveRun, RunResult } from "../run/live-run.ts";
+import type { UpdateMode } from "../run/policy/policy-gate.ts";
+import type { EpisodeGroup } from "../run/schedule/group.ts";
 import { openParts } from "./open-parts.ts";
-import { playGroups, playPlan } from "./play-plan.ts";
-import type { RolloutEpisode, RolloutGroup, RolloutOptions } from "./rollout-options.ts";
+import { playGroups } from "./play-groups.ts";
+import type { RolloutGroup, RolloutOptions } from "./rollout-options.ts";
 
 /**
- * Plays episodes and hands each out as it ends, with its training rows; with `group: true` all attempts
- * at a task together. Whoever breaks off the loop stops the rest. With `out` everything is written to a
- * run's folder too, and a later start plays what is missing there: a group that it ends has the attempts of
- * earlier starts as well, and one that had ended before is not handed out again.
+ * A rollout: iterate it for its groups, or await it for its result.
  *
- * @throws UsageError for options that cannot be used, when the first episode is asked for.
- * @throws RolloutError where the engine does not answer, or one episode after the other fails.
+ * It starts when you first iterate or await it. Leaving the loop stops it. After the loop, `await` gives the result.
+ * An async function that returns a rollout awaits it: return an object that has the rollout as a member.
  */
-export function rollout(
-  options: RolloutOptions & { readonly group: true },
-): AsyncGenerator<RolloutGroup, void, undefined>;
-export function rollout(
-  options: RolloutOptions & { readonly group?: false },
-): AsyncGenerator<RolloutEpisode, void, undefined>;
-export async function* rollout({
-  group = false,
-  ...options
-}: RolloutOptions & { readonly group?: boolean }): AsyncGenerator<
-  RolloutEpisode | RolloutGroup,
-  void,
-  undefined
-> {
-  await using parts = await openParts(options);
-  if (!group) {
-    for await (const episode of playPlan(parts, options)) yield withSamples(episode);
-    return;
+export interface Rollout extends AsyncIterable<RolloutGroup>, PromiseLike<RunResult> {
+  /** Iterates over the groups in the order in which they end. All loops share one iterator. */
+  [Symbol.asyncIterator](): AsyncGenerator<RolloutGroup, void, undefined>;
+  /**
+   * States that the policy's weights have this version from now on. Tokens carry it if the engine reports no version
+   * that is a whole number. May be called before the rollout starts.
+   */
+  announcePolicy(version: number): void;
+  /**
+   * Changes the policy's weights while episodes continue: see `UpdateMode`. If `update` fails, the policy samples
+   * nothing until `resume()` or until an update succeeds.
+   *
+   * @throws UsageError if the rollout has not started, if the version is not a whole number, and with the cause if
+   *   `update` throws.
+   */
+  updatePolicy(version: number, update: () => Promise<void>, mode?: UpdateMode): Promise<void>;
+  /** Stops sampling until `resume()`. The default mode is `hold`. */
+  pause(mode?: Exclude<UpdateMode, "finish">): Promise<void>;
+  /** Continues to sample after `pause()` or a failed update. */
+  resume(): Promise<void>;
+  /**
+   * Starts no further episodes, and ends those that are being played as `aborted`. With `out`, the next start
+   * continues them. Resolves when the rollout has ended.
+   */
+  interrupt(): Promise<RunResult>;
+}
+
+/**
+ * Plays episodes in groups: all attempts at one task together, each with its training rows.
+ *
+ * With `out` the run is also written to a folder, and a later start plays the missing episodes: a group that it ends
+ * includes the attempts of earlier starts, and a group that ended before is not yielded again (see `redeliver`).
+ *
+ * Iterating and awaiting throw the same errors:
+ *
+ * @throws UsageError if the options cannot be used.
+ * @throws RolloutError if the engine does not answer, or if `maxFailures` episodes fail in a row.
+ * @throws the reason of `signal` if it aborts.
+ */
+export function rollout(options: RolloutOptions): Rollout {
+  return new StartedByUse(options);
+}
+
+/** Starts a run when it is first iterated or awaited. */
+class StartedByUse implements Rollout {
+  readonly #options: RolloutOptions;
+  readonly #live = withResolvers<LiveRun>();
+  readonly #result = withResolvers<RunResult>();
+  #groups: AsyncGenerator<RolloutGroup, void, undefined> | undefined;
+  #liveRun: LiveRun | undefined;
+  /** The version that was announced before the run started. */
+  #firstVersion: number | undefined;
+
+  constructor(options: RolloutOptions) {
+    this.#options = options;
+    // The loop reports the same errors.
+    this.#live.promise.catch(() => {});
+    this.#result.promise.catch(() => {});
   }
-  for await (const { groupId, episodes } of playGroups(parts, options)) {
-    yield { groupId, episodes: episodes.map((episode) => withSamples(episode)) };
+
+  [Symbol.asyncIterator](): AsyncGenerator<RolloutGroup, void, undefined> {
+    return (this.#groups ??= this.#play());
+  }
+
+  // oxlint-disable-next-line unicorn/no-thenable -- A rollout can be awaited for its result.
+  then<Value = RunResult, Failure = never>(
+    onResult?: ((result: RunResult) => Value | PromiseLike<Value>) | null,
+    onError?: ((reason: unknown) => Failure | PromiseLike<Failure>) | null,
+  ): Promise<Value | Failure> {
+    if (this.#groups === undefined) void this.#drain();
+    return this.#result.promise.then(onResult, onError);
+  }
+
+  announcePolicy(version: number): void {
+    if (this.#liveRun === undefined) this.#firstVersion = version;
+    else this.#liveRun.announcePolicy(version);
+  }
+
+  async updatePolicy(
+    version: number,
+    update: () => Promise<void>,
+    mode?: UpdateMode,
+  ): Promise<void> {
+    await (await this.#started("update the policy")).updatePolicy(version, update, mode);
+  }
+
+  async pause(mode?: Exclude<UpdateMode, "finish">): Promise<void> {
+    await (await this.#started("pause")).pause(mode);
+  }
+
+  async resume(): Promise<void> {
+    (await this.#started("resume")).resume();
+  }
+
+  async interrupt(): Promise<RunResult> {
+    return await (await this.#started("interrupt")).interrupt();
+  }
+
+  async #started(doing: string): Promise<LiveRun> {
+    if (this.#groups !== undefined) return await this.#live.promise;
+    throw new UsageError(
+      `Cannot ${doing}: the rollout has not started; iterate or await it first (announcePolicy() ` +
+        "names the version of the first weights)",
+    );
+  }
+
+  async *#play(): AsyncGenerator<RolloutGroup, void, undefined> {
+    try {
+      await using parts = await openParts(this.#options);
+      const onStart = (live: LiveRun): void => {
+        if (this.#firstVersion !== undefined) live.announcePolicy(this.#firstVersion);
+        this.#liveRun = live;
+        this.#live.resolve(live);
+      };
+      for await (const group of playGroups(parts, this.#options, onStart)) {
+        yield withSamples(group);
+      }
+    } catch (error) {
+      this.#live.reject(error);
+      this.#result.reject(error);
+      throw error;
+    } finally {
+      this.#liveRun?.result.then(this.#result.resolve, this.#result.reject);
+    }
+  }
+
+  /** Plays all groups for a caller that wants only the result. */
+  async #drain(): Promise<void> {
+    try {
+      for await (const _ of this);
+    } catch {
+      // The result rejects with the same error.
+    }
   }
 }
 
-function withSamples(episode: Episode): RolloutEpisode {
-  return { episode, samples: episodeSamples(episode) };
+function withSamples(group: EpisodeGroup): RolloutGroup {
+  const episodes = group.episodes.map((episode) => ({
+    ...episode,
+    samples: episodeSamples(episode),
+  }));
+  return { ...group, episodes };
 }

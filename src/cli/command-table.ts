@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-/** What a command is for; the help lists the groups in this order. */
+/** The groups of commands, in the order of the help. */
 type CommandGroup =
   | "Begin:"
   | "Play:"
@@ -14,9 +14,9 @@ interface CommandEntry {
   readonly name: string;
   readonly summary: string;
   readonly group: CommandGroup;
-  /** Whole calls, for its own help. */
+  /** Complete calls, for the help of the command. */
   readonly examples?: readonly string[];
-  /** Its arguments, as commander spells them, with what each is. */
+  /** The arguments in commander's notation, each with its description. */
   readonly arguments?: readonly (readonly [spelling: string, help: string])[];
   /** Imports what the command needs; gives it its options and its action. */
   readonly load: () => Promise<(command: Command) => void>;
@@ -24,10 +24,7 @@ interface CommandEntry {
 
 const run = ["<run>", "a run's folder"] as const;
 const recorded = ["<run>", "a run's folder, or a file of `turnwright bundle`"] as const;
-const episode = [
-  "[episode]",
-  "its id, or the end of it such as 7#3; all where none is named",
-] as const;
+const episode = ["[episode]", "its id, or the end of it such as 7#3 (default: all)"] as const;
 
 /** Every command. Only the one that is called is loaded. */
 export const commandTable: readonly CommandEntry[] = [
@@ -110,7 +107,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "fork",
-    summary: "sample a recorded episode anew from one of its turns on",
+    summary: "sample a recorded episode again from one of its turns on",
     group: "Play:",
     arguments: [recorded, ["<episode>", "its id, or the end of it such as 7#3"]],
     load: async () => (await import("./commands/fork.ts")).defineFork,

@@ -5,7 +5,7 @@ import {
   type Setting,
 } from "../composition/config/setting.ts";
 
-/** How a command shows what it does. */
+/** The settings of a command's output. */
 export const displaySettings = [
   {
     name: "json",
@@ -16,7 +16,7 @@ export const displaySettings = [
   { name: "quiet", kind: flag, help: "print no progress", operational: true },
 ] as const satisfies readonly Setting[];
 
-/** How a command shows what it does. */
+/** The output of a command. */
 export interface Display {
   /** JSON lines on standard output, nothing for people. */
   readonly json: boolean;
@@ -24,7 +24,7 @@ export interface Display {
   readonly quiet: boolean;
 }
 
-/** Reads how a command shows what it does. */
+/** Reads the output of a command from its settings. */
 export function readDisplay(settings: GivenSettings): Display {
   const { json, quiet } = completeSettings(
     displaySettings,
@@ -33,7 +33,7 @@ export function readDisplay(settings: GivenSettings): Display {
   return { json: json === true, quiet: quiet === true || json === true };
 }
 
-/** The settings that a table has. */
+/** Returns the settings that are in a table. */
 export function pickSettings(table: readonly Setting[], settings: GivenSettings): GivenSettings {
   const names = new Set(table.map(({ name }) => name));
   return Object.fromEntries(Object.entries(settings).filter(([name]) => names.has(name)));

@@ -89,7 +89,7 @@ function environmentLines(environment: Environment, ownUser: User | undefined): 
   };
 }
 
-/** The task whose world is called; where the line names none, the first of the test split. */
+/** Returns the task that the line names, else the first task of the test split. */
 function taskOf(line: PyDict, environment: Environment): Task {
   const names = Object.keys(environment.splits);
   const split = names.includes("test") ? "test" : (names[0] ?? "");
@@ -99,7 +99,7 @@ function taskOf(line: PyDict, environment: Environment): Task {
   );
 }
 
-/** What the agent does; in `actions`, `respond` with `content` talks to the user. */
+/** The actions of the agent; `respond` with `content` talks to the user. */
 function actionsOf(line: PyDict, member: "actions" | "calls"): readonly Action[] {
   return callsOf(line, member).map((call, index) => {
     const place = `${member}[${index}]`;

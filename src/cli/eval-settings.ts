@@ -12,7 +12,7 @@ import {
 import { displaySettings, pickSettings } from "./display-settings.ts";
 import { watchSettings } from "./watch-settings.ts";
 
-/** What the command line calls the `samples` of an evaluation. */
+/** The flag for the `samples` of an evaluation. */
 const trials: Setting = {
   name: "trials",
   kind: count(1),
@@ -21,7 +21,7 @@ const trials: Setting = {
   default: 1,
 };
 
-/** What a report needs to know of the policy's cost. */
+/** The prices of the policy's tokens, for the report. */
 export const priceSettings = [
   {
     name: "policy-input-price",
@@ -57,7 +57,7 @@ export function toRunSettings(settings: GivenSettings): GivenSettings {
   return { ...pickSettings(runSettings, values), samples };
 }
 
-/** The settings of a run as those of the evaluation that goes on with it. */
+/** Returns the settings of an evaluation that continues a run with these settings. */
 export function toEvalSettings({ samples, ...settings }: GivenSettings): GivenSettings {
   return samples === undefined ? settings : { ...settings, trials: samples };
 }

@@ -2,7 +2,7 @@ import { takeTurn } from "../async/take-turn.ts";
 import type { EvaluationPlan, PolicyPrices } from "../report/evaluation-tally.ts";
 import type { RunPlan } from "../run/schedule/plan-run.ts";
 
-/** What an evaluation of a plan's episodes is to be; draws each task in turn. */
+/** Returns the evaluation of a plan's episodes, drawing each task in turn. */
 export async function planEvaluation(
   environment: string,
   plan: RunPlan,

@@ -30,7 +30,7 @@ test("printEvaluation() claims no certainty of rewards that are no shares", () =
   );
 });
 
-test("printEvaluation() counts tasks of which nothing was played as failed where it says so", () => {
+test("printEvaluation() says that it counts unplayed tasks as failed", () => {
   const tally = new EvaluationTally({
     environment: "shop",
     split: "test",

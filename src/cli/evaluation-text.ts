@@ -10,7 +10,7 @@ import { formatCount } from "./progress-line.ts";
 /** Attempts of which the chances are shown, and those of all of them. */
 const mostShown = 8;
 
-/** What an evaluation came to, for people. */
+/** Formats an evaluation for people. */
 export function printEvaluation(evaluation: Evaluation, dir: string): string {
   const { episodes, averageReward, passHatK, passAtK } = evaluation;
   const rows: [string, string][] = [

@@ -24,7 +24,7 @@ describe("findRecorded()", () => {
     );
   });
 
-  test("says where nothing is recorded", () => {
+  test("reports a folder without recordings", () => {
     expect(() => findRecorded([], "7#0", "run")).toThrow(
       "Cannot find episode 7#0 of run: nothing is recorded there (see rollout --record)",
     );

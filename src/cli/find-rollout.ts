@@ -3,15 +3,15 @@ import { UsageError } from "../errors.ts";
 /** A rollout as a person may mean it. */
 interface NamedRollout {
   readonly rolloutId: string;
-  /** Its task's index, where that is known. */
+  /** The index of its task, if known. */
   readonly taskIndex?: number;
 }
 
 /**
- * The rollout that a person means: its id, or the end of it such as `7#3`, or `2.77#0` or `#0` of a fork; or,
- * where that has one attempt, a task's id, the end of it, or its number.
+ * Finds a rollout by its id, by the end of its id such as `7#3`, or by `2.77#0` or `#0` of a fork. A task with one
+ * attempt can be named by its id, the end of its id, or its number.
  *
- * @throws UsageError where none or several fit, naming those that do.
+ * @throws UsageError if no rollout or several rollouts fit; the message names those that fit.
  */
 export function findRollout(
   rollouts: readonly NamedRollout[],
@@ -36,16 +36,16 @@ export function findRollout(
   throw new UsageError(`Cannot find episode ${wanted} of ${place}: ${what}`);
 }
 
-/** Whether the parts of an id that are named are its last ones. */
+/** True if the wanted parts are the last parts of the id. */
 function endsWith(rolloutId: string, wanted: string): boolean {
   if (!rolloutId.endsWith(wanted)) return false;
   return wanted.startsWith("#") || ["/", "@"].includes(rolloutId.at(-wanted.length - 1) ?? "");
 }
 
-/** What is said of a folder without recordings. */
+/** The complaint about a folder without recordings. */
 export const nothingRecorded = "nothing is recorded there (see rollout --record)";
 
-/** Named where none of the recorded ones fits. */
+/** The complaint if no recorded episode fits. */
 const shownCount = 4;
 
 /** The same among recorded rollouts. */

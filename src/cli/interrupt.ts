@@ -1,10 +1,10 @@
 import { setMaxListeners } from "node:events";
 import { writeError } from "./write-out.ts";
 
-/** What whoever waits is rejected with. */
+/** The reason with which interrupted work rejects. */
 const interruption = new DOMException("the run was interrupted", "AbortError");
 
-/** Whether an error says only that, by itself or as its cause: what was begun was given up by whoever began it. */
+/** True if the error, or its cause, reports only that the caller cancelled the work. */
 export function isInterruption(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) if (at === interruption) return true;
   return false;
@@ -14,7 +14,7 @@ export function isInterruption(error: unknown): boolean {
  * A signal that is aborted by the first Ctrl-C (or SIGTERM): the run then stops cleanly. A second
  * one ends the process at once.
  *
- * @param said - What the person is told then.
+ * @param said - The message for people.
  */
 export function stopOnInterrupt(
   said = "stopping: finished episodes are kept (Ctrl-C again to quit at once)",

@@ -8,7 +8,7 @@ import { parsePythonJson } from "../python/json/json-parse.ts";
 import { isPyDict, toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
 import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 
-/** Where a command reads its lines from. */
+/** The input of a command. */
 interface LinesInput {
   /** A file; absent: standard input. */
   readonly file?: string;
@@ -20,7 +20,7 @@ export function toLinesInput(file: string | undefined): LinesInput {
   return { stdin: process.stdin, ...(file !== undefined && { file }) };
 }
 
-/** What a line that cannot be handled says in its place. */
+/** The answer to a line that cannot be handled. */
 export class LineError extends Error {
   override readonly name = "LineError";
   readonly code: string;
@@ -32,11 +32,11 @@ export class LineError extends Error {
 }
 
 /**
- * Answers JSON lines with JSON lines, one for one and in order. A line that cannot be handled is
- * answered by its error, and the rest goes on. Numbers keep Python's spelling on the way through.
+ * Answers each JSON line with one JSON line, in order. The answer to a line that cannot be handled is its error.
+ * Numbers keep the notation of Python.
  *
- * @returns the exit status: 0, or 1 where a line could not be handled.
- * @throws UsageError where the input cannot be read.
+ * @returns the exit status: 0, or 1 if a line could not be handled.
+ * @throws UsageError if the input cannot be read.
  */
 export async function answerJsonLines(
   input: LinesInput,
@@ -112,7 +112,7 @@ export function textMember(line: PyDict, name: string): string {
   return value;
 }
 
-/** A member that must be a list where it is given; empty where it is absent or null. */
+/** Reads a member that must be a list; returns an empty list if it is absent or null. */
 export function listMember(line: PyDict, name: string): readonly PyValue[] {
   const value = line.get(name);
   if (value === undefined || value === null) return [];
@@ -120,7 +120,7 @@ export function listMember(line: PyDict, name: string): readonly PyValue[] {
   return value as readonly PyValue[];
 }
 
-/** A member that must be a list of objects; empty where it is absent or null. */
+/** Reads a member that must be a list of objects; returns an empty list if it is absent or null. */
 export function dictListMember(line: PyDict, name: string): readonly PyDict[] {
   return listMember(line, name).map((item, index) => {
     if (!isPyDict(item)) throw new LineError("bad-line", `"${name}"[${index}] must be an object`);
@@ -128,7 +128,7 @@ export function dictListMember(line: PyDict, name: string): readonly PyDict[] {
   });
 }
 
-/** A member that must be an object where it is given; empty where it is absent or null. */
+/** Reads a member that must be an object; returns an empty object if it is absent or null. */
 export function dictMember(line: PyDict, name: string): PyDict {
   const value = line.get(name);
   if (value === undefined || value === null) return new Map();

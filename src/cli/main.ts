@@ -13,14 +13,14 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 // Where Node can keep what it compiled (22.1 and newer), the next start compiles nothing.
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
 
-// Whatever a command plays of somebody else's, what that forgets to await ends nothing.
+// A promise that code of an environment or agent forgets to await must not end the process.
 const floating = passOverFloating((line) => writeError(`turnwright: ${line}\n`));
 
 try {
   await runCommandLine(process.argv.slice(2));
 } catch (error) {
   hideSecretsIn(error);
-  // Node takes what a module throws for a promise that nobody awaits, and ours ends the process.
+  // An error of our own still ends the process.
   floating[Symbol.dispose]();
   throw error;
 }

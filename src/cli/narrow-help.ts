@@ -1,11 +1,11 @@
 import type { Help } from "commander";
 
-/** Less room than this beside the names, in columns, and what they are stands below them. */
+/** The least number of columns for descriptions beside the names. */
 const leastRoom = 36;
 
 /**
- * How help is laid out: side by side as far as there is room, else one below the other, so that it can be read
- * in a terminal of any width from 40 columns on. For `Command.configureHelp()`.
+ * The layout of help, for `Command.configureHelp()`: descriptions stand beside the names if there is room, else
+ * below. Readable from 40 columns on.
  */
 export const narrowHelp = {
   minWidthToWrap: 24,

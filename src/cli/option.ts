@@ -8,12 +8,18 @@ import {
   type Setting,
 } from "../composition/config/setting.ts";
 import { schemaKey } from "../composition/config/settings-schema.ts";
+import { groupSettings, mostUsedHeading } from "./setting-groups.ts";
 import { readTextFile } from "../text/decode-text.ts";
 import { parseStrictJson } from "../json/strict-json.ts";
 
-/** Adds the settings to a command as flags. */
+/** Adds the settings to a command as flags, grouped for its help. */
 export function addSettings(command: Command, table: readonly Setting[]): Command {
-  for (const setting of table) command.addOption(toOption(setting));
+  for (const { heading, settings } of groupSettings(table)) {
+    for (const setting of settings) {
+      const option = toOption(setting);
+      command.addOption(heading === "" ? option : option.helpGroup(heading));
+    }
+  }
   return command;
 }
 
@@ -41,11 +47,10 @@ function toOption({ name, kind, help, value, default: fallback }: Setting): Comm
 }
 
 /**
- * The settings that a call gives, by their names: flags before the configuration file. To be completed
- * with the table's defaults.
+ * Returns the settings of a call, by their names. A flag overrides the configuration file. Defaults are not filled in.
  *
- * @throws UsageError for a file that cannot be read, an unknown key, a value of the wrong kind, or a setting that
- *   names no environment variable that is set.
+ * @throws UsageError for a file that cannot be read, an unknown key, a value of the wrong kind, or an environment
+ *   variable that is not set.
  */
 export async function givenSettings(
   table: readonly Setting[],
@@ -62,12 +67,15 @@ export async function givenSettings(
   return settings;
 }
 
-/** The flag that names a configuration file; `givenSettings()` reads it. */
-export function addConfigOption(command: Command): Command {
-  return command.option(
+/** Adds the flag that names a configuration file, which `givenSettings()` reads, and the settings of that file. */
+export function addConfiguredSettings(command: Command, table: readonly Setting[]): Command {
+  addSettings(command, table);
+  const option = new CommanderOption(
     "--config <file>",
     "JSON file with the same names as the flags, without the dashes",
   );
+  const isGrouped = command.options.some(({ helpGroupHeading }) => helpGroupHeading !== undefined);
+  return command.addOption(isGrouped ? option.helpGroup(mostUsedHeading) : option);
 }
 
 async function readConfiguration(file: string, table: readonly Setting[]): Promise<GivenSettings> {

@@ -1,8 +1,8 @@
 import { commandLine } from "../run/disk/command-line.ts";
 
 /**
- * This command with its flags: what others are told of the process that holds a run's folder. No flag takes a key;
- * those of addresses are taken out.
+ * Returns this command with its flags, for the lock of a run's folder. No flag contains a key; keys in addresses are
+ * removed.
  */
 export function ownCommand(): string {
   return commandLine(["", "turnwright", ...process.argv.slice(2)]);

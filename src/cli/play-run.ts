@@ -56,7 +56,9 @@ export function setExitStatus({ end, progress }: RunResult): void {
   if (end === "too-many-failures" || isAllFailed) process.exitCode = 1;
 }
 
-/** Has workers play the run; nothing of a queue is loaded where there is none. */
+/**
+ * Opens the player that sends attempts to workers. Loads the queue's code only if there is a queue.
+ */
 async function openQueuePlayer(
   run: Run,
   options: {
@@ -80,7 +82,7 @@ async function openViewer(dir: string): Promise<AsyncDisposable> {
   return viewer;
 }
 
-/** What metrics are made of, as far as it is there. */
+/** The sources of metrics that exist so far. */
 interface Watched {
   progress: RunProgress;
   admission: NonNullable<MetricsSource["admission"]>;

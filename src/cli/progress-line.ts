@@ -10,13 +10,13 @@ interface ProgressLine {
   end(): void;
 }
 
-/** Where progress goes. */
+/** The output of the progress line. */
 interface ProgressOutput {
-  /** Whether it is a terminal, and how wide. */
+  /** The stream, which may be a terminal with a width. */
   readonly stream: Pick<NodeJS.WriteStream, "isTTY" | "columns">;
   readonly write: (text: string) => void;
   readonly now: () => number;
-  /** How much of the time this process has computed, 0 to 1; absent where nobody measures it. */
+  /** The share of time in which this process computed, 0 to 1; absent if it is not measured. */
   readonly busyShare?: () => number;
 }
 
@@ -65,7 +65,7 @@ export function createProgressLine({
   };
 }
 
-/** What there is to say of an engine that is away, or back. */
+/** Describes an engine that stopped answering, or answers again. */
 export function describeNews({ type, silentMs }: EngineOutage): string {
   const forSeconds = `${Math.round(silentMs / 1_000)} s`;
   return type === "engine-back"
@@ -97,7 +97,7 @@ export function describeProgress(progress: RunProgress, busyShare?: number): str
   return parts.join(" · ");
 }
 
-/** How long the rest takes at the pace of this start; nothing where that is not known. */
+/** Estimates the remaining time at the pace of this start; empty if unknown. */
 function leftMs({ planned, finished, resumed, elapsedMs }: RunProgress): number | undefined {
   const played = finished - resumed;
   if (planned === undefined || played === 0 || finished >= planned) return undefined;
@@ -111,7 +111,7 @@ function describeSpan(ms: number): string {
   return `${(ms / 3_600_000).toFixed(1)} h`;
 }
 
-/** What turns have waited for, in shares, and how busy this process itself is. */
+/** Describes the shares of what turns waited for, and the load of this process. */
 function describeSpent({ spentMs }: RunProgress, busyShare?: number): string | undefined {
   const { engine, user, environment } = spentMs;
   const sum = engine + user + environment;

@@ -1,7 +1,7 @@
 import type { QueueState } from "../queue/read-queue.ts";
 import { formatCount } from "./progress-line.ts";
 
-/** What is going on in a queue, for a person. */
+/** Formats the state of a queue for people. */
 export function printQueue({ store, runs, workers }: QueueState): string {
   const memory = `${(store.memoryBytes / 2 ** 20).toFixed(1)} MiB`;
   const head = `store: ${memory}, ${store.clients} connections · ${runs.length} runs · ${workers.length} workers`;

@@ -6,7 +6,7 @@ const rows = [
   ["samples", "runs/first/samples.jsonl"],
 ] as const;
 
-test("rowsText() sets texts beside their names where nobody knows how wide it is", () => {
+test("rowsText() sets texts beside their names if the width is unknown", () => {
   expect(rowsText(rows, Infinity)).toBe(
     "  episodes  8 of 8: 7 completed, 1 truncated, 0 failed\n  samples   runs/first/samples.jsonl\n",
   );
@@ -20,7 +20,7 @@ test("rowsText() breaks lines between words at 40 columns", () => {
   expect(Math.max(...text.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(40);
 });
 
-test("rowsText() sets texts below their names where that is too narrow", () => {
+test("rowsText() sets texts below their names if the terminal is too narrow", () => {
   expect(rowsText(rows, 30)).toBe(
     "  episodes\n    8 of 8: 7 completed, 1\n    truncated, 0 failed\n  samples\n    runs/first/samples.jsonl\n",
   );

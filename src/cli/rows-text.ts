@@ -5,7 +5,7 @@ const leastBeside = 24;
  * Rows of a name and a text, for people: the texts stand beside the names, and on a narrow terminal below them.
  * Words are not parted.
  *
- * @param columns - How wide the terminal is; absent where nobody knows, and then nothing is broken.
+ * @param columns - The width of the terminal; if absent, lines are not broken.
  */
 export function rowsText(
   rows: readonly (readonly [name: string, text: string])[],
@@ -27,7 +27,7 @@ export function rowsText(
     .join("");
 }
 
-/** How wide standard output is; infinite where nobody knows. */
+/** Returns the width of standard output in columns; `Infinity` if unknown. */
 export function terminalColumns(): number {
   return process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : Infinity;
 }

@@ -8,10 +8,10 @@ import { withoutSecretsOf } from "../secrets/find-secrets.ts";
 import { writeError } from "./write-out.ts";
 
 /**
- * Runs one command, as its arguments say. Bad input and outages are told in one line on standard error, and
- * `process.exitCode` says how the command ended.
+ * Runs the command that the arguments name. Prints bad input and outages as one line on standard error, and sets
+ * `process.exitCode`.
  *
- * @throws whatever else is thrown: a bug of ours, or of a module that was loaded.
+ * @throws any other error: a bug of Turnwright, or of a module that was loaded.
  */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
@@ -21,7 +21,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
       // Help and version end with 0; everything else that commander refuses is bad input.
       process.exitCode = error.exitCode === 0 ? 0 : 2;
     } else if (isInterruption(error)) {
-      // It was not even begun, and the person was told that it stops.
+      // The interruption was reported when the signal came.
       process.exitCode = 130;
     } else if (error instanceof UsageError || error instanceof RolloutError) {
       writeError(`turnwright: ${describeError(error).replaceAll(/\s*\n\s*/g, " ")}\n`);
@@ -56,7 +56,7 @@ async function createProgram(args: readonly string[]): Promise<Command> {
   return program;
 }
 
-/** Where to begin, in this order. */
+/** The first calls to try, in order. */
 const firstCalls = [
   "turnwright demo                        the whole way, on this machine alone",
   "turnwright init my-environment         a project of your own",

@@ -45,7 +45,7 @@ test("printRunSummary() says beside the mean what it leaves out, and why", () =>
   );
 });
 
-test("printRunSummary() tells of what went wrong and cost nothing", () => {
+test("printRunSummary() reports trouble that cost no episode", () => {
   const tally = new RunTally({ planned: 2, now: () => 0 });
   const trouble = (message: string) => ({
     party: "environment" as const,
@@ -70,7 +70,7 @@ test("printRunSummary() tells of what went wrong and cost nothing", () => {
   expect(describeTroubles(new RunTally({ now: () => 0 }).progress())).toBeUndefined();
 });
 
-test("printRunSummary() counts what has ended where nobody knows how many there will be", () => {
+test("printRunSummary() counts the ended episodes if their number is open", () => {
   const tally = new RunTally({ now: () => 0 });
   tally.episodeStarted();
   tally.episodeFinished(episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 }));
@@ -78,7 +78,7 @@ test("printRunSummary() counts what has ended where nobody knows how many there 
   expect(printed).toMatch(/^ *episodes +1: 1 completed, 0 truncated, 0 failed$/m);
 });
 
-test("printRunSummary() says what is of this start alone, and no speed where nothing was sampled", () => {
+test("printRunSummary() separates the figures of this start, and gives no speed without samples", () => {
   const tally = new RunTally({ planned: 1, now: () => 0 });
   tally.episodeResumed(episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 }));
   const printed = printRunSummary({ progress: tally.progress(), end: "finished" }, folder);

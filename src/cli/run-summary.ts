@@ -5,7 +5,7 @@ import type { UserSpending } from "../user/user.ts";
 import { formatCount } from "./progress-line.ts";
 import { rowsText } from "./rows-text.ts";
 
-/** What a run came to, for people. */
+/** Formats the result of a run for people. */
 export function printRunSummary({ progress, end, slime }: RunResult, folder: RunFolder): string {
   const { finished, outcomes, failures, planned, stopReasons } = progress;
   const masked = progress.tokenCount - progress.sampledTokenCount;
@@ -55,7 +55,9 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
   return `\n${headline[end]}\n\n${rowsText(rows)}`;
 }
 
-/** What went wrong in a run and cost no episode, for those who print no summary; nothing where nothing did. */
+/**
+ * Describes trouble that cost no episode, for commands without a summary; empty if there was none.
+ */
 export function describeTroubles({
   troubles,
   firstTrouble,

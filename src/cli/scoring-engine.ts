@@ -16,7 +16,9 @@ import { storedSettings } from "../composition/config/stored-settings.ts";
 import { givenSettings } from "./option.ts";
 import { hideSecrets } from "./write-out.ts";
 
-/** What narrows the choice of a token; some engines report logprobs of what is left. */
+/**
+ * The settings that restrict the choice of a token. Some engines report logprobs of the remaining tokens.
+ */
 const truncationNames = ["top-p", "top-k", "min-p"] as const;
 
 const engineSettingNames: readonly string[] = [

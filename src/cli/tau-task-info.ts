@@ -4,7 +4,9 @@ import type { PyValue } from "../python/value.ts";
 import type { TaskInfo } from "../report/tau-bench-results.ts";
 import type { Task } from "../task.ts";
 
-/** What τ-bench's results say of a task, for its own environments; for others, its instruction. */
+/**
+ * Returns the task information in τ-bench's results; for other environments, the task's instruction.
+ */
 export function tauTaskInfo(environment: Environment): TaskInfo {
   return ({ split, taskIndex }) => {
     const task = environment.task(split, taskIndex);

@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { Redactor } from "../secrets/redactor.ts";
 
-/** What must not reach the terminal. One for the process, as its standard output and error are. */
+/**
+ * Removes secrets from the output. The process has one, because it has one standard output and error.
+ */
 const redactor = new Redactor();
 
 /** Keeps secrets out of all that is written from now on. */

@@ -15,7 +15,7 @@ export const queueSettings = [
     name: "queue",
     kind: text,
     value: "url",
-    help: "hand attempts to workers by this Valkey or Redis: redis://… or, with TLS, rediss://…",
+    help: "let workers play attempts, through this Valkey or Redis: redis://…, or rediss://… for TLS",
     operational: true,
   },
   {
@@ -29,7 +29,7 @@ export const queueSettings = [
     name: "shared",
     kind: text,
     value: "place",
-    help: "where results above 100 kB and recordings travel: a folder that all reach, or s3://bucket/prefix",
+    help: "place for recordings and results above 100 kB: a folder that all workers reach, or s3://bucket/prefix",
     operational: true,
   },
 ] as const satisfies readonly Setting[];

@@ -1,8 +1,10 @@
-import type { Resolvers } from "../async/with-resolvers.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 
 /** A promise and the function that resolves it. */
-export type Deferred<T = void> = Pick<Resolvers<T>, "promise" | "resolve">;
+export interface Deferred<T = void> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+}
 
 /** Makes a promise that is resolved from outside. */
 export function createDeferred<T = void>(): Deferred<T> {

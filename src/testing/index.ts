@@ -14,11 +14,12 @@ export type {
 export { registerEngineConformance } from "./engine-conformance.ts";
 export type { ScoringHarness } from "./engine-scoring-conformance.ts";
 export { registerScoringConformance } from "./engine-scoring-conformance.ts";
-export type { MalformedToken } from "./malformed-turn.ts";
+export type { MalformedToken, ReportedTurn } from "./malformed-turn.ts";
 export { malformTurn } from "./malformed-turn.ts";
 export type { ManualClock, ManualClockOptions } from "./manual-clock.ts";
 export { manualClock } from "./manual-clock.ts";
 export type {
+  GenerationScript,
   ScriptedEngine,
   ScriptedEngineOptions,
   ScriptedGeneration,
@@ -39,9 +40,13 @@ export type {
 export type {
   RecordedRequest,
   ServerStats,
+  SglangTestControls,
   SglangTestServer,
   SglangTestServerOptions,
 } from "./sglang-test-server.ts";
+export type { FinishReason, PauseMode } from "./server/request-scheduler.ts";
+export type { SequenceRequest } from "./server/sequence-request.ts";
+export type { TestServer, TestServerOptions } from "./server/server-core.ts";
 export { startSglangTestServer } from "./sglang-test-server.ts";
 export type { SglangRelease } from "./sglang/releases.ts";
 export type {

@@ -1,5 +1,5 @@
 /** A turn as an engine reports it. `logprobs[i]` belongs to `outputIds[i]`. */
-interface ReportedTurn {
+export interface ReportedTurn {
   readonly outputIds: readonly number[];
   readonly logprobs: readonly number[];
 }

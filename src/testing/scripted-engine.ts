@@ -51,7 +51,8 @@ export interface ScriptedEngineOptions {
   readonly description?: Partial<EngineDescription>;
 }
 
-type Script =
+/** The generations of a scripted engine: one list for all sessions, or one list per session id. */
+export type GenerationScript =
   | readonly ScriptedGeneration[]
   | Readonly<Record<string, readonly ScriptedGeneration[]>>;
 
@@ -62,7 +63,7 @@ type Script =
  * `assertDrained()` reports calls that were never made.
  */
 export function scriptedEngine(
-  script: Script,
+  script: GenerationScript,
   { description = {} }: ScriptedEngineOptions = {},
 ): ScriptedEngine {
   const shared = isList(script) ? [...script] : undefined;
@@ -130,7 +131,7 @@ export function scriptedEngine(
   };
 }
 
-function isList(script: Script): script is readonly ScriptedGeneration[] {
+function isList(script: GenerationScript): script is readonly ScriptedGeneration[] {
   return Array.isArray(script);
 }
 

@@ -40,7 +40,7 @@ export interface SglangTestServerOptions extends TestServerOptions {
 }
 
 /** Controls of a running SGLang test server. */
-interface SglangTestControls {
+export interface SglangTestControls {
   /** As `POST /pause_generation`. */
   pause(mode?: Exclude<PauseMode, "wait">): Promise<void>;
   /** As `POST /continue_generation`. */

@@ -7,7 +7,7 @@ import environment from "./my-environment.js";
 /** A renderer without a model: each character is a token. Nothing is downloaded. */
 const renderer = characterRenderer();
 
-/** What the scripted policy writes, turn by turn: the first attempt does the work, the second does not. */
+/** The turns of the scripted policy: the first attempt does the work, the second does not. */
 const turns = {
   "my-environment/test/0#0": [call("set_lamp", { room: "kitchen", level: 5 }), "The lamp is at 5."],
   "my-environment/test/0#1": [call("set_lamp", { room: "cellar", level: 5 }), "Sorry."],
@@ -20,13 +20,15 @@ before(async () => {
 });
 after(() => server.close());
 
-test("the kitchen's lamp is set, and a wrong room is no reward", async () => {
+test("sets the kitchen's lamp, and gives no reward for a wrong room", async () => {
   const rewards = {};
   const options = { environment, renderer, url: server.url, tasks: "0", samples: 2 };
-  for await (const { episode, samples } of rollout(options)) {
-    rewards[episode.rolloutId] = episode.reward;
-    // Ids, logprobs, mask and reward hold against each other.
-    for (const sample of samples) assert.deepEqual(verifySample(sample), []);
+  for await (const { episodes } of rollout(options)) {
+    for (const { rolloutId, reward, samples } of episodes) {
+      rewards[rolloutId] = reward;
+      // The ids, logprobs, mask and reward of each row agree.
+      for (const sample of samples) assert.deepEqual(verifySample(sample), []);
+    }
   }
   assert.deepEqual(rewards, { "my-environment/test/0#0": 1, "my-environment/test/0#1": 0 });
 });

@@ -10,7 +10,8 @@ import { startSglangTestServer, textPolicy } from "../../src/testing/index.ts";
 import { runCli, type CliResult } from "../support/run-cli.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 
-const library = new URL("../../dist/src/index.js", import.meta.url).href;
+const library = (entry: string): string =>
+  JSON.stringify(new URL(`../../dist/src/${entry}.js`, import.meta.url).href);
 const server = fileURLToPath(
   new URL("../../src/worlds/mcp/mcp-test-server.fixture.mjs", import.meta.url),
 );
@@ -48,7 +49,9 @@ function formsOf(secret: string): readonly string[] {
 
 /** An environment whose parts hold the canaries, and whose tools say all of them, in all spellings. */
 const world = `
-import { createRenderer, defineEnvironment, defineTool, localSandboxes, mcpTools, openEnv } from ${JSON.stringify(library)};
+import { defineEnvironment, defineTool } from ${library("index")};
+import { createRenderer } from ${library("renderer/index")};
+import { localSandboxes, mcpTools, openEnv } from ${library("worlds/index")};
 const c = JSON.parse(process.env.CANARIES);
 const complaint = async (work) => await work.then(() => "", (error) => String(error.message));
 const { ECHO: echo, SCRATCH: scratch } = process.env;

@@ -82,7 +82,7 @@ async function writeFiles(): Promise<void> {
   await file("silent.mjs", `export { createEnvironment } from ${lamps};\n`);
   await file("typo.json", '{ "modle": "x" }');
   await file("cut.json", '{ "env": "storefront",');
-  const library = JSON.stringify(new URL("../../dist/src/index.js", import.meta.url).href);
+  const library = JSON.stringify(new URL("../../dist/src/worlds/index.js", import.meta.url).href);
   await file(
     "mcp.mjs",
     `import { mcpTools } from ${library};\nexport default await mcpTools({ command: "x" });\n`,

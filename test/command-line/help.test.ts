@@ -22,6 +22,28 @@ describe("help", () => {
     }
   });
 
+  test("groups the settings of rollout, the ten most used first", async () => {
+    const { stdout } = await callCli(["rollout", "--help"]);
+    const headings = stdout.split("\n").filter((line) => /^[A-Z].*:$/.test(line));
+    expect(headings).toEqual([
+      "Most used:",
+      "Model:",
+      "Engine:",
+      "Environment:",
+      "User:",
+      "Sampling:",
+      "Groups:",
+      "Policy:",
+      "Limits:",
+      "Workers:",
+      "Output:",
+      "Options:",
+      "Examples:",
+    ]);
+    const [, used = ""] = /Most used:\n([^]*?)\n\n/.exec(stdout)!;
+    expect(used.match(/^ {2}--/gm)).toHaveLength(10);
+  });
+
   const examples = commandTable.flatMap(({ name, examples = [] }) =>
     examples.map((example): [string, string] => [name, example]),
   );

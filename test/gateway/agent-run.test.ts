@@ -11,7 +11,9 @@ import { RolloutError } from "../../src/errors.ts";
 import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
 import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
 import { rollout } from "../../src/api/rollout.ts";
-import type { RolloutEpisode, RolloutOptions } from "../../src/api/rollout-options.ts";
+import type { RolloutOptions } from "../../src/api/rollout-options.ts";
+import type { Episode } from "../../src/episode/episode.ts";
+import type { Sample } from "../../src/trajectory/sample.ts";
 import { createClock } from "../../src/async/clock.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { deskRenderer } from "./storefront-desk.fixture.ts";
@@ -99,9 +101,16 @@ const base = (): RolloutOptions => ({
 
 const aiSdk: ForeignAgent = { run: aiSdkAgent };
 
-async function play(options: RolloutOptions): Promise<RolloutEpisode[]> {
-  const played: RolloutEpisode[] = [];
-  for await (const each of rollout({ ...base(), ...options })) played.push(each);
+interface Played {
+  readonly episode: Episode;
+  readonly samples: readonly Sample[];
+}
+
+async function play(options: RolloutOptions): Promise<Played[]> {
+  const played: Played[] = [];
+  for await (const { episodes } of rollout({ ...base(), ...options })) {
+    for (const { samples, ...episode } of episodes) played.push({ episode, samples });
+  }
   return played.toSorted((a, b) => (a.episode.rolloutId < b.episode.rolloutId ? -1 : 1));
 }
 
@@ -122,9 +131,9 @@ async function ask({ baseUrl, apiKey, fetch }: ForeignRun, content: string): Pro
 describe("rollout() with an agent that was written elsewhere", () => {
   test("plays tasks, groups and scoring as with a built-in one", async () => {
     const groups: string[] = [];
-    for await (const group of rollout({ ...base(), samples: 2, group: true, out: dir })) {
+    for await (const group of rollout({ ...base(), samples: 2, out: dir })) {
       groups.push(group.groupId);
-      for (const { episode, samples } of group.episodes) {
+      for (const { samples, ...episode } of group.episodes) {
         expect(episode).toMatchObject({
           format: 1,
           environment: "buttons",
@@ -146,8 +155,8 @@ describe("rollout() with an agent that was written elsewhere", () => {
 
   test("a run that was stopped in the middle plays what is missing", async () => {
     const first: string[] = [];
-    for await (const { episode } of rollout({ ...base(), concurrency: 1, out: dir })) {
-      first.push(episode.rolloutId);
+    for await (const { episodes } of rollout({ ...base(), concurrency: 1, out: dir })) {
+      first.push(episodes[0]!.rolloutId);
       break;
     }
     const rest = await play({ out: dir });

@@ -8,6 +8,7 @@ import {
   type DefinedEnvironment,
   type Environment,
   type Evaluation,
+  type Rollout,
   type RolloutEpisode,
   type Tool,
 } from "turnwright";
@@ -39,16 +40,14 @@ export const environment: Environment = desk;
 
 /** The types of everything that is handed out can be named. */
 export async function play(url: string, model: string): Promise<Evaluation> {
-  for await (const { episode, samples } of rollout({ environment, url, model, samples: 4 })) {
-    const played: RolloutEpisode = { episode, samples };
-    const reward: number | undefined = played.episode.reward;
-    const ids: readonly number[] = played.samples[0]?.tokenIds ?? [];
-    console.log(reward, ids.length);
+  const run: Rollout = rollout({ environment, url, model, samples: 4 });
+  for await (const { groupId, episodes } of run) {
+    const [played]: readonly RolloutEpisode[] = episodes;
+    const reward: number | undefined = played?.reward;
+    const ids: readonly number[] = played?.samples[0]?.tokenIds ?? [];
+    console.log(groupId, reward, ids.length);
   }
-  for await (const { groupId } of rollout({ environment, url, model, group: true })) {
-    const id: string = groupId;
-    console.log(id);
-  }
+  console.log((await run).end);
   for await (const row of (await readRun("runs/first")).episodes()) console.log(row.rolloutId);
   const policy = await textPolicy(["Hello."], { modelDir: model });
   await using server = await startSglangTestServer({ policy });

@@ -38,7 +38,7 @@ describe("create-turnwright", () => {
     for (const kind of ["dependencies", "optionalDependencies", "peerDependencies"]) {
       expect(own).not.toHaveProperty(kind);
     }
-    // One that is made for every pack, and runs for nobody else.
+    // It runs when the package is packed, and never when it is installed.
     expect(own).toHaveProperty("scripts", { prepack: "node ../../scripts/build-create.mjs" });
     const files = await readdir(path.join(source, "dist"));
     expect(files.toSorted()).toEqual(["main.js", "start-main.cjs", "start.cjs", "template"]);

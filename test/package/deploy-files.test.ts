@@ -10,7 +10,7 @@ import type { Setting } from "../../src/composition/config/setting.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The flags behind each `- command` of a file, as settings. */
+/** Returns the flags after each `- command` of a file, as settings. */
 async function callsIn(file: string, command: string, table: readonly Setting[]) {
   const lines = (await readFile(path.join(root, file), "utf8")).split("\n");
   const starts = lines.flatMap((line, index) => (line.trim() === `- ${command}` ? [index] : []));

@@ -17,7 +17,7 @@ export interface PackedFiles extends PackedPackage {
 let scratch: Promise<string> | undefined;
 let main: Promise<PackedFiles> | undefined;
 
-/** The package of the repository, packed once for all who ask: it takes npm four seconds. */
+/** Packs the repository's package once for all tests, because npm takes four seconds. */
 export async function packMain(): Promise<PackedFiles> {
   main ??= pack(root);
   return await main;

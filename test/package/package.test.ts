@@ -11,11 +11,13 @@ const modules = path.join(root, "node_modules");
 
 /** A project that has installed the package as it would be published, and Node's types. */
 let project = "";
+let tarball = "";
 let packed: readonly string[] = [];
 beforeAll(async () => {
   project = await mkdtemp(path.join(tmpdir(), "turnwright-consumer-"));
-  const { tarball, files } = await packMain();
-  packed = files;
+  const main = await packMain();
+  tarball = main.tarball;
+  packed = main.files;
   const installed = path.join(project, "node_modules/turnwright");
   await mkdir(installed, { recursive: true });
   const unpack = ["-xzf", tarball, "--strip-components=1", "-C", installed];
@@ -64,12 +66,11 @@ describe("the package's declarations", () => {
   test("mention no types of dependencies", async () => {
     const dist = path.join(project, "node_modules/turnwright/dist");
     const entries = [
-      "src/index",
-      "src/testing/index",
-      "environments/storefront/index",
-      "environments/tau-bench/index",
+      ...(await listEntries()),
+      "environments/storefront/index.d.ts",
+      "environments/tau-bench/index.d.ts",
     ];
-    const waiting = entries.map((entry) => path.join(dist, `${entry}.d.ts`));
+    const waiting = entries.map((entry) => path.join(dist, entry));
     const seen = new Set(waiting);
     const foreign: string[] = [];
     for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
@@ -89,10 +90,36 @@ describe("the package's declarations", () => {
   });
 });
 
-test("every type that a public signature mentions can be imported", () => {
-  const dist = path.join(root, "dist");
-  const entry = (name: string): string => path.join(dist, `${name}.d.ts`);
-  expect(findUnexportedTypes([entry("src/index")])).toEqual([]);
+/** Lists the declarations of the entries that `package.json` names, relative to `dist/`. */
+async function listEntries(): Promise<readonly string[]> {
+  const { exports } = JSON.parse(await readFile(path.join(root, "package.json"), "utf8")) as {
+    readonly exports: Readonly<Record<string, { readonly types?: string }>>;
+  };
+  return Object.values(exports)
+    .flatMap(({ types }) => types ?? [])
+    .filter((types) => !types.includes("*"))
+    .map((types) => path.posix.relative("./dist", types));
+}
+
+test("every type that a public signature mentions can be imported", async () => {
+  const entries = await listEntries();
+  expect(findUnexportedTypes(entries.map((entry) => path.join(root, "dist", entry)))).toEqual([]);
+});
+
+describe("tools that check packages find nothing wrong in the tarball:", () => {
+  // The other entries have the same form, and attw takes seconds for each.
+  const attw = ["--profile", "esm-only", "--no-definitely-typed", "--entrypoints", ".", "engine"];
+  test.each([
+    ["publint", "publint/src/cli.js", (file: string) => ["run", file, "--strict"]],
+    ["attw", "@arethetypeswrong/cli/dist/index.js", (file: string) => [file, ...attw]],
+  ])("%s", async (_, program, args) => {
+    const { status, output } = await run(
+      process.execPath,
+      [path.join(modules, program), ...args(tarball)],
+      project,
+    );
+    expect(status, output).toBe(0);
+  });
 });
 
 describe("the package's files", () => {

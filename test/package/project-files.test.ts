@@ -49,7 +49,7 @@ test("CONTRIBUTING.md names scripts and files that are there", async () => {
 });
 
 describe("the container", () => {
-  test("is made of instructions that there are, and runs the package's command as nobody special", async () => {
+  test("has known instructions, and runs the package's command as an unprivileged user", async () => {
     const lines = (await content("Dockerfile"))
       .replaceAll("\\\n", "")
       .split("\n")
@@ -68,7 +68,7 @@ describe("the container", () => {
     expect(ignored).toEqual(expect.arrayContaining([".git", "**/node_modules", "dist", "runs"]));
   });
 
-  test("is told a run that the settings take", async () => {
+  test("has settings that a run accepts", async () => {
     const [, rollout] = (await content("compose.yaml")).split("\n  rollout:\n");
     const words = [...rollout!.matchAll(/^ {6}- (--.+)$/gm)].map(([, word]) => word!);
     const settings = words.map((word): [string, string | number | string[]] => {

@@ -50,7 +50,7 @@ export function findUnexportedTypes(entries: readonly string[]): readonly string
   }
 }
 
-/** Nobody calls a private constructor. */
+/** True for private members, which callers cannot use. */
 function isHidden(node: ts.Node): boolean {
   return (
     ts.canHaveModifiers(node) &&

@@ -11,9 +11,7 @@ import { smallModelFolder } from "../support/small-model.ts";
 import { Started } from "../support/started.ts";
 
 const built = new URL("../../dist/src/index.js", import.meta.url);
-const { evaluate, handOut, readRun, rollout, verifyRun } = (await import(
-  built.href
-)) as typeof library;
+const { evaluate, readRun, rollout, verifyRun } = (await import(built.href)) as typeof library;
 
 let scratch = "";
 beforeAll(async () => {
@@ -54,9 +52,9 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
     const { options, worker } = started;
     const groups: string[] = [];
     const settings = { ...options, out: place("groups"), samples: 2 };
-    for await (const { groupId, episodes } of rollout({ ...settings, group: true })) {
+    for await (const { groupId, episodes } of rollout(settings)) {
       groups.push(groupId);
-      expect(episodes.map(({ episode }) => episode.outcome)).toEqual(["completed", "completed"]);
+      expect(episodes.map(({ outcome }) => outcome)).toEqual(["completed", "completed"]);
       expect(episodes.map(({ samples }) => samples.length)).toEqual([1, 1]);
     }
     expect(groups.toSorted()).toEqual(["library-desk/test/0", "library-desk/test/1"]);
@@ -76,7 +74,7 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
     expect(await rowsOf("groups")).toEqual(await rowsOf("alone"));
   });
 
-  test("has startRun() hand out groups whose weights change meanwhile", async () => {
+  test("hands out groups whose weights change meanwhile", async () => {
     await using started = await start();
     const { options } = started;
     const file = new URL("../../dist/examples/hand-out-desk.js", import.meta.url);
@@ -95,7 +93,7 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
   test("says what cannot be handed out", async () => {
     const given = { queue: "redis://127.0.0.1:1", environment: desk, out: place("none") };
     const faultOf = async (options: library.RolloutOptions): Promise<string> =>
-      await handOut(options).then(
+      await rollout(options).then(
         () => "none",
         (error: unknown) => (error as Error).message,
       );

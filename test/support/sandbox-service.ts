@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { localSandboxes, type Sandbox } from "../../src/index.ts";
+import { localSandboxes, type Sandbox } from "../../src/worlds/index.ts";
 
 /** A service that opens sandboxes for those who know its token, `secret`; disposing it ends it. */
 export interface SandboxService extends AsyncDisposable {

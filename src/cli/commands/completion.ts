@@ -17,14 +17,16 @@ export function defineCompletion(command: Command, table: readonly CompletedComm
         '  bash, zsh: eval "$(turnwright completion bash)" in .bashrc, with zsh in .zshrc\n' +
         "  fish: turnwright completion fish > ~/.config/fish/completions/turnwright.fish",
     )
-    .addArgument(new Argument("<shell>", "whose").choices(shells))
+    .addArgument(new Argument("<shell>", "the shell").choices(shells))
     .action(async (shell: (typeof shells)[number]) => {
       const words = await completionWords(table);
       await writeOut(shell === "fish" ? fishScript(words) : bashScript(words, shell));
     });
 }
 
-/** What may follow a call that begins so: `""`, `env`, `env check`, or `rollout --engine`. */
+/**
+ * The words that may follow the beginning of a call: `""`, `env`, `env check`, or `rollout --engine`.
+ */
 type CompletionWords = ReadonlyMap<string, readonly string[]>;
 
 async function completionWords(table: readonly CompletedCommand[]): Promise<CompletionWords> {
@@ -51,7 +53,9 @@ const zshStart =
   "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n" +
   "autoload -Uz bashcompinit && bashcompinit\n";
 
-/** Where nothing is known, files are completed. zsh takes the same by its own emulation of bash. */
+/**
+ * Returns the completion script. It completes file names after unknown words. zsh runs it in its emulation of bash.
+ */
 function bashScript(words: CompletionWords, shell: "bash" | "zsh"): string {
   const cases = [...words].map(([path, list]) => `    "${path}") words="${list.join(" ")}" ;;`);
   return `${shell === "zsh" ? zshStart : ""}_turnwright() {

@@ -76,7 +76,9 @@ async function answer(line: PyDict, renderer: Renderer) {
   };
 }
 
-/** Where the line names no id, the policy closed nothing: the close is then part of the delta. */
+/**
+ * Returns the id that ended the turn. If the line names none, the delta includes the end of the turn.
+ */
 function lastSampledId(line: PyDict): number | undefined {
   const value = line.get("lastSampledId");
   if (value === null || value === undefined) return undefined;

@@ -27,7 +27,7 @@ export function defineDemo(command: Command): void {
         "(default: the shipped policy; Qwen3's tokenizer, from the repository)",
     )
     .option("--seed <n>", "another seed draws other conversations", "0")
-    .option("--stand-in", "play a script behind SGLang's protocol instead of a policy")
+    .option("--stand-in", "play a script that speaks SGLang's protocol instead of a policy")
     .option(
       "--env <name>",
       "with --stand-in: environment (default: tau-retail with a τ-bench bundle, else storefront)",

@@ -89,7 +89,7 @@ function assertKnown(benchmark: string): void {
   throw new UsageError(`Cannot import "${benchmark}": expected tau-bench`);
 }
 
-/** What a bundle holds, as one JSON line. */
+/** Describes a bundle as one JSON line. */
 function describeBundle(
   to: string,
   manifest: {

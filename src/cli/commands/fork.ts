@@ -55,16 +55,16 @@ interface ForkFlags extends Readonly<Record<string, unknown>> {
   readonly out?: string;
 }
 
-/** `turnwright fork`: samples a conversation anew from one of its turns on. */
+/** Defines `turnwright fork`, which samples a conversation again from one of its turns on. */
 export function defineFork(command: Command): void {
   command
     .description(
-      "Plays a recorded episode again up to a turn and samples it anew from there: other branches of the " +
+      "Plays a recorded episode again up to a turn and samples again from there: other branches of the " +
         "same conversation. Settings are the run's, unless flags name others, such as another engine. What " +
         "is shared is the prompt of the branches' rows: it is trained in the rows of the episode that they " +
         "part from, and nowhere else.",
     )
-    .requiredOption("--turn <k>", "the first turn that is sampled anew, from 0")
+    .requiredOption("--turn <k>", "the first turn to sample again, from 0")
     .option("--samples <n>", "branches", "4")
     .option(
       "--seed <n>",
@@ -174,8 +174,8 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
 const maxSeed = 2 ** 31;
 
 /**
- * The seed of the branches: whoever forks an episode twice wants other branches, under other names, and
- * whoever starts the same fork again wants to go on with it.
+ * Chooses the seed of the branches. Two forks of an episode have different seeds; a fork that continues in its folder
+ * keeps its seed.
  */
 async function chooseSeed(dir: string, given: string | undefined): Promise<number> {
   if (given !== undefined) return readCount("seed", given, 0);

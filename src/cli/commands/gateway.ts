@@ -7,7 +7,7 @@ import {
   type GatewayConfig,
 } from "../../composition/config/gateway-config.ts";
 import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
-import { addConfigOption, addSettings, givenSettings } from "../option.ts";
+import { addConfiguredSettings, givenSettings } from "../option.ts";
 import { describeNews } from "../progress-line.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
@@ -21,8 +21,7 @@ export function defineGateway(command: Command): void {
       "and writes the exact sampled ids with their logprobs and loss mask. An agent is given a base " +
       "URL and a key: POST /sessions opens a session and returns both.",
   );
-  addConfigOption(command);
-  addSettings(command, settings);
+  addConfiguredSettings(command, settings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(settings, flags);
     await serveAgents(readGatewayConfig(pickSettings(gatewaySettings, given)), readDisplay(given));

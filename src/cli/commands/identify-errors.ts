@@ -74,7 +74,7 @@ export function defineIdentifyErrors(command: Command): void {
     "Judges each scored, unsuccessful episode of a run: the fault of the user, the " +
       "agent or the environment; the agent's by type. Writes errors.jsonl (a verdict " +
       "a line), errors.json and errors.tau-bench.json into the run's folder. Start " +
-      "it again with the same judge to go on; another one judges all anew.",
+      "it again with the same judge to continue; another judge starts over.",
   );
   addSettings(command, judgeSettings);
   command.action(async (dir: string, flags: Record<string, unknown>) => {

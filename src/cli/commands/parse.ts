@@ -43,7 +43,7 @@ export function defineParse(command: Command): void {
     )
     .option("--parser <name>", "tool-call parser, such as qwen25")
     .addOption(
-      new Option("--dialect <dialect>", "whose behaviour")
+      new Option("--dialect <dialect>", "engine whose parser to follow")
         .choices(["sglang", "vllm"])
         .default("sglang"),
     )
@@ -92,7 +92,9 @@ async function parseLines(flags: ParseFlags): Promise<void> {
   });
 }
 
-/** What a line and the flags ask for. Lines may carry `env` and `init` as recorded vectors do. */
+/**
+ * Returns the parse options of a line and the flags. A line may have `env` and `init`, as recorded vectors do.
+ */
 function optionsOf(line: PyDict, flags: ParseFlags): ParseOptions {
   const finish = line.get("finishReason");
   const vocabulary = dictMember(line, "init").get("tokenizer_vocab");
@@ -128,7 +130,7 @@ export function chunksOf(line: PyDict): string[] {
   });
 }
 
-/** What a stream's events add up to. */
+/** Combines the events of a stream. */
 function streamChunks(stream: ToolCallStream, chunks: readonly string[]): PlainJson {
   const events = [...chunks.flatMap((chunk) => stream.push(chunk)), ...stream.end()];
   const texts: string[] = [];

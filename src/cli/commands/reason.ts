@@ -31,7 +31,7 @@ export function defineReason(command: Command): void {
     .addOption(
       new Option(
         "--dialect <dialect>",
-        "whose behaviour (default: sglang, if it has the parser)",
+        "engine whose parser to follow (default: sglang, if it has the parser)",
       ).choices(["sglang", "vllm"]),
     )
     .option(

@@ -9,7 +9,7 @@ import { addSettings, givenSettings } from "../option.ts";
 import { findRecorded, nothingRecorded } from "../find-rollout.ts";
 import { hideSecrets, writeOut } from "../write-out.ts";
 
-/** Where what a run was played with lies on this machine. */
+/** The places on this machine of the data that the run used. */
 const placeSettings: readonly Setting[] = runSettings.filter(({ name }) =>
   ["env", "data", "model"].includes(name),
 );
@@ -26,11 +26,11 @@ export function defineReplay(command: Command): void {
       "Plays recorded episodes again from their recorded inputs: no engine, no user's model and no key " +
         "are asked. Each must come out the same to the byte, rows included; where one does not, the first " +
         "place where it differs is named, and the exit status is 1.\n\n" +
-        "With --rescore-reward the environment scores each conversation anew, so that a changed scoring " +
+        "With --rescore-reward the environment scores each conversation again, so that a changed scoring " +
         "shows which rewards change and why. Settings are the run's; flags say where its environment, data " +
         "and model folder are on this machine.",
     )
-    .option("--rescore-reward", "score anew, and show which rewards change")
+    .option("--rescore-reward", "score again, and show the rewards that change")
     .option("--json", "one JSON line an episode");
   addSettings(command, placeSettings);
   command.action(replay);

@@ -29,7 +29,7 @@ interface ReportFlags extends Readonly<Record<string, unknown>> {
 /** `turnwright report`: evaluates a run that was played already. */
 export function defineReport(command: Command): void {
   command
-    .description("Writes evaluation.json, report.md and results.tau-bench.json anew.")
+    .description("Writes evaluation.json, report.md and results.tau-bench.json again.")
     .option("--data <dir>", "a τ-bench bundle folder (default: the run's)");
   addSettings(command, priceSettings);
   command.option("--json", "print the evaluation as JSON").action(report);

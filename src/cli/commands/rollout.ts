@@ -3,7 +3,7 @@ import { readRunConfig, runSettings, type RunConfig } from "../../composition/co
 import { queueSettings, readQueueConfig, type QueueConfig } from "../../queue/queue-settings.ts";
 import { displaySettings, pickSettings } from "../display-settings.ts";
 import type { PlayedRun } from "../play-run.ts";
-import { addConfigOption, addSettings, givenSettings } from "../option.ts";
+import { addConfiguredSettings, givenSettings } from "../option.ts";
 import { readRunDisplay, watchSettings, type RunDisplay } from "../watch-settings.ts";
 import { writeOut } from "../write-out.ts";
 
@@ -21,8 +21,7 @@ export function defineRollout(command: Command): void {
     "Plays many episodes at once and writes the exact sampled ids with their logprobs, loss mask " +
       "and reward. Settings come from flags, then from --config, then from the defaults.",
   );
-  addConfigOption(command);
-  addSettings(command, rolloutSettings);
+  addConfiguredSettings(command, rolloutSettings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(rolloutSettings, flags);
     const queue = readQueueConfig(pickSettings(queueSettings, given));

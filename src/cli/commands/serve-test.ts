@@ -20,7 +20,7 @@ export function defineServeTest(command: Command): void {
         "Ctrl-C. JSON may be @FILE.",
     )
     .addOption(
-      new Option("--protocol <name>", "whose server it plays (default: sglang)").choices(
+      new Option("--protocol <name>", "server to play (default: sglang)").choices(
         testServerProtocols,
       ),
     )
@@ -52,7 +52,7 @@ export function defineServeTest(command: Command): void {
         workers: flags.workers?.split(","),
       });
       await writeOut(`${JSON.stringify({ url: server.url })}\n`);
-      writeError("It samples what its policy says; no model is behind it. Ctrl-C ends it.\n");
+      writeError("It samples from a script and has no model. Ctrl-C ends it.\n");
       await interrupted();
       await server.close();
     });

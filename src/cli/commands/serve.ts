@@ -7,7 +7,7 @@ import {
   type ServiceConfig,
 } from "../../service/service-settings.ts";
 import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
-import { addConfigOption, addSettings, givenSettings } from "../option.ts";
+import { addConfiguredSettings, givenSettings } from "../option.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
 /** Every setting of the command: a flag each, and the keys of its configuration file. */
@@ -20,8 +20,7 @@ export function defineServe(command: Command): void {
       "sampled ids with logprobs, mask and reward. What was accepted survives a restart on the same " +
       "--out. docs/service.md has the calls; GET /openapi.json describes them.",
   );
-  addConfigOption(command);
-  addSettings(command, settings);
+  addConfiguredSettings(command, settings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(settings, flags);
     await serve(readServiceConfig(pickSettings(serviceSettings, given)), readDisplay(given));

@@ -47,7 +47,7 @@ async function show(dir: string, episode: string | undefined, flags: ShowFlags):
   else await writeOut(`${showEpisode(row, { style, full })}\n`);
 }
 
-/** @throws UsageError where none or several fit, naming those that do. */
+/** @throws UsageError if no episode or several episodes fit; the message names those that fit. */
 async function findEpisode(run: StoredRun, wanted: string): Promise<EpisodeRow> {
   const rows = new Map<string, EpisodeRow>();
   // What cannot be meant is not kept: a run may have many.
@@ -81,7 +81,7 @@ async function showRows(
   throw new UsageError(`Cannot show the tokens of ${rolloutId}: ${run.dir} has no samples of it`);
 }
 
-/** The run's own tokenizer, where its folder is still there; ids are shown otherwise. */
+/** Loads the run's tokenizer; returns `undefined` if its folder is gone, and ids are shown then. */
 async function findCodec(
   run: StoredRun,
   model: string | undefined,

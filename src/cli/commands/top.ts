@@ -4,7 +4,7 @@ import { UsageError } from "../../errors.ts";
 import { queueSettings, readQueueConfig, type QueueConfig } from "../../queue/queue-settings.ts";
 import { completeSettings, flag, type Setting } from "../../composition/config/setting.ts";
 import { pickSettings } from "../display-settings.ts";
-import { addConfigOption, addSettings, givenSettings } from "../option.ts";
+import { addConfiguredSettings, givenSettings } from "../option.ts";
 import { writeOut } from "../write-out.ts";
 
 const ownSettings = [
@@ -27,10 +27,9 @@ const settings: readonly Setting[] = [...reaching, ...ownSettings];
 export function defineTop(command: Command): void {
   command.description(
     "Shows the runs and workers of a queue: how much waits, how fast it goes, what each waits for. " +
-      "It looks again every few seconds until Ctrl-C; where its output is no terminal, once.",
+      "It refreshes every few seconds until Ctrl-C; if its output is no terminal, it prints once.",
   );
-  addConfigOption(command);
-  addSettings(command, settings);
+  addConfiguredSettings(command, settings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(settings, flags);
     const queue = readQueueConfig(pickSettings(queueSettings, given));

@@ -92,7 +92,7 @@ async function openEngines(runs: readonly RunIndex[], signal: AbortSignal) {
   };
 }
 
-/** Asks the system to open an address; whoever has no browser has the address. */
+/** Asks the system to open an address in a browser. */
 function openBrowser(url: string): void {
   const openers: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
     darwin: ["open"],

@@ -2,10 +2,10 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { verifyRun } from "../../verify/verify-run.ts";
 
-/** What a demonstration plays: enough to be looked at, in less than a minute. */
+/** The scope of a demonstration, which takes less than a minute. */
 export const demoScope = { taskCount: 32, sampleCount: 4 } as const;
 
-/** How the command line is called here: by a script of the checkout's, or as an installed package. */
+/** The call of the command line: a script of the checkout, or the installed package. */
 export const commandLine =
   process.env["npm_package_name"] === "turnwright"
     ? "npm run --silent turnwright --"
@@ -19,13 +19,13 @@ export function viewHint(out: string): string {
   );
 }
 
-/** Whether the run in the folder came to its end. */
+/** True if the run in the folder is finished. */
 export async function isFinished(out: string): Promise<boolean> {
   const summary = await readFile(path.join(out, "summary.json"), "utf8");
   return (JSON.parse(summary) as { readonly end: string }).end === "finished";
 }
 
-/** What `verify` finds about the run, as a row of its summary. */
+/** Verifies the run, and returns a row of its summary. */
 export async function verdictOn(out: string): Promise<string> {
   const { violations, samples } = await verifyRun(out);
   if (violations.length === 0) {

@@ -3,7 +3,7 @@ import type { Random } from "../../../environments/storefront/index.ts";
 import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import type { PyDict } from "../../python/value.ts";
 
-/** What a script gets wrong on purpose. */
+/** The mistakes that a script makes on purpose. */
 type Mistake = "none" | "skipped-action" | "malformed-call" | "unknown-tool" | "silent-ending";
 
 const mistakes: readonly Mistake[] = [

@@ -106,7 +106,7 @@ function nextSteps({ model, out }: { readonly model: string; readonly out: strin
     `  ${commandLine} verify --rescore ${out}/samples.jsonl\n` +
     `  ${commandLine} rollout --engine reference --model ${path.relative("", model)} \\\n` +
     "    --env storefront --split train --tasks 0-99 --samples 8 --user scripted --out runs/mine\n\n" +
-    "Your own model behind SGLang, with the rows that slime reads:\n\n" +
+    "Your own model on SGLang, with rows for slime:\n\n" +
     `  ${commandLine} rollout --url http://127.0.0.1:30000 --model MODEL_FOLDER \\\n` +
     "    --env storefront --split train --tasks 0-99 --samples 8 --user scripted \\\n" +
     "    --format slime --out runs/sglang\n\n" +

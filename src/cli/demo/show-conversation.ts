@@ -5,7 +5,7 @@ import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
-/** Where a conversation's opening begins; what stands before it is the same in all. */
+/** The start of a conversation's opening. The text before it is the same in all conversations. */
 const openingMarker = "<|im_start|>user\n";
 
 /** The first training row of a rollout as text, its sampled stretches marked, without the system prompt. */

@@ -17,7 +17,7 @@ import { scriptSessions } from "./session-scripts.ts";
 
 const { taskCount, sampleCount } = demoScope;
 
-/** What the demonstration without a model plays; absent is what is found. */
+/** Options of the demonstration without a model. Absent members are looked up. */
 export interface StandInDemo {
   readonly env: string | undefined;
   readonly data: string | undefined;
@@ -132,7 +132,7 @@ function nextSteps(out: string, env: string): string {
     `  ${commandLine} show ${out} 0#0\n` +
     `  ${commandLine} show ${out} 0#0 --tokens\n` +
     `  ${commandLine} report ${out}\n\n` +
-    "Play with your own model behind SGLang:\n\n" +
+    "Play with your own model on SGLang:\n\n" +
     `  ${commandLine} rollout --env ${env} --split train --tasks 0-31 \\\n` +
     `    --samples 8 --url http://127.0.0.1:30000 --model DIR ${user} \\\n` +
     "    --format slime --out runs/mine\n\n" +

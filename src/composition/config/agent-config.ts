@@ -20,42 +20,42 @@ export const agentSettings = [
     name: "agent-command",
     kind: text,
     value: "line",
-    help: "a program that is the agent: it finds the policy in OPENAI_BASE_URL and ANTHROPIC_BASE_URL",
+    help: "program to run as the agent; OPENAI_BASE_URL and ANTHROPIC_BASE_URL point to the policy",
   },
   {
     name: "tool-use",
     kind: { type: "choice", choices: toolUseNames },
-    help: "how many calls a turn may make, and where the model is told",
+    help: "number of calls in a turn, and how the model learns of it",
     default: "many",
   },
   {
     name: "unknown-tools",
     kind: { type: "choice", choices: ["refuse", "perform"] },
-    help: "calls of unknown tools: refuse them, or leave the answer to the environment",
+    help: "calls of unknown tools: refuse them, or pass them to the environment",
     default: "refuse",
   },
   {
     name: "execute-calls",
     kind: { type: "choice", choices: ["well-formed", "reported"] },
-    help: "what a call is: what is well-formed, or what the engine's own parser would report",
+    help: "calls to execute: those that are well-formed, or those that the engine's parser reports",
     default: "well-formed",
   },
   {
     name: "refuse-calls",
     kind: { type: "list", choices: refusableNotes },
     value: "note",
-    help: `what keeps a call from being executed; several of ${refusableNotes.join(", ")}`,
+    help: `problem that prevents a call's execution; repeatable: ${refusableNotes.join(", ")}`,
   },
   {
     name: "repair-calls",
     kind: { type: "list", choices: repairableStatuses },
     value: "status",
-    help: `malformed calls to mend, execute and mark; several of ${repairableStatuses.join(", ")}`,
+    help: `kind of malformed call to repair, execute and mark; repeatable: ${repairableStatuses.join(", ")}`,
   },
   {
     name: "invalid-action",
     kind: { type: "choice", choices: ["say", "refuse"] },
-    help: "act and react: say an action that is no JSON to the user, or refuse it",
+    help: "act and react: an action that is not JSON is said to the user, or refused",
     default: "say",
   },
   {
@@ -75,12 +75,12 @@ export const agentSettings = [
   {
     name: "few-shot-draw",
     kind: { type: "choice", choices: ["episode", "task", "run"] },
-    help: "few-shot: what examples are drawn anew for",
+    help: "few-shot: draw new examples for each episode or task, or once for the run",
     default: "episode",
   },
 ] as const satisfies readonly Setting[];
 
-/** How tool calls are offered and taken. */
+/** The configuration of an agent that calls tools. */
 export interface ToolCallingConfig {
   readonly toolUse: ToolUsePolicy;
   readonly calls: CallPolicy;
@@ -196,7 +196,7 @@ function readForeignAgent(values: AgentValues): ForeignAgentConfig | undefined {
   throw new UsageError("Cannot use --agent-command: it is empty, expected a line for the shell");
 }
 
-/** Whether an agent keeps its conversations itself. */
+/** True if the agent manages its own conversations. */
 export function isForeignAgent(config: AgentConfig): config is ForeignAgentConfig {
   return config.strategy === "module" || config.strategy === "command";
 }

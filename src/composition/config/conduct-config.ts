@@ -5,7 +5,7 @@ import type { EngineConfig } from "./engine-config.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { count, flag, text, type Setting, type SettingValues } from "./setting.ts";
 
-/** How the run is carried out, and where it is written. */
+/** The settings of a run's pace, retries and folder. */
 export const conductSettings = [
   {
     name: "concurrency",
@@ -33,7 +33,7 @@ export const conductSettings = [
     name: "max-failures",
     kind: count(1),
     value: "n",
-    help: "failures in a row that stop the run; those of one group count once, the engine's each",
+    help: "failures in a row that stop the run; each failure of the engine counts, others once per group",
     default: 20,
     operational: true,
   },
@@ -41,34 +41,34 @@ export const conductSettings = [
     name: "out",
     kind: text,
     value: "dir",
-    help: "the run's folder; the same command on it resumes",
+    help: "folder of the run; the same command resumes it",
     operational: true,
   },
   {
     name: "format",
     kind: { type: "choice", choices: ["slime"] },
-    help: "also write the samples for this trainer",
+    help: "also write the samples in this trainer's format",
   },
   {
     name: "record",
     kind: { type: "choice", choices: ["all", "failed", "none"] },
-    help: "whose inputs are kept for replay and fork; with none, a stopped episode begins anew",
+    help: "episodes whose inputs are kept for replay and fork; with none, a stopped episode starts over",
     default: "all",
     operational: true,
   },
   {
     name: "retry-failed",
     kind: flag,
-    help: "on resuming, play failed episodes again",
+    help: "when resuming, play failed episodes again",
     operational: true,
   },
 ] as const satisfies readonly Setting[];
 
-/** How a run is carried out, and where it is written. */
+/** The pace, retries and folder of a run. */
 export interface ConductConfig {
   /** Episodes at once. */
   readonly concurrency: number;
-  /** Whether fewer are played at once while the engine is full. */
+  /** True to play fewer episodes at once while the engine is full. */
   readonly followLoad: boolean;
   /** Plays of an episode before its failure is final. */
   readonly attempts: number;
@@ -76,20 +76,20 @@ export interface ConductConfig {
   readonly maxFailuresInRow: number;
   /** The run's folder; absent: a new one below `runs/`. */
   readonly dir?: string;
-  /** A trainer's format to write besides. */
+  /** A trainer's format to write as well. */
   readonly format?: SinkFormat;
-  /** Whose inputs are kept in `recording.jsonl`. */
+  /** The episodes to keep in `recording.jsonl`. */
   readonly record: RecordPolicy;
-  /** On resuming, whether failed episodes are played again. */
+  /** True to play failed episodes again when resuming. */
   readonly retryFailed: boolean;
 }
 
-/** Episodes at once where nothing says how many. */
+/** The default number of episodes at once. */
 const DEFAULT_CONCURRENCY = 64;
-/** The llama engine's own default. */
+/** The llama engine's default number of sequences. */
 const DEFAULT_LLAMA_SEQUENCES = 2;
 
-/** Reads how a run is carried out. */
+/** Reads the pace, retries and folder of a run. */
 export function readConductConfig(
   values: SettingValues<(typeof conductSettings)[number]> & {
     readonly "branch-at"?: string | undefined;

@@ -11,24 +11,24 @@ const engineNames = ["sglang", "vllm", "llama-cpp", "llama", "reference"] as con
 /** One of `engineNames`. */
 export type EngineName = (typeof engineNames)[number];
 
-/** What samples, and where it is. */
+/** The settings of the inference engine. */
 export const engineSettings = [
   {
     name: "engine",
     kind: { type: "choice", choices: engineNames },
-    help: "inference engine: a server's, or in this process (llama: GGUF, reference: small models)",
+    help: "inference engine: a server, or in this process (llama: GGUF, reference: small models)",
     default: "sglang",
   },
   {
     name: "url",
     kind: { type: "list" },
-    help: "the engine's or router's address; several for several workers",
+    help: "address of the engine or router; repeat it for several workers",
     operational: true,
   },
   {
     name: "engine-mode",
     kind: { type: "choice", choices: ["auto", "router", "direct"] },
-    help: "sglang: whether the address is a router or a worker (default: auto)",
+    help: "sglang: treat the address as a router or as a worker (default: auto)",
     operational: true,
   },
   {
@@ -41,7 +41,7 @@ export const engineSettings = [
     name: "served-model",
     kind: text,
     value: "name",
-    help: "vllm, llama-cpp: which of the server's models or LoRA adapters",
+    help: "vllm, llama-cpp: name of the server's model or LoRA adapter",
   },
   {
     name: "api-key-env",
@@ -61,19 +61,19 @@ export const engineSettings = [
     name: "threads",
     kind: count(1),
     value: "n",
-    help: "in this process: threads that compute (default: llama: cores but one, reference: cores)",
+    help: "engines in this process: threads (default: llama: all cores but one, reference: all cores)",
     operational: true,
   },
   {
     name: "sequences",
     kind: count(1),
     value: "n",
-    help: "in this process: turns computed at once (default: llama: 2, reference: 64 a thread)",
+    help: "engines in this process: turns at once (default: llama: 2, reference: 64 per thread)",
     operational: true,
   },
 ] as const satisfies readonly Setting[];
 
-/** A server: where it is, how it is asked. */
+/** A server: its addresses and how to call it. */
 export interface ServerConfig {
   /** One at least. */
   readonly urls: readonly string[];

@@ -2,7 +2,9 @@ import { UsageError } from "../../errors.ts";
 import { runSettings, type RunSettings } from "./run-config.ts";
 import type { GivenSettings, Setting } from "./setting.ts";
 
-/** Settings that a run has and an evaluation does not: it plays each task as often as it has trials, each anew. */
+/**
+ * The settings of a run that an evaluation lacks, because it plays each task `trials` times from its start.
+ */
 const notOfEvaluations = [
   "epochs",
   "groups",

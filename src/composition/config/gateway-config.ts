@@ -19,7 +19,7 @@ import { defaultSessionLimits, type SessionLimits } from "../../gateway/session/
 import { rowChoices, type RowChoice } from "../../gateway/tree/collect-rows.ts";
 import { ignoredText } from "../../gateway/tree/ignored-text.ts";
 
-/** What a gateway has of its own. */
+/** The settings that only a gateway has. */
 const ownSettings = [
   {
     name: "host",
@@ -54,14 +54,14 @@ const ownSettings = [
     name: "out",
     kind: text,
     value: "dir",
-    help: "the run's folder; the same command on it goes on",
+    help: "folder of the run; the same command continues it",
     operational: true,
   },
   {
     name: "scorer",
     kind: text,
     value: "file",
-    help: "module whose score() rewards finished sessions",
+    help: "module with a score() that rewards finished sessions",
     operational: true,
   },
   {
@@ -86,7 +86,7 @@ const ownSettings = [
     name: "policy-model",
     kind: { type: "list" },
     value: "name",
-    help: "model names whose turns are trained (default: all that clients ask for)",
+    help: "model name to train on; turns of others are not trained (default: all)",
   },
   {
     name: "client-sampling",
@@ -111,7 +111,7 @@ const ownSettings = [
     name: "max-tokens-per-turn",
     kind: count(1),
     value: "n",
-    help: "tokens sampled in one turn, whatever the client asks for",
+    help: "most tokens sampled in one turn, also if the client requests more",
     default: defaultSessionLimits.maxTokensPerTurn,
   },
   { name: "max-session-tokens", kind: count(1), value: "n", help: "tokens sampled in a session" },
@@ -127,7 +127,7 @@ const ownSettings = [
     name: "idle-timeout",
     kind: seconds,
     value: "s",
-    help: "seconds after which a session that nobody uses is over",
+    help: "seconds without requests after which a session ends",
     default: defaultSessionLimits.idleTimeoutMs / 1000,
     operational: true,
   },
@@ -162,7 +162,7 @@ export const gatewaySettings = [
 
 type GatewayValues = SettingValues<(typeof gatewaySettings)[number]>;
 
-/** What a gateway serves, to whom, and how. */
+/** The configuration of a gateway. */
 export interface GatewayConfig {
   readonly engine: EngineConfig;
   readonly renderer: RendererConfig;

@@ -2,7 +2,7 @@ import { defaultLimits, type EpisodeLimits } from "../../episode/limits.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { count, seconds, type Setting, type SettingValues } from "./setting.ts";
 
-/** How far an episode may go. */
+/** The settings of an episode's limits. */
 export const limitSettings = [
   {
     name: "max-turns",
@@ -28,26 +28,26 @@ export const limitSettings = [
     name: "max-context",
     kind: count(1),
     value: "n",
-    help: "prompt and output together (default: what the engine names)",
+    help: "tokens of prompt and output together (default: the engine's context length)",
   },
   {
     name: "max-format-errors",
     kind: count(1),
     value: "n",
-    help: "turns with only malformed calls",
+    help: "turns with only malformed calls before the episode ends",
     default: defaultLimits.maxFormatErrors,
   },
   {
     name: "on-length",
     kind: { type: "choice", choices: ["end", "close-and-continue"] },
-    help: "what a turn cut by length does",
+    help: "when a turn reaches its token limit: end the episode, or close the turn and continue",
     default: defaultLimits.onLength,
   },
   {
     name: "episode-timeout",
     kind: seconds,
     value: "s",
-    help: "seconds for a whole episode",
+    help: "seconds for an episode",
     default: defaultLimits.episodeTimeoutMs / 1000,
     operational: true,
   },
@@ -55,7 +55,7 @@ export const limitSettings = [
     name: "user-timeout",
     kind: seconds,
     value: "s",
-    help: "seconds for one user reply, with its place in the queue and all attempts",
+    help: "seconds for one user reply, including waiting and retries",
     default: defaultLimits.userTimeoutMs / 1000,
     operational: true,
   },
@@ -71,13 +71,15 @@ export const limitSettings = [
     name: "engine-timeout",
     kind: seconds,
     value: "s",
-    help: "seconds for one turn, with all repetitions",
+    help: "seconds for one turn, including retries",
     default: 1200,
     operational: true,
   },
 ] as const satisfies readonly Setting[];
 
-/** How far an episode may go; without `maxContextTokens` the engine's context length bounds it. */
+/**
+ * The limits of an episode. Without `maxContextTokens` the limit is the engine's context length.
+ */
 export type LimitsConfig = Omit<EpisodeLimits, "maxContextTokens"> &
   Partial<Pick<EpisodeLimits, "maxContextTokens">>;
 

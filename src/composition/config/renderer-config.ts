@@ -7,7 +7,7 @@ import type { EngineName } from "./engine-config.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
-/** How conversations become ids, and who reads what is sampled. */
+/** The settings of the renderer and the parsers. */
 export const rendererSettings = [
   {
     name: "model",
@@ -25,7 +25,7 @@ export const rendererSettings = [
   {
     name: "dialect",
     kind: { type: "choice", choices: ["sglang", "vllm"] },
-    help: "whose tool-call parser (default: the engine's)",
+    help: "engine whose tool-call parser is used (default: the run's engine)",
   },
   {
     name: "engine-version",
@@ -43,12 +43,12 @@ export const rendererSettings = [
     name: "stop-token",
     kind: { type: "list" },
     value: "token",
-    help: "what ends a turn, an id or a literal; several (default: by the model folder)",
+    help: "token that ends a turn, an id or a literal; repeatable (default: by the model folder)",
   },
   {
     name: "delta-base",
     kind: { type: "choice", choices: ["measured", "full"] },
-    help: "what a turn's continuation is rendered on: what suffices, or the whole history",
+    help: "history that a turn's continuation is rendered on: as much as suffices, or all",
     default: "measured",
   },
   {
@@ -66,18 +66,18 @@ export const rendererSettings = [
   {
     name: "history",
     kind: { type: "choice", choices: ["keep", "split", "refuse"] },
-    help: "what to do with templates that rewrite history",
+    help: "how to treat templates that rewrite history",
     default: "keep",
   },
   {
     name: "guard",
     kind: { type: "choice", choices: ["neutralise", "special-only", "hf-parity", "reject"] },
-    help: "control tokens in tool results and user lines",
+    help: "how to treat control tokens in tool results and user lines",
     default: "neutralise",
   },
 ] as const satisfies readonly Setting[];
 
-/** What is chosen in the place of what is found out about a chat template. */
+/** Choices that override the findings about a chat template. */
 export interface TemplateChoices {
   readonly parsers: ParserSettings;
   /** Ids, or literals of tokens; absent: what the model folder and the template say. */
@@ -89,7 +89,7 @@ export interface TemplateChoices {
   readonly historyPolicy: NonNullable<RendererOptions["historyPolicy"]>;
 }
 
-/** How conversations become ids. */
+/** The configuration of the renderer. */
 export interface RendererConfig extends TemplateChoices {
   readonly modelDir: string;
   readonly guardPolicy: NonNullable<RendererOptions["guardPolicy"]>;
@@ -162,7 +162,7 @@ const words: ReadonlyMap<string, string> = new Map([
   ["none", "null"],
 ]);
 
-/** JSON where it is JSON, text otherwise, so that quotes are not needed on the command line. */
+/** Parses the value as JSON, else returns the text, so that the command line needs no quotes. */
 function readVariable(name: string, value: string): PyValue {
   try {
     return parsePythonJson(value);

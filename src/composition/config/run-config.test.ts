@@ -51,7 +51,7 @@ describe("readRunConfig()", () => {
     expect(conduct.concurrency).toBe(3);
   });
 
-  test("takes the environment's own user where nobody else is named, as if that were named", () => {
+  test("uses the environment's user if no user is named", () => {
     const { user, settings } = readRunConfig({ ...least, env: "./mine.js", user: undefined });
     expect(user).toEqual({ strategy: "scripted", isAssumed: true });
     expect(settings.user).toBe("scripted");
@@ -94,7 +94,7 @@ describe("the settings of a run", () => {
     expect(names).toEqual([
       // What these name is compared itself.
       "data",
-      // A run without end goes on as long as it is asked to.
+      // A run without an end plays until it is stopped.
       "groups",
       "url",
       "engine-mode",

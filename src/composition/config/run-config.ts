@@ -31,7 +31,7 @@ export const runSettings = [
 /** The settings of a run by their names, defaults filled in. JSON-able. */
 export type RunSettings = SettingValues<(typeof runSettings)[number]>;
 
-/** What a run plays, with whom, and how: read once, by `readRunConfig()`. Frozen. */
+/** The configuration of a run, as `readRunConfig()` reads it. Frozen. */
 export interface RunConfig {
   readonly environment: EnvironmentConfig;
   readonly scope: ScopeConfig;
@@ -42,7 +42,7 @@ export interface RunConfig {
   readonly sampling: SamplingParameters;
   readonly limits: LimitsConfig;
   readonly conduct: ConductConfig;
-  /** What all of this was read from; the run's folder keeps it. */
+  /** The settings that the configuration was read from. The run's folder stores them. */
   readonly settings: RunSettings;
 }
 

@@ -4,7 +4,9 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { verifyRun } from "../../verify/verify-run.ts";
-import { createRun, readRun, readRunConfig } from "../../index.ts";
+import { readRun } from "../../api/read-run.ts";
+import { createRun } from "../create-run.ts";
+import { readRunConfig } from "./run-config.ts";
 
 const model = fileURLToPath(new URL("../../../models/storefront-2m", import.meta.url));
 

@@ -9,9 +9,9 @@ import {
 } from "../../run/schedule/task-source.ts";
 import type { ScopeConfig } from "./scope-config.ts";
 
-/** What `run.json` says of a run that goes over its tasks again and again. JSON-able. */
+/** The plan in `run.json` of a run with epochs. JSON-able. */
 interface OpenPlanRecord extends Omit<PlanRecord, "taskIndexes" | "sampleCount"> {
-  /** How many episodes there will be is not said: a later start may go on to more. */
+  /** The number of episodes is open: a later start may play more. */
   readonly isOpen: true;
   /** Attempts per group. */
   readonly sampleCount: number;
@@ -20,9 +20,9 @@ interface OpenPlanRecord extends Omit<PlanRecord, "taskIndexes" | "sampleCount">
 }
 
 /**
- * Where a run's tasks come from: its plan, or epochs over the plan's tasks.
+ * Returns the source of a run's tasks: its plan, or epochs over the plan's tasks.
  *
- * @param finished - What earlier starts finished: a bound that is lower now does not disown it.
+ * @param finished - The episodes of earlier starts. A lower bound on the groups keeps them.
  */
 export function sourceOf(
   { epochs }: Pick<ScopeConfig, "epochs">,
@@ -38,7 +38,7 @@ export function sourceOf(
   return boundedSource(endlessTasks(environment, plan.scope), most);
 }
 
-/** What `run.json` says of the plan, so that it holds however far the run goes. */
+/** Returns the plan for `run.json`. It stays true if a later start plays more epochs. */
 export function describePlan(
   { epochs }: Pick<ScopeConfig, "epochs">,
   plan: PlanRecord,

@@ -1,7 +1,7 @@
 import type { SamplingParameters } from "../../engine/engine.ts";
 import { count, type Setting, type SettingValues } from "./setting.ts";
 
-/** How tokens are drawn. */
+/** The settings of sampling. */
 export const samplingSettings = [
   {
     name: "temperature",
@@ -35,7 +35,7 @@ export const samplingSettings = [
     name: "sampling-seed",
     kind: count(0),
     value: "n",
-    help: "makes the engine's sampling repeatable, where it can",
+    help: "seed for repeatable sampling, if the engine supports it",
   },
 ] as const satisfies readonly Setting[];
 

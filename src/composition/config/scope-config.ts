@@ -2,13 +2,13 @@ import { UsageError } from "../../errors.ts";
 import { isModulePath, readEnvironmentName } from "../environment/environment-names.ts";
 import { count, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
-/** What is played. */
+/** The settings of the environment, the tasks and the groups. */
 export const scopeSettings = [
   {
     name: "env",
     kind: text,
     value: "name",
-    help: "environment: a name (see `env list`), or a module such as ./lamps.js",
+    help: "environment: a name from `env list`, or a module such as ./lamps.js",
   },
   {
     name: "data",
@@ -17,7 +17,7 @@ export const scopeSettings = [
     help: "the environment's data: a τ-bench bundle folder",
     operational: true,
   },
-  { name: "split", kind: text, help: "which tasks", default: "test" },
+  { name: "split", kind: text, help: "split of the environment's tasks", default: "test" },
   {
     name: "tasks",
     kind: text,
@@ -36,25 +36,25 @@ export const scopeSettings = [
     name: "epochs",
     kind: text,
     value: "n",
-    help: "epochs over the tasks, each in an order of its own: a number, or endless (default: one)",
+    help: "passes over the tasks, each in its own order: a number, or endless (default: one, in order)",
   },
   {
     name: "groups",
     kind: count(1),
     value: "n",
-    help: "with --epochs: groups after which the run is at its end",
+    help: "with --epochs: groups after which the run ends",
     operational: true,
   },
   {
     name: "branch-at",
     kind: text,
     value: "list",
-    help: "the other attempts at a task part from the first one with these turns, such as 2 or 1,3",
+    help: "fork the other attempts at a task from the first one at these turns, such as 2 or 1,3",
   },
   { name: "seed", kind: count(0), value: "n", help: "seed of the run", default: 0 },
 ] as const satisfies readonly Setting[];
 
-/** The environment, by name or as a module, and where its data is. */
+/** The environment, by name or as a module, and the folder of its data. */
 export interface EnvironmentConfig {
   /** A name that `env list` shows, or the path of a module such as `./lamps.js`. */
   readonly name: string;
@@ -62,7 +62,7 @@ export interface EnvironmentConfig {
   readonly dataDir?: string;
 }
 
-/** Which tasks are played, and how often each. */
+/** The tasks to play, and the number of attempts at each. */
 export interface ScopeConfig {
   readonly split: string;
   /** `all`, or indexes and rising ranges such as `0-31,40`. */
@@ -72,13 +72,15 @@ export interface ScopeConfig {
   readonly seed: number;
   /** Absent: the tasks once, in their order. */
   readonly epochs?: EpochsConfig;
-  /** Turns with which the other attempts at a task part from the first one; absent: all begin anew. */
+  /**
+   * The turns at which the other attempts fork from the first one; absent if all attempts start at the beginning.
+   */
   readonly branchAt?: readonly number[];
 }
 
-/** Passes over the tasks, each in an order of its own that follows from the seed. */
+/** Epochs over the tasks, each in its own order that follows from the seed. */
 export interface EpochsConfig {
-  /** How many; `Infinity` for a run without end. */
+  /** The number of epochs; `Infinity` for a run without an end. */
   readonly count: number;
   /** Groups after which the run is at its end, however many epochs are left. */
   readonly mostGroups?: number;
@@ -89,7 +91,7 @@ type ScopeValues = SettingValues<(typeof scopeSettings)[number]>;
 /**
  * Reads which environment is played.
  *
- * @throws UsageError where none is named, or one by a name that there is not.
+ * @throws UsageError if no environment is named, or if the name is unknown.
  */
 export function readEnvironmentConfig({ env, data }: ScopeValues): EnvironmentConfig {
   const name = requireSetting(env, "env", "the environment to play (see `env list`)");
@@ -98,9 +100,9 @@ export function readEnvironmentConfig({ env, data }: ScopeValues): EnvironmentCo
 }
 
 /**
- * Reads which tasks are played; whether the environment has them turns out where they are planned.
+ * Reads the tasks to play. It does not check that the environment has them.
  *
- * @throws UsageError for epochs that are no number, and for a bound of groups without epochs.
+ * @throws UsageError if `epochs` is not a number, or if `groups` is set without `epochs`.
  */
 export function readScopeConfig(values: ScopeValues): ScopeConfig {
   const { split, tasks, samples, seed, epochs, groups } = values;

@@ -2,13 +2,13 @@ import { withoutSecretsOf } from "../../secrets/find-secrets.ts";
 import { expectedName } from "../../values/nearest-name.ts";
 import { UsageError } from "../../errors.ts";
 
-/** What a setting's value may be. */
+/** The kind of a setting's value. */
 export type SettingKind =
   | { readonly type: "text" }
   | { readonly type: "choice"; readonly choices: readonly string[] }
   | NumberKind
   | { readonly type: "flag" }
-  /** May be given several times. */
+  /** May be repeated. */
   | { readonly type: "list"; readonly choices?: readonly string[] };
 
 /** A number within a range, both ends included. */
@@ -29,8 +29,8 @@ export interface Setting {
   readonly value?: string;
   readonly default?: string | number;
   /**
-   * Set where it does not change what is played, so that a run may be resumed with another value; or
-   * where what it names is compared itself, as the files of a model folder are.
+   * True if a run may be resumed with another value: the setting does not change the episodes, or the content that it
+   * names is compared itself, such as the files of a model folder.
    */
   readonly operational?: true;
 }
@@ -48,14 +48,16 @@ export type ValueOf<Kind extends SettingKind> = Kind extends { readonly type: "t
           ? readonly Choice[]
           : readonly string[];
 
-/** The values of a table's settings by their names; `undefined` where neither given nor defaulted. */
+/**
+ * The values of a table's settings by their names; `undefined` if not set and without a default.
+ */
 export type SettingValues<One extends Setting> = {
   readonly [Each in One as Each["name"]]: Each extends { readonly default: string | number }
     ? ValueOf<Each["kind"]>
     : ValueOf<Each["kind"]> | undefined;
 };
 
-/** Settings as somebody gave them: checked by `completeSettings()`, by nobody before. */
+/** Settings before `completeSettings()` has checked them. */
 export type GivenSettings = Readonly<Record<string, unknown>>;
 
 /** A whole number from `min` on. */
@@ -66,7 +68,7 @@ export function count(min: number): NumberKind {
 /** Any text. */
 export const text = { type: "text" } as const;
 
-/** A flag that is given or not. */
+/** A flag without a value. */
 export const flag = { type: "flag" } as const;
 
 /** Seconds, from a millisecond to a week. */
@@ -94,8 +96,7 @@ export function completeSettings<One extends Setting>(
 }
 
 /**
- * Checks settings against a table without filling anything in. `file` is where they stand, where that
- * is a file.
+ * Checks settings against a table, without defaults. `file` is the file of the settings, if any.
  *
  * @throws UsageError as `completeSettings()` does.
  */
@@ -123,7 +124,7 @@ export function checkSettings(
   }
 }
 
-/** What is wrong with a value. */
+/** A problem of a value. */
 interface ValueProblem {
   readonly shown: string;
   readonly expected: string;
@@ -150,7 +151,7 @@ function checkValue(value: unknown, kind: SettingKind): ValueProblem | undefined
   }
 }
 
-/** Whatever was given in the place of a setting, such as a whole environment. */
+/** Returns a short text for a wrong value, such as an environment object. */
 function brief(value: unknown): string {
   const text = JSON.stringify(value) ?? typeof value;
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
@@ -168,7 +169,7 @@ function checkList(
   return { shown: wrong, expected: `expected one of ${choices!.join(", ")}` };
 }
 
-/** What is expected in a number's place; `undefined` where it is as it should be. */
+/** Checks a number: returns the expectation that it fails, else `undefined`. */
 export function checkNumber(value: number, { min, max, whole }: NumberKind): string | undefined {
   const isWrong =
     !Number.isFinite(value) ||
@@ -184,9 +185,9 @@ export function checkNumber(value: number, { min, max, whole }: NumberKind): str
 }
 
 /**
- * A setting that what is played needs.
+ * Returns the value of a required setting.
  *
- * @throws UsageError that names the flag where it is absent; `remedy` says what it is for.
+ * @throws UsageError if it is absent; the message names the flag and the `remedy`.
  */
 export function requireSetting<Value>(
   value: Value | undefined,

@@ -10,7 +10,7 @@ interface SettingsSchema {
   readonly additionalProperties: false;
 }
 
-/** The key of a configuration file that says where its schema is; no setting. */
+/** The key of a configuration file with the place of its schema. It is not a setting. */
 export const schemaKey = "$schema";
 
 /** Describes the configuration files that a table of settings reads. */

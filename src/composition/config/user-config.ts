@@ -3,7 +3,7 @@ import type { ChatModelConfig } from "../../user/chat/chat-model-config.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { count, price, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
-/** Who the agent talks to. */
+/** The settings of the user. */
 export const userSettings = [
   {
     name: "user",
@@ -11,7 +11,7 @@ export const userSettings = [
       type: "choice",
       choices: ["scripted", "llm", "react", "verify", "reflection", "human"],
     },
-    help: "who the agent talks to (default: scripted, where the environment brings a user)",
+    help: "user to talk to (default: scripted, if the environment has a user)",
   },
   {
     name: "user-url",
@@ -67,13 +67,13 @@ export const userSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** Who the agent talks to. */
+/** The configuration of the user. */
 export type UserConfig =
-  /** Without a file: the environment's own user, where it has one. */
+  /** Without a file, the environment's user speaks, if it has one. */
   | {
       readonly strategy: "scripted";
       readonly scriptFile?: string;
-      /** Nobody asked for it: there is none where the environment brings no user. */
+      /** True if no setting names a user. Then an environment without a user has none. */
       readonly isAssumed?: true;
     }
   | { readonly strategy: "human" }

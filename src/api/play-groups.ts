@@ -1,0 +1,128 @@
+import type { Episode } from "../episode/episode.ts";
+import { RolloutError, UsageError } from "../errors.ts";
+import { openLoadGate } from "../run/schedule/load-gate.ts";
+import { toPromptTime } from "../run/prompt-time.ts";
+import { RunFolder } from "../run/folder/run-folder.ts";
+import { withRecordedContext } from "../run/folder/run-manifest.ts";
+import type { LiveRun } from "../run/live-run.ts";
+import { startRun } from "../run/start-run.ts";
+import type { EpisodeGroup } from "../run/schedule/group.ts";
+import { openPlan } from "../run/schedule/planned-run.ts";
+import type { TaskSource } from "../run/schedule/task-source.ts";
+import { describePlan, sourceOf } from "../composition/config/run-epochs.ts";
+import { readScopeConfig } from "../composition/config/scope-config.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
+import { describeSettings } from "../composition/config/stored-settings.ts";
+import { readVersion } from "../composition/version.ts";
+import type { OpenParts } from "./open-parts.ts";
+import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
+
+/**
+ * Plays what the options describe, and yields each group as it ends. If the caller leaves the loop, the run stops.
+ *
+ * @param onStart - Called with the run before its first group.
+ * @throws UsageError if `source` comes with settings that choose tasks.
+ * @throws RolloutError if too many episodes fail in a row, with the failure of the last one.
+ * @throws the reason of `options.signal` if it aborts.
+ */
+export async function* playGroups(
+  parts: OpenParts,
+  options: RolloutOptions,
+  onStart?: (run: LiveRun) => void,
+): AsyncGenerator<EpisodeGroup, void, undefined> {
+  const { plan, conduct, redactor, handedOut, setup: opened } = parts;
+  const { signal, onEpisode, grouping, admission, staleness, redeliver } = options;
+  const ownSource = readSource(options, parts);
+  const isOwn = handedOut === undefined && conduct.dir !== undefined;
+  await using own = isOwn ? await openFolder(parts, conduct.dir, options) : undefined;
+  const folder = handedOut?.folder ?? own;
+  const limits = withRecordedContext(opened.limits, folder?.manifest ?? {});
+  const setup = { ...opened, limits };
+  const { followLoad, attempts, maxFailuresInRow } = conduct;
+  const { concurrency } = handedOut?.admission ?? conduct;
+  const { sampleCount: size, seed } = plan.scope;
+  const scope = readScopeConfig(parts.values);
+  const { branchAt } = scope;
+  await using gate = openLoadGate(setup, { concurrency, followLoad });
+  const { traceSetup } = await import("../run/run-tracer.ts");
+  let failed: Episode | undefined;
+  const run = startRun({
+    setup: traceSetup(setup, parts.engine.model),
+    seed,
+    maxFailuresInRow,
+    source: ownSource ?? sourceOf(scope, plan, setup.environment, folder?.finished),
+    grouping: { size, attempts, ...withoutUndefined({ branchAt }), ...grouping },
+    admission: { concurrency, ...(gate !== undefined && { gate }), ...admission },
+    onEpisode(episode) {
+      if (episode.outcome === "failed") failed = episode;
+      return onEpisode?.(episode);
+    },
+    redactor: handedOut?.redactor ?? redactor,
+    ...withoutUndefined({ signal, staleness, redeliver, folder, player: handedOut?.player }),
+    ...withoutUndefined({ onProgress: options.onProgress }),
+  });
+  onStart?.(run);
+  yield* run;
+  const { end } = await run.result;
+  signal?.throwIfAborted();
+  if (end === "too-many-failures") throw tooManyFailures(parts, failed);
+}
+
+/** Settings that choose tasks, which a source replaces. */
+const taskSettings = ["split", "tasks", "epochs", "groups"];
+
+function readSource(options: RolloutOptions, { setup }: OpenParts): TaskSource | undefined {
+  const { source } = options;
+  if (source === undefined) return undefined;
+  const extra = taskSettings.find((name) => settingsOf(options)[name] !== undefined);
+  if (extra !== undefined) {
+    throw new UsageError(
+      `Cannot use ${extra} with source: a source chooses the tasks, expected one of the two`,
+    );
+  }
+  return typeof source === "function" ? source(setup.environment) : source;
+}
+
+/**
+ * Opens the folder of a run with parts that were passed as objects rather than named in settings.
+ */
+async function openFolder(
+  parts: OpenParts,
+  dir: string,
+  { signal, source }: RolloutOptions,
+): Promise<RunFolder> {
+  const { plan, setup, values, engine, conduct, redactor } = parts;
+  const { environment, promptTime, renderer } = setup;
+  const { configuration, settings } = describeSettings(values);
+  const scope = readScopeConfig(values);
+  const planned = describePlan(scope, { environment: environment.name, ...plan.scope });
+  const manifest = {
+    format: 1,
+    turnwright: await readVersion(),
+    configuration,
+    identity: await parts.identity(),
+    found: {
+      engine,
+      template: renderer.card,
+      plan: source === undefined ? planned : openPlan,
+      settings,
+      vocabularySize: renderer.codec.vocabularySize,
+    },
+    ...(promptTime && { promptTime: toPromptTime(promptTime) }),
+  } as const;
+  const { retryFailed, record, format } = conduct;
+  return await RunFolder.open(dir, redactor.clean(manifest), {
+    retryFailed,
+    record,
+    lock: { ...withoutUndefined({ signal }), onWait: (why) => process.emitWarning(why) },
+    ...(format !== undefined && { format }),
+  });
+}
+
+function tooManyFailures({ conduct }: OpenParts, { failure }: Partial<Episode> = {}): RolloutError {
+  const last = failure === undefined ? "" : `: ${failure.message}`;
+  return new RolloutError(
+    failure?.code ?? "environment/unreachable",
+    `Cannot go on: ${conduct.maxFailuresInRow} episodes failed in a row${last}`,
+  );
+}

@@ -1,0 +1,76 @@
+import { agentSettings } from "../composition/config/agent-config.ts";
+import { conductSettings } from "../composition/config/conduct-config.ts";
+import { engineSettings } from "../composition/config/engine-config.ts";
+import { limitSettings } from "../composition/config/limits-config.ts";
+import { rendererSettings } from "../composition/config/renderer-config.ts";
+import { samplingSettings } from "../composition/config/sampling-config.ts";
+import { scopeSettings } from "../composition/config/scope-config.ts";
+import type { Setting } from "../composition/config/setting.ts";
+import { userSettings } from "../composition/config/user-config.ts";
+import { queueSettings } from "../queue/queue-settings.ts";
+
+/** A heading in the help of a command, with the settings under it. */
+export interface SettingGroup {
+  readonly heading: string;
+  readonly settings: readonly Setting[];
+}
+
+/** The heading of the settings that most calls need. */
+export const mostUsedHeading = "Most used:";
+
+/** The settings that most calls need, in order. */
+const mostUsed = [
+  "env",
+  "url",
+  "model",
+  "engine",
+  "user",
+  "tasks",
+  "samples",
+  "trials",
+  "temperature",
+  "out",
+];
+
+/** A command with fewer settings shows one list. */
+const leastGrouped = 15;
+
+/** The names of settings by their heading. A setting belongs to the first heading that has its name. */
+const headings: readonly (readonly [heading: string, names: readonly string[]])[] = [
+  [mostUsedHeading, mostUsed],
+  ["Model:", namesOf(rendererSettings)],
+  ["Engine:", namesOf(engineSettings)],
+  ["Environment:", ["data", "split", "seed"]],
+  ["User:", namesOf(userSettings)],
+  ["Sampling:", namesOf(samplingSettings)],
+  ["Groups:", [...namesOf(scopeSettings), "attempts", "retry-failed"]],
+  ["Policy:", namesOf(agentSettings)],
+  ["Limits:", [...namesOf(limitSettings), "concurrency", "follow-load", "max-failures"]],
+  ["Workers:", namesOf(queueSettings)],
+  ["Output:", [...namesOf(conductSettings), "json", "quiet", "view", "metrics-port", "resume"]],
+];
+
+/** The heading of the settings that only one command has. */
+const otherHeading = "This command:";
+
+/**
+ * Sorts a command's settings into groups for its help, in the order of the headings. Returns one group without a
+ * heading if the command has few settings.
+ */
+export function groupSettings(table: readonly Setting[]): readonly SettingGroup[] {
+  if (table.length < leastGrouped) return [{ heading: "", settings: table }];
+  const groups = new Map(
+    [...headings, [otherHeading]].map(([heading]) => [heading, [] as Setting[]]),
+  );
+  for (const setting of table) {
+    const [heading] = headings.find(([, names]) => names.includes(setting.name)) ?? [otherHeading];
+    groups.get(heading)!.push(setting);
+  }
+  const place = ({ name }: Setting): number => mostUsed.indexOf(name);
+  groups.get(mostUsedHeading)!.sort((one, other) => place(one) - place(other));
+  return Array.from(groups, ([heading, settings]) => ({ heading, settings }));
+}
+
+function namesOf(settings: readonly Setting[]): readonly string[] {
+  return settings.map(({ name }) => name);
+}

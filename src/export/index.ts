@@ -1,0 +1,15 @@
+/**
+ * Rows for trainers: `exportRun()` and `exportGroups()`.
+ *
+ * @module
+ */
+export { exportGroup, exportGroups, type ExportedGroup } from "./export-groups.ts";
+export { exportRun, type ExportOptions, type ExportSummary, type RunExport } from "./export-run.ts";
+export type {
+  ExportAction,
+  ExportKind,
+  ExportMember,
+  ExportNote,
+  ExportSurroundings,
+} from "./exporter.ts";
+export type { ExportTarget } from "./exporters.ts";

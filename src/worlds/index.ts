@@ -1,0 +1,26 @@
+/**
+ * Tools and environments of others: MCP servers, OpenEnv, sandboxes.
+ *
+ * @module
+ */
+export type { McpAddress, McpCommand, McpServer } from "./mcp/mcp-server.ts";
+export { mcpTools, type McpTools, type McpToolsOptions } from "./mcp/mcp-tools.ts";
+export type { OpenEnvOptions, OpenEnvReward, OpenEnvTask } from "./open-env/open-env-options.ts";
+export type { OpenEnvPlace } from "./open-env/open-env-session.ts";
+export { openEnv, type OpenEnvEnvironment } from "./open-env/open-env.ts";
+export {
+  serveOpenEnv,
+  type ServeOpenEnvOptions,
+  type ServedOpenEnv,
+} from "./open-env/serve-open-env.ts";
+export { defineSandboxes } from "./sandbox/define-sandboxes.ts";
+export { dockerSandboxes, type DockerSandboxOptions } from "./sandbox/docker-sandboxes.ts";
+export { localSandboxes, type LocalSandboxOptions } from "./sandbox/local-sandboxes.ts";
+export {
+  readSandboxFile,
+  writeSandboxFile,
+  type Sandbox,
+  type SandboxCommandOptions,
+  type SandboxResult,
+  type Sandboxes,
+} from "./sandbox/sandbox.ts";
