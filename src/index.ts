@@ -130,7 +130,7 @@ export type {
   SessionScorer,
 } from "./gateway/gateway.ts";
 export type { SessionLimits } from "./gateway/session/session-limits.ts";
-export type { SessionWish } from "./gateway/session/session-store.ts";
+export type { SessionRequest } from "./gateway/session/session-store.ts";
 export type { SessionReward } from "./gateway/session/session.ts";
 export {
   toolFromOpenAi,

@@ -5,7 +5,7 @@ import { toolParameters } from "../../message.ts";
 import { toPlainJson } from "../../python/value.ts";
 import { ClientError } from "../client-error.ts";
 import { anthropicToolTypes, type AnthropicToolType } from "./anthropic-tools.ts";
-import type { AskedTurn } from "../conversation.ts";
+import type { RequestedTurn } from "../conversation.ts";
 import type { DialectName } from "./dialect.ts";
 import { openAiToolTypes, type OpenAiToolType } from "./openai-tools.ts";
 import { askedFor } from "./sample-reply.fixture.ts";
@@ -17,7 +17,7 @@ function read(dialect: DialectName, tools: readonly unknown[], more: object = {}
   return {
     names: asked.tools.map(({ name }) => name),
     forms: Object.fromEntries(asked.callForms),
-    unkept: asked.unkept.map(({ what }) => what),
+    unsupported: asked.unsupported.map(({ what }) => what),
     ignored: asked.ignoredFields,
     schemas: asked.tools.map((tool) =>
       JSON.parse(JSON.stringify(toPlainJson(toolParameters(tool)!))),
@@ -144,17 +144,17 @@ describe("tools that a server would run", () => {
     ];
     const seen = read("responses", [...server.map((type) => ({ type })), look]);
     expect(seen.names).toEqual(["look"]);
-    expect(seen.unkept).toEqual(server.map((type) => `tool ${type}`));
+    expect(seen.unsupported).toEqual(server.map((type) => `tool ${type}`));
     const container = { type: "shell", environment: { type: "container_auto" } };
     expect(read("responses", [container])).toMatchObject({
       names: [],
-      unkept: ["tool shell in a container"],
+      unsupported: ["tool shell in a container"],
     });
     const search = { type: "web_search_20250305", name: "web_search", max_uses: 3 };
     expect(read("messages", [search, { type: "mcp_toolset", mcp_server_name: "x" }])).toMatchObject(
       {
         names: [],
-        unkept: ["tool web_search_20250305", "tool mcp_toolset"],
+        unsupported: ["tool web_search_20250305", "tool mcp_toolset"],
       },
     );
   });
@@ -177,7 +177,7 @@ describe("tools that the client runs and that have no schema", () => {
       apply_patch: "apply-patch",
       box__say: "custom",
     });
-    expect(seen.unkept).toEqual([]);
+    expect(seen.unsupported).toEqual([]);
     const description = "The whole input of the tool, as plain text.";
     expect(seen.schemas[0]).toEqual({
       type: "object",
@@ -195,7 +195,7 @@ describe("tools that the client runs and that have no schema", () => {
     expect(seen).toMatchObject({
       names: ["letters"],
       forms: { letters: "custom" },
-      unkept: ["grammar of custom tools"],
+      unsupported: ["grammar of custom tools"],
     });
     expect(seen.schemas[0]).toMatchObject({
       properties: {
@@ -225,7 +225,7 @@ describe("tools that the client runs and that have no schema", () => {
     const tools = [{ type: "function", function: look }];
     const more = { functions: [look], function_call: "none" };
     const seen = read("chat", tools, more);
-    expect(seen).toMatchObject({ names: ["look"], forms: {}, unkept: ["functions"] });
+    expect(seen).toMatchObject({ names: ["look"], forms: {}, unsupported: ["functions"] });
     expect(askedFor(dialects.chat, { tools, ...more }).toolChoice).toEqual({ type: "auto" });
   });
 
@@ -239,7 +239,7 @@ describe("tools that the client runs and that have no schema", () => {
 
   test.each(typed)("of Messages: %s", (type, name, members, required) => {
     const seen = read("messages", [{ type, name }]);
-    expect(seen).toMatchObject({ names: [name], forms: {}, unkept: [], ignored: [] });
+    expect(seen).toMatchObject({ names: [name], forms: {}, unsupported: [], ignored: [] });
     expect(seen.schemas[0]).toMatchObject({ required });
     for (const member of members) expect(seen.schemas[0].properties).toHaveProperty(member);
   });
@@ -279,7 +279,7 @@ describe("members of a request that change nothing", () => {
       "stream_options.include_obfuscation",
       "response_format.grammar",
     ]);
-    expect(chat.unkept.map(({ what }) => what)).toEqual(["strict tools"]);
+    expect(chat.unsupported.map(({ what }) => what)).toEqual(["strict tools"]);
     const responses = askedFor(dialects.responses, {
       reasoning: { effort: "high" },
       text: { verbosity: "low" },
@@ -293,13 +293,13 @@ describe("members of a request that change nothing", () => {
       "text.verbosity",
       "include file_search_call.results",
     ]);
-    expect(responses.unkept.map(({ what }) => what)).toEqual(["top_logprobs", "truncation"]);
+    expect(responses.unsupported.map(({ what }) => what)).toEqual(["top_logprobs", "truncation"]);
   });
 
   test("are none where another protocol has them", () => {
     const format = { type: "json_object" };
     const wishes = { stop: ["x"], response_format: format };
-    const what = ({ unkept }: AskedTurn) => unkept.map((wish) => wish.what);
+    const what = ({ unsupported }: RequestedTurn) => unsupported.map((wish) => wish.what);
     expect(what(askedFor(dialects.responses, wishes))).toEqual(["stop", "response_format"]);
     expect(what(askedFor(dialects.messages, { ...wishes, parallel_tool_calls: false }))).toEqual([
       "stop",

@@ -1,4 +1,4 @@
-import type { AskedTurn, Reply, ReplyEvent, ReplyPart } from "../conversation.ts";
+import type { RequestedTurn, Reply, ReplyEvent, ReplyPart } from "../conversation.ts";
 import type { GatewayDialect } from "./dialect.ts";
 
 /** A turn that thinks, speaks and calls twice. */
@@ -12,7 +12,7 @@ export const sampleParts: readonly ReplyPart[] = [
 export function askedFor(
   dialect: GatewayDialect,
   more: Readonly<Record<string, unknown>> = {},
-): AskedTurn {
+): RequestedTurn {
   const said = [{ role: "user", content: "Hi" }];
   const field = dialect.name === "responses" ? "input" : "messages";
   return dialect.decode({ model: "policy", [field]: said, ...more });

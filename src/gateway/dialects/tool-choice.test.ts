@@ -44,7 +44,7 @@ describe("readToolChoice()", () => {
       { type: "auto", allowed: ["look"] },
     ],
   ])("reads %j", (choice, toolChoice) => {
-    expect(readToolChoice(choice)).toEqual({ toolChoice, unkept: [], ignoredFields: [] });
+    expect(readToolChoice(choice)).toEqual({ toolChoice, unsupported: [], ignoredFields: [] });
   });
 
   test("knows every type that the protocols' own clients can send", () => {
@@ -69,7 +69,7 @@ describe("readToolChoice()", () => {
   ])("says that no server runs what %j wants", (choice, toolChoice, what) => {
     const read = readToolChoice(choice);
     expect(read.toolChoice).toEqual(toolChoice);
-    expect(read.unkept.map((wish) => wish.what)).toEqual([what]);
+    expect(read.unsupported.map((wish) => wish.what)).toEqual([what]);
   });
 
   test.each<[unknown, string]>([

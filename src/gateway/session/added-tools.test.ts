@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { writeCompactJson } from "../../python/json/exact-json.ts";
-import type { AskedTurn, ToolSet } from "../conversation.ts";
+import type { RequestedTurn, ToolSet } from "../conversation.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { calledName } from "../dialects/responses-items.ts";
 import { responsesDialect } from "../dialects/responses.ts";
@@ -9,7 +9,7 @@ import { KnownBodies } from "./known-bodies.ts";
 import { ToolCache } from "./tool-cache.ts";
 
 /** Reads the bodies of one session, one after the other. */
-function reader(): (body: string) => AskedTurn {
+function reader(): (body: string) => RequestedTurn {
   const bodies = new KnownBodies(new FieldCache());
   const book = new ToolCache();
   const recollection = {
@@ -30,7 +30,7 @@ const item = (...tools: readonly string[]) =>
 const user = (text: string) => `{"role":"user","content":"${text}"}`;
 const bodyOf = (items: readonly string[], more = "") => `{${more}"input":[${items.join(",")}]}`;
 
-const namesOf = ({ tools }: AskedTurn) => tools.map(({ name }) => name);
+const namesOf = ({ tools }: RequestedTurn) => tools.map(({ name }) => name);
 
 describe("tools that an item of Responses gives", () => {
   test("are the policy's, and are called as the client knows them", () => {

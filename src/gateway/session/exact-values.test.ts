@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { writeCompactJson } from "../../python/json/exact-json.ts";
 import { ClientError } from "../client-error.ts";
-import type { AskedTurn, ToolSet } from "../conversation.ts";
+import type { RequestedTurn, ToolSet } from "../conversation.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { FieldCache } from "./field-cache.ts";
@@ -32,7 +32,7 @@ function bodyOf(dialect: DialectName, items: readonly string[], toolsFirst = tru
   return Buffer.from(`{${all.join(",")}}`);
 }
 
-function reader(dialect: DialectName): (bytes: Buffer) => AskedTurn {
+function reader(dialect: DialectName): (bytes: Buffer) => RequestedTurn {
   const bodies = new KnownBodies(new FieldCache());
   const book = new ToolCache();
   const recollection = {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { describeError } from "../../errors.ts";
 import { ClientError } from "../client-error.ts";
-import type { AskedTurn } from "../conversation.ts";
+import type { RequestedTurn } from "../conversation.ts";
 import { dialectNames, type DialectName, type Recollection } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { FieldCache } from "./field-cache.ts";
@@ -25,9 +25,9 @@ const recollection: Recollection = {
 };
 
 /** What reading a body came to. */
-type Outcome = { readonly asked: AskedTurn } | { readonly refusal: string };
+type Outcome = { readonly asked: RequestedTurn } | { readonly refusal: string };
 
-function outcomeOf(read: () => AskedTurn): Outcome {
+function outcomeOf(read: () => RequestedTurn): Outcome {
   try {
     return { asked: read() };
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Generation } from "../../engine/engine.ts";
 import type { ClientAssistant, ClientMessage, ReplyPart } from "../conversation.ts";
 import { defaultIgnore } from "./message-keys.ts";
-import { idsBefore, idsBehind, pathTo, type SampledTurn } from "./path-ids.ts";
+import { idsBefore, idsAfter, pathTo, type SampledTurn } from "./path-ids.ts";
 import { SessionTree } from "./session-tree.ts";
 import { toSentTurn, type TurnNode } from "./turn-node.ts";
 
@@ -123,7 +123,7 @@ export class RandomSession {
     const path = placement.parent === undefined ? [] : pathTo(placement.parent);
     const prompt: SampledTurn["prompt"] =
       placement.parent === undefined ? { type: "root", ids: [1, index] } : { type: "delta", delta };
-    const promptIds = placement.parent === undefined ? [1, index] : idsBehind(path, delta);
+    const promptIds = placement.parent === undefined ? [1, index] : idsAfter(path, delta);
     this.tree.add(placement, {
       turn: toSentTurn(replyParts(index, step)),
       isDelivered: step.isDelivered,

@@ -3,7 +3,7 @@ import type { ClientCall, ClientMessage } from "../conversation.ts";
 import { toSentTurn } from "../tree/turn-node.ts";
 import { measureCallHabits, type CallHabits } from "./call-habits.ts";
 import { callTemplates, templateRenderer } from "./call-templates.fixture.ts";
-import { nothingShown, toTemplateMessages, type ShownBefore } from "./template-messages.ts";
+import { emptyHistory, toTemplateMessages, type ShownBefore } from "./template-messages.ts";
 
 const call = (id: string, name: string, argumentsText = "{}"): ClientCall => {
   return { id, name, argumentsText };
@@ -27,7 +27,7 @@ async function show(
 ): Promise<readonly string[]> {
   const renderer = templateRenderer(callTemplates[template]);
   const calls = await measureCallHabits(renderer);
-  const shown = toTemplateMessages(messages, nothingShown, {
+  const shown = toTemplateMessages(messages, emptyHistory, {
     laterSystem: true,
     calls,
     sampledIds,
@@ -194,7 +194,7 @@ describe("results", () => {
   });
 
   test("that no call asked for keep their id, and belong to no tool", () => {
-    expect(toTemplateMessages([user("Go"), result("call_z", "lost")], nothingShown, rules)).toEqual(
+    expect(toTemplateMessages([user("Go"), result("call_z", "lost")], emptyHistory, rules)).toEqual(
       [
         { role: "user", content: "Go" },
         { role: "tool", content: "lost", toolCallId: "call_z", name: "tool" },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { dialects } from "../dialects/registry.ts";
-import type { AskedTurn } from "../conversation.ts";
-import { unkeptWishes, wantedForm } from "./turn-constraint.ts";
+import type { RequestedTurn } from "../conversation.ts";
+import { unsupportedFeatures, wantedForm } from "./turn-constraint.ts";
 
 const schema = { type: "object", properties: { n: { type: "integer" } } };
 const tools = ["look", "press"].map((name) => ({
@@ -9,7 +9,7 @@ const tools = ["look", "press"].map((name) => ({
   function: { name, parameters: schema },
 }));
 
-function asked(more: object): AskedTurn {
+function asked(more: object): RequestedTurn {
   return dialects.chat.decode({ messages: [{ role: "user", content: "Hi" }], ...more });
 }
 
@@ -109,7 +109,7 @@ describe("wantedForm()", () => {
 
   test("says that a text format is not kept where the turn is to be a call", () => {
     const wishes = { tools, tool_choice: "required", response_format: { type: "json_object" } };
-    expect(unkeptWishes(asked(wishes))).toEqual([
+    expect(unsupportedFeatures(asked(wishes))).toEqual([
       { what: "text format json-object", why: "the turn is to be a call, which is no text" },
     ]);
   });
