@@ -46,7 +46,7 @@ describe("fewShotAgent()", () => {
 
   test("refuses to show more examples than there are", () => {
     expect(() => open({ exampleCount: 6 }, { seed: 0, taskIndex: 0 })).toThrow(
-      "Cannot show 6 examples: there are 5 to draw from",
+      "Cannot show 6 examples: only 5 are available",
     );
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findFormError, holdsMarkup, isThinkingMalformed, toAttemptPlace } from "./turn-form.ts";
+import { findFormError, containsMarkup, isThinkingMalformed, toAttemptPlace } from "./turn-form.ts";
 
 const markup = { opener: "<think>", closer: "</think>" };
 
@@ -38,7 +38,7 @@ describe("isThinkingMalformed()", () => {
   });
 });
 
-describe("holdsMarkup()", () => {
+describe("containsMarkup()", () => {
   test.each([
     ["Hello.", false],
     ["Use <tool_call> for that.", true],
@@ -46,7 +46,7 @@ describe("holdsMarkup()", () => {
     ["[TOOL_CALLS]", true],
     ["a < b", false],
   ])("of %j is %j", (text, expected) => {
-    expect(holdsMarkup(text, ["<tool_call>", "[TOOL_CALLS]"])).toBe(expected);
+    expect(containsMarkup(text, ["<tool_call>", "[TOOL_CALLS]"])).toBe(expected);
   });
 });
 

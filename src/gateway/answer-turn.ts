@@ -30,7 +30,7 @@ export interface TurnServices {
   readonly formats: ReplyFormats;
   readonly sampling: SamplingParameters;
   /**
-   * The source of the sampling parameters: the gateway (`pin`), or the client where it sets any.
+   * The source of the sampling parameters: the gateway (`pin`), or the client (`honour`), if its request sets any.
    */
   readonly clientSampling: "pin" | "honour";
   /**
@@ -38,7 +38,7 @@ export interface TurnServices {
    * formats.
    */
   readonly constraints: "ignore" | "refuse";
-  /** Model names whose turns are trained. Absent: all. */
+  /** Names of the trained models. Turns of other models are kept but not trained. Absent: all. */
   readonly policyModels?: readonly string[];
   readonly limits: SessionLimits;
   readonly counters: GatewayCounters;

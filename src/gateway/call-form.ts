@@ -8,7 +8,7 @@
  */
 export type CallForm = "custom" | "function-call" | ActionForm;
 
-/** Forms whose calls contain an object of a fixed shape. */
+/** Forms of calls that contain an object of a fixed shape. */
 export type ActionForm = "local-shell" | "shell" | "apply-patch";
 
 type Members = Readonly<Record<string, unknown>>;

@@ -70,7 +70,7 @@ export interface GatewayOptions {
    * back-references, so that it runs in linear time. Default: Claude Code's billing line.
    */
   readonly ignore?: readonly RegExp[];
-  /** Model names whose turns are trained. Default all. */
+  /** Names of the trained models. Turns of other models are kept but not trained. Default all. */
   readonly policyModels?: readonly string[];
   readonly rows?: RowChoice;
   readonly limits?: Partial<SessionLimits>;

@@ -127,7 +127,7 @@ describe("a model conversation", () => {
       code: "user/bad-reply",
       retryable: true,
       message:
-        "Cannot take the user's first line: llm wrote the stop marker ###STOP### 3 times, expected " +
+        "Cannot use the user's first line: llm wrote the stop marker ###STOP### 3 times, expected " +
         "what the user wants; check the instruction and the model",
     });
     expect(await session.begin({ signal })).toBe("Hi");
@@ -147,7 +147,7 @@ describe("a model conversation", () => {
     await expect(session.begin({ signal })).rejects.toMatchObject({
       code: "user/empty-reply",
       retryable: true,
-      message: "Cannot take the user's line: llm made it empty, expected text",
+      message: "Cannot use the user's line: llm returned an empty one, expected text",
     });
   });
 

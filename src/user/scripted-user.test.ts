@@ -51,8 +51,8 @@ describe("scriptedUser()", () => {
       code: "user/script-exhausted",
       retryable: false,
       message:
-        "Cannot answer for task shop/test/3: all 1 lines of the script are said, " +
-        "expected a longer script or a last line to leave with: {text, leaves: true}",
+        "Cannot answer for task shop/test/3: the script has only 1 lines, " +
+        "expected a longer script or a last line that leaves: {text, leaves: true}",
     });
   });
 

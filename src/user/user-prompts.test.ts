@@ -39,10 +39,10 @@ describe("readUserPrompts()", () => {
   test.each([
     ["[]", ": expected an object"],
     [JSON.stringify({ llm: both }), ": react: expected an object"],
-    [JSON.stringify({ llm: { with: "DO THIS" }, react: both }), ": llm.none: expected a text"],
+    [JSON.stringify({ llm: { with: "DO THIS" }, react: both }), ": llm.none: expected text"],
     [
       JSON.stringify({ llm: both, react: { ...both, with: "x" } }),
-      ": react.with: DO THIS occurs 0 times, expected once, where the instruction goes",
+      ": react.with: DO THIS occurs 0 times, expected once, as the placeholder of the instruction",
     ],
     [
       JSON.stringify({ llm: both, react: both, verify: "{response}" }),

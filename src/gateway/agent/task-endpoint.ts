@@ -157,7 +157,7 @@ export class TaskEndpoint {
     const { toolTimeoutMs, userTimeoutMs } = this.#limits;
     const isSaid = action.type === "say";
     const what = isSaid
-      ? `pass on the agent's message in task ${id}`
+      ? `pass on what the agent said in task ${id}`
       : `call tool ${action.name} in task ${id}`;
     return await crossBoundary(
       this.#watch,

@@ -62,7 +62,10 @@ export function readMessagesTool(tool: Json, place: string, into: ToolCollector)
   }
   into.ignoreOthers(tool, place, ["name", ...kind.settings]);
   const name = textOf(tool["name"], `${place}.name`);
-  const described = [kind.description, ...kind.settings.say(setting, tool)) => flatMap((setting) => describeSetting(setting, tool)) => say(setting, tool))];
+  const described = [
+    kind.description,
+    ...kind.settings.flatMap((setting) => describeSetting(setting, tool)),
+  ];
   into.add({ name, description: described.join(" "), parameters: kind.parameters }, place);
 }
 

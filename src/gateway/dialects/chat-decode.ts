@@ -11,7 +11,7 @@ import { contentText, partSeparator, readContent } from "./content-text.ts";
 import { inputForm, chatParts, chatSaidParts, assistantForm } from "./message-parts.ts";
 import { extendHistory, messagesOf, noHistory, type History, type LastOfTurn } from "./history.ts";
 import { NamedResults } from "./named-results.ts";
-import { readChatTool, readOlderFunction } from "./openai-tools.ts";
+import { readChatTool, readFunctionEntry } from "./openai-tools.ts";
 import {
   prefillError,
   flagOf,
@@ -145,7 +145,7 @@ function readTools(body: Json, recollection: Recollection): ToolSet {
 const olderFunctions = {
   dialect: "chat",
   field: "functions",
-  read: readOlderFunction,
+  read: readFunctionEntry,
 } as const;
 
 function givesTools({ tools }: Json): boolean {

@@ -35,7 +35,7 @@ interface ReadContent {
 export function readContent(content: unknown, place: string, form: ContentForm): ReadContent {
   if (content === undefined || content === null) return { said: "", thought: "" };
   if (typeof content === "string") return { said: textOf(content, place), thought: "" };
-  if (!Array.isArray(content)) throw invalid(place, "expected a text or a list of parts");
+  if (!Array.isArray(content)) throw invalid(place, "expected text or a list of parts");
   const said: string[] = [];
   const thought: string[] = [];
   content.forEach((value: unknown, index) => {
@@ -78,7 +78,7 @@ export function contentText(content: unknown, place: string, form: ContentForm):
  */
 export function unshowable({ type }: Json, place: string, what: "part" | "block") {
   const named = `a ${what} of type ${JSON.stringify(type)} cannot be shown to the policy`;
-  return invalid(place, `${named}; send what it says as text`);
+  return invalid(place, `${named}; send its content as text`);
 }
 
 function useOf({ type }: Json, { parts }: ContentForm): PartUse {

@@ -441,22 +441,22 @@ describe("decoders", () => {
     [
       "chat",
       { messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] },
-      'messages[0].content[0]: a part of type "image_url" cannot be shown to the policy; send what it says as text',
+      'messages[0].content[0]: a part of type "image_url" cannot be shown to the policy; send its content as text',
     ],
     [
       "chat",
       { messages: [{ role: "user", content: { type: "text", text: "Hi" } }] },
-      "messages[0].content: expected a text or a list of parts",
+      "messages[0].content: expected text or a list of parts",
     ],
     [
       "chat",
       { messages: [{ role: "assistant", content: "{" }], continue_final_message: true },
-      "continue_final_message: the policy's turn cannot be begun for it; leave this out, and end with a user's message",
+      "continue_final_message: the policy's turn cannot be prefilled; leave this out, and end with a user message",
     ],
     [
       "chat",
       { messages: [{ role: "assistant", content: "{", prefix: true }] },
-      "messages[0].prefix: the policy's turn cannot be begun for it; leave this out, and end with a user's message",
+      "messages[0].prefix: the policy's turn cannot be prefilled; leave this out, and end with a user message",
     ],
     [
       "chat",
@@ -466,7 +466,7 @@ describe("decoders", () => {
           { role: "assistant", content: "{", partial: true },
         ],
       },
-      "messages[1].partial: the policy's turn cannot be begun for it; leave this out, and end with a user's message",
+      "messages[1].partial: the policy's turn cannot be prefilled; leave this out, and end with a user message",
     ],
     ...(
       [
@@ -480,7 +480,7 @@ describe("decoders", () => {
         [
           name,
           { ...body, [field]: "Be brief." },
-          `${field}: this protocol has no such field; send what it says as a message`,
+          `${field}: this protocol has no such field; send its text as a message`,
         ] as const,
     ),
     ["chat", { messages: {} }, "messages: expected a list, not an object"],
@@ -488,7 +488,7 @@ describe("decoders", () => {
     [
       "chat",
       { messages: [], n: 2 },
-      "n: one turn is sampled a request; ask several times for several",
+      "n: a request samples one turn; send several requests for several turns",
     ],
     ["chat", { messages: [], max_tokens: 0 }, "max_tokens: expected a whole number from 1 on"],
     [
@@ -509,7 +509,7 @@ describe("decoders", () => {
           { role: "assistant", content: "{" },
         ],
       },
-      "messages[1]: the policy's turn cannot be begun for it; end with a user's message",
+      "messages[1]: the policy's turn cannot be prefilled; end with a user message",
     ],
     [
       "responses",

@@ -106,7 +106,7 @@ describe("every part of a message is shown or refused", () => {
         refusal: `${role}: declined`,
         thought: `${role}: (thought) `,
         sealed: `${role}: `,
-        refused: `Cannot read ${field}[1].content[0]: a part of type "${type}" cannot be shown to the policy; send what it says as text`,
+        refused: `Cannot read ${field}[1].content[0]: a part of type "${type}" cannot be shown to the policy; send its content as text`,
       }[use as PartUse];
       const message = { role, content: [{ ...members, type }] };
       expect([type, read(dialect, [user, message, user])]).toEqual([
@@ -121,7 +121,7 @@ describe("every part of a message is shown or refused", () => {
       for (const [type, by] of [...Object.entries(blocks), ["hologram", "none"]]) {
         const block = { ...members, id: "a", name: "look", input: {}, type };
         const outcome = read("messages", [user, { role, content: [block] }, user]);
-        const refusal = `Cannot read messages[1].content[0]: a block of type "${type}" cannot be shown to the policy; send what it says as text`;
+        const refusal = `Cannot read messages[1].content[0]: a block of type "${type}" cannot be shown to the policy; send its content as text`;
         const isRead = by === "both" || by === role;
         expect([type, role, outcome === refusal]).toEqual([type, role, !isRead]);
       }
@@ -132,7 +132,7 @@ describe("every part of a message is shown or refused", () => {
     for (const [type, use] of [...Object.entries(tables.results), ["hologram", "refused"]]) {
       const result = { type: "tool_result", tool_use_id: "a", content: [{ ...members, type }] };
       const outcome = read("messages", [{ role: "user", content: [result] }, user]);
-      const refusal = `Cannot read messages[0].content[0].content[0]: a part of type "${type}" cannot be shown to the policy; send what it says as text`;
+      const refusal = `Cannot read messages[0].content[0].content[0]: a part of type "${type}" cannot be shown to the policy; send its content as text`;
       expect(outcome).toBe(use === "text" ? "tool: said; user: Go" : refusal);
     }
   });
@@ -153,7 +153,7 @@ describe("every part of a message is shown or refused", () => {
       "hologram",
     ]) {
       expect(read("responses", [user, { ...members, type }])).toBe(
-        `Cannot read input[1].type: there is no item of type "${type}"; leave it out, or send what it says as a message`,
+        `Cannot read input[1].type: there is no item of type "${type}"; leave it out, or send its text as a message`,
       );
     }
   });

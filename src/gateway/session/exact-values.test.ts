@@ -66,14 +66,14 @@ describe.each(["chat", "responses", "messages"] as const)("%s", (dialect) => {
     const body = bodyOf(dialect, [user, '{"role":"user","content":"a\\ud800"}']);
     const place = `${dialects[dialect].historyField}[1].content`;
     expect(() => reader(dialect)(body)).toThrow(
-      `Cannot read ${place}: it holds half of a surrogate pair, which no prompt can hold`,
+      `Cannot read ${place}: it contains half of a surrogate pair, which no prompt can contain`,
     );
   });
 
   test("and in a tool's schema", () => {
     const body = bodyOf(dialect, [user]).toString().replace('"null"', '"\\udc00"');
     expect(() => reader(dialect)(Buffer.from(body))).toThrow(
-      /Cannot read tools\[0\].*: it holds half of a surrogate pair, which no prompt can hold/,
+      /Cannot read tools\[0\].*: it contains half of a surrogate pair, which no prompt can contain/,
     );
   });
 

@@ -17,7 +17,7 @@ import type { GatewaySession, SessionIdentity } from "./session.ts";
 import type { SessionEnd } from "./to-episode.ts";
 import { TurnNumbers } from "./turn-numbers.ts";
 
-/** A finished session whose episode is missing from the folder. */
+/** A finished session without an episode in the folder. */
 interface LostSession {
   readonly session: GatewaySession;
   /** The end as the journal recorded it. */
@@ -46,7 +46,7 @@ interface RestoreOptions {
 }
 
 /**
- * Restores the sessions of a journal whose episodes are not in the folder. Skips damaged lines with
+ * Restores the sessions of a journal that have no episode in the folder. Skips damaged lines with
  * the turns that depend on them, and sessions of other runs.
  *
  * @throws UsageError if the journal cannot be read.

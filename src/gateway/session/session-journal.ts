@@ -64,7 +64,7 @@ export class SessionJournal implements AsyncDisposable {
     return this.#restored.notes;
   }
 
-  /** Sessions that an earlier process finished and whose episodes are missing, with their ends. */
+  /** Sessions that an earlier process finished and that have no episode, with their ends. */
   get lost(): RestoredSessions["lost"] {
     return this.#restored.lost;
   }

@@ -30,7 +30,7 @@ test("SessionStore knows the newest sessions that are over, and a bounded number
   expect(store.byToken("token 0")).toBe(undefined);
   expect(() => store.byToken("token 1")).toThrow(ClientError);
   expect(() => store.byToken("token 100000")).toThrow("This session is finished");
-  expect(() => store.requireById("s0")).toThrow("There is no open session of this id");
+  expect(() => store.requireById("s0")).toThrow("No open session has this id");
   expect(() => store.requireById("s1")).toThrow("This session is finished");
 });
 

@@ -17,9 +17,13 @@ const user = (content: string): ClientMessage => ({ role: "user", content });
 
 /** The texts in their order, and what was noticed. */
 function order(messages: readonly ClientMessage[]) {
-  const { keyed, noted } = keyMessages(messages, { ignore: [] }, { book: new DigestCache() });
+  const { keyed, anomalies } = keyMessages(
+    messages,
+    { ignore: [] },
+    { digests: new DigestCache() },
+  );
   const texts = keyed.flatMap(({ message }) => (message.content === "" ? [] : [message.content]));
-  return { texts: texts.join(), notes: noted.map(({ note }) => note) };
+  return { texts: texts.join(), notes: anomalies.map(({ note }) => note) };
 }
 
 describe("results of calls", () => {
@@ -91,7 +95,7 @@ describe("results of calls", () => {
       result("b", "B"),
     ];
     const keysFrom = (start: number) =>
-      keyMessages(messages, { ignore: [] }, { book: new DigestCache(), start })
+      keyMessages(messages, { ignore: [] }, { digests: new DigestCache(), start })
         .keyed.slice(start === 0 ? 2 : 0)
         .map(({ key }) => key());
     expect(keysFrom(2)).toEqual(keysFrom(0));

@@ -46,7 +46,7 @@ export interface KeyedMessage {
   readonly key: () => string;
   /** The call that this result answers. Absent for other messages. */
   readonly answers?: CallPlace;
-  /** True for a result whose id belongs to no call. It is assigned to a call without a result. */
+  /** True for a result with an id that no call has. It is assigned to a call without a result. */
   readonly isOrphan?: true;
 }
 

@@ -73,8 +73,8 @@ interface Node<Record> extends TurnNode<Record> {
 }
 
 /**
- * The sampled turns of a session as a tree. A request continues the deepest turn whose conversation
- * it repeats from the start. A turn is recognised by its calls or its text, never by an id alone.
+ * The sampled turns of a session as a tree. A request continues the deepest turn with a
+ * conversation that it repeats from the start. A turn is recognised by its calls or its text, never by an id alone.
  *
  * The tree has no token ids, no clock and no rendering.
  */
@@ -121,7 +121,7 @@ export class SessionTree<Record> {
   }
 
   /**
-   * Places a request, starting after the messages whose position is known.
+   * Places a request, starting after the messages with a known position.
    *
    * @returns `undefined` if the request continues no turn after that position.
    */
@@ -403,7 +403,7 @@ function placeName(
   return parent === undefined ? `${tools}\n${environment}` : environment;
 }
 
-/** Chooses among matching turns: one whose id came back, otherwise the newest. */
+/** Chooses among matching turns: the newest one that came back with its id, otherwise the newest. */
 function choose<Record>(reached: readonly Walk<Record>[]) {
   if (reached.length === 0) return undefined;
   const known = reached.filter(({ byId }) => byId);

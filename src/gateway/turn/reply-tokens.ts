@@ -15,7 +15,7 @@ export async function replyTokens(
   const isEnded = last !== undefined && stopTokenIds.includes(last);
   const ids = isEnded ? outputIds.slice(0, -1) : outputIds;
   const pieces = await tokenBytes(codec, ids);
-  const tokens = ({ bytes, logprob => pieces.map((piece, place) => ({ bytes: piece, logprob => ({ bytes, logprob: logprobs[place]! }));
+  const tokens = pieces.map((piece, place) => ({ bytes: piece, logprob: logprobs[place]! }));
   if (finish.type !== "stop-text") return tokens;
   const bytes = Buffer.concat(pieces);
   // The client gets the text before the stop text.

@@ -110,7 +110,7 @@ describe("wantedForm()", () => {
   test("says that a text format is not kept where the turn is to be a call", () => {
     const wishes = { tools, tool_choice: "required", response_format: { type: "json_object" } };
     expect(unsupportedFeatures(asked(wishes))).toEqual([
-      { what: "text format json-object", why: "the turn is to be a call, which is no text" },
+      { what: "text format json-object", why: "the turn must be a call, which is not text" },
     ]);
   });
 
@@ -131,7 +131,7 @@ describe("wantedForm()", () => {
       "a schema beside tools that may be called",
       { tools, response_format: { type: "json_object" } },
       {},
-      "there are tools, which the policy may call",
+      "the request gives tools, which the policy may call instead",
     ],
   ])("says why nothing enforces it: %s", (_, more, forms, why) => {
     expect(wantedForm(asked(more), { ...qwen, ...forms })).toMatchObject({
@@ -141,7 +141,7 @@ describe("wantedForm()", () => {
   });
 
   test.each([
-    [{ tool_choice: "required" }, "a tool must be called, and there is none"],
+    [{ tool_choice: "required" }, "a tool must be called, and the request gives none"],
     [
       { tools, tool_choice: { type: "function", function: { name: "absent" } } },
       'there is no tool "absent"',

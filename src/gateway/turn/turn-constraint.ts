@@ -14,7 +14,7 @@ export type WantedForm =
 
 /** The facts that decide how a form can be enforced. */
 interface TurnForms {
-  /** The name of the parser that reads the model's calls. Absent if there is none. */
+  /** The name of the parser that reads the model's calls. Absent if the model has no parser. */
   readonly parser: string | undefined;
   /** True if the prompt ends inside an open reasoning block. */
   readonly reasoningOpened: boolean;

@@ -372,7 +372,7 @@ describe("failures", () => {
         await expect(model.complete(request, { signal })).rejects.toMatchObject({
           code: "user/overloaded",
           message:
-            "Cannot get a reply from test-model: 0 calls wait for their turn already, " +
+            "Cannot get a reply from test-model: 0 calls are already waiting, " +
             "expected a reply with text",
         });
         abort.abort(new Error("over"));
@@ -465,7 +465,7 @@ describe("spending", () => {
   test("a budget in dollars needs prices", () => {
     const endpoint = { baseUrl: "http://127.0.0.1:1/v1", model: "m" };
     expect(() => endpointChatModel({ endpoint, env: {}, budget: { maxCostUsd: 1 } })).toThrow(
-      new UsageError("Cannot keep to `budget.maxCostUsd`: `prices` is absent, expected prices"),
+      new UsageError("Cannot enforce `budget.maxCostUsd`: `prices` is absent, expected prices"),
     );
   });
 });
