@@ -46,7 +46,7 @@ describe("repairCall()", () => {
     },
   );
 
-  test("wants a name and an object of arguments where the name is in the JSON", () => {
+  test("requires a name and an object of arguments if the name is in the JSON", () => {
     expect(repairCall(invalid('{"name": "act", "parameters": {"a": 1,}}'))).toEqual({
       name: "act",
       arguments: new Map([["a", 1n]]),
@@ -55,7 +55,7 @@ describe("repairCall()", () => {
     expect(repairCall(invalid('{"arguments": {"a": 1,}}'))).toBeUndefined();
   });
 
-  test("takes a time that grows as the text does", () => {
+  test("takes linear time", () => {
     const timeOf = (size: number): number => {
       const hostile = [
         `{"a": ${"[".repeat(size)}`,

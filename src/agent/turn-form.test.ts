@@ -21,12 +21,12 @@ describe("isThinkingMalformed()", () => {
     expect(isThinkingMalformed(text, facts)).toBe(expected);
   });
 
-  test("forgives reasoning that was cut off", () => {
+  test("accepts reasoning that was cut off", () => {
     const facts = { markup, opened: false, finish: "length", calls: [] } as const;
     expect(isThinkingMalformed("<think>a", facts)).toBe(false);
   });
 
-  test("does not read what a tool is told", () => {
+  test("ignores the arguments of calls", () => {
     const text = "<think>a</think>CALL(<think>)CALL(</think>)";
     const calls = [
       [16, 29],
@@ -51,7 +51,7 @@ describe("containsMarkup()", () => {
 });
 
 describe("findFormError()", () => {
-  test("passes over what was not meant as a call", () => {
+  test("skips attempts that were not meant as calls", () => {
     const attempts = [
       { status: "in-reasoning" },
       { status: "marker-only" },

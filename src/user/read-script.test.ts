@@ -23,7 +23,7 @@ describe("readScript()", () => {
     expect(lines(task("y"))).toEqual(["a", ""]);
   });
 
-  test("reads a line to leave with", async () => {
+  test("reads a leaving line", async () => {
     const farewell = { text: "Bye.", leaves: true };
     const lines = await readScript(await write(JSON.stringify(["a", farewell])));
     expect(lines(task("x"))).toEqual(["a", farewell]);
@@ -56,7 +56,7 @@ describe("readScript()", () => {
     ['{"x": "a"}', "Cannot read FILE: x: expected a list of lines"],
     ['{"x": ["a", null]}', "Cannot read FILE: x[1]: expected text"],
     ["[", "Cannot read the script FILE: "],
-  ])("refuses %s, naming the place", async (text, complaint) => {
+  ])("refuses %s, naming the position", async (text, complaint) => {
     const file = await write(text);
     await expect(readScript(file)).rejects.toThrow(UsageError);
     await expect(readScript(file)).rejects.toThrow(complaint.replace("FILE", file));

@@ -27,7 +27,7 @@ describe("readUserPrompts()", () => {
     });
   });
 
-  test("reads the judges' texts where the file has them", async () => {
+  test("reads judge prompts if the file has them", async () => {
     const verify = "{transcript} {response}?";
     const file = await write(
       "p.json",
@@ -48,14 +48,14 @@ describe("readUserPrompts()", () => {
       JSON.stringify({ llm: both, react: both, verify: "{response}" }),
       ": verify: expected {transcript} in it",
     ],
-  ])("refuses %s, naming the place", async (text, complaint) => {
+  ])("refuses %s, naming the member", async (text, complaint) => {
     const file = await write("p.json", text);
     await expect(readUserPrompts(file)).rejects.toThrow(
       new UsageError(`Cannot read ${file}${complaint}`),
     );
   });
 
-  test("names a file that is absent or no JSON", async () => {
+  test("names a file that is absent or not JSON", async () => {
     await expect(readUserPrompts("/absent/p.json")).rejects.toThrow(
       /^Cannot read the user prompts \/absent\/p\.json: ENOENT/,
     );
@@ -63,7 +63,7 @@ describe("readUserPrompts()", () => {
     await expect(readUserPrompts(file)).rejects.toThrow(`Cannot read the user prompts ${file}: `);
   });
 
-  test("takes the texts out of the simulators' Python source", async () => {
+  test("reads the prompts from the simulators' Python source", async () => {
     const file = await write("user.py", pythonSource);
     expect(await readUserPrompts(file)).toEqual({
       llm: {

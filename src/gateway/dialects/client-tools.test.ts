@@ -43,7 +43,7 @@ type AnthropicWireType = Exclude<
 >;
 
 describe("the tables of tools", () => {
-  test("name every type that the protocols' own clients can send", () => {
+  test("contain every type that the protocols' own clients can send", () => {
     // These lines do not compile once a client's library knows a type that the tables do not.
     const openAi: Record<OpenAiWireType, string> = openAiToolTypes;
     const anthropic: Record<AnthropicWireType, unknown> = anthropicToolTypes;
@@ -51,7 +51,7 @@ describe("the tables of tools", () => {
     expect(Object.keys(anthropic)).toContain("bash_20250124");
   });
 
-  test("do not compile without a type that is added to a protocol", () => {
+  test("do not compile if a protocol gains a type", () => {
     // @ts-expect-error The table lacks the member.
     const openAi: Record<OpenAiToolType | "added_2027", string> = openAiToolTypes;
     // @ts-expect-error The table lacks the member.
@@ -115,7 +115,7 @@ describe("the tables of tools", () => {
     expect(refusal(() => read(dialect, [tool]))).toBe(`Cannot read tools[0].${problem}`);
   });
 
-  test("refuse two tools of one name that the client could not tell apart", () => {
+  test("refuse two tools of one name that the client could not distinguish", () => {
     const look = { type: "function", name: "box__look" };
     const inBox = { type: "namespace", name: "box", tools: [{ ...look, name: "look" }] };
     const problem = 'a tool of another type or namespace has the name "box__look"';
@@ -130,7 +130,7 @@ describe("the tables of tools", () => {
 });
 
 describe("tools that a server would run", () => {
-  test("are left out, and each is named", () => {
+  test("are left out and recorded", () => {
     const look = { type: "function", name: "look", parameters: { type: "object" } };
     const server = [
       "web_search",
@@ -161,7 +161,7 @@ describe("tools that a server would run", () => {
 });
 
 describe("tools that the client runs and that have no schema", () => {
-  test("of Responses are shown with one of ours", () => {
+  test("of Responses get a schema", () => {
     const seen = read("responses", [
       { type: "custom", name: "apply_diff", description: "Edits files.", format: { type: "text" } },
       { type: "local_shell" },
@@ -188,7 +188,7 @@ describe("tools that the client runs and that have no schema", () => {
     expect(seen.schemas[1]).toMatchObject({ required: ["command"] });
   });
 
-  test("of Chat Completions are shown with one of ours, the grammar among it", () => {
+  test("of Chat Completions get a schema with the grammar", () => {
     const grammar = { syntax: "lark", definition: "start: /a+/" };
     const custom = { name: "letters", format: { type: "grammar", grammar } };
     const seen = read("chat", [{ type: "custom", custom }]);
@@ -209,7 +209,7 @@ describe("tools that the client runs and that have no schema", () => {
     expect(read("responses", [flat]).schemas).toEqual(seen.schemas);
   });
 
-  test("of the older functions of Chat Completions are shown, one call a turn", () => {
+  test("in `functions` of Chat Completions are shown, with one call a turn", () => {
     const old = { name: "look", parameters: { type: "object", properties: { a: {} } } };
     const asked = askedFor(dialects.chat, { functions: [old], function_call: { name: "look" } });
     expect(asked.tools.map(({ name }) => name)).toEqual(["look"]);
@@ -220,7 +220,7 @@ describe("tools that the client runs and that have no schema", () => {
     expect([...asked.callForms]).toEqual([["look", "function-call"]]);
   });
 
-  test("of both kinds of Chat Completions: the newer ones are shown, and the others counted", () => {
+  test("in both fields of Chat Completions: `tools` are shown and `functions` counted", () => {
     const look = { name: "look", parameters: { type: "object" } };
     const tools = [{ type: "function", function: look }];
     const more = { functions: [look], function_call: "none" };
@@ -244,7 +244,7 @@ describe("tools that the client runs and that have no schema", () => {
     for (const member of members) expect(seen.schemas[0].properties).toHaveProperty(member);
   });
 
-  test("of Messages keep a schema that they are given, and say their settings", () => {
+  test("of Messages keep a given schema, and describe their settings", () => {
     const own = { type: "object", properties: { x: {} } };
     const given = { type: "bash_20250124", name: "bash", input_schema: own };
     expect(read("messages", [given]).schemas).toEqual([own]);
@@ -256,7 +256,7 @@ describe("tools that the client runs and that have no schema", () => {
 });
 
 describe("members of a request that change nothing", () => {
-  test("are named, wherever they stand", () => {
+  test("are recorded with their paths", () => {
     const look = { name: "look", input_schema: {}, defer_loading: true, cache_control: {} };
     expect(
       askedFor(dialects.messages, {
@@ -296,7 +296,7 @@ describe("members of a request that change nothing", () => {
     expect(responses.unsupported.map(({ what }) => what)).toEqual(["top_logprobs", "truncation"]);
   });
 
-  test("are none where another protocol has them", () => {
+  test("have no effect in another protocol either", () => {
     const format = { type: "json_object" };
     const wishes = { stop: ["x"], response_format: format };
     const what = ({ unsupported }: RequestedTurn) => unsupported.map((wish) => wish.what);

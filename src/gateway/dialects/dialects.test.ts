@@ -24,7 +24,7 @@ describe("a stream of Chat Completions", () => {
   const chunks = events.slice(0, -1).map((data) => JSON.parse(data) as Record<string, unknown>);
   const deltas = chunks.flatMap(({ choices }) => choices as { delta: object }[]);
 
-  test("begins with the role, and brings reasoning, text and calls as they come", () => {
+  test("starts with the role, and streams reasoning, text and calls", () => {
     expect(deltas.map(({ delta }) => delta)).toEqual([
       { role: "assistant", content: "" },
       { reasoning_content: "I shoul" },
@@ -49,7 +49,7 @@ describe("a stream of Chat Completions", () => {
     ]);
   });
 
-  test("ends with the reason, the usage that was asked for, and [DONE]", () => {
+  test("ends with the finish reason, the requested usage, and [DONE]", () => {
     expect(deltas.at(-1)).toMatchObject({ finish_reason: "tool_calls" });
     expect(chunks.at(-1)).toMatchObject({
       choices: [],
@@ -91,7 +91,7 @@ describe("a stream of Messages", () => {
     for (const { name, data } of events) expect(JSON.parse(data)).toMatchObject({ type: name });
   });
 
-  test("carries the usage at both ends, the signature, and empty input at a call's start", () => {
+  test("has the usage at both ends, the signature, and empty input at a call's start", () => {
     const read = events.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
     expect(read[0]).toMatchObject({ message: { usage: { input_tokens: 100, output_tokens: 1 } } });
     expect(read.at(-2)).toMatchObject({
@@ -110,7 +110,7 @@ describe("a stream of Responses", () => {
   const events = streamOf(responsesDialect, sampleReply(responsesDialect));
   const read = events.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
 
-  test("leaves out no event, and numbers them", () => {
+  test("contains all events in numbered order", () => {
     const spoken = (kind: string) => [
       "response.output_item.added",
       "response.content_part.added",
@@ -140,7 +140,7 @@ describe("a stream of Responses", () => {
     expect(read.map((event) => event["type"])).toEqual(events.map(({ name }) => name));
   });
 
-  test("ends with the whole reply, as it is without a stream", () => {
+  test("ends with the same reply as without a stream", () => {
     const whole = responsesDialect.encodeReply(sampleReply(responsesDialect));
     expect(read.at(-1)!["response"]).toEqual(JSON.parse(JSON.stringify(whole)));
     expect(whole).toMatchObject({ status: "completed", usage: { total_tokens: 120 } });
@@ -148,7 +148,7 @@ describe("a stream of Responses", () => {
 });
 
 describe("a reply that goes back as it came", () => {
-  test("is read as the same turn by Chat Completions", () => {
+  test("is decoded as the same turn by Chat Completions", () => {
     const reply = chatDialect.encodeReply(sampleReply(chatDialect)) as {
       choices: { message: object }[];
     };
@@ -166,7 +166,7 @@ describe("a reply that goes back as it came", () => {
     ]);
   });
 
-  test("is read as the same turn by Messages, whose arguments are values", () => {
+  test("is decoded as the same turn by Messages, with arguments as values", () => {
     const reply = messagesDialect.encodeReply(sampleReply(messagesDialect));
     const text = writeJsonWith(reply, writtenText);
     expect(text).toContain('"input":{"a":  1.0}');
@@ -188,7 +188,7 @@ describe("a reply that goes back as it came", () => {
     });
   });
 
-  test("is read as one turn by Responses, by its items or by their ids", () => {
+  test("is decoded as one turn by Responses, from its items or their ids", () => {
     const { output } = responsesDialect.encodeReply(sampleReply(responsesDialect)) as {
       output: { id: string }[];
     };
@@ -213,7 +213,7 @@ describe("a reply that goes back as it came", () => {
 });
 
 describe("decoders", () => {
-  test("pass over what changes nothing: names, caches, nulls, copies in parts", () => {
+  test("ignore members without effect: names, caches, nulls, copies in parts", () => {
     const plain = chatDialect.decode({
       messages: [
         { role: "system", content: "Be brief." },
@@ -240,7 +240,7 @@ describe("decoders", () => {
     expect(adorned.messages).toEqual(plain.messages);
   });
 
-  test("split a user's message of Messages into results and words", () => {
+  test("split a user message of Messages into results and text", () => {
     const { messages } = messagesDialect.decode({
       system: [
         { type: "text", text: "One." },
@@ -267,7 +267,7 @@ describe("decoders", () => {
     ]);
   });
 
-  test("read an empty text for the arguments of a call as no arguments", () => {
+  test("read empty arguments of a call as an empty object", () => {
     const called = { name: "look", arguments: "" };
     const decoded = [
       chatDialect.decode({
@@ -304,7 +304,7 @@ describe("decoders", () => {
     ]);
   });
 
-  test("read the text of an object in the place of a call's input, and leave what was sampled here", () => {
+  test("accept JSON text as a call's input, unless the call was sampled here", () => {
     const read = (input: unknown, textBeside = (): string | undefined => undefined) => {
       const block = { type: "tool_use", id: "a", name: "look", input };
       const messages = [
@@ -324,7 +324,7 @@ describe("decoders", () => {
     expect(read('{"n": 1}', () => "")).toEqual(['"{\\"n\\": 1}"']);
   });
 
-  test("say that a result of Messages without a text is an error", () => {
+  test("show an error result of Messages without text as an error", () => {
     const result = (more: object) => ({ type: "tool_result", tool_use_id: "a", ...more });
     const { messages } = messagesDialect.decode({
       messages: [
@@ -341,7 +341,7 @@ describe("decoders", () => {
     expect(messages.map(({ content }) => content)).toEqual(["Error", "No file", ""]);
   });
 
-  test("put the conversation of an earlier reply in front, without its instructions", () => {
+  test("prepend the conversation of an earlier reply without its instructions", () => {
     const earlier = [{ role: "user", content: "Hi" }] as const;
     const asked = responsesDialect.decode(
       { previous_response_id: "resp_1", instructions: "Be brief.", input: "Go on" },
@@ -354,7 +354,7 @@ describe("decoders", () => {
     ]);
   });
 
-  test("say the instructions once where an earlier conversation of another dialect begins so", () => {
+  test("do not repeat instructions that an earlier conversation starts with", () => {
     const system = { role: "system", content: "Be brief." } as const;
     const read = (instructions: string) =>
       responsesDialect
@@ -367,7 +367,7 @@ describe("decoders", () => {
     expect(read("Be long.")).toEqual(["Be long.", "Be brief.", "Hi", "Be brief."]);
   });
 
-  test("know tools of namespaces by one name, and call them as the client knows them", () => {
+  test("flatten names of namespaced tools, and encode calls with the client's names", () => {
     const look = { type: "function", name: "look", parameters: { type: "object" } };
     const group = { type: "namespace", name: "mcp__shop", tools: [look] };
     const call = {
@@ -529,7 +529,7 @@ describe("decoders", () => {
 describe("errors", () => {
   const kinds: readonly ClientErrorKind[] = ["too-long", "finished", "overloaded", "unavailable"];
 
-  test("are told in the words of each dialect's clients", () => {
+  test("are encoded in the form of each dialect's clients", () => {
     const told = (["chat", "messages"] as const).map((name) =>
       kinds.map((kind) => {
         const body = dialects[name].encodeError(new ClientError(kind, "why")) as {
@@ -550,7 +550,7 @@ describe("errors", () => {
     expect(kinds.map((kind) => new ClientError(kind, "").status)).toEqual([400, 410, 429, 503]);
   });
 
-  test("end a stream that was begun", () => {
+  test("end a stream that has started", () => {
     const error = new ClientError("unavailable", "The engine is gone");
     const endings = Object.values(dialects).map((dialect) => {
       const writer = dialect.createWriter(sampleReply(dialect, sampleParts).start);

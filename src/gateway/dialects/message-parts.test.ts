@@ -137,7 +137,7 @@ describe("every part of a message is shown or refused", () => {
     }
   });
 
-  test("and every item of Responses that is none of ours is refused", () => {
+  test("refuses every unknown item of Responses", () => {
     for (const type of [
       "file_search_call",
       "computer_call",
@@ -162,7 +162,7 @@ describe("every part of a message is shown or refused", () => {
 describe("a refusal", () => {
   const declined = "I cannot help with that.";
 
-  test("is what the assistant said, as a part and as a member", () => {
+  test("counts as the assistant's text, as a part and as a member", () => {
     const part = { role: "assistant", content: [{ type: "refusal", refusal: declined }] };
     const said = `user: Go; assistant: ${declined}; user: Go`;
     expect(read("chat", [user, part, user])).toBe(said);
@@ -175,7 +175,7 @@ describe("a refusal", () => {
     );
   });
 
-  test("that is no text is refused with its place", () => {
+  test("that is not text is refused with its path", () => {
     const part = { type: "refusal", text: declined };
     expect(read("chat", [user, { role: "assistant", content: [part] }])).toBe(
       "Cannot read messages[1].content[0].refusal: expected text, not nothing",
@@ -190,7 +190,7 @@ describe("thoughts of other models", () => {
     ["a part of reasoning", { type: "reasoning", reasoning: "Hm." }],
     ["a summary", { type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }] }],
     ["a part with text", { type: "reasoning", text: "Hm." }],
-  ])("are shown as reasoning where they are %s", (_, part) => {
+  ])("is decoded from %s", (_, part) => {
     const message = { role: "assistant", content: [part, { type: "text", text: "Yes" }] };
     expect(read("chat", [message])).toBe("assistant: (Hm.) Yes");
   });

@@ -47,13 +47,13 @@ describe("readToolChoice()", () => {
     expect(readToolChoice(choice)).toEqual({ toolChoice, unsupported: [], ignoredFields: [] });
   });
 
-  test("knows every type that the protocols' own clients can send", () => {
+  test("reads every type that the protocols' own clients can send", () => {
     // This line does not compile once a client's library knows a type that the table does not.
     const known: Record<Exclude<OpenAiChoiceType, "allowed_tools">, string> = openAiToolTypes;
     expect(Object.keys(known)).toContain("mcp");
   });
 
-  test("knows tools of namespaces by their one name", () => {
+  test("flattens names of namespaced tools", () => {
     const { toolChoice } = readToolChoice({ ...look, namespace: "box" });
     expect(toolChoice).toEqual({ type: "named", name: "box__look" });
   });
@@ -66,7 +66,7 @@ describe("readToolChoice()", () => {
       { type: "none" },
       "tool_choice allowed_tools auto",
     ],
-  ])("says that no server runs what %j wants", (choice, toolChoice, what) => {
+  ])("reports that no server runs the tool of %j", (choice, toolChoice, what) => {
     const read = readToolChoice(choice);
     expect(read.toolChoice).toEqual(toolChoice);
     expect(read.unsupported.map((wish) => wish.what)).toEqual([what]);
@@ -98,7 +98,7 @@ describe("readToolChoice()", () => {
 });
 
 describe("readFunctionCall()", () => {
-  test("reads the older spelling", () => {
+  test("reads `function_call`", () => {
     expect(readFunctionCall({ name: "look" }).toolChoice).toEqual(named);
     expect(readFunctionCall("none").toolChoice).toEqual({ type: "none" });
     expect(() => readFunctionCall("required")).toThrow(
@@ -118,7 +118,7 @@ describe("readMessagesChoice()", () => {
     expect(readMessagesChoice(choice)).toMatchObject({ toolChoice, parallelCalls });
   });
 
-  test("refuses a choice that it does not know", () => {
+  test("refuses an unknown choice", () => {
     expect(() => readMessagesChoice({ type: "added_2027" })).toThrow(
       'Cannot read tool_choice.type: there is no choice "added_2027"; say auto, none, any or tool',
     );

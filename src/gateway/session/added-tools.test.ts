@@ -33,7 +33,7 @@ const bodyOf = (items: readonly string[], more = "") => `{${more}"input":[${item
 const namesOf = ({ tools }: RequestedTurn) => tools.map(({ name }) => name);
 
 describe("tools that an item of Responses gives", () => {
-  test("are the policy's, and are called as the client knows them", () => {
+  test("are shown to the policy, and called by the client's names", () => {
     const asked = reader()(bodyOf([item(group, paint), user("Hi")]));
     expect(namesOf(asked)).toEqual(["team__ask", "paint"]);
     expect(asked.callForms).toEqual(new Map([["team__ask", "custom"]]));
@@ -42,7 +42,7 @@ describe("tools that an item of Responses gives", () => {
     expect(writeCompactJson(asked.tools[1]!.openai)).toContain('"maximum":1.0');
   });
 
-  test("stay while the conversation grows, and those that come later join them", () => {
+  test("stay while the conversation grows, and later ones are added", () => {
     const read = reader();
     const items = [item(group), user("Hi"), user("Go on")];
     expect(namesOf(read(bodyOf(items)))).toEqual(["team__ask"]);
@@ -52,12 +52,12 @@ describe("tools that an item of Responses gives", () => {
     expect(namesOf(read(bodyOf(items)))).toEqual(["team__ask"]);
   });
 
-  test("stand behind those of the request, each once", () => {
+  test("follow those of the request, each once", () => {
     const asked = reader()(bodyOf([item(paint, group), user("Hi")], `"tools":[${paint}],`));
     expect(namesOf(asked)).toEqual(["paint", "team__ask"]);
   });
 
-  test("may be chosen, and are refused with their place", () => {
+  test("can be chosen, and are refused with their path", () => {
     const choice = '"tool_choice":{"type":"function","name":"paint"},';
     const asked = reader()(bodyOf([item(paint), user("Hi")], choice));
     expect(asked.toolChoice).toEqual({ type: "named", name: "paint" });

@@ -54,7 +54,7 @@ describe.each(["chat", "responses", "messages"] as const)("%s", (dialect) => {
     }
   });
 
-  test("schemas that differ in a number's form alone are two", () => {
+  test("schemas that differ only in the form of a number are distinct", () => {
     const read = reader(dialect);
     const floats = bodyOf(dialect, [user]);
     const ints = Buffer.from(floats.toString().replace('"default":1.0', '"default":1'));
@@ -62,7 +62,7 @@ describe.each(["chat", "responses", "messages"] as const)("%s", (dialect) => {
     expect(writeCompactJson(read(ints).tools[0]!.openai)).toContain('"default":1,');
   });
 
-  test("half of a surrogate pair in a text is refused with its place", () => {
+  test("half of a surrogate pair in text is refused with its path", () => {
     const body = bodyOf(dialect, [user, '{"role":"user","content":"a\\ud800"}']);
     const place = `${dialects[dialect].historyField}[1].content`;
     expect(() => reader(dialect)(body)).toThrow(
@@ -70,7 +70,7 @@ describe.each(["chat", "responses", "messages"] as const)("%s", (dialect) => {
     );
   });
 
-  test("and in a tool's schema", () => {
+  test("half of a surrogate pair in a tool's schema is refused", () => {
     const body = bodyOf(dialect, [user]).toString().replace('"null"', '"\\udc00"');
     expect(() => reader(dialect)(Buffer.from(body))).toThrow(
       /Cannot read tools\[0\].*: it contains half of a surrogate pair, which no prompt can contain/,

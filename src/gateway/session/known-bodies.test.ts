@@ -112,13 +112,13 @@ const said = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ role: "user", content: `${index}` }));
 
 describe("what is read of a body", () => {
-  test("is only what an earlier one does not have", () => {
+  test("reads only the items that an earlier body lacks", () => {
     const tools = [{ type: "function", function: { name: "look" } }];
     const body = (count: number) => ({ model: "m", messages: said(count), tools });
     expect(sharedCounts("chat", [body(1), body(3), body(3), body(20)])).toEqual([0, 1, 3, 3]);
   });
 
-  test("goes on where the fields behind it change, and begins anew where those before it do", () => {
+  test("reuses an earlier body if later fields change, but not if earlier ones do", () => {
     const body = (model: string, count: number, temperature: number) => {
       return { model, messages: said(count), temperature };
     };
@@ -126,7 +126,7 @@ describe("what is read of a body", () => {
     expect(sharedCounts("messages", bodies)).toEqual([0, 2, 0, 3]);
   });
 
-  test("goes on from one of the last items, where a client changes those behind it", () => {
+  test("continues from one of the last items if the client changes later ones", () => {
     const marked = (count: number, at: number) => {
       const messages = said(count).map((message, index) =>
         index === at ? { ...message, cache_control: { type: "ephemeral" } } : message,
@@ -137,7 +137,7 @@ describe("what is read of a body", () => {
     expect(sharedCounts("messages", bodies)).toEqual([0, 9, 11, 0]);
   });
 
-  test("goes on from several bodies side by side", () => {
+  test("continues several parallel bodies", () => {
     const body = (model: string, count: number) => ({ model, messages: said(count) });
     const bodies = ["a", "b", "c", "d"].map((model) => body(model, 2));
     const longer = ["a", "b", "c", "d"].map((model) => body(model, 3));
@@ -148,7 +148,7 @@ describe("what is read of a body", () => {
     ]);
   });
 
-  test("goes on in the middle of a turn of several items", () => {
+  test("continues in the middle of a turn of several items", () => {
     const call = (id: number) => {
       return { type: "function_call", call_id: `${id}`, name: "look", arguments: "{}" };
     };
@@ -169,7 +169,7 @@ describe("what is read of a body", () => {
     ["the conversation comes again behind it", '{"messages":[$],"messages":[$]}'],
     ["it comes again under an escaped name", '{"messages":[$],"m\\u0065ssages":[$]}'],
     ["its own name is escaped", '{"m\\u0065ssages":[$]}'],
-  ])("is all of it where %s", (_, pattern) => {
+  ])("is complete if %s", (_, pattern) => {
     const spelled = (count: number) =>
       pattern.replaceAll(
         "$",
@@ -180,7 +180,7 @@ describe("what is read of a body", () => {
     expect(sharedCounts("chat", [spelled(1), spelled(2)])).toEqual([0, 0]);
   });
 
-  test("is all of it where the earlier one was forgotten, or was not to be kept", () => {
+  test("is complete if the earlier body was forgotten or not kept", () => {
     const known = new KnownBodies(new FieldCache());
     const bytes = (count: number) => Buffer.from(JSON.stringify({ messages: said(count) }));
     const read = (count: number, keeps?: boolean) => {
@@ -200,7 +200,7 @@ describe("what is read of a body", () => {
     expect(read(5).first).not.toBe(first.first);
   });
 
-  test("goes on where the conversation's name stands in other places", () => {
+  test("reuses an earlier body if the field's name occurs elsewhere", () => {
     const spelled = (count: number) =>
       JSON.stringify({ metadata: { messages: "[" }, messages: said(count), x: { messages: [1] } });
     expect(sharedCounts("chat", [spelled(2), spelled(3)])).toEqual([0, 2]);

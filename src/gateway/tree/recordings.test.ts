@@ -45,7 +45,7 @@ function replay(exchanges: readonly RecordedExchange[]) {
 }
 
 describe.skipIf(shared === null)("recorded clients", () => {
-  test.each(Object.keys(recordings))("%s: each exchange continues what it should", (name) => {
+  test.each(Object.keys(recordings))("%s: each exchange continues the expected turn", (name) => {
     const exchanges = recordings[name]!;
     const places = replay(exchanges);
     const expected = exchanges.flatMap(({ expected: wanted, sampled }, index) =>
@@ -61,7 +61,7 @@ describe.skipIf(shared === null)("recorded clients", () => {
     ["codex/codex-compact.json", ["first", "tools-changed", "new-conversation"]],
     ["py-openai-agents/py-openai-agents.json", ["first", "repeated-prompt", "repeated-prompt"]],
     ["smolagents/smolagents.json", ["first", "foreign-assistant", "foreign-assistant"]],
-  ])("%s: each root says why it continues nothing", (name, causes) => {
+  ])("%s: each root has the expected cause", (name, causes) => {
     const places = replay(recordings[name]!);
     expect(places.flatMap(({ cause }) => cause ?? [])).toEqual(causes);
   });

@@ -38,7 +38,7 @@ function nodeOf(
 }
 
 describe("PromptBuilder", () => {
-  test("makes the same prompts of what it kept as of the tree, for branches too", async () => {
+  test("builds the same prompts from kept ids as from the tree, for branches too", async () => {
     const builder = new PromptBuilder(characterRenderer());
     const user = (content: string) => [{ role: "user", content } as const];
     const root = await builder.begin(user("Hi"), []);
@@ -83,7 +83,7 @@ describe("PromptBuilder", () => {
     };
   }
 
-  test("tells a client that a prompt is too long where it is, and of nothing else", async () => {
+  test("refuses a prompt that is too long as `too-long`, and no other", async () => {
     const hi = [{ role: "user", content: "Hi" } as const];
     const begin = async (error: Error): Promise<unknown> => {
       try {
@@ -102,7 +102,7 @@ describe("PromptBuilder", () => {
     expect(await begin(guarded)).toMatchObject({ kind: "invalid", message: guarded.message });
   });
 
-  test("measures a mixture again where the tokenizer failed while it was measured", async () => {
+  test("measures a role sequence again after the tokenizer failed", async () => {
     const failures: Error[] = [];
     const builder = new PromptBuilder(failingRenderer(failures));
     const first = nodeOf(await builder.begin([{ role: "user", content: "Hi" }], []), "Hello");

@@ -16,13 +16,13 @@ function asked(more: object): RequestedTurn {
 const qwen = { parser: "qwen25", reasoningOpened: false };
 
 describe("wantedForm()", () => {
-  test("is free where nothing is asked for", () => {
+  test("is free without a choice or format", () => {
     for (const more of [{}, { tools }, { tools, tool_choice: "none" }, { response_format: null }]) {
       expect(wantedForm(asked(more), qwen)).toEqual({ type: "free" });
     }
   });
 
-  test("holds the text to a schema, as each dialect spells it", () => {
+  test("constrains the text to a schema in each dialect's spelling", () => {
     const { chat, responses, messages } = dialects;
     const hi = { messages: [{ role: "user", content: "Hi" }] };
     const form = { type: "json_schema", name: "n", schema };
@@ -45,7 +45,7 @@ describe("wantedForm()", () => {
     });
   });
 
-  test("holds the turn to calls as the model writes them", () => {
+  test("constrains the turn to calls in the model's format", () => {
     const tag = (name: string) => ({
       type: "tag",
       begin: `<tool_call>\n{"name": "${name}", "arguments": `,
@@ -94,7 +94,7 @@ describe("wantedForm()", () => {
       ...(["tool_choice required", ["look", "press"]] as const),
       { at_least_one: true, stop_after_first: true },
     ],
-  ])("holds the turn to the calls that %j allows", (more, what, names, ending) => {
+  ])("constrains the turn to the calls that %j allows", (more, what, names, ending) => {
     const form = wantedForm(asked({ tools, ...more }), qwen);
     expect(form).toMatchObject({
       type: "held",
@@ -107,7 +107,7 @@ describe("wantedForm()", () => {
     expect(JSON.stringify(form).match(/<tool_call>\\n/g)).toHaveLength(names.length);
   });
 
-  test("says that a text format is not kept where the turn is to be a call", () => {
+  test("reports that a text format is not enforced if the turn must be a call", () => {
     const wishes = { tools, tool_choice: "required", response_format: { type: "json_object" } };
     expect(unsupportedFeatures(asked(wishes))).toEqual([
       { what: "text format json-object", why: "the turn must be a call, which is not text" },
@@ -133,7 +133,7 @@ describe("wantedForm()", () => {
       {},
       "the request gives tools, which the policy may call instead",
     ],
-  ])("says why nothing enforces it: %s", (_, more, forms, why) => {
+  ])("returns the reason why nothing enforces it: %s", (_, more, forms, why) => {
     expect(wantedForm(asked(more), { ...qwen, ...forms })).toMatchObject({
       type: "unenforceable",
       why,

@@ -95,7 +95,7 @@ describe("a reply's content", () => {
     "MAX_TOKENS",
     "model_length",
     "model_context_window_exceeded",
-  ])("is cut where the server says %j", async (reason) => {
+  ])("is cut if the server says %j", async (reason) => {
     expect((await read({ content: "I want" }, reason)).finishReason).toBe("length");
   });
 
