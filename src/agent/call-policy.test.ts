@@ -18,7 +18,7 @@ const tools = ["get_order", "cancel_order"].map((name) =>
   ),
 );
 
-/** What becomes of the one attempt of a text. */
+/** Returns the decision about the only attempt in a text. */
 function decide(text: string, policy: CallPolicy = {}, parserName = "qwen25") {
   const { attempts } = findToolCallParser(parserName).parse(text, { tools, finishReason: "stop" });
   expect(attempts).toHaveLength(1);

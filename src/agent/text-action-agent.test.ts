@@ -198,7 +198,7 @@ describe("textActionAgent()", () => {
   });
 });
 
-describe("the prompts in our own words", () => {
+describe("the default prompts", () => {
   test.each(["act", "react"] as const)("show %s only readable actions", (strategy) => {
     const { afterTools } = ownTextActionPrompts[strategy];
     const [, , ...examples] = afterTools.split("Action:\n");

@@ -16,7 +16,7 @@ const tools = [
   ),
 ];
 
-/** Reads a turn as the agent of a family does. */
+/** Reads a turn as the agent of a model family does. */
 function read(
   family: { readonly parser: string; readonly reasoningParser?: string },
   turn: {
@@ -96,7 +96,7 @@ describe("the form of a turn", () => {
   });
 });
 
-describe("a turn that says nothing but a call in its reasoning", () => {
+describe("a turn that consists of a call in its reasoning", () => {
   test("returns an error to the policy instead of an empty message to the user", () => {
     const text = `<think>\n${call}\n</think>\n\n`;
     expect(read(qwen3, { text })).toMatchObject({
@@ -183,7 +183,7 @@ describe("the ids of calls", () => {
   });
 });
 
-describe("a template that takes one result a turn", () => {
+describe("a template that accepts one result a turn", () => {
   const agent = toolCallingAgent({
     parser: findToolCallParser("qwen25"),
     toolUsePolicy: toolUsePolicies.many,

@@ -22,7 +22,7 @@ const prompts: UserPrompts = {
   reflect: "better? {transcript} | {response}",
 };
 
-/** What a model was asked, without roles. */
+/** Returns the texts of each request, without roles. */
 function asked({ requests }: ScriptedChatModel): string[][] {
   return requests.map(({ messages }) => messages.map(({ content }) => content));
 }

@@ -23,7 +23,7 @@ const system = {
   content: ownUserPrompts.llm.withInstruction.replace("{instruction}", () => instruction),
 };
 
-test("a model user's messages reach a server as they are", async () => {
+test("a model user's messages reach a server unchanged", async () => {
   await using server = await startChatCompletionsServer(["I want a refund.", "###STOP###"]);
   const endpoint = { baseUrl: server.baseUrl, model: "m" };
   const model = endpointChatModel({

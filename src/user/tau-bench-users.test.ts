@@ -17,7 +17,7 @@ import type { UserPrompts } from "./user-prompts.ts";
 import { textOfLine } from "./user.ts";
 import { verifyStrategy } from "./verify-user.ts";
 
-/** What the recording says of one operation on the original's simulator. */
+/** One recorded operation of the original's simulator. */
 interface GoldenEvent {
   readonly op: "construct" | "reset" | "step";
   readonly arg: string | null;
@@ -39,7 +39,7 @@ const signal = new AbortController().signal;
 const strategies: Readonly<Record<string, (options: ModelUserOptions) => UserStrategy>> = {
   llm: llmStrategy,
   react: reactStrategy,
-  // The recording's stand-in for LiteLLM prints its messages in a way of its own.
+  // The recording's substitute for LiteLLM prints messages differently.
   verify: (options) => verifyStrategy({ ...options, printDraft: printAsRecorded }),
   reflection: reflectionStrategy,
 };
@@ -54,7 +54,7 @@ describe.skipIf(shared === null)("τ-bench's recorded user simulators", async ()
 
   test.each(records)("$strategy: $kind", async ({ strategy: name, completions, events }) => {
     const create = strategies[name];
-    // A person is asked nothing at construction; an unknown name is refused by `createUser()`.
+    // A human user has no calls at construction; an unknown name is refused by `createUser()`.
     if (create === undefined || prompts === undefined) {
       expect(["human", "nope"]).toContain(name);
       expect(events.flatMap((event) => event.new_calls)).toEqual([]);
@@ -72,7 +72,7 @@ describe.skipIf(shared === null)("τ-bench's recorded user simulators", async ()
       let line: string | null | undefined;
       try {
         if (event.op === "construct") {
-          // The original's wasted lines, which we only take here; `react` takes two.
+          // The original's discarded lines, which only this test requests. `react` has two.
           for (let round = 0; round < (name === "react" ? 2 : 1); round++) {
             await open(null).begin({ signal });
           }
@@ -103,8 +103,8 @@ function readRecords(folder: string): GoldenRecord[] {
 }
 
 /**
- * The bundle has no texts of the judges: they are taken out of the first question of each that the
- * recording has, and so checked against all the others.
+ * Extracts the judges' prompts, which the bundle lacks, from the first recorded question of each.
+ * All other questions check them.
  */
 async function promptsOf(folder: string, records: readonly GoldenRecord[]): Promise<UserPrompts> {
   const prompts = await readUserPrompts(

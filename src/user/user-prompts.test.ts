@@ -110,11 +110,11 @@ def reflect(response, messages):
     prompt = f"""{response}, {transcript}: better?"""
 `;
 
-test("`fillPrompt()` fills in one pass and leaves unknown places alone", () => {
+test("`fillPrompt()` fills in one pass and keeps unknown placeholders", () => {
   expect(fillPrompt("{a} {b} {c} {a}", { a: "{b} $&", b: "2" })).toBe("{b} $& 2 {c} {b} $&");
 });
 
-test("our own prompts have a place for everything that they need", () => {
+test("the default prompts have all required placeholders", () => {
   for (const prompt of [ownUserPrompts.llm, ownUserPrompts.react]) {
     expect(fillInstruction(prompt, "Buy tea.")).toContain("Buy tea.");
     expect(fillInstruction(prompt, null)).not.toContain("{");

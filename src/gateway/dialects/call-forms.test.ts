@@ -10,7 +10,7 @@ import { sampleReply, streamOf } from "./sample-reply.fixture.ts";
 
 type CallPart = Extract<ReplyPart, { readonly type: "call" }>;
 
-/** The only call of a reply, in a form. */
+/** Returns the call of a reply with one call. */
 function callOf(form: CallForm, name: string, text: string): CallPart {
   return { type: "call", id: "item_1", callId: "call_1", name, text, form };
 }
@@ -24,7 +24,7 @@ const older = callOf("function-call", "look", '{"a":  1.0}');
 
 const call = { call_id: "call_1", id: "item_1", status: "completed" };
 
-/** The item that a client reads of a reply of Responses that holds this call. */
+/** Calls with the item of Responses that a client receives for each. */
 const items: readonly (readonly [CallPart, object])[] = [
   [patch, { type: "custom_tool_call", ...call, name: "edit", input: "*** Begin\n" }],
   [wrong, { type: "custom_tool_call", ...call, name: "edit", input: '{"patch": "x"}' }],
@@ -48,14 +48,14 @@ const items: readonly (readonly [CallPart, object])[] = [
   [change, { type: "apply_patch_call", ...call, operation: { type: "delete_file", path: "a" } }],
 ];
 
-/** The turn of a reply that comes back. */
+/** Decodes a reply that the client sends back. */
 function cameBack(input: readonly unknown[]) {
   const [message] = responsesDialect.decode({ input }).messages;
   if (message?.role !== "assistant") throw new Error("expected a turn");
   return message;
 }
 
-describe("a call of Responses that is no function", () => {
+describe("a call of Responses that is not a function call", () => {
   test.each(items)("is encoded in its own form (%#)", (part, item) => {
     const reply = sampleReply(responsesDialect, [part]);
     expect(responsesDialect.encodeReply(reply)).toMatchObject({ output: [item] });
@@ -168,7 +168,7 @@ function chunksOf(part: CallPart): readonly object[] {
     .flatMap(({ data }) => (JSON.parse(data) as { choices: { delta: object }[] }).choices);
 }
 
-describe("a call of Chat Completions that is no function", () => {
+describe("a call of Chat Completions that is not a function call", () => {
   test("is encoded with its text, and decoded as the sampled turn", () => {
     const message = chatMessage(sampleReply(chatDialect, [patch]));
     expect(message).toEqual({

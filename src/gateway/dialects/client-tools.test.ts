@@ -44,7 +44,7 @@ type AnthropicWireType = Exclude<
 
 describe("the tables of tools", () => {
   test("contain every type that the protocols' own clients can send", () => {
-    // These lines do not compile once a client's library knows a type that the tables do not.
+    // These lines do not compile if a client's library has a type that the tables lack.
     const openAi: Record<OpenAiWireType, string> = openAiToolTypes;
     const anthropic: Record<AnthropicWireType, unknown> = anthropicToolTypes;
     expect(Object.keys(openAi)).toContain("custom");
@@ -129,7 +129,7 @@ describe("the tables of tools", () => {
   });
 });
 
-describe("tools that a server would run", () => {
+describe("server tools", () => {
   test("are left out and recorded", () => {
     const look = { type: "function", name: "look", parameters: { type: "object" } };
     const server = [
@@ -160,7 +160,7 @@ describe("tools that a server would run", () => {
   });
 });
 
-describe("tools that the client runs and that have no schema", () => {
+describe("client tools without a schema", () => {
   test("of Responses get a schema", () => {
     const seen = read("responses", [
       { type: "custom", name: "apply_diff", description: "Edits files.", format: { type: "text" } },
@@ -255,7 +255,7 @@ describe("tools that the client runs and that have no schema", () => {
   });
 });
 
-describe("members of a request that change nothing", () => {
+describe("request members without effect", () => {
   test("are recorded with their paths", () => {
     const look = { name: "look", input_schema: {}, defer_loading: true, cache_control: {} };
     expect(

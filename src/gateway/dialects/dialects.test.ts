@@ -8,7 +8,7 @@ import { askedFor, sampleParts, sampleReply, streamOf } from "./sample-reply.fix
 import { writeJsonWith } from "../../environment/plain-text.ts";
 import { rememberExact, writtenText } from "../../python/json/exact-json.ts";
 
-/** What a decoder refuses, in its words. */
+/** Returns the kind and message of a decoder's refusal. */
 function refusal(work: () => unknown): string {
   try {
     work();
@@ -147,7 +147,7 @@ describe("a stream of Responses", () => {
   });
 });
 
-describe("a reply that goes back as it came", () => {
+describe("a reply that is sent back", () => {
   test("is decoded as the same turn by Chat Completions", () => {
     const reply = chatDialect.encodeReply(sampleReply(chatDialect)) as {
       choices: { message: object }[];

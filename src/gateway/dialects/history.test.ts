@@ -6,7 +6,7 @@ const call = (id: string) => ({ id, name: "look", argumentsText: "{}" });
 
 const user = { role: "user", content: "Go" };
 
-describe("parallel calls that come back one by one are one turn", () => {
+describe("parallel calls in separate messages form one turn", () => {
   const calls = ["a", "b", "c"];
   const results = calls.map((id) => ({ role: "tool", callId: id, content: id.toUpperCase() }));
 
@@ -69,7 +69,7 @@ describe("parallel calls that come back one by one are one turn", () => {
   });
 });
 
-test("turns that made no call, or whose calls have results, stay apart", () => {
+test("turns without a call, or with results, stay separate", () => {
   const messages = [
     user,
     { role: "assistant", content: "One" },
@@ -93,7 +93,7 @@ test("turns that made no call, or whose calls have results, stay apart", () => {
   ]);
 });
 
-describe("the text of a turn and its calls, sent one by one,", () => {
+describe("the text of a turn and its calls in separate messages", () => {
   const spoken = { role: "assistant", content: "I look." };
   const called = {
     role: "assistant",
@@ -188,7 +188,7 @@ describe("results of Chat Completions without an id", () => {
       "a",
       "sleep",
     ]);
-    // Reading some messages first comes to the same.
+    // Reads the messages in two steps, which must give the same result.
     const readHistory: typeof dialects.chat.readHistory = (...given) =>
       dialects.chat.readHistory(...given);
     for (let split = 0; split <= messages.length; split++) {

@@ -31,7 +31,7 @@ type ResponsesThought =
   | ResponseReasoningItem["summary"][number];
 type ResultBlock = Exclude<ToolResultBlockParam["content"], string | undefined>[number];
 
-/** The tables by the unions of the vendors' packages: a member that a release adds does not compile. */
+/** The tables, typed by the vendors' unions, so that a new member fails the compilation. */
 const tables = {
   chatAsked: chatParts satisfies Table<ChatCompletionContentPart>,
   chatSaid: { ...chatParts, ...chatSaidParts } satisfies Table<ChatSaid>,
@@ -46,7 +46,7 @@ const tables = {
 // @ts-expect-error A member that no table has does not compile.
 tables.chatAsked satisfies Table<ChatCompletionContentPart | { readonly type: "hologram" }>;
 
-/** Blocks of Messages by those who send them; what neither reads is refused. */
+/** Blocks of Messages by the roles that send them. `none` is refused. */
 const blocks: Readonly<Record<ContentBlockParam["type"], "user" | "assistant" | "both" | "none">> =
   {
     text: "both",
@@ -69,7 +69,7 @@ const blocks: Readonly<Record<ContentBlockParam["type"], "user" | "assistant" | 
 
 const user = { role: "user", content: "Go" };
 
-/** Reads messages: the roles and what each says, or why they are refused. */
+/** Returns the roles and texts of messages, or the refusal. */
 function read(dialect: keyof typeof dialects, messages: readonly object[]): string {
   const body = dialect === "responses" ? { input: messages } : { messages };
   try {
@@ -183,7 +183,7 @@ describe("a refusal", () => {
   });
 });
 
-describe("thoughts of other models", () => {
+describe("reasoning of other models", () => {
   test.each([
     ["a text", { type: "thinking", thinking: "Hm.", signature: "s" }],
     ["a list of texts", { type: "thinking", thinking: [{ type: "text", text: "Hm." }] }],
@@ -196,7 +196,7 @@ describe("thoughts of other models", () => {
   });
 });
 
-test("audio of an assistant is refused, and no audio is not", () => {
+test("audio of an assistant is refused, absent audio is not", () => {
   const message = { role: "assistant", content: null, audio: { id: "audio_1" } };
   expect(read("chat", [user, message])).toBe(
     "Cannot read messages[1].audio: audio cannot be shown to the policy; send its transcript as text",

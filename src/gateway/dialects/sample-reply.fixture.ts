@@ -1,7 +1,7 @@
 import type { RequestedTurn, Reply, ReplyEvent, ReplyPart } from "../conversation.ts";
 import type { GatewayDialect } from "./dialect.ts";
 
-/** A turn that thinks, speaks and calls twice. */
+/** A turn with reasoning, text and two calls. */
 export const sampleParts: readonly ReplyPart[] = [
   { type: "reasoning", id: "rs_1", signature: "sig_1", text: "I should look." },
   { type: "text", id: "msg_1", text: "Let me look." },
@@ -18,7 +18,7 @@ export function askedFor(
   return dialect.decode({ model: "policy", [field]: said, ...more });
 }
 
-/** A finished reply of these parts. */
+/** Returns a finished reply with these parts. */
 export function sampleReply(dialect: GatewayDialect, parts = sampleParts): Reply {
   const asked = askedFor(dialect, { stream_options: { include_usage: true } });
   return {
@@ -29,7 +29,7 @@ export function sampleReply(dialect: GatewayDialect, parts = sampleParts): Reply
   };
 }
 
-/** The events that bring the parts, each in two pieces. */
+/** Returns the events of the parts, each in two pieces. */
 export function eventsOf(parts: readonly ReplyPart[]): readonly ReplyEvent[] {
   return parts.flatMap((part, index): ReplyEvent[] => {
     const middle = Math.ceil(part.text.length / 2);
@@ -42,7 +42,7 @@ export function eventsOf(parts: readonly ReplyPart[]): readonly ReplyEvent[] {
   });
 }
 
-/** A whole stream, as its readers see it: each event's name and data. */
+/** Returns a complete stream as its readers see it: each event's name and data. */
 export function streamOf(
   dialect: GatewayDialect,
   reply: Reply,

@@ -8,7 +8,7 @@ type OpenAiChoice =
   | OpenAI.Chat.ChatCompletionToolChoiceOption
   | NonNullable<OpenAI.Responses.ResponseCreateParams["tool_choice"]>;
 
-/** The names of the kinds of choices in an object. */
+/** The names of the tool choices that are objects. */
 type OpenAiChoiceType = Extract<OpenAiChoice, { readonly type: string }>["type"];
 
 const look = { type: "function", name: "look" } as const;
@@ -48,7 +48,7 @@ describe("readToolChoice()", () => {
   });
 
   test("reads every type that the protocols' own clients can send", () => {
-    // This line does not compile once a client's library knows a type that the table does not.
+    // This line does not compile if a client's library has a type that the table lacks.
     const known: Record<Exclude<OpenAiChoiceType, "allowed_tools">, string> = openAiToolTypes;
     expect(Object.keys(known)).toContain("mcp");
   });

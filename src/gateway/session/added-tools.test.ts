@@ -8,7 +8,7 @@ import { FieldCache } from "./field-cache.ts";
 import { KnownBodies } from "./known-bodies.ts";
 import { ToolCache } from "./tool-cache.ts";
 
-/** Reads the bodies of one session, one after the other. */
+/** Returns a function that reads the bodies of one session in turn. */
 function reader(): (body: string) => RequestedTurn {
   const bodies = new KnownBodies(new FieldCache());
   const book = new ToolCache();
@@ -32,7 +32,7 @@ const bodyOf = (items: readonly string[], more = "") => `{${more}"input":[${item
 
 const namesOf = ({ tools }: RequestedTurn) => tools.map(({ name }) => name);
 
-describe("tools that an item of Responses gives", () => {
+describe("tools of an `additional_tools` item", () => {
   test("are shown to the policy, and called by the client's names", () => {
     const asked = reader()(bodyOf([item(group, paint), user("Hi")]));
     expect(namesOf(asked)).toEqual(["team__ask", "paint"]);

@@ -12,7 +12,7 @@ import { parseEntry, writtenTools } from "./journal-entry.ts";
 const schema =
   '{"type":"object","properties":{"10":{"maximum":18446744073709551615},"2":{"default":1.0,' +
   '"minimum":-1e-7},"a":{"enum":[9007199254740993,1,1.50,"\u2028é"]},"__proto__":{"type":"null"}}}';
-/** As Python's `json` prints it. */
+/** The schema as Python's `json` prints it. */
 const printed = schema.replace("-1e-7", "-1e-07").replace("1.50", "1.5");
 
 const tools = {
@@ -101,7 +101,7 @@ test.each([
     "chat",
     `{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":${input}}}]}`,
   ],
-] as const)("arguments that %s gives as an object are kept", (dialect, call) => {
+] as const)("arguments that %s sends as an object keep their exact values", (dialect, call) => {
   const read = reader(dialect);
   for (const items of [
     [user, call, user],
@@ -114,14 +114,14 @@ test.each([
   }
 });
 
-test("arguments keep their numbers in a body that has its messages twice", () => {
+test("arguments keep their exact values in a body with repeated messages", () => {
   const call = '{"type":"tool_use","id":"c","name":"f","input":{"n":9007199254740993}}';
   const items = `{"role":"assistant","content":[${call}]},{"role":"user","content":"go"}`;
   const asked = reader("messages")(Buffer.from(`{"messages":[],"messages":[${items}]}`));
   expect(asked.messages[0]).toMatchObject({ calls: [{ argumentsText: '{"n":9007199254740993}' }] });
 });
 
-test("the journal keeps a root's tools", () => {
+test("the journal keeps the exact values of a root's tools", () => {
   const { tools: read } = reader("chat")(bodyOf("chat", [user]));
   expect(writtenTools(read)).toBe(`[${shown}]`);
   const entry = {

@@ -24,7 +24,7 @@ const recollection: Recollection = {
   conversationOf: () => [{ role: "user", content: "earlier" }],
 };
 
-/** What reading a body came to. */
+/** The result of reading a body. */
 type Outcome = { readonly asked: RequestedTurn } | { readonly refusal: string };
 
 function outcomeOf(read: () => RequestedTurn): Outcome {
@@ -36,7 +36,7 @@ function outcomeOf(read: () => RequestedTurn): Outcome {
   }
 }
 
-/** Reads all of a body, and knows of no other. */
+/** Reads a complete body without earlier ones. */
 function readWhole(name: DialectName, bytes: Uint8Array): Outcome {
   return outcomeOf(() => {
     let value: unknown;
@@ -56,10 +56,10 @@ function readKnown(bodies: KnownBodies, name: DialectName, bytes: Uint8Array): O
   return outcomeOf(() => bodies.read(dialect, bodies.recognise(dialect, bytes), recollection));
 }
 
-/** Two outcomes are the same where their texts are: the order of what is told counts. */
+/** Formats an outcome for comparison, including member order. */
 function textOf(outcome: Outcome): string {
   return JSON.stringify(outcome, (key, value: unknown) =>
-    // What a tool was read from has its own way of being printed.
+    // Tools print their source text.
     key === "tools" && Array.isArray(value)
       ? value.map(({ name }: { name: string }) => name)
       : value,
@@ -93,7 +93,7 @@ describe.each(dialectNames)("%s: bodies that begin like earlier ones", (name) =>
   });
 });
 
-/** Reads bodies one after the other: how many messages of each were not read again. */
+/** Reads bodies in turn. Returns the number of messages that each shared with an earlier one. */
 function sharedCounts(name: DialectName, bodies: readonly (object | string)[]): readonly number[] {
   const known = new KnownBodies(new FieldCache());
   const before = new Set<unknown>();
@@ -111,7 +111,7 @@ function sharedCounts(name: DialectName, bodies: readonly (object | string)[]): 
 const said = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ role: "user", content: `${index}` }));
 
-describe("what is read of a body", () => {
+describe("reading a body", () => {
   test("reads only the items that an earlier body lacks", () => {
     const tools = [{ type: "function", function: { name: "look" } }];
     const body = (count: number) => ({ model: "m", messages: said(count), tools });
@@ -142,7 +142,7 @@ describe("what is read of a body", () => {
     const bodies = ["a", "b", "c", "d"].map((model) => body(model, 2));
     const longer = ["a", "b", "c", "d"].map((model) => body(model, 3));
     expect(sharedCounts("chat", [...bodies, ...longer])).toEqual([0, 0, 0, 0, 2, 2, 2, 2]);
-    // Of five, the first is forgotten.
+    // Of five bodies, the first is evicted.
     expect(sharedCounts("chat", [...bodies, body("e", 2), ...longer])).toEqual([
       0, 0, 0, 0, 0, 0, 0, 0, 0,
     ]);

@@ -10,7 +10,7 @@ function feed(length: number): ReplyFeed {
   return made;
 }
 
-test("a request is known again only where it says that it is made again", () => {
+test("only a request that is marked as a retry gets a kept reply", () => {
   const book = new ReplyCache();
   const kept = feed(1);
   book.keep("a", kept);
@@ -21,7 +21,7 @@ test("a request is known again only where it says that it is made again", () => 
   expect(book.find(marked, "b")).toBe(undefined);
 });
 
-test("the newest replies are kept, as many and as long as there is room for", () => {
+test("the newest replies are kept within the limits of number and length", () => {
   const book = new ReplyCache();
   for (let count = 0; count < 20; count++) book.keep(`short ${count}`, feed(10));
   expect(book.find(marked, "short 3")).toBe(undefined);
@@ -31,7 +31,7 @@ test("the newest replies are kept, as many and as long as there is room for", ()
   expect(book.find(marked, "short 19")).toBe(undefined);
 });
 
-test("requests are told apart by dialect, idempotency key and body", () => {
+test("the key depends on dialect, idempotency key and body", () => {
   const body = "hash of {}";
   const keys = [
     requestKey("chat", new Headers(), body),

@@ -10,7 +10,7 @@ function feed() {
   return { made, told };
 }
 
-test("a reader that comes late has everything from the beginning", async () => {
+test("a late reader receives everything from the start", async () => {
   const { made, told } = feed();
   made.write("one ");
   const early = new Response(made.open()).text();
@@ -23,7 +23,7 @@ test("a reader that comes late has everything from the beginning", async () => {
   expect(told).toEqual(["delivered"]);
 });
 
-test("only when the last reader has left is the reply abandoned", async () => {
+test("the reply is abandoned when the last reader has left", async () => {
   const { made, told } = feed();
   const [first, second] = [made.open(), made.open()];
   await first.cancel();
@@ -32,7 +32,7 @@ test("only when the last reader has left is the reply abandoned", async () => {
   expect(told).toEqual(["abandoned"]);
 });
 
-test("a reply that comes in one piece is handed on whatever its length", async () => {
+test("a reply in one piece of any length is delivered", async () => {
   const { made, told } = feed();
   const reader = made.open();
   const whole = "x".repeat(3 * maxQueuedLength);
@@ -42,7 +42,7 @@ test("a reply that comes in one piece is handed on whatever its length", async (
   expect(told).toEqual(["delivered"]);
 });
 
-test("a reader that does not read is cut off, and slows nobody", async () => {
+test("a reader that does not read is cut off without delaying others", async () => {
   const { made, told } = feed();
   const slow = made.open();
   const chunk = "x".repeat(maxQueuedLength / 4);
@@ -52,7 +52,7 @@ test("a reader that does not read is cut off, and slows nobody", async () => {
   await expect(new Response(slow).text()).rejects.toThrow();
 });
 
-test("a reply is delivered once it is read to its end, and not before", async () => {
+test("a reply is delivered once it is read completely", async () => {
   const { made, told } = feed();
   const reader = made.open().getReader();
   made.write("one");
@@ -65,7 +65,7 @@ test("a reply is delivered once it is read to its end, and not before", async ()
   expect(told).toEqual(["delivered"]);
 });
 
-test("a reader that has the last event has the reply, whether it asks for more or not", async () => {
+test("a reader that has the last event counts as delivered, even if it does not pull again", async () => {
   const { made, told } = feed();
   const reader = made.open().getReader();
   const first = reader.read();
@@ -76,7 +76,7 @@ test("a reader that has the last event has the reply, whether it asks for more o
   expect(new TextDecoder().decode((await first).value)).toBe("one");
 });
 
-test("a reply that its reader leaves unread, though it is whole, is not delivered", async () => {
+test("a complete reply that its reader leaves unread is not delivered", async () => {
   const { made, told } = feed();
   const left = made.open();
   made.write("one");
@@ -85,7 +85,7 @@ test("a reply that its reader leaves unread, though it is whole, is not delivere
   expect(told).toEqual(["abandoned"]);
 });
 
-test("a slow reader is cut off once, in the way it asked for", async () => {
+test("a slow reader is cut off once, through its own callback", async () => {
   const { made, told } = feed();
   const slow = made.open({ onCut: () => told.push("cut") });
   for (let count = 0; count < 6; count++) made.write("x".repeat(maxQueuedLength / 2));
@@ -94,7 +94,7 @@ test("a slow reader is cut off once, in the way it asked for", async () => {
   expect(told).toEqual(["cut", "abandoned"]);
 });
 
-test("a reader that comes late to a long reply has time to read it", async () => {
+test("a late reader of a long reply has time to read it", async () => {
   const { made, told } = feed();
   const early = new Response(made.open()).text();
   for (let count = 0; count < 6; count++) {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { TextCache } from "./text-cache.ts";
 
-test("TextBook gives the same value for the same text, and keeps a bounded number", () => {
+test("TextCache returns the same value for the same text, and keeps a bounded number", () => {
   const book = new TextCache<object>();
   let readCount = 0;
   const find = (text: string) =>

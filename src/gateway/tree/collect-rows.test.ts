@@ -38,7 +38,7 @@ function playAll(script: readonly ClientStep[]): RandomSession {
 
 type Rows = readonly TreeRow<RandomSession["tree"]["nodes"][number]["record"]>[];
 
-/** The rows as `samples.jsonl` would hold them. */
+/** Converts rows to the form of `samples.jsonl`. */
 function samplesOf(rows: Rows): readonly RawRow[] {
   const identity = { rolloutId: "t#0", groupId: "t", taskId: "t" };
   const end = { outcome: "completed", stopReason: "finished", reward: 1 } as const;
@@ -156,7 +156,7 @@ describe("collectRows()", () => {
     expect(rows.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 1]]);
   });
 
-  test("gives the row of the first conversation, or the one with most sampled ids", () => {
+  test("returns the row of the first conversation, or the one with most sampled ids", () => {
     const session = playAll([
       { ...simple, kind: "begin" },
       { ...simple, kind: "begin" },

@@ -15,7 +15,7 @@ const result = (callId: string, content: string): ClientMessage => {
 
 const user = (content: string): ClientMessage => ({ role: "user", content });
 
-/** The texts in their order, and what was noticed. */
+/** Returns the texts in their new order, and the anomalies. */
 function order(messages: readonly ClientMessage[]) {
   const { keyed, anomalies } = keyMessages(
     messages,
@@ -108,7 +108,7 @@ describe("results of calls", () => {
   });
 });
 
-test("results come under the ids that the calls were sent with, though the client renames them", () => {
+test("results get the ids under which the calls were sent, even if the client renames them", () => {
   const tree = new SessionTree<number>({ ignore: [], strictness: "calls" });
   const opening = [user("Go")];
   const sent = toSentTurn([

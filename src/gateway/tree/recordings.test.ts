@@ -17,7 +17,7 @@ const shared = sharedData();
 const recordings =
   shared === null ? {} : readRecordings(path.join(shared, "data", "gateway-clients"));
 
-/** Places each exchange as a gateway would, and gives the turns that were sampled to the tree. */
+/** Places each exchange as a gateway does, and adds the sampled turns to the tree. */
 function replay(exchanges: readonly RecordedExchange[]) {
   const tree = new SessionTree<number>({ ignore: defaultIgnore, strictness: "calls" });
   const memory = new RecordedMemory();

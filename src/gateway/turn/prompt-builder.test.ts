@@ -48,7 +48,7 @@ describe("PromptBuilder", () => {
     const prompts: { readonly ids: readonly number[]; readonly node: TurnNode<ShownTurn> }[] = [];
     let parent = first;
     for (const said of ["left", "right", "on"]) {
-      // "right" continues the same turn as "left", whose prompt is used up by then.
+      // "right" continues the same turn as "left", after its kept prompt was used.
       const behind = said === "right" ? first : parent;
       const built = await builder.continue(behind, user(said), []);
       if ("cause" in built) throw new Error("the template goes on");
@@ -70,7 +70,7 @@ describe("PromptBuilder", () => {
     "Cannot encode a text of 4000001 characters: expected at most 4000000",
   );
 
-  /** A renderer whose `prompt()` fails while there is something to fail with. */
+  /** A renderer with a `prompt()` that throws the given errors in turn. */
   function failingRenderer(failures: Error[]): Renderer {
     const renderer = characterRenderer();
     return {
@@ -118,7 +118,7 @@ describe("PromptBuilder", () => {
     expect(await builder.continue(first, twoLines, [])).toMatchObject({
       prompt: { type: "delta" },
     });
-    // What the template itself refuses is remembered.
+    // A refusal by the template is remembered.
     const other = [...twoLines, ...twoLines];
     failures.push(new UsageError("Cannot render the conversation"));
     for (let time = 0; time < 2; time++) {

@@ -19,7 +19,7 @@ const result = (callId: string, content: string): ClientMessage => {
 
 const user = (content: string): ClientMessage => ({ role: "user", content });
 
-/** The text of a conversation as a template shows it. */
+/** Returns a conversation as a template renders it. */
 async function show(
   template: keyof typeof callTemplates,
   messages: readonly ClientMessage[],
@@ -87,7 +87,7 @@ describe("calls that were not sampled", () => {
       "assistant: <open{}>",
       "result of open: opened",
     ]);
-    // Where results follow their calls alone, the client's ids do no harm.
+    // In a template that does not look up ids, the client's ids stay.
     expect((await show("printing", repeated))[3]).toBe("result call_0 open opened");
   });
 

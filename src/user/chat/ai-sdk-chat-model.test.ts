@@ -13,7 +13,9 @@ import type { AiSdkLanguageModel } from "./language-model-call.ts";
 const signal = new AbortController().signal;
 const request: ChatRequest = { messages: [{ role: "user", content: "Hello" }] };
 
-/** Time and chance on which pauses take no time and deadlines pass only by `expire()`. */
+/**
+ * A clock and random source in which pauses take no time, and deadlines expire only by `expire()`.
+ */
 interface PauselessClock extends Required<Pick<ChatCallOptions, "now" | "sleep" | "random">> {
   readonly pauses: readonly number[];
   expire(): void;
@@ -583,7 +585,7 @@ describe("a chat model over an AI SDK model", () => {
       timeoutMs: 120_000,
       maxConcurrent: 1,
     });
-    // The second is let through though the first never came back.
+    // The second call starts although the first never returned.
     for (let call = 0; call < 2; call++) {
       await expect(model.complete(request, { signal })).rejects.toMatchObject({
         code: "user/timeout",

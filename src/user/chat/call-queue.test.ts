@@ -10,7 +10,7 @@ function queueOf(maxConcurrent: number, maxWaiting = 100) {
   return createCallQueue({ maxConcurrent, maxWaiting, onFull: () => full });
 }
 
-/** Calls that end when they are told to, and say when they began. */
+/** Creates calls that end on demand and record their start. */
 function manualCalls() {
   const begun: number[] = [];
   const ends = new Map<number, () => void>();
