@@ -62,7 +62,7 @@ export interface TurnServices {
 /** One client request for a turn. */
 export interface ClientRequest {
   readonly dialect: GatewayDialect;
-  readonly asked: RequestedTurn;
+  readonly requested: RequestedTurn;
   /** Names that the client gave its conversation. */
   readonly labels: Readonly<Record<string, string>>;
   /** Aborted when no reader waits for the reply. */
@@ -125,18 +125,18 @@ function isOwnBug(error: unknown, session: GatewaySession, request: ClientReques
 export async function placeAndRender(
   { builder }: Pick<TurnServices, "builder">,
   session: GatewaySession,
-  asked: RequestedTurn,
+  requested: RequestedTurn,
 ): Promise<{ readonly placement: Placement<GatewayTurn>; readonly built: BuiltPrompt }> {
-  session.requireFits(asked);
-  const placement = session.tree.place(asked);
-  const { tools } = asked;
+  session.requireFits(requested);
+  const placement = session.tree.place(requested);
+  const { tools } = requested;
   const { callIds } = session.memory;
   if (placement.parent === undefined) {
     return { placement, built: await builder.begin(placement.environment, tools, callIds) };
   }
   const built = await builder.continue(placement.parent, placement.environment, tools, callIds);
   if (!("cause" in built)) return { placement, built };
-  const root = session.tree.asRoot(asked, built.cause);
+  const root = session.tree.asRoot(requested, built.cause);
   return { placement: root, built: await builder.begin(root.environment, tools, callIds) };
 }
 
@@ -147,22 +147,22 @@ async function sampleAndWrite(
   output: ReplyOutput,
 ): Promise<TurnNode<GatewayTurn>> {
   const { engine, renderer, formats, mint, clock, counters } = services;
-  const { asked, dialect } = request;
+  const { requested, dialect } = request;
   session.requireRoom();
-  counters.ignored([...asked.ignoredFields, ...pinnedFields(services, asked)]);
-  for (const { what, why } of unsupportedFeatures(asked)) leaveUnenforced(services, what, why);
-  const { placement, built } = await placeAndRender(services, session, asked);
-  const form = chooseForm(services, asked, built);
+  counters.ignored([...requested.ignoredFields, ...pinnedFields(services, requested)]);
+  for (const { what, why } of unsupportedFeatures(requested)) leaveUnenforced(services, what, why);
+  const { placement, built } = await placeAndRender(services, session, requested);
+  const form = chooseForm(services, requested, built);
   const start: ReplyStart = {
     id: mint(dialect.idPrefixes.reply),
     createdAtMs: services.now(),
     promptTokenCount: built.ids.length,
-    asked,
+    requested,
   };
-  const maxNewTokens = session.maxNewTokensAfter(built.ids.length, asked);
+  const maxNewTokens = session.maxNewTokensAfter(built.ids.length, requested);
   output.prepare(dialect.createWriter(start));
   await services.whenOpen(request.signal);
-  const sampling = session.seeded(chooseSampling(services, asked));
+  const sampling = session.seeded(chooseSampling(services, requested));
   const startedAt = clock.now();
   using deadline = startDeadline({
     ms: services.limits.engineTimeoutMs,
@@ -186,15 +186,15 @@ async function sampleAndWrite(
       },
       read: {
         formats,
-        tools: asked.toolChoice.type === "none" ? [] : asked.tools,
-        callForms: asked.callForms,
-        parallelCalls: asked.parallelCalls,
+        tools: requested.toolChoice.type === "none" ? [] : requested.tools,
+        callForms: requested.callForms,
+        parallelCalls: requested.parallelCalls,
         reasoningOpened: built.reasoningOpened,
-        stops: asked.stop,
+        stops: requested.stop,
         ids: { mint, callPrefix: dialect.idPrefixes.call },
       },
       onEvents: (events) => output.write(events),
-      isStreamed: asked.isStreamed,
+      isStreamed: requested.isStreamed,
       signal: deadline.signal,
       onHeld: (isHeld) => (isHeld ? deadline.pause() : deadline.goOn()),
     }),
@@ -219,8 +219,8 @@ async function sampleAndWrite(
   services.builder.keep(node, built.ids);
   counters.turn(placement.cause, placement.notes);
   counters.leftOutCalls(reply.leftOutCallCount);
-  await services.journal(session, placement, node, asked.tools);
-  const tokens = asked.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
+  await services.journal(session, placement, node, requested.tools);
+  const tokens = requested.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
   output.finish(dialect, start, reply, tokens);
   return node;
 }
@@ -235,9 +235,9 @@ function engineTimeout({ engineTimeoutMs }: Pick<SessionLimits, "engineTimeoutMs
 
 function chooseSampling(
   { sampling, clientSampling }: TurnServices,
-  asked: RequestedTurn,
+  requested: RequestedTurn,
 ): SamplingParameters {
-  return clientSampling === "honour" ? { ...sampling, ...asked.sampling } : sampling;
+  return clientSampling === "honour" ? { ...sampling, ...requested.sampling } : sampling;
 }
 
 /**
@@ -253,11 +253,11 @@ function pinnedFields({ clientSampling }: TurnServices, { sampling }: RequestedT
 /** @throws ClientError `invalid` if the form cannot be enforced and `constraints` is `refuse`. */
 function chooseForm(
   services: TurnServices,
-  asked: RequestedTurn,
+  requested: RequestedTurn,
   { reasoningOpened }: BuiltPrompt,
 ): WantedForm {
   const parser = services.formats.parser?.name;
-  const form = wantedForm(asked, { parser, reasoningOpened });
+  const form = wantedForm(requested, { parser, reasoningOpened });
   if (form.type === "unenforceable") leaveUnenforced(services, form.what, form.why);
   return form;
 }
@@ -311,17 +311,17 @@ function toRecord(
   },
 ): Omit<GatewayTurn, "message" | "engineMs"> {
   const { request, placement, built, start, reply, sampling } = turn;
-  const { asked, dialect, labels } = request;
+  const { requested, dialect, labels } = request;
   return {
     generation: reply.generation,
     prompt: built.prompt,
-    isTrainable: policyModels === undefined || policyModels.includes(asked.model),
+    isTrainable: policyModels === undefined || policyModels.includes(requested.model),
     shown: built.shown,
     replyId: start.id,
     dialect: dialect.name,
-    model: asked.model,
+    model: requested.model,
     environment: placement.environment,
-    hasInstructions: asked.hasInstructions === true && placement.parent === undefined,
+    hasInstructions: requested.hasInstructions === true && placement.parent === undefined,
     sampling,
     finish: reply.finish,
     notes: placement.notes,
@@ -368,8 +368,8 @@ class ReplyOutput {
   #isDone = false;
   #cancelKeepAlive: (() => void) | undefined;
 
-  constructor({ asked }: ClientRequest, feed: ReplyFeed, clock: Clock) {
-    this.#isStreamed = asked.isStreamed;
+  constructor({ requested }: ClientRequest, feed: ReplyFeed, clock: Clock) {
+    this.#isStreamed = requested.isStreamed;
     this.#feed = feed;
     this.#clock = clock;
   }

@@ -162,7 +162,7 @@ export interface ReplyStart {
   /** Milliseconds since the epoch. */
   readonly createdAtMs: number;
   readonly promptTokenCount: number;
-  readonly asked: RequestedTurn;
+  readonly requested: RequestedTurn;
 }
 
 /** A token of the reply with its logprob. */

@@ -19,7 +19,7 @@ export interface GatewayInProcess extends AsyncDisposable {
   /** The counts of turns and features so far. */
   readonly counts: GatewayCounts;
   /** Opens a session. Its token is the client's API key. */
-  openSession(wish?: SessionRequest): Promise<OpenedSession>;
+  openSession(request?: SessionRequest): Promise<OpenedSession>;
   /**
    * Sets a session's reward. A later call replaces it.
    *
@@ -73,7 +73,7 @@ export async function createGateway(options: GatewayInProcessOptions): Promise<G
     get counts() {
       return gateway.counts;
     },
-    openSession: async (wish) => await gateway.openSession(wish),
+    openSession: async (request) => await gateway.openSession(request),
     reward: async (sessionId, reward) => await gateway.reward(find(sessionId), reward),
     samples: (sessionId) => gateway.samples(find(sessionId)),
     finish: async (sessionId, end) => await gateway.finish(find(sessionId), end),

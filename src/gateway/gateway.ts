@@ -22,7 +22,7 @@ import { GatewayCounters, type GatewayCounts } from "./gateway-counters.ts";
 import { createMintId, type MintId } from "./mint-id.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
-import type { RecognisedBody } from "./session/known-bodies.ts";
+import type { RecognisedBody } from "./session/recent-bodies.ts";
 import { ReplyFeed } from "./session/reply-feed.ts";
 import { requestKey } from "./session/reply-cache.ts";
 import { defaultSessionLimits, type SessionLimits } from "./session/session-limits.ts";
@@ -183,8 +183,8 @@ export class Gateway implements AsyncDisposable {
   }
 
   /** @throws ClientError as `SessionStore.create()` does. */
-  async openSession(wish: SessionRequest = {}): Promise<OpenedSession> {
-    const { session, token, ownerToken } = this.store.create(wish);
+  async openSession(request: SessionRequest = {}): Promise<OpenedSession> {
+    const { session, token, ownerToken } = this.store.create(request);
     await this.#journal?.opened(session);
     return { sessionId: session.identity.sessionId, token, ownerToken };
   }
@@ -213,20 +213,20 @@ export class Gateway implements AsyncDisposable {
   ): Promise<ReplyFeed> {
     const body = session.bodies.recognise(dialect, request.body);
     const key = requestKey(dialect.name, request.headers, body.hash);
-    const known = session.retries.find(request.headers, key);
-    if (known !== undefined) {
+    const replay = session.retries.find(request.headers, key);
+    if (replay !== undefined) {
       this.#counters.replayed();
-      return known;
+      return replay;
     }
     if (this.#activeCount >= this.#limits.maxRequests) {
       const message = `${this.#activeCount} requests are in progress`;
       throw new ClientError("overloaded", message, { retryAfterS: 1 });
     }
-    const asked = this.#read(session, dialect, body);
+    const requested = this.#read(session, dialect, body);
     const abandoned = new AbortController();
     const kept = this.#openFeed(session, { key, bodyHash: body.hash }, abandoned);
     const labels = labelsOf(request.headers);
-    this.#start(session, kept, { dialect, asked, labels, signal: abandoned.signal });
+    this.#start(session, kept, { dialect, requested, labels, signal: abandoned.signal });
     return kept.feed;
   }
 
@@ -289,8 +289,8 @@ export class Gateway implements AsyncDisposable {
     body: Uint8Array,
   ): Promise<number> {
     const found = session.bodies.recognise(dialect, body);
-    const asked = this.#read(session, dialect, found, { keeps: false });
-    const { built } = await placeAndRender(this.#services, session, asked);
+    const requested = this.#read(session, dialect, found, { keeps: false });
+    const { built } = await placeAndRender(this.#services, session, requested);
     return built.ids.length;
   }
 
@@ -302,8 +302,8 @@ export class Gateway implements AsyncDisposable {
     options?: { readonly keeps: boolean },
   ): RequestedTurn {
     try {
-      const asked = session.bodies.read(dialect, body, session.memory, options);
-      if (asked.messages.length > 0) return asked;
+      const requested = session.bodies.read(dialect, body, session.memory, options);
+      if (requested.messages.length > 0) return requested;
       throw new ClientError("invalid", "Cannot read the body: there are no messages");
     } catch (error) {
       const refusal = unreadable(error);

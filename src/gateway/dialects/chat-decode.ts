@@ -35,7 +35,7 @@ import { writeExactJson } from "../../python/json/exact-json.ts";
 import { readFunctionCall, readToolChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 
-const knownFields = [
+const readFields = [
   "model",
   "messages",
   "tools",
@@ -75,7 +75,7 @@ export function decodeChat(
   const { textFormat, ignoredFields } = readFormat(body["response_format"]);
   refusePrefill(body);
   const fields = sharedFields(body, {
-    known: knownFields,
+    readFields,
     maxTokens: ["max_completion_tokens", "max_tokens"],
   });
   const { tools, callForms, ...ofTools } = readTools(body, recollection);
@@ -164,9 +164,9 @@ export function parallelCallsOf(value: unknown): boolean {
 
 /** Returns the unsupported feature `top_logprobs` if the request sets it. */
 export function alternatives(count: unknown): RequestedTurn["unsupported"] {
-  const asked = optionalNumber(count, "top_logprobs", { min: 0, whole: true }) ?? 0;
+  const requested = optionalNumber(count, "top_logprobs", { min: 0, whole: true }) ?? 0;
   const why = "the engine is asked for the logprobs of the sampled tokens alone";
-  return asked === 0 ? [] : [{ what: "top_logprobs", why }];
+  return requested === 0 ? [] : [{ what: "top_logprobs", why }];
 }
 
 /**

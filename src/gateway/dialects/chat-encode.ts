@@ -45,8 +45,8 @@ function joined(parts: readonly ReplyPart[], type: "text" | "reasoning"): string
   return parts.flatMap((part) => (part.type === type ? [part.text] : [])).join("");
 }
 
-function envelope({ id, createdAtMs, asked }: ReplyStart, object: string) {
-  return { id, object, created: Math.floor(createdAtMs / 1000), model: asked.model };
+function envelope({ id, createdAtMs, requested }: ReplyStart, object: string) {
+  return { id, object, created: Math.floor(createdAtMs / 1000), model: requested.model };
 }
 
 /** Returns the members for a message's calls. `function_call` holds one call. */
@@ -123,13 +123,13 @@ export class ChatWriter implements StreamWriter {
   }
 
   end({ finish, usage, tokens }: ReplyEnd): string {
-    const { asked } = this.#start;
+    const { requested } = this.#start;
     const logprobs = tokens === undefined ? {} : { logprobs: logprobsOf(tokens) };
     const ending = this.#chunk(
       {},
       { ...logprobs, finish_reason: finishReason(finish, this.#open) },
     );
-    const usageChunk = asked.includesUsage
+    const usageChunk = requested.includesUsage
       ? sseEvent({ ...this.#envelope(), choices: [], usage: encodeUsage(usage) })
       : "";
     return `${ending}${usageChunk}data: [DONE]\n\n`;

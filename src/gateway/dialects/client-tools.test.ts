@@ -13,13 +13,13 @@ import { dialects } from "./registry.ts";
 
 /** Reads the tools of a request. */
 function read(dialect: DialectName, tools: readonly unknown[], more: object = {}) {
-  const asked = askedFor(dialects[dialect], { tools, ...more });
+  const requested = askedFor(dialects[dialect], { tools, ...more });
   return {
-    names: asked.tools.map(({ name }) => name),
-    forms: Object.fromEntries(asked.callForms),
-    unsupported: asked.unsupported.map(({ what }) => what),
-    ignored: asked.ignoredFields,
-    schemas: asked.tools.map((tool) =>
+    names: requested.tools.map(({ name }) => name),
+    forms: Object.fromEntries(requested.callForms),
+    unsupported: requested.unsupported.map(({ what }) => what),
+    ignored: requested.ignoredFields,
+    schemas: requested.tools.map((tool) =>
       JSON.parse(JSON.stringify(toPlainJson(toolParameters(tool)!))),
     ),
   };
@@ -211,13 +211,16 @@ describe("client tools without a schema", () => {
 
   test("in `functions` of Chat Completions are shown, with one call a turn", () => {
     const old = { name: "look", parameters: { type: "object", properties: { a: {} } } };
-    const asked = askedFor(dialects.chat, { functions: [old], function_call: { name: "look" } });
-    expect(asked.tools.map(({ name }) => name)).toEqual(["look"]);
-    expect(asked).toMatchObject({
+    const requested = askedFor(dialects.chat, {
+      functions: [old],
+      function_call: { name: "look" },
+    });
+    expect(requested.tools.map(({ name }) => name)).toEqual(["look"]);
+    expect(requested).toMatchObject({
       toolChoice: { type: "named", name: "look" },
       parallelCalls: false,
     });
-    expect([...asked.callForms]).toEqual([["look", "function-call"]]);
+    expect([...requested.callForms]).toEqual([["look", "function-call"]]);
   });
 
   test("in both fields of Chat Completions: `tools` are shown and `functions` counted", () => {

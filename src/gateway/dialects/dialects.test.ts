@@ -311,8 +311,8 @@ describe("decoders", () => {
         { role: "assistant", content: [block] },
         { role: "user", content: "Hi" },
       ];
-      const asked = messagesDialect.decode({ messages }, { textBeside });
-      return asked.messages.flatMap((message) =>
+      const requested = messagesDialect.decode({ messages }, { textBeside });
+      return requested.messages.flatMap((message) =>
         message.role === "assistant" ? message.calls.map((call) => call.argumentsText) : [],
       );
     };
@@ -343,11 +343,11 @@ describe("decoders", () => {
 
   test("prepend the conversation of an earlier reply without its instructions", () => {
     const earlier = [{ role: "user", content: "Hi" }] as const;
-    const asked = responsesDialect.decode(
+    const requested = responsesDialect.decode(
       { previous_response_id: "resp_1", instructions: "Be brief.", input: "Go on" },
       { conversationOf: (id) => (id === "resp_1" ? earlier : undefined) },
     );
-    expect(asked.messages).toEqual([
+    expect(requested.messages).toEqual([
       { role: "system", content: "Be brief." },
       { role: "user", content: "Hi" },
       { role: "user", content: "Go on" },
@@ -377,15 +377,15 @@ describe("decoders", () => {
       namespace: "mcp__shop",
       arguments: "{}",
     };
-    const asked = responsesDialect.decode({
+    const requested = responsesDialect.decode({
       tools: [{ ...look, name: "own" }, group, { ...group, name: "mcp__map__" }],
       input: ["Hi", call].map((item) =>
         typeof item === "string" ? { role: "user", content: item } : item,
       ),
     });
     const names = ["own", "mcp__shop__look", "mcp__map__look"];
-    expect(asked.tools.map(({ name }) => name)).toEqual(names);
-    expect(asked.messages[1]).toMatchObject({ calls: [{ name: "mcp__shop__look" }] });
+    expect(requested.tools.map(({ name }) => name)).toEqual(names);
+    expect(requested.messages[1]).toMatchObject({ calls: [{ name: "mcp__shop__look" }] });
     const plain = responsesDialect.decode({ input: [{ ...call, namespace: "functions" }] });
     expect(plain.messages).toMatchObject([{ calls: [{ name: "look" }] }]);
     const parts = names.map((name, index) => ({
@@ -395,7 +395,7 @@ describe("decoders", () => {
       name,
       text: "{}",
     }));
-    const start = { id: "resp_1", createdAtMs: 0, promptTokenCount: 1, asked };
+    const start = { id: "resp_1", createdAtMs: 0, promptTokenCount: 1, requested };
     const usage = { promptTokenCount: 1, cachedTokenCount: 0, sampledTokenCount: 1 };
     const reply = { start, parts, finish: { type: "calls" as const }, usage };
     const told = [

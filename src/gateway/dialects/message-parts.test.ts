@@ -73,8 +73,8 @@ const user = { role: "user", content: "Go" };
 function read(dialect: keyof typeof dialects, messages: readonly object[]): string {
   const body = dialect === "responses" ? { input: messages } : { messages };
   try {
-    const asked = dialects[dialect].decode(body);
-    return asked.messages
+    const requested = dialects[dialect].decode(body);
+    return requested.messages
       .map((message) => {
         const thought =
           message.role === "assistant" && message.reasoning !== undefined
@@ -153,7 +153,7 @@ describe("every part of a message is shown or refused", () => {
       "hologram",
     ]) {
       expect(read("responses", [user, { ...members, type }])).toBe(
-        `Cannot read input[1].type: there is no item of type "${type}"; leave it out, or send its text as a message`,
+        `Cannot read input[1].type: there is no item of type "${type}"; leave it out, or send what it says as a message`,
       );
     }
   });

@@ -24,7 +24,7 @@ import { writeExactJson } from "../../python/json/exact-json.ts";
 import { readMessagesChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 
-const knownFields = [
+const readFields = [
   "model",
   "messages",
   "system",
@@ -56,7 +56,7 @@ export function decodeMessages(
     throw invalid(place, "the policy's turn cannot be prefilled; end with a user message");
   }
   const { textFormat, ignoredFields } = readFormat(body);
-  const fields = sharedFields(body, { known: knownFields, maxTokens: ["max_tokens"] });
+  const fields = sharedFields(body, { readFields, maxTokens: ["max_tokens"] });
   const { tools, callForms, ...ofTools } = toolsOf(body["tools"], {
     dialect: "messages",
     recollection,

@@ -14,8 +14,8 @@ export function encodeMessagesReply({ start, parts, finish, usage }: Reply): obj
   };
 }
 
-function envelope({ id, asked }: ReplyStart) {
-  return { id, type: "message", role: "assistant", model: asked.model };
+function envelope({ id, requested }: ReplyStart) {
+  return { id, type: "message", role: "assistant", model: requested.model };
 }
 
 function encodePart(part: ReplyPart): object {

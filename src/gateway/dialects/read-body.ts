@@ -108,11 +108,11 @@ export function isAbsent(value: unknown): value is undefined | null {
 export function sharedFields(
   body: Json,
   {
-    known,
+    readFields,
     maxTokens: limits,
   }: {
     /** Names of the fields that the dialect reads. */
-    readonly known: readonly string[];
+    readonly readFields: readonly string[];
     /** Names of the fields that limit the turn's tokens. The first present one counts. */
     readonly maxTokens: readonly string[];
   },
@@ -124,7 +124,7 @@ export function sharedFields(
     model: optionalText(body["model"], "model") ?? "",
     isStreamed: flagOf(body["stream"], "stream"),
     ...(maxTokens !== undefined && { maxTokens }),
-    ...unreadFields(body, known),
+    ...unreadFields(body, readFields),
   };
 }
 
@@ -170,9 +170,9 @@ function sameReason(why: string, names: readonly string[]): Readonly<Record<stri
 
 function unreadFields(
   body: Json,
-  known: readonly string[],
+  readFields: readonly string[],
 ): Pick<RequestedTurn, "ignoredFields" | "unsupported"> {
-  const unread = unreadMembers(body, "", known);
+  const unread = unreadMembers(body, "", readFields);
   const text = unread.find((name) => textFields.includes(name) && isSet(name, body[name]));
   if (text !== undefined) {
     throw invalid(text, "this protocol has no such field; send its text as a message");

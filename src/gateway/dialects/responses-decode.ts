@@ -31,7 +31,7 @@ import { readCallItem, readResultItem } from "./responses-calls.ts";
 import { readToolChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 
-const knownFields = [
+const readFields = [
   "model",
   "input",
   "instructions",
@@ -88,7 +88,7 @@ const echoed = [
 export function decodeResponses(
   value: unknown,
   recollection: Recollection = {},
-  known?: History,
+  decoded?: History,
 ): RequestedTurn {
   const body = objectOf(value, "the body");
   if (flagOf(body["background"], "background"))
@@ -96,7 +96,7 @@ export function decodeResponses(
   refuseStoredText(body);
   const instructions = optionalText(body["instructions"], "instructions") ?? "";
   const earlier = earlierMessages(body, recollection);
-  const input = known ?? readInput(body["input"], recollection);
+  const input = decoded ?? readInput(body["input"], recollection);
   const history = [...earlier, ...messagesOf(input)];
   // A conversation that continues one in another dialect already starts with the instructions.
   const [first] = earlier;
@@ -104,7 +104,7 @@ export function decodeResponses(
   const hasInstructions = instructions !== "" && !isKnown;
   const { textFormat, ignoredFields } = readFormat(body["text"]);
   const include = readInclude(body["include"]);
-  const fields = sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] });
+  const fields = sharedFields(body, { readFields, maxTokens: ["max_output_tokens"] });
   const added = addedTools(body, input);
   const { tools, callForms, ...ofTools } = toolsOf(body["tools"], {
     dialect: "responses",
@@ -251,8 +251,8 @@ export function readResponsesHistory(
 /** Returns the tools that items add and the request's own list lacks. */
 function addedTools({ tools }: Json, { addedTools: added = [] }: History): readonly AddedTool[] {
   if (added.length === 0 || !Array.isArray(tools)) return added;
-  const known = new Set(tools.map((tool) => JSON.stringify(tool)));
-  return added.filter(({ tool }) => !known.has(JSON.stringify(tool)));
+  const present = new Set(tools.map((tool) => JSON.stringify(tool)));
+  return added.filter(({ tool }) => !present.has(JSON.stringify(tool)));
 }
 
 /**
@@ -260,9 +260,9 @@ function addedTools({ tools }: Json, { addedTools: added = [] }: History): reado
  * tools later.
  */
 function addTools(item: Json, place: string, added: AddedTool[]): void {
-  const known = new Set(added.map(({ tool }) => JSON.stringify(tool)));
+  const present = new Set(added.map(({ tool }) => JSON.stringify(tool)));
   listOf(item["tools"], `${place}.tools`).forEach((tool, index) => {
-    if (known.has(JSON.stringify(tool))) return;
+    if (present.has(JSON.stringify(tool))) return;
     added.push({ place: `${place}.tools[${index}]`, tool });
   });
 }
@@ -336,7 +336,7 @@ function readOtherItem(
   if (result !== undefined) return [result];
   if (type !== undefined && type !== "message") {
     const problem = `there is no item of type ${JSON.stringify(type)}`;
-    throw invalid(`${place}.type`, `${problem}; leave it out, or send its text as a message`);
+    throw invalid(`${place}.type`, `${problem}; leave it out, or send what it says as a message`);
   }
   const content = contentText(item["content"], `${place}.content`, textForm);
   switch (role) {

@@ -22,7 +22,7 @@ export function encodeResponsesReply({ start, parts, ...end }: Reply): object {
   return finished(start, parts, end);
 }
 
-function envelope({ id, createdAtMs, asked }: ReplyStart) {
+function envelope({ id, createdAtMs, requested }: ReplyStart) {
   const defaults = {
     instructions: null,
     max_output_tokens: null,
@@ -45,9 +45,9 @@ function envelope({ id, createdAtMs, asked }: ReplyStart) {
     status: "in_progress",
     error: null,
     incomplete_details: null,
-    model: asked.model,
+    model: requested.model,
     ...defaults,
-    ...asked.echo,
+    ...requested.echo,
     output: [] as readonly object[],
     usage: null as object | null,
   };
@@ -109,7 +109,7 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   write(event: ReplyEvent): string {
-    const { includesLogprobs } = this.#start.asked;
+    const { includesLogprobs } = this.#start.requested;
     const isTextDone = event.type === "part-end" && event.part.type === "text";
     if (this.#delayed === undefined && !(includesLogprobs && isTextDone)) return this.#send(event);
     this.#delayed = [...(this.#delayed ?? []), event];
@@ -225,7 +225,7 @@ export class ResponsesWriter implements StreamWriter {
         this.#event("response.custom_tool_call_input.done", { ...place, input })
       );
     }
-    const { name } = calledName(this.#start.asked, part.name);
+    const { name } = calledName(this.#start.requested, part.name);
     const complete = { ...place, name, arguments: part.text };
     return this.#event("response.function_call_arguments.done", complete);
   }

@@ -53,13 +53,13 @@ function actionItem(form: ActionForm, action: object): object {
  * Encodes a part as an item with tool names as the request gives them: namespace and name apart.
  */
 export function itemFor(
-  { asked }: ReplyStart,
+  { requested }: ReplyStart,
   part: ReplyPart,
   withEncryptedContent: boolean,
 ): object {
   const item = encodeItem(part, withEncryptedContent);
   if (part.type !== "call" || isActionForm(part.form)) return item;
-  return { ...item, ...calledName(asked, part.name) };
+  return { ...item, ...calledName(requested, part.name) };
 }
 
 /**
@@ -70,7 +70,7 @@ export function finishedItem(
   part: ReplyPart,
   tokens?: readonly ReplyToken[],
 ): object {
-  const item = itemFor(start, part, start.asked.includesEncryptedReasoning);
+  const item = itemFor(start, part, start.requested.includesEncryptedReasoning);
   return part.type === "text" ? { ...item, content: [outputText(part.text, tokens)] } : item;
 }
 

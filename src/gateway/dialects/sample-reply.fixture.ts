@@ -20,9 +20,9 @@ export function askedFor(
 
 /** Returns a finished reply with these parts. */
 export function sampleReply(dialect: GatewayDialect, parts = sampleParts): Reply {
-  const asked = askedFor(dialect, { stream_options: { include_usage: true } });
+  const requested = askedFor(dialect, { stream_options: { include_usage: true } });
   return {
-    start: { id: "reply_1", createdAtMs: 1_700_000_000_999, promptTokenCount: 100, asked },
+    start: { id: "reply_1", createdAtMs: 1_700_000_000_999, promptTokenCount: 100, requested },
     parts,
     finish: { type: "calls" },
     usage: { promptTokenCount: 100, cachedTokenCount: 60, sampledTokenCount: 20 },

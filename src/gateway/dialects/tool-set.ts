@@ -77,10 +77,10 @@ export class ToolCollector {
       this.addUnsupported("strict tools", why);
     }
     refuseOtherSchema(tool, place, read);
-    const known = [...read, ...harmlessMembers];
+    const readNames = [...read, ...harmlessMembers];
     // Without list indexes, so that equal members add up in the counts.
     const where = place.replaceAll(/\[\d+\]/g, "[]");
-    for (const name of unreadMembers(tool, where, known)) this.#ignored.add(name);
+    for (const name of unreadMembers(tool, where, readNames)) this.#ignored.add(name);
   }
 
   get set(): ToolSet {
@@ -151,8 +151,8 @@ export function toolsOf(
   };
   // The cache key includes the field, because the same list in another field means something else.
   const isAlone = field === "tools" && added.length === 0;
-  const known = isAlone ? list : [field, list, added.map(({ tool }) => tool)];
-  return recollection.toolsOf?.(dialect, known, readAll) ?? readAll();
+  const cacheKey = isAlone ? list : [field, list, added.map(({ tool }) => tool)];
+  return recollection.toolsOf?.(dialect, cacheKey, readAll) ?? readAll();
 }
 
 /**

@@ -119,8 +119,8 @@ async function byToken(
   token: string,
   { opensSessions, adminToken }: AccessRules,
 ): Promise<GatewaySession> {
-  const known = gateway.store.byToken(token);
-  if (known !== undefined) return known;
+  const session = gateway.store.byToken(token);
+  if (session !== undefined) return session;
   const isOtherKey = isOwnerKey(token) || (adminToken !== undefined && isSame(token, adminToken));
   if (opensSessions && !isOtherKey) return await gateway.openWithKey(token);
   const message = "No session has this token: open one with POST /sessions";

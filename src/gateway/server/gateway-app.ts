@@ -103,7 +103,7 @@ function addModelRoutes(app: Hono, base: string): void {
 async function answer(
   gateway: Gateway,
   dialect: GatewayDialect,
-  asked: {
+  context: {
     readonly request: Request;
     readonly inUrl: string | undefined;
     readonly rules: AccessRules;
@@ -111,8 +111,8 @@ async function answer(
     readonly connection: Connection;
   },
 ): Promise<Response> {
-  const { request, budget, connection } = asked;
-  const session = await findSession(gateway, request, asked);
+  const { request, budget, connection } = context;
+  const session = await findSession(gateway, request, context);
   const body = await readBody(request, { budget, incoming: connection.incoming });
   const feed = await gateway.ask(session, dialect, { headers: request.headers, body });
   // The reader exists before the reply starts, so that an early disconnect counts too.

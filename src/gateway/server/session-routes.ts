@@ -22,8 +22,8 @@ export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules
 
   app.post("/sessions", async ({ req, json }) => {
     requireAdmin(req.raw, rules, gateway);
-    const asked = readSessionRequest(await readJsonBody(req.raw));
-    const opened = await gateway.openSession(asked);
+    const requested = readSessionRequest(await readJsonBody(req.raw));
+    const opened = await gateway.openSession(requested);
     const base = `${new URL(req.url).origin}/s/${opened.token}`;
     return json({ ...opened, urls: { openai: `${base}/v1`, anthropic: base } }, 201);
   });

@@ -5,12 +5,12 @@ import type { DialectName } from "../dialects/dialect.ts";
 import { calledName } from "../dialects/responses-items.ts";
 import { responsesDialect } from "../dialects/responses.ts";
 import { FieldCache } from "./field-cache.ts";
-import { KnownBodies } from "./known-bodies.ts";
+import { RecentBodies } from "./recent-bodies.ts";
 import { ToolCache } from "./tool-cache.ts";
 
 /** Returns a function that reads the bodies of one session in turn. */
 function reader(): (body: string) => RequestedTurn {
-  const bodies = new KnownBodies(new FieldCache());
+  const bodies = new RecentBodies(new FieldCache());
   const book = new ToolCache();
   const recollection = {
     toolsOf: (dialect: DialectName, list: readonly unknown[], read: () => ToolSet) =>
@@ -34,12 +34,12 @@ const namesOf = ({ tools }: RequestedTurn) => tools.map(({ name }) => name);
 
 describe("tools of an `additional_tools` item", () => {
   test("are shown to the policy, and called by the client's names", () => {
-    const asked = reader()(bodyOf([item(group, paint), user("Hi")]));
-    expect(namesOf(asked)).toEqual(["team__ask", "paint"]);
-    expect(asked.callForms).toEqual(new Map([["team__ask", "custom"]]));
-    expect(calledName(asked, "team__ask")).toEqual({ namespace: "team", name: "ask" });
-    expect(asked.messages).toEqual([{ role: "user", content: "Hi" }]);
-    expect(writeCompactJson(asked.tools[1]!.openai)).toContain('"maximum":1.0');
+    const requested = reader()(bodyOf([item(group, paint), user("Hi")]));
+    expect(namesOf(requested)).toEqual(["team__ask", "paint"]);
+    expect(requested.callForms).toEqual(new Map([["team__ask", "custom"]]));
+    expect(calledName(requested, "team__ask")).toEqual({ namespace: "team", name: "ask" });
+    expect(requested.messages).toEqual([{ role: "user", content: "Hi" }]);
+    expect(writeCompactJson(requested.tools[1]!.openai)).toContain('"maximum":1.0');
   });
 
   test("stay while the conversation grows, and later ones are added", () => {
@@ -53,14 +53,14 @@ describe("tools of an `additional_tools` item", () => {
   });
 
   test("follow those of the request, each once", () => {
-    const asked = reader()(bodyOf([item(paint, group), user("Hi")], `"tools":[${paint}],`));
-    expect(namesOf(asked)).toEqual(["paint", "team__ask"]);
+    const requested = reader()(bodyOf([item(paint, group), user("Hi")], `"tools":[${paint}],`));
+    expect(namesOf(requested)).toEqual(["paint", "team__ask"]);
   });
 
   test("can be chosen, and are refused with their path", () => {
     const choice = '"tool_choice":{"type":"function","name":"paint"},';
-    const asked = reader()(bodyOf([item(paint), user("Hi")], choice));
-    expect(asked.toolChoice).toEqual({ type: "named", name: "paint" });
+    const requested = reader()(bodyOf([item(paint), user("Hi")], choice));
+    expect(requested.toolChoice).toEqual({ type: "named", name: "paint" });
     expect(() => reader()(bodyOf([user("Hi"), item(paint, '{"type":"new"}')]))).toThrow(
       'Cannot read input[1].tools[1].type: there is no tool of type "new"',
     );

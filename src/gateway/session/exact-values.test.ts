@@ -5,7 +5,7 @@ import type { RequestedTurn, ToolSet } from "../conversation.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { FieldCache } from "./field-cache.ts";
-import { KnownBodies } from "./known-bodies.ts";
+import { RecentBodies } from "./recent-bodies.ts";
 import { ToolCache } from "./tool-cache.ts";
 import { parseEntry, writtenTools } from "./journal-entry.ts";
 
@@ -33,7 +33,7 @@ function bodyOf(dialect: DialectName, items: readonly string[], toolsFirst = tru
 }
 
 function reader(dialect: DialectName): (bytes: Buffer) => RequestedTurn {
-  const bodies = new KnownBodies(new FieldCache());
+  const bodies = new RecentBodies(new FieldCache());
   const book = new ToolCache();
   const recollection = {
     toolsOf: (name: DialectName, list: readonly unknown[], read: () => ToolSet) =>
@@ -49,8 +49,8 @@ describe.each(["chat", "responses", "messages"] as const)("%s", (dialect) => {
   test.each([true, false])("a tool's schema keeps numbers and key order (%s)", (toolsFirst) => {
     const read = reader(dialect);
     for (const items of [[user], [user, user]]) {
-      const asked = read(bodyOf(dialect, items, toolsFirst));
-      expect(asked.tools.map(({ openai }) => writeCompactJson(openai))).toEqual([shown]);
+      const requested = read(bodyOf(dialect, items, toolsFirst));
+      expect(requested.tools.map(({ openai }) => writeCompactJson(openai))).toEqual([shown]);
     }
   });
 
@@ -117,8 +117,10 @@ test.each([
 test("arguments keep their exact values in a body with repeated messages", () => {
   const call = '{"type":"tool_use","id":"c","name":"f","input":{"n":9007199254740993}}';
   const items = `{"role":"assistant","content":[${call}]},{"role":"user","content":"go"}`;
-  const asked = reader("messages")(Buffer.from(`{"messages":[],"messages":[${items}]}`));
-  expect(asked.messages[0]).toMatchObject({ calls: [{ argumentsText: '{"n":9007199254740993}' }] });
+  const requested = reader("messages")(Buffer.from(`{"messages":[],"messages":[${items}]}`));
+  expect(requested.messages[0]).toMatchObject({
+    calls: [{ argumentsText: '{"n":9007199254740993}' }],
+  });
 });
 
 test("the journal keeps the exact values of a root's tools", () => {

@@ -18,7 +18,7 @@ import type { SessionEnd } from "./to-episode.ts";
 import { TurnNumbers } from "./turn-numbers.ts";
 
 /** A finished session without an episode in the folder. */
-interface LostSession {
+interface SessionWithoutEpisode {
   readonly session: GatewaySession;
   /** The end as the journal recorded it. */
   readonly end: SessionEnd;
@@ -28,7 +28,7 @@ interface LostSession {
 export interface RestoredSessions {
   /** The turn numbers of the open sessions, by session id. */
   readonly numbers: Map<string, TurnNumbers>;
-  readonly lost: readonly LostSession[];
+  readonly withoutEpisode: readonly SessionWithoutEpisode[];
   /** Messages for the operator. */
   readonly notes: readonly string[];
 }
@@ -82,7 +82,7 @@ export async function restoreSessions(
     const taskId = rolloutId.slice(0, rolloutId.lastIndexOf("#"));
     store.restoreWritten({ taskId, taskIndex, sampleIndex });
   }
-  const { lost, incomplete } = sortEnds(store, found);
+  const { withoutEpisode, incomplete } = sortEnds(store, found);
   const { path } = journal;
   const skipped =
     skippedCount === 0 ? "" : `, and so are lines that depend on them (${skippedCount})`;
@@ -93,13 +93,13 @@ export async function restoreSessions(
     ...(found.foreign.size === 0
       ? []
       : [`${path} has sessions of another run (${found.foreign.size}): they are not continued`]),
-    ...noteOf(lost, `without an episode are written again from ${path}`),
+    ...noteOf(withoutEpisode, `without an episode are written again from ${path}`),
     ...noteOf(
       incomplete,
       `without an episode cannot be written, because ${path} lacks some of their turns`,
     ),
   ];
-  return { numbers, lost, notes };
+  return { numbers, withoutEpisode, notes };
 }
 
 /** An overview of a journal's sessions. */
@@ -144,22 +144,22 @@ async function survey(
 }
 
 /**
- * Sorts finished sessions without an episode: `lost` ones can be finished again, `incomplete` ones
+ * Sorts finished sessions without an episode: `withoutEpisode` ones can be finished again, `incomplete` ones
  * lack turns.
  */
 function sortEnds(store: SessionStore, { ends }: Survey) {
-  const lost: LostSession[] = [];
+  const withoutEpisode: SessionWithoutEpisode[] = [];
   const incomplete: { readonly session: GatewaySession }[] = [];
   for (const [sessionId, { turnCount, end }] of ends) {
     const session = store.byId(sessionId);
     if (session === undefined) continue;
-    if (turnCount === session.tree.nodes.length) lost.push({ session, end });
+    if (turnCount === session.tree.nodes.length) withoutEpisode.push({ session, end });
     else {
       store.remove(session);
       incomplete.push({ session });
     }
   }
-  return { lost, incomplete };
+  return { withoutEpisode, incomplete };
 }
 
 /**

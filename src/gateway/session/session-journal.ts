@@ -65,8 +65,8 @@ export class SessionJournal implements AsyncDisposable {
   }
 
   /** Sessions that an earlier process finished and that have no episode, with their ends. */
-  get lost(): RestoredSessions["lost"] {
-    return this.#restored.lost;
+  get withoutEpisode(): RestoredSessions["withoutEpisode"] {
+    return this.#restored.withoutEpisode;
   }
 
   async opened({ identity }: GatewaySession): Promise<void> {

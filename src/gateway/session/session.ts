@@ -10,7 +10,7 @@ import { SessionTree, type Placement, type TreeRules } from "../tree/session-tre
 import type { SentTurn, TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
 import type { FieldCache } from "./field-cache.ts";
-import { KnownBodies } from "./known-bodies.ts";
+import { RecentBodies } from "./recent-bodies.ts";
 import { ReplyCache } from "./reply-cache.ts";
 import { SessionMemory } from "./session-memory.ts";
 import type { ToolCache } from "./tool-cache.ts";
@@ -54,7 +54,7 @@ export class GatewaySession {
   readonly identity: SessionIdentity;
   readonly tree: SessionTree<GatewayTurn>;
   readonly memory: SessionMemory;
-  readonly bodies: KnownBodies;
+  readonly bodies: RecentBodies;
   readonly retries = new ReplyCache();
   readonly #limits: SessionLimits;
   readonly #clock: Pick<Clock, "now">;
@@ -83,7 +83,7 @@ export class GatewaySession {
     this.#limits = options.limits;
     this.#clock = options.clock;
     this.tree = new SessionTree(options.rules);
-    this.bodies = new KnownBodies(options.fields);
+    this.bodies = new RecentBodies(options.fields);
     this.memory = new SessionMemory(this.tree, options.tools);
     this.lastUsedAt = options.clock.now();
   }

@@ -22,8 +22,8 @@ export class ToolCache {
   /** Returns the cached tools of a list, or the result of `read`. */
   find({ dialect, list }: ToolList, read: () => ToolSet): ToolSet {
     const byDialect = this.#byList.get(list) ?? new Map<DialectName, ToolSet>();
-    const known = byDialect.get(dialect);
-    if (known !== undefined) return known;
+    const cached = byDialect.get(dialect);
+    if (cached !== undefined) return cached;
     const tools = this.#byText.find(`${dialect}${exactKey(list)}`, read);
     this.#byList.set(list, byDialect.set(dialect, tools));
     return tools;

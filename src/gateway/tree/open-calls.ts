@@ -25,9 +25,9 @@ export class OpenCalls<Call> {
     const entries = calls.map(({ call }): OpenCall<Call> => ({ call, isAnswered: false }));
     const own = new Map<string, OpenCall<Call>[]>();
     calls.forEach(({ id }, place) => {
-      const known = own.get(id);
-      if (known === undefined) own.set(id, [entries[place]!]);
-      else known.push(entries[place]!);
+      const entriesOfId = own.get(id);
+      if (entriesOfId === undefined) own.set(id, [entries[place]!]);
+      else entriesOfId.push(entries[place]!);
     });
     // Reversed, so that the next call to answer is last.
     for (const [id, list] of own) this.#byId.set(id, list.toReversed());

@@ -71,10 +71,10 @@ export class RecordedMemory implements Recollection {
   readonly #items = new Map<string, object>();
   readonly #replies = new Map<string, readonly ClientMessage[]>();
 
-  keep(replyId: string, asked: readonly ClientMessage[], parts: readonly ReplyPart[]): void {
+  keep(replyId: string, requested: readonly ClientMessage[], parts: readonly ReplyPart[]): void {
     for (const part of parts) this.#items.set(part.id, encodeItem(part, false));
     const turn = dialects.responses.decode({ input: parts.map((part) => encodeItem(part, false)) });
-    this.#replies.set(replyId, [...asked, ...turn.messages]);
+    this.#replies.set(replyId, [...requested, ...turn.messages]);
   }
 
   item(id: string): object | undefined {

@@ -25,18 +25,19 @@ function replay(exchanges: readonly RecordedExchange[]) {
   exchanges.forEach((exchange, index) => {
     const dialect = dialectOf(exchange);
     if (dialect === undefined || exchange.sampled === undefined) return;
-    let asked;
+    let requested;
     try {
-      asked = dialect.decode(exchange.body, memory);
+      requested = dialect.decode(exchange.body, memory);
     } catch (error) {
       if (!(error instanceof ClientError)) throw error;
       places.push({ index, parent: null, images: true });
       return;
     }
-    const placement = tree.place(asked);
+    const placement = tree.place(requested);
     const parts = recordedParts(exchange);
     tree.add(placement, { turn: toSentTurn(parts), record: index, isDelivered: true });
-    const carried = asked.hasInstructions === true ? asked.messages.slice(1) : asked.messages;
+    const carried =
+      requested.hasInstructions === true ? requested.messages.slice(1) : requested.messages;
     memory.keep(exchange.sampled.responseId ?? "", carried, parts);
     const parent = placement.parent?.record ?? null;
     places.push({ index, parent, ...(placement.cause && { cause: placement.cause }) });

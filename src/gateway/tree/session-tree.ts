@@ -128,12 +128,12 @@ export class SessionTree<Record> {
   #placeFrom(
     messages: readonly ClientMessage[],
     tools: number,
-    known?: { readonly start: Walk<Record>; readonly length: number },
+    from?: { readonly start: Walk<Record>; readonly length: number },
   ): Placement<Record> | undefined {
-    const { length: start = 0 } = known ?? {};
+    const { length: start = 0 } = from ?? {};
     const options = { digests: this.#digests, start };
     const { keyed, anomalies } = keyMessages(messages, this.#rules, options);
-    const { best, edited, isAmbiguous } = this.#walk(keyed, tools, known);
+    const { best, edited, isAmbiguous } = this.#walk(keyed, tools, from);
     const rest = keyed.slice(best.end - start);
     if (best.node === undefined || best.end <= start || rest.length === 0) return undefined;
     const environment = rest.map((each) => withSentId(each, best));
@@ -267,16 +267,16 @@ export class SessionTree<Record> {
 
   #numberOf(tools: RequestedTurn["tools"]): number {
     const key = toolsKey(tools);
-    const known = this.#toolNumbers.get(key);
-    if (known !== undefined) return known;
+    const number = this.#toolNumbers.get(key);
+    if (number !== undefined) return number;
     this.#toolNumbers.set(key, this.#toolNumbers.size);
     return this.#toolNumbers.size - 1;
   }
 
   #placesUnder(parent: Node<Record> | undefined): Map<string, Node<Record>[]> {
     const name = parent?.index ?? -1;
-    const known = this.#byPlace.get(name);
-    if (known !== undefined) return known;
+    const existing = this.#byPlace.get(name);
+    if (existing !== undefined) return existing;
     const places = new Map<string, Node<Record>[]>();
     this.#byPlace.set(name, places);
     return places;
@@ -286,9 +286,9 @@ export class SessionTree<Record> {
   #walk(
     keyed: readonly KeyedMessage[],
     tools: number,
-    known?: { readonly start: Walk<Record>; readonly length: number },
+    from?: { readonly start: Walk<Record>; readonly length: number },
   ) {
-    const { start = startWalk, length: first = 0 } = known ?? {};
+    const { start = startWalk, length: first = 0 } = from ?? {};
     let best: Walk<Record> = start;
     let walks: Walk<Record>[] = [{ ...best }];
     let edited: number | undefined;
@@ -388,8 +388,8 @@ function joinKeys(keyed: readonly KeyedMessage[]): string {
 const toolsKeys = new WeakMap<readonly ToolDefinition[], string>();
 
 function toolsKey(tools: readonly ToolDefinition[]): string {
-  const known = toolsKeys.get(tools);
-  if (known !== undefined) return known;
+  const cached = toolsKeys.get(tools);
+  if (cached !== undefined) return cached;
   const key = digest(valueKey(tools.map(({ openai }) => toPlainJson(openai))));
   toolsKeys.set(tools, key);
   return key;
@@ -406,8 +406,8 @@ function placeName(
 /** Chooses among matching turns: the newest one that came back with its id, otherwise the newest. */
 function choose<Record>(reached: readonly Walk<Record>[]) {
   if (reached.length === 0) return undefined;
-  const known = reached.filter(({ byId }) => byId);
-  const fitting = known.length > 0 ? known : reached;
+  const withId = reached.filter(({ byId }) => byId);
+  const fitting = withId.length > 0 ? withId : reached;
   const best = fitting.reduce((left, right) =>
     right.node!.index > left.node!.index ? right : left,
   );

@@ -6,7 +6,7 @@ export class CallNamer {
   readonly #sampledIds: ReadonlyMap<string, string>;
   readonly #prefix: string;
   readonly #callIdsBefore: () => Iterable<string>;
-  #known: Set<string> | undefined;
+  #usedIds: Set<string> | undefined;
   #madeCount = 0;
 
   /**
@@ -45,23 +45,23 @@ export class CallNamer {
     return this.#nameOne(id, new Set());
   }
 
-  get #taken(): Set<string> {
-    return (this.#known ??= new Set(this.#callIdsBefore()));
+  get #allIds(): Set<string> {
+    return (this.#usedIds ??= new Set(this.#callIdsBefore()));
   }
 
   #nameOne(wanted: string, own: ReadonlySet<string>): string {
     const { takesAnyId, looksUpIds } = this.#habits;
     const isFit = (takesAnyId ? plainId : nineSigns).test(wanted);
-    const isTaken = own.has(wanted) || (looksUpIds && this.#taken.has(wanted));
+    const isTaken = own.has(wanted) || (looksUpIds && this.#allIds.has(wanted));
     const chosen = isFit && !isTaken ? wanted : this.#makeId();
-    this.#taken.add(chosen);
+    this.#allIds.add(chosen);
     return chosen;
   }
 
   #makeId(): string {
     for (;;) {
       const made = `${this.#prefix}${base36(this.#madeCount++)}`;
-      if (!this.#taken.has(made)) return made;
+      if (!this.#allIds.has(made)) return made;
     }
   }
 }

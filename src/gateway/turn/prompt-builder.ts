@@ -194,8 +194,8 @@ export class PromptBuilder {
     const { assistant, environment, tools } = change;
     const roleSequence = (environment as readonly Message[]).map(({ role }) => role).join(" ");
     if (measuredSequence.test(roleSequence)) return true;
-    const known = this.#roleSequences.get(roleSequence);
-    if (known !== undefined) return known;
+    const checked = this.#roleSequences.get(roleSequence);
+    if (checked !== undefined) return checked;
     let isRight: boolean;
     try {
       const messages = [...change.history, assistant, ...environment];

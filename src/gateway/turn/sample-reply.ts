@@ -178,8 +178,8 @@ class ReadingFeed {
 
   /** Reads the ids that the engine has not reported before, and ends the turn. */
   async finish({ outputIds, finish }: Generation): Promise<void> {
-    const known = this.#reportedIds.every((id, place) => outputIds[place] === id);
-    if (!known) {
+    const isPrefix = this.#reportedIds.every((id, place) => outputIds[place] === id);
+    if (!isPrefix) {
       throw new RolloutError(
         "engine/bad-reply",
         "Cannot use the turn: the ids that the engine reported while sampling differ from those that it returned",

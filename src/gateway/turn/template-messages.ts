@@ -50,9 +50,9 @@ export function toTemplateMessages(
   const messages = habits.showsAllCalls ? sent : splitTurns(sent);
   const namer = new CallNamer(habits, { sampledIds, depth, callIdsBefore: callIds });
   const open = new OpenCalls<ToolCall>();
-  for (const { sent: known, message } of turns) {
+  for (const { sent: sentTurn, message } of turns) {
     const { toolCalls = [] } = message;
-    open.addTurn(toolCalls.map((call, place) => ({ id: known.calls[place]!.id, call })));
+    open.addTurn(toolCalls.map((call, place) => ({ id: sentTurn.calls[place]!.id, call })));
   }
   return messages.map((message, index): Message => {
     if (message.role === "assistant") {

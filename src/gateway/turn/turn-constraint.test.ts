@@ -9,7 +9,7 @@ const tools = ["look", "press"].map((name) => ({
   function: { name, parameters: schema },
 }));
 
-function asked(more: object): RequestedTurn {
+function requested(more: object): RequestedTurn {
   return dialects.chat.decode({ messages: [{ role: "user", content: "Hi" }], ...more });
 }
 
@@ -18,7 +18,7 @@ const qwen = { parser: "qwen25", reasoningOpened: false };
 describe("wantedForm()", () => {
   test("is free without a choice or format", () => {
     for (const more of [{}, { tools }, { tools, tool_choice: "none" }, { response_format: null }]) {
-      expect(wantedForm(asked(more), qwen)).toEqual({ type: "free" });
+      expect(wantedForm(requested(more), qwen)).toEqual({ type: "free" });
     }
   });
 
@@ -40,9 +40,11 @@ describe("wantedForm()", () => {
         constraint: { type: "json-schema", schema },
       });
     }
-    expect(wantedForm(asked({ response_format: { type: "json_object" } }), qwen)).toMatchObject({
-      constraint: { type: "json-schema", schema: { type: "object" } },
-    });
+    expect(wantedForm(requested({ response_format: { type: "json_object" } }), qwen)).toMatchObject(
+      {
+        constraint: { type: "json-schema", schema: { type: "object" } },
+      },
+    );
   });
 
   test("constrains the turn to calls in the model's format", () => {
@@ -65,13 +67,13 @@ describe("wantedForm()", () => {
         },
       },
     });
-    expect(wantedForm(asked({ tools, tool_choice: "required" }), qwen)).toEqual({
+    expect(wantedForm(requested({ tools, tool_choice: "required" }), qwen)).toEqual({
       type: "held",
       what: "tool_choice required",
       constraint: constraint(["look", "press"]),
     });
     const named = { type: "function", function: { name: "press" } };
-    expect(wantedForm(asked({ tools, tool_choice: named }), qwen)).toMatchObject({
+    expect(wantedForm(requested({ tools, tool_choice: named }), qwen)).toMatchObject({
       constraint: constraint(["press"]),
     });
   });
@@ -95,7 +97,7 @@ describe("wantedForm()", () => {
       { at_least_one: true, stop_after_first: true },
     ],
   ])("constrains the turn to the calls that %j allows", (more, what, names, ending) => {
-    const form = wantedForm(asked({ tools, ...more }), qwen);
+    const form = wantedForm(requested({ tools, ...more }), qwen);
     expect(form).toMatchObject({
       type: "held",
       what,
@@ -109,7 +111,7 @@ describe("wantedForm()", () => {
 
   test("reports that a text format is not enforced if the turn must be a call", () => {
     const wishes = { tools, tool_choice: "required", response_format: { type: "json_object" } };
-    expect(unsupportedFeatures(asked(wishes))).toEqual([
+    expect(unsupportedFeatures(requested(wishes))).toEqual([
       { what: "text format json-object", why: "the turn must be a call, which is not text" },
     ]);
   });
@@ -134,7 +136,7 @@ describe("wantedForm()", () => {
       "the request gives tools, which the policy may call instead",
     ],
   ])("returns the reason why nothing enforces it: %s", (_, more, forms, why) => {
-    expect(wantedForm(asked(more), { ...qwen, ...forms })).toMatchObject({
+    expect(wantedForm(requested(more), { ...qwen, ...forms })).toMatchObject({
       type: "unenforceable",
       why,
     });
@@ -147,6 +149,6 @@ describe("wantedForm()", () => {
       'there is no tool "absent"',
     ],
   ])("refuses %j", (more, problem) => {
-    expect(() => wantedForm(asked(more), qwen)).toThrow(`Cannot read tool_choice: ${problem}`);
+    expect(() => wantedForm(requested(more), qwen)).toThrow(`Cannot read tool_choice: ${problem}`);
   });
 });

@@ -26,9 +26,9 @@ interface TurnForms {
  *
  * @throws ClientError `invalid` if the request names a tool that it does not give.
  */
-export function wantedForm(asked: RequestedTurn, forms: TurnForms): WantedForm {
-  const { toolChoice, textFormat, tools, parallelCalls } = asked;
-  const wanted = chosenTools(asked);
+export function wantedForm(requested: RequestedTurn, forms: TurnForms): WantedForm {
+  const { toolChoice, textFormat, tools, parallelCalls } = requested;
+  const wanted = chosenTools(requested);
   if (wanted !== undefined) {
     const what = choiceName(toolChoice);
     const isCallNeeded = toolChoice.type !== "auto";

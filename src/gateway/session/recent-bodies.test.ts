@@ -6,7 +6,7 @@ import type { RequestedTurn } from "../conversation.ts";
 import { dialectNames, type DialectName, type Recollection } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { FieldCache } from "./field-cache.ts";
-import { KnownBodies } from "./known-bodies.ts";
+import { RecentBodies } from "./recent-bodies.ts";
 import {
   bodyOf,
   changesOf,
@@ -25,11 +25,11 @@ const recollection: Recollection = {
 };
 
 /** The result of reading a body. */
-type Outcome = { readonly asked: RequestedTurn } | { readonly refusal: string };
+type Outcome = { readonly requested: RequestedTurn } | { readonly refusal: string };
 
 function outcomeOf(read: () => RequestedTurn): Outcome {
   try {
-    return { asked: read() };
+    return { requested: read() };
   } catch (error) {
     if (error instanceof ClientError) return { refusal: error.message };
     throw error;
@@ -51,7 +51,7 @@ function readWhole(name: DialectName, bytes: Uint8Array): Outcome {
   });
 }
 
-function readKnown(bodies: KnownBodies, name: DialectName, bytes: Uint8Array): Outcome {
+function readKnown(bodies: RecentBodies, name: DialectName, bytes: Uint8Array): Outcome {
   const dialect = dialects[name];
   return outcomeOf(() => bodies.read(dialect, bodies.recognise(dialect, bytes), recollection));
 }
@@ -79,7 +79,7 @@ describe.each(dialectNames)("%s: bodies that begin like earlier ones", (name) =>
         }),
         fc.array(changesOf(name), { maxLength: 12 }),
         (first, changes) => {
-          const bodies = new KnownBodies(new FieldCache());
+          const bodies = new RecentBodies(new FieldCache());
           const plans = [first];
           for (const change of [undefined, ...changes]) {
             if (change !== undefined) plans.push(nextPlan(plans, change));
@@ -95,13 +95,13 @@ describe.each(dialectNames)("%s: bodies that begin like earlier ones", (name) =>
 
 /** Reads bodies in turn. Returns the number of messages that each shared with an earlier one. */
 function sharedCounts(name: DialectName, bodies: readonly (object | string)[]): readonly number[] {
-  const known = new KnownBodies(new FieldCache());
+  const known = new RecentBodies(new FieldCache());
   const before = new Set<unknown>();
   return bodies.map((body) => {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const outcome = readKnown(known, name, Buffer.from(text));
     if ("refusal" in outcome) throw new Error(outcome.refusal);
-    const { messages } = outcome.asked;
+    const { messages } = outcome.requested;
     const count = messages.filter((message) => before.has(message)).length;
     for (const message of messages) before.add(message);
     return count;
@@ -152,11 +152,11 @@ describe("reading a body", () => {
     const call = (id: number) => {
       return { type: "function_call", call_id: `${id}`, name: "look", arguments: "{}" };
     };
-    const known = new KnownBodies(new FieldCache());
+    const known = new RecentBodies(new FieldCache());
     const read = (items: readonly unknown[]) => {
       const input = [{ role: "user", content: "Hi" }, ...items];
       const outcome = readKnown(known, "responses", Buffer.from(JSON.stringify({ input })));
-      return "asked" in outcome ? outcome.asked.messages : outcome;
+      return "requested" in outcome ? outcome.requested.messages : outcome;
     };
     const first = read([call(1)]);
     const second = read([call(1), call(2)]);
@@ -181,7 +181,7 @@ describe("reading a body", () => {
   });
 
   test("is complete if the earlier body was forgotten or not kept", () => {
-    const known = new KnownBodies(new FieldCache());
+    const known = new RecentBodies(new FieldCache());
     const bytes = (count: number) => Buffer.from(JSON.stringify({ messages: said(count) }));
     const read = (count: number, keeps?: boolean) => {
       const found = known.recognise(dialects.chat, bytes(count));

@@ -34,7 +34,7 @@ interface Cut {
 }
 
 /** The data about a body. The text itself is not kept. */
-interface KnownBody {
+interface RecentBody {
   readonly dialect: GatewayDialect;
   /** Hash of the complete body. */
   readonly hash: string;
@@ -51,7 +51,7 @@ export interface RecognisedBody {
   /** Hash of the complete body. */
   readonly hash: string;
   /** The longest shared start with an earlier body. `walk` has hashed the bytes up to `cut`. */
-  readonly shared?: { readonly body: KnownBody; readonly cut: Cut; readonly walk: PrefixHash };
+  readonly shared?: { readonly body: RecentBody; readonly cut: Cut; readonly walk: PrefixHash };
 }
 
 /**
@@ -59,9 +59,9 @@ export interface RecognisedBody {
  * a body starts with the same bytes as an earlier one, only the items after the shared start are
  * read. The result equals a complete read.
  */
-export class KnownBodies {
+export class RecentBodies {
   /** Least recent first. */
-  #kept: KnownBody[] = [];
+  #kept: RecentBody[] = [];
   readonly #fields: FieldCache;
 
   /** @param fields - Cache that the sessions of a gateway share. */
@@ -181,7 +181,7 @@ export class KnownBodies {
     return after && { ...this.#fields.before(textOf(bytes, 0, start)), ...after };
   }
 
-  #keep(body: KnownBody): void {
+  #keep(body: RecentBody): void {
     this.#kept.push(body);
     if (this.#kept.length > keptBodies) this.#kept.shift();
   }
@@ -193,7 +193,7 @@ interface ReadOptions {
   readonly keeps: boolean;
 }
 
-function historyAt({ messages }: KnownBody, cut: Cut): History {
+function historyAt({ messages }: RecentBody, cut: Cut): History {
   const { itemCount, messageCount, openTurn, endsInText, addedTools } = cut;
   return {
     messages: messageCount === messages.length ? messages : messages.slice(0, messageCount),
