@@ -81,7 +81,7 @@ export function keyMessages(
       index += 1;
       continue;
     }
-    const end = endOfMessages(messages, index);
+    const end = nextAssistantIndex(messages, index);
     const ordered = orderMessages(messages, { start: index, end, finder, rules, digests });
     const isReordered = ordered.some((each, place) => each.index !== index + place);
     if (isReordered) anomalies.push({ index, note: "results-reordered" });
@@ -94,7 +94,7 @@ export function keyMessages(
   return { keyed, anomalies };
 }
 
-function endOfMessages(messages: readonly ClientMessage[], start: number): number {
+function nextAssistantIndex(messages: readonly ClientMessage[], start: number): number {
   let end = start;
   while (end < messages.length && messages[end]!.role !== "assistant") end += 1;
   return end;
