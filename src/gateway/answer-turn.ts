@@ -30,7 +30,8 @@ export interface TurnServices {
   readonly formats: ReplyFormats;
   readonly sampling: SamplingParameters;
   /**
-   * The source of the sampling parameters: the gateway (`pin`), or the client (`honour`), if its request sets any.
+   * The source of the sampling parameters: the gateway (`pin`), or the client (`honour`), if its
+   * request sets any.
    */
   readonly clientSampling: "pin" | "honour";
   /**

@@ -1,3 +1,5 @@
+import { parseJsonObject } from "./json-object.ts";
+
 /**
  * The form of a call in the client's protocol, unless it is a function call with a JSON object:
  *
@@ -18,7 +20,7 @@ type Members = Readonly<Record<string, unknown>>;
  * returns them unchanged, so that the tool can report the mistake.
  */
 export function customInput(argumentsText: string): string {
-  const members = readMembers(argumentsText);
+  const members = parseJsonObject(argumentsText);
   const input = members?.["input"];
   return typeof input === "string" && Object.keys(members!).length === 1 ? input : argumentsText;
 }
@@ -33,7 +35,7 @@ export function customArguments(input: string): string {
  * have it.
  */
 export function toAction(form: ActionForm, argumentsText: string): Members | undefined {
-  const members = readMembers(argumentsText);
+  const members = parseJsonObject(argumentsText);
   if (members === undefined || !shapes[form](members)) return undefined;
   return { ...defaults[form], ...members };
 }
@@ -83,16 +85,4 @@ const shapes: Readonly<Record<ActionForm, (members: Members) => boolean>> = {
 
 function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((each) => typeof each === "string");
-}
-
-function readMembers(text: string): Members | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Members)
-      : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

@@ -11,14 +11,14 @@ const userRepairs = {
   "think-block":
     "every strategy: thoughts in tags such as <think> are sent; repaired, they are left out",
   "first-line-stop":
-    "every strategy: a stop marker in the first line is sent; repaired, the line is asked for again, " +
+    "every strategy: a stop marker in the first line is sent; repaired, the line is requested again, " +
     "and a marker again is a failure",
   "stop-spelling":
     "every strategy: only ###STOP### in exactly this spelling ends the conversation; repaired, " +
     "### Stop ### and ##STOP## do, too",
   "thought-leak":
     "react: the thought and the label of the response are sent too; repaired, only the response is, " +
-    "without a thought behind it",
+    "without a later thought",
   "stop-in-thought":
     "react: a stop marker in the thought ends the conversation; repaired, only one in the response",
   labels:

@@ -1,3 +1,4 @@
+import { parseJsonObject } from "../json-object.ts";
 import type { RequestedTurn, ClientCall, ClientMessage } from "../conversation.ts";
 import { readMessagesTool } from "./anthropic-tools.ts";
 import type { Recollection } from "./dialect.ts";
@@ -232,13 +233,7 @@ function readCall(block: Json, place: string, recollection: Recollection): Clien
 /** Returns the text if it is a JSON object, otherwise `undefined`. */
 function objectText(given: string, place: string): string | undefined {
   const text = givenArguments(textOf(given, place));
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? text : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return parseJsonObject(text) === undefined ? undefined : text;
 }
 
 function marksOf(value: unknown): readonly string[] {

@@ -33,7 +33,7 @@ export function addTaskRoutes(
     const session = await findSession(gateway, request, { inUrl, rules });
     const endpoint = endpointOf(session);
     if (endpoint !== undefined) return endpoint;
-    throw new ClientError("finished", "The attempt is over, or has not begun");
+    throw new ClientError("finished", "The attempt is over, or has not started");
   };
   for (const base of ["", "/s/:token"]) {
     app.get(`${base}/task`, async ({ req, body }) => {

@@ -144,8 +144,8 @@ async function survey(
 }
 
 /**
- * Sorts finished sessions without an episode: `withoutEpisode` ones can be finished again, `incomplete` ones
- * lack turns.
+ * Sorts finished sessions without an episode: those in `withoutEpisode` can be finished again, those
+ * in `incomplete` lack turns.
  */
 function sortEnds(store: SessionStore, { ends }: Survey) {
   const withoutEpisode: SessionWithoutEpisode[] = [];

@@ -74,7 +74,8 @@ interface Node<Record> extends TurnNode<Record> {
 
 /**
  * The sampled turns of a session as a tree. A request continues the deepest turn with a
- * conversation that it repeats from the start. A turn is recognised by its calls or its text, never by an id alone.
+ * conversation that it repeats from the start. A turn is recognised by its calls or its text, never
+ * by an id alone.
  *
  * The tree has no token ids, no clock and no rendering.
  */
@@ -403,7 +404,7 @@ function placeName(
   return parent === undefined ? `${tools}\n${environment}` : environment;
 }
 
-/** Chooses among matching turns: the newest one that came back with its id, otherwise the newest. */
+/** Chooses among matching turns: the newest that came back with its id, otherwise the newest. */
 function choose<Record>(reached: readonly Walk<Record>[]) {
   if (reached.length === 0) return undefined;
   const withId = reached.filter(({ byId }) => byId);

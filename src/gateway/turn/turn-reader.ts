@@ -1,4 +1,5 @@
 import { fitsForm, type CallForm } from "../call-form.ts";
+import { parseJsonObject } from "../json-object.ts";
 import type { ReplyEvent, ReplyPart } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
 import type { ReasoningStream } from "../../parser/reasoning/reasoning-parser.ts";
@@ -220,7 +221,7 @@ export class TurnReader {
     const { callForms, parallelCalls = true } = this.#turn;
     const form = callForms?.get(name);
     // Clients pass arguments to tools as an object. Other arguments are shown as text.
-    if (!isJsonObject(argumentsText) || !fitsForm(form, argumentsText)) {
+    if (parseJsonObject(argumentsText) === undefined || !fitsForm(form, argumentsText)) {
       return this.#releaseText(this.#rawOf(name, argumentsText));
     }
     if (!parallelCalls && this.#callCount > 0) {
@@ -256,13 +257,3 @@ const closers: Readonly<Record<string, string>> = { qwen25: "</tool_call>" };
  * text before it.
  */
 const maxEarlyBlocks = 32;
-
-function isJsonObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
-  } catch (error) {
-    if (error instanceof SyntaxError) return false;
-    throw error;
-  }
-}
