@@ -128,7 +128,7 @@ describe("a model conversation", () => {
       retryable: true,
       message:
         "Cannot use the user's first line: llm wrote the stop marker ###STOP### 3 times, expected " +
-        "what the user wants; check the instruction and the model",
+        "the user's request; check the instruction and the model",
     });
     expect(await session.begin({ signal })).toBe("Hi");
     expect(model.requests[3]).toEqual(model.requests[0]);

@@ -516,7 +516,7 @@ describe("the endpoint", () => {
     ["a query", "https://x.example/v1?api_key=hunter2"],
   ])("%s in the URL is refused without repeating it", (held, baseUrl) => {
     const make = () => endpointChatModel({ endpoint: { baseUrl, model: "m" }, env: {} });
-    expect(make).toThrow(`holds ${held}`);
+    expect(make).toThrow(`contains ${held}`);
     expect(make).not.toThrow(/hunter2/);
   });
 });
