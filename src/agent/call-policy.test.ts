@@ -101,8 +101,8 @@ describe("decideCall()", () => {
   });
 
   test("repairs empty values to no arguments, and no other value", () => {
-    for (const nothing of ["null", '""', "[]"]) {
-      const text = call(`{"name": "get_order", "arguments": ${nothing}}`);
+    for (const empty of ["null", '""', "[]"]) {
+      const text = call(`{"name": "get_order", "arguments": ${empty}}`);
       expect(decide(text, { repair: ["non-object-arguments"] })).toEqual({
         type: "perform",
         name: "get_order",

@@ -9,8 +9,8 @@ describe("toClientError()", () => {
       ["engine/unreachable", "engine"],
     ] as const) {
       const error = new RolloutError(code, "Cannot use it: its process ended with SIGKILL");
-      const told = toClientError(error);
-      expect(told).toMatchObject({
+      const encoded = toClientError(error);
+      expect(encoded).toMatchObject({
         kind: "unavailable",
         status: 503,
         retryAfterS: 1,

@@ -301,16 +301,16 @@ describe("request members without effect", () => {
 
   test("have no effect in another protocol either", () => {
     const format = { type: "json_object" };
-    const wishes = { stop: ["x"], response_format: format };
-    const what = ({ unsupported }: RequestedTurn) => unsupported.map((wish) => wish.what);
-    expect(what(askedFor(dialects.responses, wishes))).toEqual(["stop", "response_format"]);
-    expect(what(askedFor(dialects.messages, { ...wishes, parallel_tool_calls: false }))).toEqual([
+    const features = { stop: ["x"], response_format: format };
+    const what = ({ unsupported }: RequestedTurn) => unsupported.map((feature) => feature.what);
+    expect(what(askedFor(dialects.responses, features))).toEqual(["stop", "response_format"]);
+    expect(what(askedFor(dialects.messages, { ...features, parallel_tool_calls: false }))).toEqual([
       "stop",
       "response_format",
       "parallel_tool_calls",
     ]);
-    const nothing = { parallel_tool_calls: true, stop: [], instructions: "" };
-    expect(what(askedFor(dialects.messages, nothing))).toEqual([]);
+    const defaults = { parallel_tool_calls: true, stop: [], instructions: "" };
+    expect(what(askedFor(dialects.messages, defaults))).toEqual([]);
     expect(what(askedFor(dialects.chat, { stop_sequences: ["x"] }))).toEqual(["stop_sequences"]);
   });
 

@@ -294,9 +294,9 @@ describe("decoders", () => {
     [{ thinking_blocks: [{ type: "thinking", thinking: "Hm." }] }, "Hm."],
     [{ reasoning_content: "", reasoning: "Hm.", reasoning_details: [{ text: "x" }] }, "Hm."],
     [{ reasoning: { effort: "low" } }, undefined],
-  ])("read what an assistant of Chat Completions thought from %j", (told, reasoning) => {
+  ])("read what an assistant of Chat Completions thought from %j", (members, reasoning) => {
     const { messages } = chatDialect.decode({
-      messages: [{ role: "assistant", content: "Hi", ...told }],
+      messages: [{ role: "assistant", content: "Hi", ...members }],
     });
     const thought = reasoning === undefined ? {} : { reasoning };
     expect(messages).toEqual([
@@ -398,16 +398,16 @@ describe("decoders", () => {
     const start = { id: "resp_1", createdAtMs: 0, promptTokenCount: 1, requested };
     const usage = { promptTokenCount: 1, cachedTokenCount: 0, sampledTokenCount: 1 };
     const reply = { start, parts, finish: { type: "calls" as const }, usage };
-    const told = [
+    const output = [
       { name: "own" },
       { name: "look", namespace: "mcp__shop" },
       { name: "look", namespace: "mcp__map__" },
     ];
-    expect(responsesDialect.encodeReply(reply)).toMatchObject({ output: told });
+    expect(responsesDialect.encodeReply(reply)).toMatchObject({ output });
     const items = streamOf(responsesDialect, reply)
       .filter(({ name }) => name === "response.output_item.done")
       .map(({ data }) => (JSON.parse(data) as { item: object }).item);
-    expect(items).toMatchObject(told);
+    expect(items).toMatchObject(output);
   });
 
   test("read parameters, choices and formats", () => {
@@ -530,7 +530,7 @@ describe("errors", () => {
   const kinds: readonly ClientErrorKind[] = ["too-long", "finished", "overloaded", "unavailable"];
 
   test("are encoded in the form of each dialect's clients", () => {
-    const told = (["chat", "messages"] as const).map((name) =>
+    const errors = (["chat", "messages"] as const).map((name) =>
       kinds.map((kind) => {
         const body = dialects[name].encodeError(new ClientError(kind, "why")) as {
           error: { type: string; code?: string };
@@ -538,7 +538,7 @@ describe("errors", () => {
         return [body.error.type, body.error.code].filter((word) => word !== undefined).join(" ");
       }),
     );
-    expect(told).toEqual([
+    expect(errors).toEqual([
       [
         "invalid_request_error context_length_exceeded",
         "turnwright_finished session_finished",

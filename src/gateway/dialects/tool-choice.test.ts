@@ -69,7 +69,7 @@ describe("readToolChoice()", () => {
   ])("reports that no server runs the tool of %j", (choice, toolChoice, what) => {
     const read = readToolChoice(choice);
     expect(read.toolChoice).toEqual(toolChoice);
-    expect(read.unsupported.map((wish) => wish.what)).toEqual([what]);
+    expect(read.unsupported.map((feature) => feature.what)).toEqual([what]);
   });
 
   test.each<[unknown, string]>([

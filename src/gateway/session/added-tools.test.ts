@@ -11,10 +11,10 @@ import { ToolCache } from "./tool-cache.ts";
 /** Returns a function that reads the bodies of one session in turn. */
 function reader(): (body: string) => RequestedTurn {
   const bodies = new RecentBodies(new FieldCache());
-  const book = new ToolCache();
+  const cache = new ToolCache();
   const recollection = {
     toolsOf: (dialect: DialectName, list: readonly unknown[], read: () => ToolSet) =>
-      book.find({ dialect, list }, read),
+      cache.find({ dialect, list }, read),
   };
   return (body) => {
     const found = bodies.recognise(responsesDialect, Buffer.from(body));

@@ -34,10 +34,10 @@ function bodyOf(dialect: DialectName, items: readonly string[], toolsFirst = tru
 
 function reader(dialect: DialectName): (bytes: Buffer) => RequestedTurn {
   const bodies = new RecentBodies(new FieldCache());
-  const book = new ToolCache();
+  const cache = new ToolCache();
   const recollection = {
     toolsOf: (name: DialectName, list: readonly unknown[], read: () => ToolSet) =>
-      book.find({ dialect: name, list }, read),
+      cache.find({ dialect: name, list }, read),
   };
   return (bytes) => {
     const found = bodies.recognise(dialects[dialect], bytes);

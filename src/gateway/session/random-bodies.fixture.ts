@@ -16,7 +16,7 @@ export interface Spelling {
 export interface BodyPlan {
   readonly items: readonly unknown[];
   readonly before: Readonly<Record<string, unknown>>;
-  readonly behind: Readonly<Record<string, unknown>>;
+  readonly after: Readonly<Record<string, unknown>>;
   readonly spelling: Spelling;
 }
 
@@ -260,7 +260,7 @@ export function nextPlan(plans: readonly BodyPlan[], change: BodyChange): BodyPl
       return { ...plan, items: items.with(place, { ...item, cache_control: change.count }) };
     }
     case "fields":
-      return { ...plan, [change.before ? "before" : "behind"]: change.fields };
+      return { ...plan, [change.before ? "before" : "after"]: change.fields };
     case "back":
       return plans[change.at % plans.length]!;
     case "respell":
@@ -272,13 +272,13 @@ export function nextPlan(plans: readonly BodyPlan[], change: BodyChange): BodyPl
 
 /** Returns a body's bytes. */
 export function bodyOf(plan: BodyPlan, field: string, change?: BodyChange): Uint8Array {
-  const { items, before, behind, spelling } = plan;
+  const { items, before, after, spelling } = plan;
   const around = (values: BodyPlan["before"]): string[] =>
     Object.entries(values).map((entry) => member(entry, spelling));
   const fieldsText = [
     ...around(before),
     member([field, items], { ...spelling, reversesKeys: false }),
-    ...around(behind),
+    ...around(after),
   ];
   const { space } = spelling;
   const bytes = Buffer.from(`${space}{${space}${fieldsText.join(`${space},${space}`)}${space}}`);

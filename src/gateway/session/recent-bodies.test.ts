@@ -74,7 +74,7 @@ describe.each(dialectNames)("%s: bodies that begin like earlier ones", (name) =>
         fc.record<BodyPlan>({
           items: fc.array(itemOf[name], { maxLength: 8 }),
           before: fieldsAround,
-          behind: fieldsAround,
+          after: fieldsAround,
           spelling: spellings,
         }),
         fc.array(changesOf(name), { maxLength: 12 }),
@@ -166,7 +166,7 @@ describe("reading a body", () => {
   });
 
   test.each([
-    ["the conversation comes again behind it", '{"messages":[$],"messages":[$]}'],
+    ["the conversation occurs again after it", '{"messages":[$],"messages":[$]}'],
     ["it comes again under an escaped name", '{"messages":[$],"m\\u0065ssages":[$]}'],
     ["its own name is escaped", '{"m\\u0065ssages":[$]}'],
   ])("is complete if %s", (_, pattern) => {

@@ -11,24 +11,24 @@ function feed(length: number): ReplyFeed {
 }
 
 test("only a request that is marked as a retry gets a kept reply", () => {
-  const book = new ReplyCache();
+  const cache = new ReplyCache();
   const kept = feed(1);
-  book.keep("a", kept);
-  expect(book.find(marked, "a")).toBe(kept);
-  expect(book.find(new Headers({ "idempotency-key": "k" }), "a")).toBe(kept);
-  expect(book.find(new Headers({ "x-stainless-retry-count": "0" }), "a")).toBe(undefined);
-  expect(book.find(new Headers(), "a")).toBe(undefined);
-  expect(book.find(marked, "b")).toBe(undefined);
+  cache.keep("a", kept);
+  expect(cache.find(marked, "a")).toBe(kept);
+  expect(cache.find(new Headers({ "idempotency-key": "k" }), "a")).toBe(kept);
+  expect(cache.find(new Headers({ "x-stainless-retry-count": "0" }), "a")).toBe(undefined);
+  expect(cache.find(new Headers(), "a")).toBe(undefined);
+  expect(cache.find(marked, "b")).toBe(undefined);
 });
 
 test("the newest replies are kept within the limits of number and length", () => {
-  const book = new ReplyCache();
-  for (let count = 0; count < 20; count++) book.keep(`short ${count}`, feed(10));
-  expect(book.find(marked, "short 3")).toBe(undefined);
-  expect(book.find(marked, "short 4")).not.toBe(undefined);
-  book.keep("long", feed(300 * 1024));
-  expect(book.find(marked, "long")).not.toBe(undefined);
-  expect(book.find(marked, "short 19")).toBe(undefined);
+  const cache = new ReplyCache();
+  for (let count = 0; count < 20; count++) cache.keep(`short ${count}`, feed(10));
+  expect(cache.find(marked, "short 3")).toBe(undefined);
+  expect(cache.find(marked, "short 4")).not.toBe(undefined);
+  cache.keep("long", feed(300 * 1024));
+  expect(cache.find(marked, "long")).not.toBe(undefined);
+  expect(cache.find(marked, "short 19")).toBe(undefined);
 });
 
 test("the key depends on dialect, idempotency key and body", () => {

@@ -45,8 +45,8 @@ test("SessionStore never reuses a task's name or index, even of forgotten sessio
   for (const taskIndex of [0, 2]) {
     store.restoreWritten({ taskId: `session-${taskIndex}`, taskIndex, sampleIndex: 0 });
   }
-  const places = [{}, { taskId: "session-0" }].map((wish) => {
-    const { taskId, taskIndex, sampleIndex } = store.create(wish).session.identity;
+  const places = [{}, { taskId: "session-0" }].map((request) => {
+    const { taskId, taskIndex, sampleIndex } = store.create(request).session.identity;
     return { taskId, taskIndex, sampleIndex };
   });
   expect(places).toEqual([

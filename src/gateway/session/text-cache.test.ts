@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { TextCache } from "./text-cache.ts";
 
 test("TextCache returns the same value for the same text, and keeps a bounded number", () => {
-  const book = new TextCache<object>();
+  const cache = new TextCache<object>();
   let readCount = 0;
   const find = (text: string) =>
-    book.find(text, () => {
+    cache.find(text, () => {
       readCount += 1;
       return {};
     });

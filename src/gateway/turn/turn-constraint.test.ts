@@ -110,8 +110,8 @@ describe("wantedForm()", () => {
   });
 
   test("reports that a text format is not enforced if the turn must be a call", () => {
-    const wishes = { tools, tool_choice: "required", response_format: { type: "json_object" } };
-    expect(unsupportedFeatures(requested(wishes))).toEqual([
+    const features = { tools, tool_choice: "required", response_format: { type: "json_object" } };
+    expect(unsupportedFeatures(requested(features))).toEqual([
       { what: "text format json-object", why: "the turn must be a call, which is not text" },
     ]);
   });
