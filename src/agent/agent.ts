@@ -3,24 +3,24 @@ import type { AssistantMessage, Message, ToolDefinition } from "../message.ts";
 import type { AttemptStatus } from "../parser/tool-call-parser.ts";
 import type { TurnForm } from "./turn-form.ts";
 
-/** What the agent shows the policy before the first turn. */
+/** The messages and tools of the prompt before the first turn. */
 export interface Opening {
   readonly messages: readonly Message[];
-  /** The tools that the chat template prints; empty where the agent describes tools in its own text. */
+  /** Tools for the chat template. Empty if the agent describes tools in its own text. */
   readonly tools: readonly ToolDefinition[];
 }
 
-/** One thing to do about a turn, in order. */
+/** One step that a turn leads to. Steps run in order. */
 export type Intent =
-  /** Perform the action; a call's observation goes back under `callId`. */
+  /** Performs the action. A call's observation returns under `callId`. */
   | {
       readonly type: "act";
       readonly callId: string;
       readonly action: Action;
-      /** The call was malformed and is mended; absent in the ordinary case. */
+      /** True if the call was malformed and has been repaired. */
       readonly repaired?: true;
     }
-  /** Do nothing in the environment; tell the policy why under `callId`. */
+  /** Does not call the environment. The policy receives the reason under `callId`. */
   | {
       readonly type: "refuse";
       readonly callId: string;
@@ -28,24 +28,27 @@ export type Intent =
       readonly status: AttemptStatus | "extra-call";
       readonly observation: string;
     }
-  /** Do nothing and tell nobody; the episode records that the call was made. */
+  /** Skips the call without an observation. The episode records it. */
   | { readonly type: "ignore"; readonly callId: string; readonly name: string };
 
-/** What the agent makes of a sampled turn. */
+/** An agent's interpretation of a sampled turn. */
 export interface Reading {
-  /** The turn as a message, for tools, users and people. */
+  /** The turn as a message. */
   readonly message: AssistantMessage;
-  /** The reasoning that was cut off before the message was read; `""` where there was none. */
+  /** The reasoning that was removed before the message was read, or `""`. */
   readonly reasoning: string;
-  /** At least one that is not ignored. */
+  /** Contains at least one intent that is not `ignore`. */
   readonly intents: readonly Intent[];
-  /** How often each status occurred among the turn's attempts. */
+  /** Number of the turn's attempts, by status. */
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
-  /** Places are those in the text with its stop. Absent where turns have no markup. */
+  /**
+   * The markup of the turn, with positions in the text including its stop literal. Absent for turns
+   * without markup.
+   */
   readonly form?: TurnForm;
 }
 
-/** An observation on its way back to the policy. */
+/** An observation for the policy. */
 export interface Observed {
   readonly callId: string;
   readonly name: string;
@@ -53,30 +56,30 @@ export interface Observed {
   readonly text: string;
 }
 
-/** The strategy around the policy. Stateless: all state is in the conversation. */
+/** The strategy around the policy. It is stateless: the conversation has all state. */
 export interface Agent {
-  /** Such as `tool-calling`. */
+  /** The strategy's name, such as `tool-calling`. */
   readonly strategy: string;
   open(start: {
     readonly policyText: string;
     readonly tools: readonly ToolDefinition[];
     readonly firstUserText: string;
-    /** The episode's own seed. */
+    /** The episode's seed. */
     readonly seed: number;
-    /** The task's place in its split. */
+    /** The task's index in its split. */
     readonly taskIndex: number;
   }): Opening;
-  /** Reads what the policy sampled. Total: whatever was sampled, there is a reading. */
+  /** Reads a sampled turn. It returns a reading for every possible text. */
   read(turn: {
     readonly text: string;
-    /** The literal of the stop id that closed the text and is not in it. Default none. */
+    /** The literal of the stop id that ended the text, which does not contain it. Default none. */
     readonly stopText?: string;
     readonly tools: readonly ToolDefinition[];
     readonly turnIndex: number;
     readonly finish: "stop" | "length";
-    /** Whether the prompt ended inside an opened reasoning block. */
+    /** True if the prompt ended inside an open reasoning block. */
     readonly reasoningOpened: boolean;
   }): Reading;
-  /** The messages that carry the observations of one turn. */
+  /** Converts the observations of one turn to messages. */
   observe(observed: readonly Observed[]): readonly Message[];
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { callId, chooseCallIds } from "./call-id.ts";
 
-test("a turn's calls keep the ids that the policy wrote, and no two are alike", () => {
+test("a turn's calls keep unique ids that the policy wrote", () => {
   expect(chooseCallIds(["functions.get:0", undefined, "abcDEF123"], 2)).toEqual([
     "functions.get:0",
     "t0002c001",
@@ -14,7 +14,7 @@ test("a turn's calls keep the ids that the policy wrote, and no two are alike", 
   ]);
 });
 
-test("an id of ours that the policy wrote is its own, and the next call has another", () => {
+test("a generated id that the policy wrote is kept, and the next call gets another", () => {
   expect(chooseCallIds(["t0002c001", undefined, undefined], 2)).toEqual([
     "t0002c001",
     "t0002c004",
@@ -25,7 +25,7 @@ test("an id of ours that the policy wrote is its own, and the next call has anot
 test.each([
   [1001, 3],
   [2, 10_000],
-])("%i calls of turn %i have ids of their own", (count, turnIndex) => {
+])("%i calls of turn %i have unique ids", (count, turnIndex) => {
   const written = Array.from({ length: count }, () => callId(turnIndex, count - 1));
   const ids = chooseCallIds(written, turnIndex);
   expect(new Set(ids).size).toBe(count);

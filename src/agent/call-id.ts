@@ -1,28 +1,28 @@
 /**
- * The id of a turn's call. Nine letters and digits, because some templates (Mistral's) insist on
- * exactly that. Unique within the episode for 10,000 turns of 1,000 calls.
+ * Returns the id of a call. It has nine letters and digits, because some templates (Mistral's)
+ * require that. It is unique in an episode of up to 10,000 turns with 1,000 calls each.
  *
  * @param turnIndex - 0-based.
- * @param callIndex - 0-based, within the turn.
+ * @param callIndex - 0-based index in the turn.
  */
 export function callId(turnIndex: number, callIndex: number): string {
   return `t${String(turnIndex).padStart(4, "0")}c${String(callIndex).padStart(3, "0")}`;
 }
 
-/** Ids that formats write themselves: Mistral's, which has nine letters and digits, and Kimi's. */
+/** Ids that models write: Mistral's with nine letters and digits, and Kimi's. */
 const writtenId = /^(?:[A-Za-z0-9]{9}|(?:functions\.)?[\w.-]+:\d+)$/;
 
 /**
- * The ids of a turn's calls: as the policy wrote them, because templates print those with the results, or our own.
- * No two are alike.
+ * Chooses unique ids for a turn's calls. An id that the policy wrote is kept, because templates
+ * print it with the result.
  *
- * @param written - What the policy wrote for each call, if anything.
+ * @param written - The id that the policy wrote for each call, if any.
  */
 export function chooseCallIds(
   written: readonly (string | undefined)[],
   turnIndex: number,
 ): readonly string[] {
-  // A turn with one call, of which nothing was written, is the ordinary one.
+  // Fast path for the most common turn.
   if (written.length === 1 && written[0] === undefined) return [callId(turnIndex, 0)];
   const taken = new Set<string>();
   return written.map((id, index) => {
@@ -30,7 +30,7 @@ export function chooseCallIds(
     if (id !== undefined && writtenId.test(id) && !taken.has(id)) {
       chosen = id;
     } else {
-      // A policy that was shown ids of ours may have written one.
+      // A policy may copy one of the generated ids.
       for (let place = index + written.length; taken.has(chosen); place += written.length) {
         chosen = callId(turnIndex, place);
       }

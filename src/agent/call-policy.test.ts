@@ -18,7 +18,7 @@ const tools = ["get_order", "cancel_order"].map((name) =>
   ),
 );
 
-/** What becomes of the one attempt of a text. */
+/** Returns the decision about the only attempt in a text. */
 function decide(text: string, policy: CallPolicy = {}, parserName = "qwen25") {
   const { attempts } = findToolCallParser(parserName).parse(text, { tools, finishReason: "stop" });
   expect(attempts).toHaveLength(1);
@@ -37,7 +37,7 @@ const performed = {
 };
 
 describe("decideCall()", () => {
-  test("performs what is in order, and nothing else", () => {
+  test("executes valid calls only", () => {
     expect(decide(call(good))).toEqual({ ...performed, isRepaired: false });
     expect(decide(call(good.slice(0, -1)))).toEqual({
       type: "refuse",
@@ -57,14 +57,14 @@ describe("decideCall()", () => {
       "trailing-text",
       "Error: not executed, a tool call must be the end of the turn",
     ],
-  ] as const)("keeps %j from being performed where %s is refused", (text, note, observation) => {
+  ] as const)("refuses %j if %s is refused", (text, note, observation) => {
     expect(decide(text)).toMatchObject({ type: "perform", isRepaired: false });
     const decision = decide(text, { refuse: [note] });
     expect(decision).toMatchObject({ type: "refuse", status: note });
     expect(decision).toHaveProperty("observation", expect.stringContaining(observation));
   });
 
-  test("refuses a repeated call, and one that the engine would not report, where it is told to", () => {
+  test("refuses a repeated call, and an unreported one, if the policy says so", () => {
     const parser = findToolCallParser("qwen25");
     const [, second] = parser.parse(`${call(good)}\n${call(good)}`, { tools }).attempts;
     expect(decideCall(second!, { refuse: ["duplicate-call"] }, tools)).toEqual({
@@ -93,16 +93,16 @@ describe("decideCall()", () => {
       "double-encoded-arguments",
       call('{"name": "get_order", "arguments": "{\\"order_id\\": \\"#W1\\"}"}'),
     ],
-  ] as const)("repairs %s only where it is told to: %s", (status, text) => {
+  ] as const)("repairs %s only if the policy says so: %s", (status, text) => {
     expect(decide(text)).toMatchObject({ type: "refuse", status });
     const others = repairableStatuses.filter((other) => other !== status);
     expect(decide(text, { repair: others })).toMatchObject({ type: "refuse", status });
     expect(decide(text, { repair: [status] })).toEqual({ ...performed, isRepaired: true });
   });
 
-  test("takes nothing for no arguments where that is repaired, and no other value", () => {
-    for (const nothing of ["null", '""', "[]"]) {
-      const text = call(`{"name": "get_order", "arguments": ${nothing}}`);
+  test("repairs empty values to no arguments, and no other value", () => {
+    for (const empty of ["null", '""', "[]"]) {
+      const text = call(`{"name": "get_order", "arguments": ${empty}}`);
       expect(decide(text, { repair: ["non-object-arguments"] })).toEqual({
         type: "perform",
         name: "get_order",
@@ -114,7 +114,7 @@ describe("decideCall()", () => {
     expect(decide(text, { repair: ["non-object-arguments"] })).toMatchObject({ type: "refuse" });
   });
 
-  test("repairs the arguments of a format that writes the name beside them", () => {
+  test("repairs arguments in a format with the name beside them", () => {
     const text =
       "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_order:0" +
       '<|tool_call_argument_begin|>{"order_id": "#W1",}<|tool_call_end|><|tool_calls_section_end|>';
@@ -124,7 +124,7 @@ describe("decideCall()", () => {
     });
   });
 
-  test("completes no call that broke off in the middle of its arguments", () => {
+  test("does not repair a call that broke off within its arguments", () => {
     const text = '<tool_call>\n{"name": "get_order", "arguments": {"order_id": "#W';
     expect(decide(text, { repair: repairableStatuses })).toEqual({
       type: "refuse",
@@ -133,7 +133,7 @@ describe("decideCall()", () => {
     });
   });
 
-  test("repairs nothing into a tool that there is not", () => {
+  test("does not repair a call of an unknown tool", () => {
     const text = '<tool_call>\n{"name": "refund", "arguments": {}}';
     const policy: CallPolicy = { repair: ["unclosed-block"] };
     expect(decide(text, policy)).toMatchObject({ type: "refuse", status: "unclosed-block" });
@@ -143,7 +143,7 @@ describe("decideCall()", () => {
     });
   });
 
-  test("lets no option perform a call that was cut off, or stands in the reasoning", () => {
+  test("no option executes a call that was cut off or is inside the reasoning", () => {
     const everything: CallPolicy = { unknownTools: "perform", repair: repairableStatuses };
     const [attempt] = findToolCallParser("qwen25").parse(call(good), {
       tools,

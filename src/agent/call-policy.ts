@@ -3,16 +3,16 @@ import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
 import { parsePythonJson } from "../python/json/json-parse.ts";
 import { PythonError } from "../python/python-error.ts";
 import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
-import { mendCall } from "./mend-call.ts";
+import { repairCall } from "./repair-call.ts";
 
 /**
- * What can be said of a call that is in order by itself, and may keep it from being executed.
+ * Reasons to refuse a call that is otherwise valid.
  *
- * - `schema-mismatch`: the arguments do not fit the tool's JSON Schema;
- * - `duplicate-call`: the same call was made before in the turn;
- * - `coerced`: it can be read, but is not written as the format wants it;
- * - `malformed-structure`: the engine's own parser would not have reported it;
- * - `trailing-text`: words follow it.
+ * - `schema-mismatch`: the arguments do not match the tool's JSON Schema;
+ * - `duplicate-call`: the turn already contains the same call;
+ * - `coerced`: the call is readable, but not in the exact format;
+ * - `malformed-structure`: the engine's own parser would not report the call;
+ * - `trailing-text`: text follows the call.
  */
 export const refusableNotes = [
   "schema-mismatch",
@@ -22,18 +22,18 @@ export const refusableNotes = [
   "trailing-text",
 ] as const satisfies readonly AttemptStatus[];
 
-/** Something about a call that `refuseCalls` may name. */
+/** The name of a reason in `CallPolicy.refuse`. */
 export type RefusableNote = (typeof refusableNotes)[number];
 
 /**
- * What is wrong with a call that can be mended.
+ * Defects of a call that can be repaired.
  *
- * - `invalid-json`: trailing commas, missing closing brackets, raw line breaks in strings, Python's
- *   spelling of values;
+ * - `invalid-json`: trailing commas, missing closing brackets, raw line breaks in strings, Python
+ *   literals;
  * - `unclosed-block`: only the closing marker is missing;
- * - `malformed-structure`: it can be read, but is not framed as the engine's parser wants it;
- * - `double-encoded-arguments`: the arguments are a string that holds a JSON object;
- * - `non-object-arguments`: `null` or an empty string or list in the place of no arguments.
+ * - `malformed-structure`: the call is readable, but not framed as the engine's parser requires;
+ * - `double-encoded-arguments`: the arguments are a string that contains a JSON object;
+ * - `non-object-arguments`: `null` or an empty string or list instead of an object.
  */
 export const repairableStatuses = [
   "invalid-json",
@@ -43,38 +43,38 @@ export const repairableStatuses = [
   "non-object-arguments",
 ] as const satisfies readonly AttemptStatus[];
 
-/** What may be wrong with a call that is mended. */
+/** The name of a defect that can be repaired. */
 export type RepairableStatus = (typeof repairableStatuses)[number];
 
 /**
- * What becomes of the calls of a turn. Without any option exactly the attempts whose status is `ok` are
- * executed; each other attempt comes back to the policy as an error under its own call id. No option
- * makes a call of a turn that was cut off by length, or one inside the reasoning, executable.
+ * The rules for executing a turn's calls. By default exactly the attempts with status `ok` are
+ * executed, and each other attempt returns an error to the policy under its own call id. No option
+ * executes a call of a turn that was cut off by length, or a call inside the reasoning.
  */
 export interface CallPolicy {
   /**
-   * What a call is. `well-formed`, the default: what is in order by the rules of its format. `reported`:
-   * what the engine's own parser would report, no more and no less, so that a turn does in training
-   * what it does when the engine serves it.
+   * The definition of a valid call. `well-formed` (default): it follows the rules of its format.
+   * `reported`: the engine's own parser reports it, so that a turn has the same effect in training
+   * as when the engine serves it.
    */
   readonly execute?: "well-formed" | "reported";
   /**
-   * What becomes of a well-formed call of a tool that the environment does not offer. `refuse`, the
-   * default, tells the policy which tools there are; `perform` hands it to the environment, which
-   * answers in its own words, and in τ-bench takes a call of `respond` for talking to the user.
+   * The treatment of a well-formed call of an unknown tool. `refuse` (default) lists the available
+   * tools to the policy. `perform` passes the call to the environment, which answers in its own
+   * words. In τ-bench a call of `respond` then speaks to the user.
    */
   readonly unknownTools?: "refuse" | "perform";
-  /** What keeps a call from being executed that is `ok` otherwise. Default nothing. */
+  /** Reasons to refuse calls that are `ok` otherwise. Default none. */
   readonly refuse?: readonly RefusableNote[];
   /**
-   * Which malformed calls are mended and executed. Their status stays what it was, and each is marked
-   * as repaired in the turn's record. Default none: what is mended is nothing that the policy said, and
-   * nothing that it learns to say better.
+   * Malformed calls that are repaired and executed. They keep their status and are marked as
+   * repaired in the turn's record. Default none, because the policy does not learn to write a call
+   * that is repaired for it.
    */
   readonly repair?: readonly RepairableStatus[];
 }
 
-/** What is to be done about one attempt. */
+/** The decision about one attempt. */
 type CallDecision =
   | {
       readonly type: "perform";
@@ -82,18 +82,19 @@ type CallDecision =
       readonly arguments: PyDict;
       readonly isRepaired: boolean;
     }
-  /** `observation` is what the policy is told. The same attempt is told the same. */
+  /** `observation` is the error for the policy. It is the same for equal attempts. */
   | { readonly type: "refuse"; readonly status: AttemptStatus; readonly observation: string };
 
-/** Decides about an attempt to call one of the tools. */
+/** Decides whether to execute an attempt to call a tool. */
 export function decideCall(
   attempt: Attempt,
   policy: CallPolicy,
   tools: readonly ToolDefinition[],
 ): CallDecision {
   const { name, status } = attempt;
-  const isOk = status === "ok" || (status === "unknown-tool" && policy.unknownTools === "perform");
-  const given = isOk ? readArguments(attempt) : undefined;
+  const isExecutable =
+    status === "ok" || (status === "unknown-tool" && policy.unknownTools === "perform");
+  const given = isExecutable ? readArguments(attempt) : undefined;
   if (name !== undefined && given !== undefined) {
     const note = attempt.diagnostics.find((found) =>
       policy.refuse?.some((s) => s === found.status),
@@ -101,19 +102,19 @@ export function decideCall(
     if (note === undefined) return { type: "perform", name, arguments: given, isRepaired: false };
     return { type: "refuse", status: note.status, observation: explainNote(note) };
   }
-  const mended = policy.repair?.some((repairable) => repairable === status)
-    ? mendCall(attempt)
+  const repaired = policy.repair?.some((repairable) => repairable === status)
+    ? repairCall(attempt)
     : undefined;
-  if (mended !== undefined) {
-    const isKnown = tools.some((tool) => tool.name === mended.name);
+  if (repaired !== undefined) {
+    const isKnown = tools.some((tool) => tool.name === repaired.name);
     if (isKnown || policy.unknownTools === "perform") {
-      return { type: "perform", ...mended, isRepaired: true };
+      return { type: "perform", ...repaired, isRepaired: true };
     }
   }
   return { type: "refuse", status, observation: explainAttempt(attempt, tools) };
 }
 
-/** The arguments, where they are an object. */
+/** Parses the arguments. Returns `undefined` if they are not an object. */
 function readArguments({ argumentsText = "{}" }: Attempt): PyDict | undefined {
   let value: PyValue;
   try {
@@ -138,7 +139,10 @@ function explainNote({ status, detail }: Attempt["diagnostics"][number]): string
   }
 }
 
-/** What the policy is told about a call that was not executed. Deterministic. */
+/**
+ * Returns the error for the policy about a call that was not executed. Equal attempts have equal
+ * errors.
+ */
 export function explainAttempt(
   { status, name }: Attempt,
   tools: readonly ToolDefinition[],

@@ -26,7 +26,7 @@ describe("fewShotAgent()", () => {
     );
   });
 
-  test("shows as many as it is told, and instructions after them", () => {
+  test("shows the requested number of examples, and instructions after them", () => {
     const toolUsePolicy = toolUsePolicies.one;
     const content = open({ exampleCount: 1, toolUsePolicy }, { seed: 3, taskIndex: 0 });
     expect(content).toMatch(/^Policy\.\n\nExample 1:\nd1\n\nMake at most one tool call/);
@@ -44,9 +44,9 @@ describe("fewShotAgent()", () => {
     expect(open({ draw: "run", seed: 1 }, first)).not.toBe(open({ draw: "run" }, first));
   });
 
-  test("refuses to show more examples than there are", () => {
+  test("refuses to show more examples than it has", () => {
     expect(() => open({ exampleCount: 6 }, { seed: 0, taskIndex: 0 })).toThrow(
-      "Cannot show 6 examples: there are 5 to draw from",
+      "Cannot show 6 examples: only 5 are available",
     );
   });
 });

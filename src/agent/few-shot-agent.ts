@@ -3,41 +3,41 @@ import { pythonRandomSample } from "../python/random-sample.ts";
 import type { Agent } from "./agent.ts";
 import { toolCallingAgent, type ToolCallingOptions } from "./tool-calling-agent.ts";
 
-/** What the examples of a few-shot agent are drawn anew for. */
+/** The unit for which a few-shot agent draws new examples. */
 export type FewShotDraw = "episode" | "task" | "run";
 
-/** How a few-shot agent draws its examples and reads turns. */
+/** Settings of a few-shot agent. */
 export interface FewShotOptions extends ToolCallingOptions {
-  /** The conversations to draw from, written out as text. */
+  /** The example conversations as text. */
   readonly examples: readonly string[];
-  /** How many are shown. Default 5, as in τ-bench. */
+  /** Number of examples to show. Default 5, as in τ-bench. */
   readonly exampleCount?: number;
   /**
-   * `episode` (default) draws for each attempt by itself, as τ-bench does; `task` shows all attempts
-   * at a task the same examples, so that a group shares one prompt; `run` shows the same ones in all
-   * episodes, so that they share the engine's prefix cache.
+   * `episode` (default) draws for each attempt separately, as τ-bench does. `task` shows all
+   * attempts at a task the same examples, so that a group shares one prompt. `run` shows all
+   * episodes the same examples, so that they share the engine's prefix cache.
    */
   readonly draw?: FewShotDraw;
-  /** The run's seed, for `task` (to which the task's index is added) and `run`. Default 0. */
+  /** The run's seed for `run`, and for `task`, which adds the task's index. Default 0. */
   readonly seed?: number;
 }
 
 /**
- * The tool-calling agent with example conversations after the policy text.
+ * Creates a tool-calling agent with example conversations after the policy text.
  *
- * τ-bench draws the examples from a generator that all episodes share, so that they depend on what
- * ran before. Here each draw is `random.Random(seed).sample(examples, count)` of Python, seeded by
- * the episode, or by the run.
+ * τ-bench draws the examples from one generator for all episodes, so that they depend on the
+ * episodes before. Here each draw is Python's `random.Random(seed).sample(examples, count)` with
+ * the seed of the episode or the run.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/agents/few_shot_agent.py.
  *
- * @throws UsageError where there are fewer examples than are to be shown.
+ * @throws UsageError if there are fewer examples than `exampleCount`.
  */
 export function fewShotAgent(options: FewShotOptions): Agent {
   const { examples, exampleCount = 5, draw = "episode", seed: runSeed = 0 } = options;
   if (exampleCount > examples.length) {
     throw new UsageError(
-      `Cannot show ${exampleCount} examples: there are ${examples.length} to draw from`,
+      `Cannot show ${exampleCount} examples: only ${examples.length} are available`,
     );
   }
   const agent = toolCallingAgent(options);

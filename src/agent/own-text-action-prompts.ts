@@ -2,8 +2,8 @@ import { respondAction } from "./read-text-action.ts";
 import type { TextActionPrompt, TextActionPrompts } from "./text-action-prompt.ts";
 
 /**
- * Prompts in our own words, for any environment. Numbers that are to compare with published ones
- * need the benchmark's own; see `readTextActionPrompts()`.
+ * Prompts for any environment, not from a benchmark. To compare with published numbers, use the
+ * benchmark's own prompts; see `readTextActionPrompts()`.
  */
 export const ownTextActionPrompts: TextActionPrompts = {
   act: prompt([]),

@@ -14,7 +14,7 @@ afterAll(async () => {
 });
 
 describe("readFewShotExamples()", () => {
-  test("reads one conversation a line, whatever separators it holds", async () => {
+  test("reads one conversation a line, with any separators in it", async () => {
     await writeFile(file, '{"messages_display": "a\\nb\u2028c"}\n{"messages_display": "d"}\r\n');
     expect(await readFewShotExamples(file)).toEqual(["a\nb\u2028c", "d"]);
   });
@@ -23,14 +23,14 @@ describe("readFewShotExamples()", () => {
     ['{"messages_display": "a"}\n{}\n', ':2: expected {"messages_display": "…"}'],
     ['{"messages_display": "a"}\n\n', ":2: "],
     ["null", ':1: expected {"messages_display": "…"}'],
-  ])("names the line that is wrong in %j", async (text, problem) => {
+  ])("names the invalid line in %j", async (text, problem) => {
     await writeFile(file, text);
     const reading = readFewShotExamples(file);
     await expect(reading).rejects.toThrow(UsageError);
     await expect(reading).rejects.toThrow(`${file}${problem}`);
   });
 
-  test("names the file that is not there", async () => {
+  test("names the missing file", async () => {
     await expect(readFewShotExamples(`${file}.absent`)).rejects.toThrow(
       `Cannot read the examples ${file}.absent`,
     );

@@ -3,10 +3,10 @@ import { readTextFile } from "../text/decode-text.ts";
 import { parseStrictJson } from "../json/strict-json.ts";
 
 /**
- * Reads example conversations as τ-bench keeps them: JSON lines, each with the conversation's text
- * in `messages_display`.
+ * Reads example conversations in τ-bench's format: JSON lines with the conversation's text in
+ * `messages_display`.
  *
- * @throws UsageError naming the file and the line that cannot be used.
+ * @throws UsageError that names the file and the line if an example cannot be read.
  */
 export async function readFewShotExamples(
   file: string,

@@ -23,7 +23,7 @@ async function fileWith(text: string): Promise<string> {
 }
 
 describe("readTextActionPrompts()", () => {
-  test("takes the stand-ins for policy and tools out of each prompt", async () => {
+  test("removes the placeholders of policy and tools from each prompt", async () => {
     const prompts = { act: `WIKI é\nA${tool}B`, react: `WIKI é${tool}` };
     expect(await readTextActionPrompts(await fileWith(JSON.stringify(prompts)))).toEqual({
       act: { beforeTools: "\nA", afterTools: "B" },
@@ -32,19 +32,19 @@ describe("readTextActionPrompts()", () => {
   });
 
   test.each([
-    ["null", "act: expected a text"],
-    [JSON.stringify({ act: `WIKI é${tool}`, react: 1 }), "react: expected a text"],
-    [JSON.stringify({ act: `Wiki${tool}` }), "act: expected it to begin with"],
-    [JSON.stringify({ act: "WIKI é" }), "act: expected it to begin with"],
-    [JSON.stringify({ act: `WIKI é${tool}${tool}` }), "act: expected it to begin with"],
+    ["null", "act: expected text"],
+    [JSON.stringify({ act: `WIKI é${tool}`, react: 1 }), "react: expected text"],
+    [JSON.stringify({ act: `Wiki${tool}` }), "act: expected it to start with"],
+    [JSON.stringify({ act: "WIKI é" }), "act: expected it to start with"],
+    [JSON.stringify({ act: `WIKI é${tool}${tool}` }), "act: expected it to start with"],
     ["{", "Cannot read the agent prompts"],
-  ])("names what is wrong with %.30s", async (text, problem) => {
+  ])("names the problem of %.30s", async (text, problem) => {
     const reading = readTextActionPrompts(await fileWith(text));
     await expect(reading).rejects.toThrow(UsageError);
     await expect(reading).rejects.toThrow(problem);
   });
 
-  test("names the file that is not there", async () => {
+  test("names the missing file", async () => {
     const file = path.join(scratch, "absent.json");
     await expect(readTextActionPrompts(file)).rejects.toThrow(
       `Cannot read the agent prompts ${file}`,

@@ -3,18 +3,18 @@ import type { TextActionPrompt, TextActionPrompts } from "./text-action-prompt.t
 import { readTextFile } from "../text/decode-text.ts";
 import { parseStrictJson } from "../json/strict-json.ts";
 
-/** How the bundle writes the place of the policy text, at the prompt's very beginning. */
+/** The bundle's placeholder for the policy text, at the start of the prompt. */
 const policyPlace = "WIKI \u00e9";
 
-/** How the bundle writes the place of the tools. */
+/** The bundle's placeholder for the tools. */
 const toolsPlace =
   '[{"type": "function", "function": {"name": "t", "description": "d \\u00e9", "parameters": {}}}]';
 
 /**
- * Reads the prompts of τ-bench's `act` and `react` agents from a bundle's `agent-prompts.json`: the
- * whole system prompt of each, made for a stand-in policy and a stand-in tool.
+ * Reads the prompts of τ-bench's `act` and `react` agents from a bundle's `agent-prompts.json`. The
+ * file has complete system prompts with placeholders for the policy text and the tools.
  *
- * @throws UsageError naming the file and the place where it cannot be used.
+ * @throws UsageError that names the file and the member if a prompt cannot be used.
  */
 export async function readTextActionPrompts(
   file: string,
@@ -34,12 +34,12 @@ export async function readTextActionPrompts(
 }
 
 function splitPrompt(text: unknown, place: string): TextActionPrompt {
-  if (typeof text !== "string") throw new UsageError(`Cannot read ${place}: expected a text`);
+  if (typeof text !== "string") throw new UsageError(`Cannot read ${place}: expected text`);
   const [beforeTools, afterTools, ...more] = text.slice(policyPlace.length).split(toolsPlace);
   if (!text.startsWith(policyPlace) || afterTools === undefined || more.length > 0) {
     throw new UsageError(
-      `Cannot read ${place}: expected it to begin with "${policyPlace}", where the policy goes, ` +
-        `and to hold ${toolsPlace} once, where the tools go`,
+      `Cannot read ${place}: expected it to start with the placeholder of the policy, "${policyPlace}", ` +
+        `and to contain the placeholder of the tools once, ${toolsPlace}`,
     );
   }
   return { beforeTools: beforeTools ?? "", afterTools };

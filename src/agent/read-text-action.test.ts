@@ -22,7 +22,7 @@ describe("readTextAction()", () => {
     ["Thought: x\nAction:\n```json\n{}\n```", "```json\n{}\n```", true],
     ['{"name": respond, "arguments": {}}', '{"name": respond, "arguments": {}}', true],
     ["Action: \uFEFF{}", "\uFEFF{}", true],
-  ])("takes %j for text", (text, said, isAttempt) => {
+  ])("reads %j as text", (text, said, isAttempt) => {
     expect(readTextAction(text)).toEqual({ type: "text", text: said, isAttempt });
   });
 
@@ -43,7 +43,7 @@ describe("readTextAction()", () => {
     ['{"name": "respond", "arguments": {}}', "schema-mismatch", 'has no argument "content"'],
     ["[".repeat(5000), "invalid-json", "maximum recursion depth exceeded"],
     ["1".repeat(5000), "invalid-json", "cannot be read: Exceeds the limit"],
-  ])("explains what is wrong with %.40s", (json, status, observation) => {
+  ])("explains the mistake of %.40s", (json, status, observation) => {
     const action = readTextAction(`Action: ${json}`);
     expect(action).toMatchObject({ type: "mistake", status });
     expect(action).toHaveProperty("observation", expect.stringContaining(observation));

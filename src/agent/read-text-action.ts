@@ -4,27 +4,30 @@ import { PythonError } from "../python/python-error.ts";
 import { pythonStrip } from "../python/text/strip.ts";
 import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
 
-/** The action by which an agent without tool calls talks to the user, in its argument `content`. */
+/**
+ * The name of the action with which an agent without tool calls talks to the user. Its argument is
+ * `content`.
+ */
 export const respondAction = "respond";
 
-/** What stands in a turn that should name its action as text. */
+/** The content of a turn that names its action as text. */
 export type TextAction =
   | { readonly type: "action"; readonly name: string; readonly arguments: PyDict }
-  /** No JSON where the action should be. */
+  /** The text is not JSON. */
   | {
       readonly type: "text";
-      /** What stands there, without white space around it. */
+      /** The text without surrounding white space. */
       readonly text: string;
-      /** Whether it was meant as an action: it is labelled as one, or begins like one. */
+      /** True if the text follows the label `Action:` or starts with a brace. */
       readonly isAttempt: boolean;
     }
-  /** JSON that is no action. */
+  /** The JSON is not a valid action. */
   | {
       readonly type: "mistake";
       readonly status: AttemptStatus;
-      /** The action's name, where it has one. */
+      /** The action's name, if it has one. */
       readonly name?: string;
-      /** What the policy is told. */
+      /** The error for the policy. */
       readonly observation: string;
     };
 
@@ -32,7 +35,7 @@ const label = "Action:";
 
 /**
  * Reads the action of a turn: the JSON object with `name` and `arguments` after the last `Action:`,
- * or in the whole text where there is no such label. Total.
+ * or in the complete text if the label is missing. Returns a result for every text.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/agents/chat_react_agent.py
  * (`generate_next_step`). Each mistake here is an exception there.

@@ -35,7 +35,7 @@ function call(json: string): string {
 const good = '{"name": "get_order", "arguments": {"a": 1}}';
 
 describe("asReported()", () => {
-  test("a call that the engine hands on with no text for its arguments has none", () => {
+  test("a call with empty arguments is reported with an empty object", () => {
     const text =
       '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "get_order", "parameters": {}}]<|END_ACTION|>';
     const { attempts, compat } = findToolCallParser("cohere_command3").parse(text, {
@@ -48,18 +48,18 @@ describe("asReported()", () => {
     expect(asReported(attempts, compat.calls, { tools, finish: "stop" })).toEqual(expected);
   });
 
-  test("leaves alone what is well-formed and reported", () => {
+  test("keeps well-formed calls that the engine reports", () => {
     expect(reported(call(good), "qwen25")).toEqual([["ok", "get_order", '{"a": 1}']]);
   });
 
-  test("refuses well-formed calls that the engine loses", () => {
+  test("refuses well-formed calls that the engine does not report", () => {
     expect(reported(`${call(good)}\n${call("{bad}")}`, "hermes")).toEqual([
       ["malformed-structure", "get_order", '{"a": 1}'],
       ["invalid-json", undefined, undefined],
     ]);
   });
 
-  test("takes malformed calls that the engine completes, unless the turn was cut off", () => {
+  test("accepts malformed calls that the engine completes, unless the turn was cut off", () => {
     const text = "<tool_call>\n<function=get_order>\n<parameter=a>\n1\n</parameter>";
     const statusOf = (finish: "stop" | "length") => {
       const { attempts, compat } = findToolCallParser("qwen3_coder").parse(text, {
@@ -74,7 +74,7 @@ describe("asReported()", () => {
     expect(statusOf("length")).toMatchObject([{ status: "truncated-by-length" }]);
   });
 
-  test("takes what the engine reports of no attempt, and arguments that are no object for an error", () => {
+  test("accepts a reported call without an attempt, and refuses arguments that are not an object", () => {
     const calls = [
       { name: "get_order", argumentsText: "{}", toolIndex: 0 },
       { name: "get_order", argumentsText: "[1]", toolIndex: 0 },

@@ -5,12 +5,12 @@ import { PythonError } from "../python/python-error.ts";
 import { isPyDict } from "../python/value.ts";
 
 /**
- * The attempts of a turn as the engine's parser sees them: what it reports is in order whatever it is,
- * as long as there is such a tool and the arguments are an object, and what it does not report is
- * malformed. Each reported call belongs to the attempt that holds it, or else to the first that nothing
- * belongs to; those that remain stand at the end.
+ * Converts a turn's attempts to the view of the engine's parser. A call that it reports is `ok` if
+ * the tool exists and the arguments are an object. An attempt that it does not report is malformed.
+ * Each reported call is matched to the attempt with the same name and arguments, otherwise to the
+ * first unmatched attempt. The remaining reported calls are appended.
  *
- * @param attempts - Those that were meant as calls.
+ * @param attempts - The attempts that were meant as calls.
  */
 export function asReported(
   attempts: readonly Attempt[],
@@ -18,37 +18,37 @@ export function asReported(
   turn: { readonly tools: readonly ToolDefinition[]; readonly finish: "stop" | "length" },
 ): readonly Attempt[] {
   const remaining = calls.map(withArguments);
-  const owned = new Map<Attempt, CompatCall>();
+  const matched = new Map<Attempt, CompatCall>();
   for (const attempt of attempts) {
     const index = remaining.findIndex(
       ({ name, argumentsText }) => name === attempt.name && argumentsText === attempt.argumentsText,
     );
     const [call] = index === -1 ? [] : remaining.splice(index, 1);
-    if (call !== undefined) owned.set(attempt, call);
+    if (call !== undefined) matched.set(attempt, call);
   }
   for (const attempt of attempts) {
-    const call = owned.has(attempt) ? undefined : remaining.shift();
-    if (call !== undefined) owned.set(attempt, call);
+    const call = matched.has(attempt) ? undefined : remaining.shift();
+    if (call !== undefined) matched.set(attempt, call);
   }
   return [
     ...attempts.map((attempt) => {
-      const call = owned.get(attempt);
+      const call = matched.get(attempt);
       if (call !== undefined) return { ...attempt, ...readCall(call, turn) };
       return attempt.status === "ok" ? { ...attempt, status: notReported } : attempt;
     }),
-    ...remaining.map((call) => ({ ...nowhere, ...readCall(call, turn) })),
+    ...remaining.map((call) => ({ ...withoutPosition, ...readCall(call, turn) })),
   ];
 }
 
-/** No text at all is how some engines hand on a call without arguments. */
+/** Some engines return empty text for a call without arguments. */
 function withArguments(call: CompatCall): CompatCall {
   return call.argumentsText === "" ? { ...call, argumentsText: "{}" } : call;
 }
 
 const notReported: AttemptStatus = "malformed-structure";
 
-/** A call that the engine made of something that is no attempt. */
-const nowhere = { raw: "", span: [0, 0], diagnostics: [] } as const;
+/** The position of a reported call that matches no attempt. */
+const withoutPosition = { raw: "", span: [0, 0], diagnostics: [] } as const;
 
 function readCall(
   { name, argumentsText }: CompatCall,

@@ -7,9 +7,9 @@ export type SplitReasoning = (
 ) => { readonly reasoning: string; readonly rest: string };
 
 /**
- * The turn's text without its reasoning, as far as it can be told from the rest.
+ * Splits a turn's text into reasoning and the rest.
  *
- * @param split - Absent: the whole text is read, reasoning included.
+ * @param split - Absent: the complete text is the rest.
  */
 export function withoutReasoning(
   text: string,
@@ -19,7 +19,7 @@ export function withoutReasoning(
   return split?.(text, { opened }) ?? { reasoning: "", rest: text };
 }
 
-/** The turn as a message that says what was thought before it, where anything was. */
+/** Returns the message with its reasoning, unless that is blank. */
 export function withReasoning(message: AssistantMessage, reasoning: string): AssistantMessage {
   return reasoning.trim() === "" ? message : { ...message, reasoning };
 }

@@ -38,7 +38,7 @@ function read(
 const action = '{"name": "get_order", "arguments": {"order_id": "#W1", "x": 1.0}}';
 
 describe("textActionAgent()", () => {
-  test("describes the tools in the system message and shows the template none", () => {
+  test("describes the tools in the system message, and passes none to the template", () => {
     const start = { policyText: "Policy.", tools, firstUserText: "Hi", seed: 0, taskIndex: 0 };
     expect(textActionAgent({ strategy: "react", prompt }).open(start)).toEqual({
       messages: [
@@ -54,7 +54,7 @@ describe("textActionAgent()", () => {
     });
   });
 
-  test("performs the action of a turn, and keeps the whole turn as its message", () => {
+  test("executes the action of a turn, and keeps the complete turn as its message", () => {
     const text = `Thought: hm\nAction:\n${action}`;
     expect(read(text)).toEqual({
       message: { role: "assistant", content: text },
@@ -77,17 +77,17 @@ describe("textActionAgent()", () => {
     });
   });
 
-  test("says what the action `respond` holds", () => {
+  test("sends the content of the action `respond` to the user", () => {
     const { intents } = read('Action: {"name": "respond", "arguments": {"content": " Hi\\n"}}');
     expect(intents).toMatchObject([{ action: { type: "say", content: " Hi\n" } }]);
   });
 
-  test("leaves a `respond` with other than a text to the environment", () => {
+  test("passes a `respond` with other content than text to the environment", () => {
     const { intents } = read('Action: {"name": "respond", "arguments": {"content": 5}}');
     expect(intents).toMatchObject([{ action: { type: "call", name: "respond" } }]);
   });
 
-  test("says an action that is no JSON to the user, and counts it", () => {
+  test("sends an action that is not JSON to the user, and counts it", () => {
     expect(read("Thought: x\nAction:\n```json\n{}\n```\n")).toMatchObject({
       intents: [{ type: "act", action: { type: "say", content: "```json\n{}\n```" } }],
       attemptCounts: { "invalid-json": 1 },
@@ -99,7 +99,7 @@ describe("textActionAgent()", () => {
     });
   });
 
-  test("refuses an action that is no JSON where it is told to, but no talk", () => {
+  test("refuses an action that is not JSON if `invalidAction` is `refuse`, but no text", () => {
     const { intents, attemptCounts } = read("Action: {bad}", { invalidAction: "refuse" });
     expect(intents).toEqual([
       {
@@ -116,7 +116,7 @@ describe("textActionAgent()", () => {
     ]);
   });
 
-  test("tells the policy of JSON that is no action", () => {
+  test("returns an error to the policy for JSON that is not an action", () => {
     expect(read('Action: {"name": "get_order"}')).toMatchObject({
       intents: [
         {
@@ -130,7 +130,7 @@ describe("textActionAgent()", () => {
     });
   });
 
-  test("performs no action of a turn that was cut by length", () => {
+  test("executes no action of a turn that was cut by length", () => {
     for (const text of [`Action: ${action}`, 'Action: {"name": "get_or', "{", "Action:"]) {
       expect(read(text, { finish: "length" })).toMatchObject({
         intents: [
@@ -148,7 +148,7 @@ describe("textActionAgent()", () => {
     ]);
   });
 
-  test("reads no action out of the reasoning", () => {
+  test("reads no action from the reasoning", () => {
     const splitReasoning = (text: string, { opened }: { opened: boolean }) => {
       const end = text.indexOf("</think>");
       return opened && end !== -1
@@ -166,7 +166,7 @@ describe("textActionAgent()", () => {
     });
   });
 
-  test("carries tool results and user lines back as user messages", () => {
+  test("converts tool results and user lines to user messages", () => {
     const agent = textActionAgent({ strategy: "act", prompt });
     expect(
       agent.observe([
@@ -179,7 +179,7 @@ describe("textActionAgent()", () => {
     ]);
   });
 
-  test("has a reading for whatever was sampled", () => {
+  test("returns a reading for every text", () => {
     const piece = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.json(),
@@ -198,8 +198,8 @@ describe("textActionAgent()", () => {
   });
 });
 
-describe("the prompts in our own words", () => {
-  test.each(["act", "react"] as const)("show %s only actions that can be read", (strategy) => {
+describe("the default prompts", () => {
+  test.each(["act", "react"] as const)("show %s only readable actions", (strategy) => {
     const { afterTools } = ownTextActionPrompts[strategy];
     const [, , ...examples] = afterTools.split("Action:\n");
     expect(examples.map((example) => readTextAction(example.split("\n")[0] ?? ""))).toMatchObject([

@@ -5,29 +5,30 @@ import { readTextAction, respondAction, type TextAction } from "./read-text-acti
 import { withoutReasoning, withReasoning, type SplitReasoning } from "./split-reasoning.ts";
 import { renderTextActionPrompt, type TextActionPrompt } from "./text-action-prompt.ts";
 
-/** How an agent that names its actions as text is asked and read. */
+/** Settings of an agent that names its actions as text. */
 export interface TextActionOptions {
   readonly strategy: "act" | "react";
   readonly prompt: TextActionPrompt;
-  /** Absent: the whole text is read, reasoning included. */
+  /** Absent: the complete text is read, including reasoning. */
   readonly splitReasoning?: SplitReasoning;
   /**
-   * What becomes of an action that is no JSON (in a code fence, say, or as τ-bench's own prompt
-   * shows it). `say`, the default, says it to the user, as τ-bench does; `refuse` tells the policy.
-   * A turn that does not even try to name an action is said to the user either way.
+   * The treatment of an action that is not valid JSON, for example in a code fence or in the form
+   * that τ-bench's own prompt shows. `say` (default) sends it to the user, as τ-bench does.
+   * `refuse` returns an error to the policy. A turn that does not attempt an action is sent to the
+   * user in both cases.
    */
   readonly invalidAction?: "say" | "refuse";
 }
 
 /**
- * The agents `act` and `react`: the chat template is shown no tools, which the system message
- * describes instead; the policy writes one action a turn as JSON after `Action:`, and a tool's
- * result comes back in a user message as `API output: …`.
+ * Creates the agent `act` or `react`. The system message describes the tools instead of the chat
+ * template. The policy writes one action a turn as JSON after `Action:`, and a tool's result
+ * returns in a user message as `API output: …`.
  *
- * JSON that is no action (a scalar, a list, no name, no arguments) ends τ-bench's own run of the
- * episode with an exception and the reward 0. Here the policy is told what is wrong, in the form of
- * a tool's result, and goes on; with the limit `maxFormatErrors: 1` the episode ends at once, and is
- * worth in τ-bench's environments what it is worth there.
+ * JSON that is not an action (a scalar, a list, no name, no arguments) ends an episode of τ-bench
+ * with an exception and reward 0. Here the policy receives the error as a tool's result and
+ * continues. With `maxFormatErrors: 1` the episode ends immediately, with τ-bench's reward in its
+ * environments.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/agents/chat_react_agent.py.
  */
@@ -68,7 +69,7 @@ export function textActionAgent(options: TextActionOptions): Agent {
   };
 }
 
-/** An action that was cut off is never performed; what was meant for the user is still said. */
+/** Refuses an action that was cut off. Text for the user is still sent. */
 function cutOff(action: TextAction): TextAction {
   if (action.type === "text" && !action.isAttempt) return action;
   const observation = "Error: the action was cut off";
@@ -81,7 +82,7 @@ function refuseInvalid(action: TextAction, { invalidAction }: TextActionOptions)
   return { type: "mistake", status: "invalid-json", observation };
 }
 
-/** The name under which the episode records an action whose name could not be read. */
+/** The recorded name of an action without a readable name. */
 const unreadableName = "unreadable_action";
 
 function toIntent(action: TextAction, id: string): Intent {

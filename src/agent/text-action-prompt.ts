@@ -1,23 +1,23 @@
 import type { ToolDefinition } from "../message.ts";
 import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 
-/** The system prompt of an agent that names its actions as text, around policy text and tools. */
+/** The parts of the system prompt that surround the policy text and the tools. */
 export interface TextActionPrompt {
-  /** Between the environment's policy text and the tools. */
+  /** Text between the policy text and the tools. */
   readonly beforeTools: string;
-  /** After the tools: how an action is to be written. */
+  /** Text after the tools, which specifies the form of an action. */
   readonly afterTools: string;
 }
 
-/** One prompt for each strategy that names its actions as text. */
+/** The prompts of the strategies that name their actions as text. */
 export interface TextActionPrompts {
-  /** Asks for an action alone. */
+  /** Requests an action alone. */
   readonly act: TextActionPrompt;
-  /** Asks for a thought and then an action. */
+  /** Requests a thought and an action. */
   readonly react: TextActionPrompt;
 }
 
-/** The system message: policy text and tools, these as Python's `json.dumps()` writes them. */
+/** Returns the system message: policy text and tools, formatted as Python's `json.dumps()` does. */
 export function renderTextActionPrompt(
   { beforeTools, afterTools }: TextActionPrompt,
   policyText: string,

@@ -50,13 +50,13 @@ function call(json: string): string {
 }
 
 describe("toolCallingAgent()", () => {
-  test("says a turn without a call to the user, as it stands", () => {
+  test("sends a turn without a call to the user unchanged", () => {
     expect(read(" Hello!\n").intents).toEqual([
       { type: "act", callId: "t0003c000", action: { type: "say", content: " Hello!\n" } },
     ]);
   });
 
-  test("makes the calls of a turn in order, integers and floats kept apart", () => {
+  test("executes the calls of a turn in order, with integers and floats kept apart", () => {
     const text = `Let me see.\n${call('{"name": "get_order", "arguments": {"order_id": "#W1", "n": 1, "x": 1.0}}')}\n${call('{"name": "cancel_order", "arguments": {"order_id": "#W1"}}')}`;
     const { intents, message, attemptCounts } = read(text);
     expect(intents).toEqual([
@@ -111,17 +111,17 @@ describe("toolCallingAgent()", () => {
       "non-object-arguments",
       "Error: the arguments of the tool call must be a JSON object",
     ],
-  ])("shows the model what is wrong with %s", (json, status, observation) => {
+  ])("returns the error of %s to the model", (json, status, observation) => {
     const [intent] = read(call(json)).intents;
     expect(intent).toMatchObject({ type: "refuse", callId: "t0003c000", status, observation });
   });
 
-  test("answers a good call and a bad one each for itself", () => {
+  test("answers a valid and an invalid call separately", () => {
     const text = `${call("{bad}")}\n${call('{"name": "get_order", "arguments": {"order_id": "#W1"}}')}`;
     expect(read(text).intents.map((intent) => intent.type)).toEqual(["refuse", "act"]);
   });
 
-  test("executes nothing of a turn that was cut by length", () => {
+  test("executes no call of a turn that was cut by length", () => {
     const good = call('{"name": "get_order", "arguments": {"order_id": "#W1"}}');
     expect(read(good, { finish: "length" }).intents).toMatchObject([
       {
@@ -132,7 +132,7 @@ describe("toolCallingAgent()", () => {
     ]);
   });
 
-  test("with one call a turn, executes the first and refuses the others", () => {
+  test("with `one`, executes the first call and refuses the others", () => {
     const good = call('{"name": "get_order", "arguments": {"order_id": "#W1"}}');
     const toolUsePolicy = toolUsePolicies.one;
     expect(read(`${good}\n${good}`, { toolUsePolicy }).intents).toMatchObject([
@@ -153,7 +153,7 @@ describe("toolCallingAgent()", () => {
     ]);
   });
 
-  test("with the first call only, leaves the others out of the conversation", () => {
+  test("with `first`, removes the other calls from the conversation", () => {
     const first = call('{"name": "get_order", "arguments": {"order_id": "#W1"}}');
     const second = call('{"name": "cancel_order", "arguments": {"order_id": "#W1"}}');
     const toolUsePolicy = toolUsePolicies.first;
@@ -167,7 +167,7 @@ describe("toolCallingAgent()", () => {
     });
   });
 
-  test("leaves calls of unknown tools to the environment where it is told to", () => {
+  test("passes calls of unknown tools to the environment if `unknownTools` is `perform`", () => {
     const unknown = call('{"name": "respond", "arguments": {"content": "Hi"}}');
     expect(read(unknown, { unknownTools: "perform" })).toMatchObject({
       message: { toolCalls: [{ name: "respond", argumentsText: '{"content": "Hi"}' }] },
@@ -187,7 +187,7 @@ describe("toolCallingAgent()", () => {
     ]);
   });
 
-  test("carries tool results and user lines back in their own roles", () => {
+  test("converts tool results and user lines to messages of their roles", () => {
     expect(
       agent.observe([
         { callId: "t0000c000", name: "get_order", from: "tool", text: "pending" },
@@ -208,7 +208,7 @@ describe("tool-use policies", () => {
     }).open({ policyText: "Policy.", tools, firstUserText: "Hi", seed: 0, taskIndex: 0 })
       .messages[0]!.content;
 
-  test("tell the model in the system message, in the template, or nowhere", () => {
+  test("put the instruction in the system message, in the template, or nowhere", () => {
     expect(opening("many")).toBe("Policy.");
     expect(opening("one")).toContain("Policy.\n\nMake at most one tool call in each turn.");
     expect(opening("one-in-template")).toBe("Policy.");
@@ -218,7 +218,7 @@ describe("tool-use policies", () => {
     );
   });
 
-  test("fail loudly where the template has no place for the instruction", () => {
+  test("throw if the template lacks the sentence for the instruction", () => {
     expect(() => instructTemplate("{{ messages }}", toolUsePolicies["one-in-template"])).toThrow(
       'Cannot place the tool-use policy "one-in-template"',
     );

@@ -9,27 +9,27 @@ import { appendInstruction, type ToolUsePolicy } from "./tool-use-policy.ts";
 import { isCall } from "./turn-form.ts";
 import {
   judgeForm,
-  takeApart,
+  splitTurn,
   type TurnFormats,
   type TurnParts,
   type TurnToRead,
 } from "./turn-parts.ts";
 
-/** How a tool-calling agent reads turns. */
+/** Settings of a tool-calling agent. */
 export interface ToolCallingOptions extends TurnFormats, CallPolicy {
   readonly toolUsePolicy: ToolUsePolicy;
   /**
-   * Whether the chat template takes the results of several calls after a turn. Default true. Where it
-   * does not, only the first call of a turn is made, and what is to be said about the others is said
-   * with its result.
+   * True if the chat template accepts results of several calls after a turn. Default true. If
+   * false, only the first call of a turn is executed, and the errors of the others are added to its
+   * result.
    */
   readonly parallelResults?: boolean;
 }
 
 /**
- * The agent that calls tools through the chat template: the policy text is the system message, a
- * turn without a call is said to the user, and each malformed call comes back to the policy as an
- * error under its own call id.
+ * Creates the agent that calls tools through the chat template. The policy text is the system
+ * message. A turn without a call is sent to the user. A malformed call returns an error to the
+ * policy under its own call id.
  */
 export function toolCallingAgent(options: ToolCallingOptions): Agent {
   const { toolUsePolicy, parallelResults = true } = options;
@@ -48,12 +48,12 @@ export function toolCallingAgent(options: ToolCallingOptions): Agent {
     },
 
     read(turn): Reading {
-      const parts = takeApart(turn, options);
+      const parts = splitTurn(turn, options);
       const found = parts.attempts.filter(isCall);
       const calls =
         options.execute === "reported" ? asReported(found, parts.compat.calls, turn) : found;
       const { message, intents } =
-        calls.length > 0 ? readCalls(calls, parts, turn, options) : readWords(parts, turn);
+        calls.length > 0 ? readCalls(calls, parts, turn, options) : readText(parts, turn);
       return {
         message: withReasoning(message, parts.reasoning),
         reasoning: parts.reasoning,
@@ -73,10 +73,10 @@ export function toolCallingAgent(options: ToolCallingOptions): Agent {
 }
 
 /**
- * A turn without a call is said to the user. Where nothing is left to say because the calls stand in
- * the reasoning, the policy is told so instead: the user would hear an empty line.
+ * Reads a turn without a call, which is sent to the user. If it has no text but calls inside the
+ * reasoning, the policy receives an error instead, because the user would receive an empty message.
  */
-function readWords(
+function readText(
   { reasoning, rest, drafts }: TurnParts,
   turn: TurnToRead,
 ): Pick<Reading, "message" | "intents"> {
@@ -121,7 +121,7 @@ function readCalls(
   };
 }
 
-/** The name that a message carries for a call whose name could not be read. */
+/** The name in the message for a call without a readable name. */
 const unreadableName = "unreadable_call";
 
 function toAssistant(
@@ -155,7 +155,7 @@ function toIntent(
   const decision = decideCall(attempt, options, tools);
   if ((callsPerTurn === "one" || options.parallelResults === false) && index > 0) {
     const observation = "Error: not executed, only one tool call is allowed in a turn";
-    // One that would not be made by itself either counts as what it is.
+    // A call that would be refused anyway keeps its own status.
     const status = decision.type === "refuse" ? decision.status : "extra-call";
     return { type: "refuse", callId: id, name, status, observation };
   }

@@ -1,19 +1,19 @@
 import { UsageError } from "../errors.ts";
 
-/** How many calls a turn may make, and how the policy is told. */
+/** The number of calls that a turn may make, and the instruction about it. */
 export interface ToolUsePolicy {
-  /** Such as `many` or `one`. */
+  /** The policy's name, such as `many` or `one`. */
   readonly name: string;
   /**
-   * `one`: the first call is executed, each further one is refused with an error. `first`: the
-   * further ones are left out of the conversation instead, as if they had not been made.
+   * `one`: the first call is executed and each further one is refused with an error. `first`:
+   * further calls are removed from the conversation.
    */
   readonly callsPerTurn: "one" | "first" | "many";
-  /** What the policy is told; absent: nothing beyond the environment's own policy text. */
+  /** The instruction for the policy. Absent: only the environment's policy text. */
   readonly instruction?: string;
   /**
-   * Where the instruction goes: after the system message, or in place of `sentence` in the chat
-   * template's own text.
+   * The place of the instruction: after the system message, or instead of `sentence` in the chat
+   * template.
    */
   readonly placement: "system" | { readonly sentence: string };
 }
@@ -23,12 +23,12 @@ const oneCallInstruction =
   "does not perform it. Tell the user that something is done only after the tool has returned " +
   "and its result confirms it.";
 
-/** The sentence of Qwen's chat templates that leaves the number of calls open. */
+/** The sentence of Qwen's chat templates that permits any number of calls. */
 const qwenSentence = "You may call one or more functions to assist with the user query.";
 
 /**
- * The named policies: what `--tool-use` takes. `first` is what τ-bench's own agents do, who neither
- * tell the model that there is a limit nor that it went beyond it.
+ * The policies that `--tool-use` accepts. `first` behaves as τ-bench's own agents, which neither
+ * state the limit nor report a violation.
  */
 export const toolUsePolicies = {
   many: { name: "many", callsPerTurn: "many", placement: "system" },
@@ -47,18 +47,17 @@ export const toolUsePolicies = {
   },
 } as const satisfies Readonly<Record<string, ToolUsePolicy>>;
 
-/** The system message with the policy's instruction, where that is its place. */
+/** Appends the policy's instruction to the system message if it belongs there. */
 export function appendInstruction(systemText: string, policy: ToolUsePolicy): string {
   if (policy.instruction === undefined || policy.placement !== "system") return systemText;
   return `${systemText}\n\n${policy.instruction}`;
 }
 
 /**
- * The chat template's source with the policy's instruction in its place, where that is in the
- * template.
+ * Inserts the policy's instruction into the chat template's source if it belongs there.
  *
- * @throws UsageError where the sentence to replace is not in the template: an instruction that
- *   silently never reaches the model would change what is trained.
+ * @throws UsageError if the template lacks the sentence to replace. Otherwise the instruction would
+ *   silently never reach the model.
  */
 export function instructTemplate(templateSource: string, policy: ToolUsePolicy): string {
   if (policy.instruction === undefined || policy.placement === "system") return templateSource;

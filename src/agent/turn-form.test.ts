@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findFormError, holdsMarkup, isThinkingMalformed, toAttemptPlace } from "./turn-form.ts";
+import { findFormError, containsMarkup, isThinkingMalformed, toAttemptPlace } from "./turn-form.ts";
 
 const markup = { opener: "<think>", closer: "</think>" };
 
@@ -21,12 +21,12 @@ describe("isThinkingMalformed()", () => {
     expect(isThinkingMalformed(text, facts)).toBe(expected);
   });
 
-  test("forgives reasoning that was cut off", () => {
+  test("accepts reasoning that was cut off", () => {
     const facts = { markup, opened: false, finish: "length", calls: [] } as const;
     expect(isThinkingMalformed("<think>a", facts)).toBe(false);
   });
 
-  test("does not read what a tool is told", () => {
+  test("ignores the arguments of calls", () => {
     const text = "<think>a</think>CALL(<think>)CALL(</think>)";
     const calls = [
       [16, 29],
@@ -38,7 +38,7 @@ describe("isThinkingMalformed()", () => {
   });
 });
 
-describe("holdsMarkup()", () => {
+describe("containsMarkup()", () => {
   test.each([
     ["Hello.", false],
     ["Use <tool_call> for that.", true],
@@ -46,12 +46,12 @@ describe("holdsMarkup()", () => {
     ["[TOOL_CALLS]", true],
     ["a < b", false],
   ])("of %j is %j", (text, expected) => {
-    expect(holdsMarkup(text, ["<tool_call>", "[TOOL_CALLS]"])).toBe(expected);
+    expect(containsMarkup(text, ["<tool_call>", "[TOOL_CALLS]"])).toBe(expected);
   });
 });
 
 describe("findFormError()", () => {
-  test("passes over what was not meant as a call", () => {
+  test("skips attempts that were not meant as calls", () => {
     const attempts = [
       { status: "in-reasoning" },
       { status: "marker-only" },

@@ -1,37 +1,40 @@
 import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
 import { literalPattern } from "../renderer/guard/literal-pattern.ts";
 
-/** A place in a text: its first character, and the one behind its last. */
+/** A range of a text: the first character and the one after the last. */
 export type TextSpan = readonly [start: number, end: number];
 
-/** An attempt to call a tool, as it is kept. JSON-able. */
+/** The record of an attempt to call a tool. JSON-able. */
 export interface AttemptPlace {
   readonly status: AttemptStatus;
-  /** The tool's name, where the attempt holds one. */
+  /** The tool's name, if the attempt has one. */
   readonly name?: string;
-  /** Place in the turn's text, in UTF-16 code units, end exclusive. */
+  /** Range in the turn's text, in UTF-16 code units, end exclusive. */
   readonly span: TextSpan;
-  /** What else was found about it, in a fixed order; absent where nothing was. */
+  /** Further statuses, in a fixed order. Absent if empty. */
   readonly notes?: readonly AttemptStatus[];
 }
 
-/** The form of a turn, as against what it says. JSON-able. */
+/** The form of a turn, independent of its content. JSON-able. */
 export interface TurnForm {
-  /** Every attempt to call a tool, in the order of the text. */
+  /** Every attempt to call a tool, in text order. */
   readonly attempts: readonly AttemptPlace[];
-  /** Markup of calls or reasoning is left in what others are shown of the turn. */
+  /** True if the message contains markup of calls or reasoning. */
   readonly leakedMarkup: boolean;
-  /** The reasoning is opened or closed too often, or not closed in a turn that was not cut off. */
+  /**
+   * True if the reasoning is opened or closed too often, or not closed in a turn that was not cut
+   * off.
+   */
   readonly thinkingMalformed: boolean;
 }
 
-/** The literals of a format whose reasoning stands between two of them. */
+/** The literals that surround a format's reasoning. */
 export interface ReasoningMarkup {
   readonly opener: string;
   readonly closer: string;
 }
 
-/** What is kept of an attempt. */
+/** Converts an attempt to its record. */
 export function toAttemptPlace({ status, name, span, diagnostics }: Attempt): AttemptPlace {
   const place = name === undefined ? { status, span } : { status, name, span };
   if (diagnostics.length === 0) return place;
@@ -41,29 +44,30 @@ export function toAttemptPlace({ status, name, span, diagnostics }: Attempt): At
   return notes.length === 0 ? place : { ...place, notes };
 }
 
-/** Statuses of attempts that were not meant as calls, or not as calls of this turn. */
+/** Statuses of attempts that were not meant as calls of this turn. */
 const remarks: ReadonlySet<AttemptStatus> = new Set(["in-reasoning", "marker-only"]);
 
-/** Whether the attempt was meant as a call: it is then executed, or refused. */
+/** True if the attempt was meant as a call. It is then executed or refused. */
 export function isCall({ status }: Pick<AttemptPlace, "status">): boolean {
   return !remarks.has(status);
 }
 
-/** The first attempt that was meant as a call and is none. */
+/** Returns the first attempt that was meant as a call but is malformed. */
 export function findFormError<Place extends Pick<AttemptPlace, "status">>(
   attempts: readonly Place[],
 ): Place | undefined {
   return attempts.find((attempt) => isCall(attempt) && attempt.status !== "ok");
 }
 
-/** Whether one of the literals, or the closing tag that belongs to it, stands in the text. */
-export function holdsMarkup(text: string, literals: readonly string[]): boolean {
+/** True if the text contains one of the literals or its closing tag. */
+export function containsMarkup(text: string, literals: readonly string[]): boolean {
   return literals.some(
-    (literal) => text.includes(literal) || (text.includes("</") && holdsClosing(text, literal)),
+    (literal) =>
+      text.includes(literal) || (text.includes("</") && containsClosingTag(text, literal)),
   );
 }
 
-function holdsClosing(text: string, literal: string): boolean {
+function containsClosingTag(text: string, literal: string): boolean {
   return isTag(literal) && text.includes(`</${literal.slice(1)}`);
 }
 
@@ -72,14 +76,15 @@ function isTag(literal: string): boolean {
 }
 
 /**
- * Whether the reasoning of a turn is written as it should be: opened at most once, where the prompt has
- * not opened it already, and closed once. What stands in `calls` was said to a tool.
+ * Returns true unless the reasoning is well-formed: opened at most once, not opened again if the
+ * prompt opened it, and closed once. Literals inside `calls` are arguments of tools and do not
+ * count.
  */
 export function isThinkingMalformed(
   text: string,
   facts: {
     readonly markup: ReasoningMarkup;
-    /** Whether the prompt opened the reasoning. */
+    /** True if the prompt opened the reasoning. */
     readonly opened: boolean;
     readonly finish: "stop" | "length";
     /** In order, without overlap. */

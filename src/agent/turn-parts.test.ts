@@ -16,7 +16,7 @@ const tools = [
   ),
 ];
 
-/** Reads a turn as the agent of a family does. */
+/** Reads a turn as the agent of a model family does. */
 function read(
   family: { readonly parser: string; readonly reasoningParser?: string },
   turn: {
@@ -51,7 +51,7 @@ const qwen3 = { parser: "qwen25", reasoningParser: "qwen3" };
 const call = '<tool_call>\n{"name": "get_order", "arguments": {}}\n</tool_call>';
 
 describe("the form of a turn", () => {
-  test("gives each attempt its place in the whole text, and finds nothing wrong", () => {
+  test("records each attempt with its range in the complete text", () => {
     const text = `<think>\nLook.\n</think>\n\nWait.\n${call}`;
     expect(read(qwen3, { text }).form).toEqual({
       attempts: [{ status: "ok", name: "get_order", span: [text.indexOf(call), text.length] }],
@@ -60,7 +60,7 @@ describe("the form of a turn", () => {
     });
   });
 
-  test("tells of drafts in the reasoning, which are counted and not performed", () => {
+  test("counts drafts in the reasoning, which are not executed", () => {
     const text = `<think>\nLike ${call}?\n</think>\n\n${call}`;
     const { form, intents, attemptCounts } = read(qwen3, { text });
     expect(form?.attempts.map(({ status, span }) => [status, text.slice(...span)])).toEqual([
@@ -72,7 +72,7 @@ describe("the form of a turn", () => {
     expect(attemptCounts).toEqual({ "in-reasoning": 1, ok: 1 });
   });
 
-  test("tells of markup that the user is shown", () => {
+  test("detects markup in the message", () => {
     const mention = "I would use <tool_call> for that.";
     expect(read(qwen3, { text: mention })).toMatchObject({
       message: { content: mention },
@@ -85,7 +85,7 @@ describe("the form of a turn", () => {
     });
   });
 
-  test("tells of reasoning that never ends", () => {
+  test("detects reasoning without an end", () => {
     expect(read(qwen3, { text: "Hm", opened: true })).toMatchObject({
       reasoning: "Hm",
       form: { thinkingMalformed: true },
@@ -96,8 +96,8 @@ describe("the form of a turn", () => {
   });
 });
 
-describe("a turn that says nothing but a call in its reasoning", () => {
-  test("comes back to the policy instead of reaching the user as an empty line", () => {
+describe("a turn that consists of a call in its reasoning", () => {
+  test("returns an error to the policy instead of an empty message to the user", () => {
     const text = `<think>\n${call}\n</think>\n\n`;
     expect(read(qwen3, { text })).toMatchObject({
       message: {
@@ -117,7 +117,7 @@ describe("a turn that says nothing but a call in its reasoning", () => {
     });
   });
 
-  test("is said to the user where words follow", () => {
+  test("is sent to the user if text follows", () => {
     const text = `<think>\n${call}\n</think>\n\nHello!`;
     expect(read(qwen3, { text }).intents).toEqual([
       { type: "act", callId: "t0002c000", action: { type: "say", content: "Hello!" } },
@@ -131,7 +131,7 @@ describe("gpt-oss", () => {
     "<|channel|>analysis<|message|>Look.<|end|><|start|>assistant<|channel|>commentary " +
     "to=functions.get_order <|constrain|>json<|message|>{}";
 
-  test("closes a call with the token that stops the turn", () => {
+  test("closes a call with the token that ends the turn", () => {
     const { intents, form, reasoning } = read(family, { text, stopText: "<|call|>" });
     expect(intents).toMatchObject([{ type: "act", action: { name: "get_order" } }]);
     expect(reasoning).toBe("Look.");
@@ -140,7 +140,7 @@ describe("gpt-oss", () => {
     ]);
   });
 
-  test("has not closed it where another token stops the turn", () => {
+  test("does not close it with another token", () => {
     const { intents, form } = read(family, { text, stopText: "<|return|>" });
     expect(intents).toMatchObject([
       {
@@ -156,7 +156,7 @@ describe("gpt-oss", () => {
 });
 
 describe("the ids of calls", () => {
-  test("are those that the model wrote, where its format has ids", () => {
+  test("are those that the model wrote, if its format has ids", () => {
     const kimi =
       "<|tool_calls_section_begin|>" +
       ["functions.get_order:0", "functions.get_order:1"]
@@ -171,7 +171,7 @@ describe("the ids of calls", () => {
     expect(read({ parser: "mistral" }, { text: mistral }).intents[0]?.callId).toBe("a1B2c3D4e");
   });
 
-  test("are our own where two are the same, or one is none", () => {
+  test("are generated if two are equal or one is invalid", () => {
     const entry = (id: string) => `{"name": "get_order", "arguments": {}, "id": ${id}}`;
     const text = `[TOOL_CALLS] [${['"a1B2c3D4e"', '"a1B2c3D4e"', '"short"', "7"].map(entry).join(", ")}]`;
     expect(read({ parser: "mistral" }, { text }).intents.map(({ callId }) => callId)).toEqual([
@@ -183,7 +183,7 @@ describe("the ids of calls", () => {
   });
 });
 
-describe("a template that takes one result a turn", () => {
+describe("a template that accepts one result a turn", () => {
   const agent = toolCallingAgent({
     parser: findToolCallParser("qwen25"),
     toolUsePolicy: toolUsePolicies.many,
@@ -191,7 +191,7 @@ describe("a template that takes one result a turn", () => {
   });
   const turn = { text: `${call}\n${call}`, tools, turnIndex: 2, reasoningOpened: false } as const;
 
-  test("has the first call made, and is told of the others with its result", () => {
+  test("executes the first call, and adds the errors of the others to its result", () => {
     const { message, intents } = agent.read({ ...turn, finish: "stop" });
     expect(message).toMatchObject({ toolCalls: [{ id: "t0002c000" }] });
     expect(intents).toMatchObject([

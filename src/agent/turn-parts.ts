@@ -10,7 +10,7 @@ import type { PyDict } from "../python/value.ts";
 import type { Agent } from "./agent.ts";
 import { withoutReasoning, type SplitReasoning } from "./split-reasoning.ts";
 import {
-  holdsMarkup,
+  containsMarkup,
   isCall,
   isThinkingMalformed,
   toAttemptPlace,
@@ -18,43 +18,43 @@ import {
   type TurnForm,
 } from "./turn-form.ts";
 
-/** What the agent is told of a turn. */
+/** The turn that an agent reads. */
 export type TurnToRead = Parameters<Agent["read"]>[0];
 
-/** In which formats turns are written. */
+/** The formats of a model's turns. */
 export interface TurnFormats {
   readonly parser: ToolCallParser;
-  /** Whose behaviour the parser reproduces. Default `sglang`. */
+  /** The engine that the parser reproduces. Default `sglang`. */
   readonly dialect?: Dialect;
   readonly engineVersion?: string;
-  /** The model's added tokens, for formats whose tokens differ between models. */
+  /** The model's added tokens, for formats with tokens that differ between models. */
   readonly vocabulary?: readonly string[];
-  /** The model's own `response_template`, for the parsers that read by it. */
+  /** The model's own `response_template`, for parsers that use it. */
   readonly responseTemplate?: PyDict;
-  /** Absent: the whole text is read, reasoning included. */
+  /** Absent: the complete text is read, including reasoning. */
   readonly splitReasoning?: SplitReasoning;
-  /** What the reasoning stands between; absent, its form is not judged. */
+  /** The literals around the reasoning. Absent: its form is not checked. */
   readonly reasoningMarkup?: ReasoningMarkup;
 }
 
-/** What a turn's text holds. */
+/** The parts of a turn's text. */
 export interface TurnParts {
-  /** The whole of it, with the stop that closes a call as well as the turn. */
+  /** The complete text, including a stop literal that closes a call. */
   readonly text: string;
   readonly reasoning: string;
-  /** The text behind the reasoning. */
+  /** The text after the reasoning. */
   readonly rest: string;
   readonly compat: CompatResult;
   readonly attempts: readonly Attempt[];
-  /** Attempts in the reasoning, where no engine looks for them. */
+  /** Attempts inside the reasoning, which engines do not parse. */
   readonly drafts: readonly Attempt[];
 }
 
 /**
- * Takes a turn's text apart, as an engine does: reasoning first, then calls. Attempts are looked for in
- * all of it, and their places are those in the whole.
+ * Splits a turn's text as an engine does: reasoning first, then calls. Attempts are found in the
+ * complete text, and their positions refer to it.
  */
-export function takeApart(turn: TurnToRead, formats: TurnFormats): TurnParts {
+export function splitTurn(turn: TurnToRead, formats: TurnFormats): TurnParts {
   const { stopText = "" } = turn;
   const keepsStop = formats.parser.closingStops?.includes(stopText) === true;
   const text = keepsStop ? turn.text + stopText : turn.text;
@@ -80,7 +80,7 @@ export function takeApart(turn: TurnToRead, formats: TurnFormats): TurnParts {
   };
 }
 
-/** How much of a part is searched for; the rest is then compared. */
+/** Length of a part's prefix to search for. The rest is then compared. */
 const probeLength = 64;
 
 function findStart(text: string, part: string): number {
@@ -88,7 +88,9 @@ function findStart(text: string, part: string): number {
   return start !== -1 && text.startsWith(part, start) ? start : -1;
 }
 
-/** Formats with channels leave out whole messages that are not closed, calls among them. */
+/**
+ * True if the split dropped a call marker. Formats with channels drop messages that are not closed.
+ */
 function dropsMarkup(
   { text, reasoning, rest }: Pick<TurnParts, "text" | "reasoning" | "rest">,
   reasoningStart: number,
@@ -133,7 +135,11 @@ function moveAttempts(attempts: readonly Attempt[], by: number): readonly Attemp
   });
 }
 
-/** @param shown - What others are shown of the turn. */
+/**
+ * Returns the form of a turn.
+ *
+ * @param shown - The turn's message text.
+ */
 export function judgeForm(
   { text, drafts, attempts }: TurnParts,
   shown: string,
@@ -144,8 +150,8 @@ export function judgeForm(
   return {
     attempts: found.map(toAttemptPlace),
     leakedMarkup:
-      holdsMarkup(shown, parser.markers) ||
-      (markup !== undefined && holdsMarkup(shown, [markup.opener, markup.closer])),
+      containsMarkup(shown, parser.markers) ||
+      (markup !== undefined && containsMarkup(shown, [markup.opener, markup.closer])),
     thinkingMalformed:
       markup !== undefined &&
       isThinkingMalformed(text, {

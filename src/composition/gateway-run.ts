@@ -168,7 +168,7 @@ async function openParts(
   const resumed = folder.finished.length;
   const start = { type: "run-started", atMs: now(), planned: resumed, resumed, manifest: asked };
   await folder.writeEvent(start);
-  for (const { session, end } of journal.lost) await gateway.finishAgain(session, end);
+  for (const { session, end } of journal.withoutEpisode) await gateway.finishAgain(session, end);
   return {
     gateway,
     folder,

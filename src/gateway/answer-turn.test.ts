@@ -3,14 +3,14 @@ import { RolloutError, UsageError } from "../errors.ts";
 import { toClientError } from "./answer-turn.ts";
 
 describe("toClientError()", () => {
-  test("says of a tokenizer that failed, as of an engine, that it is to be tried again", () => {
+  test("reports a failed tokenizer or engine as retryable", () => {
     for (const [code, who] of [
       ["internal/tokenizer", "tokenizer"],
       ["engine/unreachable", "engine"],
     ] as const) {
       const error = new RolloutError(code, "Cannot use it: its process ended with SIGKILL");
-      const told = toClientError(error);
-      expect(told).toMatchObject({
+      const encoded = toClientError(error);
+      expect(encoded).toMatchObject({
         kind: "unavailable",
         status: 503,
         retryAfterS: 1,
@@ -20,7 +20,7 @@ describe("toClientError()", () => {
     }
   });
 
-  test("names no address, no path and no request", () => {
+  test("contains no address, path or request", () => {
     const detail = "Cannot sample request 7~s0-1234567890ab:0; at http://10.0.0.5:30000: HTTP 400";
     expect(toClientError(new RolloutError("engine/prompt-too-long", detail)).message).toBe(
       "prompt is too long: prompt and output do not fit the engine's context",

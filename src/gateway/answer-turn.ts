@@ -4,7 +4,7 @@ import type { Clock } from "../async/clock.ts";
 import { startDeadline } from "../async/deadline.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { ClientError } from "./client-error.ts";
-import type { AskedTurn, ReplyEvent, ReplyStart, ReplyToken } from "./conversation.ts";
+import type { RequestedTurn, ReplyEvent, ReplyStart, ReplyToken } from "./conversation.ts";
 import type { GatewayDialect, StreamWriter } from "./dialects/dialect.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import type { MintId } from "./mint-id.ts";
@@ -17,23 +17,29 @@ import { toSentTurn, type TurnNode } from "./tree/turn-node.ts";
 import type { BuiltPrompt, PromptBuilder } from "./turn/prompt-builder.ts";
 import { replyTokens } from "./turn/reply-tokens.ts";
 import { sampleReply, type SampledReply } from "./turn/sample-reply.ts";
-import { unkeptWishes, wantedForm, type WantedForm } from "./turn/turn-constraint.ts";
+import { unsupportedFeatures, wantedForm, type WantedForm } from "./turn/turn-constraint.ts";
 import type { ReplyFormats } from "./turn/turn-reader.ts";
 import { writeJsonWith } from "../environment/plain-text.ts";
 import { writtenText } from "../python/json/exact-json.ts";
 
-/** What turns are answered with. */
+/** The shared services that answer turns: engine, renderer, limits, counters and journal. */
 export interface TurnServices {
   readonly engine: Engine;
   readonly renderer: Renderer;
   readonly builder: PromptBuilder;
   readonly formats: ReplyFormats;
   readonly sampling: SamplingParameters;
-  /** Whose sampling parameters count: the gateway's, or the client's where it gives any. */
+  /**
+   * The source of the sampling parameters: the gateway (`pin`), or the client (`honour`), if its
+   * request sets any.
+   */
   readonly clientSampling: "pin" | "honour";
-  /** The fate of tools of servers, tool choices, text formats and other wishes that nothing keeps. */
+  /**
+   * The treatment of features that the gateway cannot provide, such as server tools and text
+   * formats.
+   */
   readonly constraints: "ignore" | "refuse";
-  /** Names of the model whose turns are trained; absent: all. */
+  /** Names of the trained models. Turns of other models are kept but not trained. Absent: all. */
   readonly policyModels?: readonly string[];
   readonly limits: SessionLimits;
   readonly counters: GatewayCounters;
@@ -41,37 +47,38 @@ export interface TurnServices {
   readonly clock: Clock;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Told of an outage in full; the client learns its code alone. */
+  /** Called with the complete error of an outage. The client receives only its code. */
   readonly onFailure: (error: RolloutError | UsageError) => void;
-  /** Resolves when turns may be sampled: not while weights are exchanged. */
+  /** Resolves when turns may be sampled, for example after a weight update. */
   readonly whenOpen: (signal: AbortSignal) => Promise<void>;
-  /** Resolves once the turn cannot be lost any more. */
+  /** Resolves once the turn is on disk. */
   readonly journal: (
     session: GatewaySession,
     placement: Placement<GatewayTurn>,
     node: TurnNode<GatewayTurn>,
-    tools: AskedTurn["tools"],
+    tools: RequestedTurn["tools"],
   ) => Promise<void>;
 }
 
-/** One request of a client's. */
+/** One client request for a turn. */
 export interface ClientRequest {
   readonly dialect: GatewayDialect;
-  readonly asked: AskedTurn;
+  readonly requested: RequestedTurn;
   /** Names that the client gave its conversation. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Aborted when nobody waits for the reply any more. */
+  /** Aborted when no reader waits for the reply. */
   readonly signal: AbortSignal;
 }
 
-/** While nothing can be released, the client hears something this often, in milliseconds. */
+/** Interval in milliseconds at which a stream without output sends a keep-alive. */
 const keepAliveMs = 10_000;
 
 /**
- * Answers one request: finds the turn that it continues, samples the next one, and writes it into the
- * feed as it comes. Never rejects: whatever goes wrong, the client is told.
+ * Answers one request: finds the turn that it continues, samples the next one, and streams the
+ * reply into the feed. Errors become an error reply.
  *
- * @returns the turn; `undefined` where there is none.
+ * @returns the sampled turn, or `undefined` after an error.
+ * @throws only for a bug of the gateway.
  */
 export async function answerTurn(
   services: TurnServices,
@@ -97,7 +104,10 @@ export async function answerTurn(
   }
 }
 
-/** What the agent can do nothing about, but for a conversation that it may shorten. */
+/**
+ * Returns the cause if the error is a full context or an outage, and `undefined` if the request was
+ * wrong.
+ */
 function setbackOf(error: unknown): SessionSetback | undefined {
   if (error instanceof ClientError && error.kind === "too-long") return contextFull;
   if (!(error instanceof RolloutError)) return undefined;
@@ -112,22 +122,22 @@ function isOwnBug(error: unknown, session: GatewaySession, request: ClientReques
   return !isExpected && !request.signal.aborted && !session.stop.signal.aborted;
 }
 
-/** A conversation's place, and the prompt that it is asked with. */
+/** Finds the conversation's place in the tree and renders its prompt. */
 export async function placeAndRender(
   { builder }: Pick<TurnServices, "builder">,
   session: GatewaySession,
-  asked: AskedTurn,
+  requested: RequestedTurn,
 ): Promise<{ readonly placement: Placement<GatewayTurn>; readonly built: BuiltPrompt }> {
-  session.requireFits(asked);
-  const placement = session.tree.place(asked);
-  const { tools } = asked;
+  session.requireFits(requested);
+  const placement = session.tree.place(requested);
+  const { tools } = requested;
   const { callIds } = session.memory;
   if (placement.parent === undefined) {
     return { placement, built: await builder.begin(placement.environment, tools, callIds) };
   }
   const built = await builder.continue(placement.parent, placement.environment, tools, callIds);
   if (!("cause" in built)) return { placement, built };
-  const root = session.tree.asRoot(asked, built.cause);
+  const root = session.tree.asRoot(requested, built.cause);
   return { placement: root, built: await builder.begin(root.environment, tools, callIds) };
 }
 
@@ -138,22 +148,22 @@ async function sampleAndWrite(
   output: ReplyOutput,
 ): Promise<TurnNode<GatewayTurn>> {
   const { engine, renderer, formats, mint, clock, counters } = services;
-  const { asked, dialect } = request;
+  const { requested, dialect } = request;
   session.requireRoom();
-  counters.ignored([...asked.ignoredFields, ...pinnedFields(services, asked)]);
-  for (const { what, why } of unkeptWishes(asked)) leaveFree(services, what, why);
-  const { placement, built } = await placeAndRender(services, session, asked);
-  const form = chooseForm(services, asked, built);
+  counters.ignored([...requested.ignoredFields, ...pinnedFields(services, requested)]);
+  for (const { what, why } of unsupportedFeatures(requested)) leaveUnenforced(services, what, why);
+  const { placement, built } = await placeAndRender(services, session, requested);
+  const form = chooseForm(services, requested, built);
   const start: ReplyStart = {
     id: mint(dialect.idPrefixes.reply),
     createdAtMs: services.now(),
     promptTokenCount: built.ids.length,
-    asked,
+    requested,
   };
-  const maxNewTokens = session.roomBehind(built.ids.length, asked);
+  const maxNewTokens = session.maxNewTokensAfter(built.ids.length, requested);
   output.prepare(dialect.createWriter(start));
   await services.whenOpen(request.signal);
-  const sampling = session.seeded(chooseSampling(services, asked));
+  const sampling = session.seeded(chooseSampling(services, requested));
   const startedAt = clock.now();
   using deadline = startDeadline({
     ms: services.limits.engineTimeoutMs,
@@ -165,7 +175,7 @@ async function sampleAndWrite(
       engine,
       renderer,
       request: {
-        // The next prompt is made of these, and the engine may be anyone's.
+        // Copied, because an engine may change its argument.
         promptIds: [...built.ids],
         sampling,
         maxNewTokens,
@@ -177,22 +187,22 @@ async function sampleAndWrite(
       },
       read: {
         formats,
-        tools: asked.toolChoice.type === "none" ? [] : asked.tools,
-        callForms: asked.callForms,
-        parallelCalls: asked.parallelCalls,
+        tools: requested.toolChoice.type === "none" ? [] : requested.tools,
+        callForms: requested.callForms,
+        parallelCalls: requested.parallelCalls,
         reasoningOpened: built.reasoningOpened,
-        stops: asked.stop,
+        stops: requested.stop,
         ids: { mint, callPrefix: dialect.idPrefixes.call },
       },
       onEvents: (events) => output.write(events),
-      isStreamed: asked.isStreamed,
+      isStreamed: requested.isStreamed,
       signal: deadline.signal,
       onHeld: (isHeld) => (isHeld ? deadline.pause() : deadline.goOn()),
     }),
   );
   const { reply, constraint } = await sampled.catch((error: unknown) => {
     const isLate = deadline.expired && error === deadline.signal.reason;
-    throw isLate ? tookTooLong(services.limits) : error;
+    throw isLate ? engineTimeout(services.limits) : error;
   });
   const record = {
     ...toRecord(services, { request, placement, built, start, reply, sampling }),
@@ -202,7 +212,7 @@ async function sampleAndWrite(
   const turn = toSentTurn(reply.parts);
   const depth = session.tree.nodes.length;
   const message = toTemplateTurn(turn, { depth, writtenIds: reply.writtenIds });
-  const node = session.enter(placement, {
+  const node = session.addTurn(placement, {
     turn,
     record: { ...record, message, engineMs },
     isDelivered: false,
@@ -210,56 +220,64 @@ async function sampleAndWrite(
   services.builder.keep(node, built.ids);
   counters.turn(placement.cause, placement.notes);
   counters.leftOutCalls(reply.leftOutCallCount);
-  await services.journal(session, placement, node, asked.tools);
-  const tokens = asked.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
+  await services.journal(session, placement, node, requested.tools);
+  const tokens = requested.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
   output.finish(dialect, start, reply, tokens);
   return node;
 }
 
-/** The time that is over is the engine's; a client that waits no longer has a signal of its own. */
-function tookTooLong({ engineTimeoutMs }: Pick<SessionLimits, "engineTimeoutMs">): RolloutError {
+/**
+ * Returns the engine timeout error. A client that disconnects aborts through a different signal.
+ */
+function engineTimeout({ engineTimeoutMs }: Pick<SessionLimits, "engineTimeoutMs">): RolloutError {
   const message = `Cannot sample a turn: the engine took longer than ${engineTimeoutMs} ms`;
   return new RolloutError("engine/timeout", message, { retryable: true });
 }
 
 function chooseSampling(
   { sampling, clientSampling }: TurnServices,
-  asked: AskedTurn,
+  requested: RequestedTurn,
 ): SamplingParameters {
-  return clientSampling === "honour" ? { ...sampling, ...asked.sampling } : sampling;
+  return clientSampling === "honour" ? { ...sampling, ...requested.sampling } : sampling;
 }
 
-/** Sampling parameters of a request that change nothing, because the gateway's own count. */
-function pinnedFields({ clientSampling }: TurnServices, { sampling }: AskedTurn): string[] {
+/**
+ * Returns the names of the client's sampling parameters that the gateway's own parameters override.
+ */
+function pinnedFields({ clientSampling }: TurnServices, { sampling }: RequestedTurn): string[] {
   if (clientSampling === "honour") return [];
   return Object.keys(sampling).map((name) =>
     name.replaceAll(/[A-Z]/g, (at) => `_${at.toLowerCase()}`),
   );
 }
 
-/** @throws ClientError `invalid` for what no engine can enforce, where that is to be refused. */
+/** @throws ClientError `invalid` if the form cannot be enforced and `constraints` is `refuse`. */
 function chooseForm(
   services: TurnServices,
-  asked: AskedTurn,
+  requested: RequestedTurn,
   { reasoningOpened }: BuiltPrompt,
 ): WantedForm {
   const parser = services.formats.parser?.name;
-  const form = wantedForm(asked, { parser, reasoningOpened });
-  if (form.type === "unenforceable") leaveFree(services, form.what, form.why);
+  const form = wantedForm(requested, { parser, reasoningOpened });
+  if (form.type === "unenforceable") leaveUnenforced(services, form.what, form.why);
   return form;
 }
 
-/** @throws ClientError `invalid` where what is not enforced is to be refused. */
-function leaveFree({ constraints, counters }: TurnServices, what: string, why: string): void {
+/**
+ * Counts a feature that is not enforced.
+ *
+ * @throws ClientError `invalid` if `constraints` is `refuse`.
+ */
+function leaveUnenforced({ constraints, counters }: TurnServices, what: string, why: string): void {
   counters.unenforced(what);
   if (constraints === "ignore") return;
   throw new ClientError("invalid", `Cannot enforce ${what}: ${why}`);
 }
 
 /**
- * Samples a turn in the form that is wanted, where the engine knows how.
+ * Samples a turn, constrained to the requested form if the engine supports it.
  *
- * @throws ClientError `invalid` where it does not, and that is to be refused.
+ * @throws ClientError `invalid` if the engine rejects the form and `constraints` is `refuse`.
  */
 async function sampleInForm(
   services: TurnServices,
@@ -273,10 +291,11 @@ async function sampleInForm(
   try {
     return { reply: await sample(form.constraint), constraint: form.constraint.type };
   } catch (error) {
-    // Nothing is sampled of a request that the engine does not take.
+    // The engine rejected the request before sampling, so it is safe to sample again without the
+    // form.
     if (!(error instanceof RolloutError) || error.code !== "engine/bad-request") throw error;
     services.onFailure(error);
-    leaveFree(services, form.what, "the engine does not accept this form");
+    leaveUnenforced(services, form.what, "the engine does not accept this form");
     return { reply: await sample() };
   }
 }
@@ -293,17 +312,17 @@ function toRecord(
   },
 ): Omit<GatewayTurn, "message" | "engineMs"> {
   const { request, placement, built, start, reply, sampling } = turn;
-  const { asked, dialect, labels } = request;
+  const { requested, dialect, labels } = request;
   return {
     generation: reply.generation,
     prompt: built.prompt,
-    isTrainable: policyModels === undefined || policyModels.includes(asked.model),
+    isTrainable: policyModels === undefined || policyModels.includes(requested.model),
     shown: built.shown,
     replyId: start.id,
     dialect: dialect.name,
-    model: asked.model,
+    model: requested.model,
     environment: placement.environment,
-    hasInstructions: asked.hasInstructions === true && placement.parent === undefined,
+    hasInstructions: requested.hasInstructions === true && placement.parent === undefined,
     sampling,
     finish: reply.finish,
     notes: placement.notes,
@@ -316,8 +335,8 @@ function toRecord(
 }
 
 /**
- * Says to a client what went wrong. The client is an agent with a shell, as a rule: it learns no address, no
- * path and no id of ours, only the failure's code.
+ * Converts an error to a reply for the client. The client is usually an agent with a shell, so the
+ * reply contains the error code but no address, path or id.
  */
 export function toClientError(error: unknown): ClientError {
   if (error instanceof ClientError) return error;
@@ -340,35 +359,35 @@ export function toClientError(error: unknown): ClientError {
   return new ClientError("internal", message, { cause: error });
 }
 
-/** What of a reply goes to the client when. */
+/** Writes a reply into its feed: as a stream, or as one JSON body. */
 class ReplyOutput {
   readonly #isStreamed: boolean;
   readonly #feed: ReplyFeed;
   readonly #clock: Clock;
   #writer: StreamWriter | undefined;
-  #isBegun = false;
-  #isOver = false;
-  #callOff: (() => void) | undefined;
+  #isStarted = false;
+  #isDone = false;
+  #cancelKeepAlive: (() => void) | undefined;
 
-  constructor({ asked }: ClientRequest, feed: ReplyFeed, clock: Clock) {
-    this.#isStreamed = asked.isStreamed;
+  constructor({ requested }: ClientRequest, feed: ReplyFeed, clock: Clock) {
+    this.#isStreamed = requested.isStreamed;
     this.#feed = feed;
     this.#clock = clock;
   }
 
-  /** From here on a streamed reply may begin: with the first event, or because that takes long. */
+  /** Allows a streamed reply to start, with its first event or with a keep-alive. */
   prepare(writer: StreamWriter): void {
     if (!this.#isStreamed) return;
     this.#writer = writer;
-    this.#stayAwake();
+    this.#scheduleKeepAlive();
   }
 
   write(events: readonly ReplyEvent[]): void {
     const writer = this.#writer;
-    if (writer === undefined || this.#isOver) return;
-    this.#begin(writer);
+    if (writer === undefined || this.#isDone) return;
+    this.#start(writer);
     this.#feed.write(events.map((event) => writer.write(event)).join(""));
-    this.#stayAwake();
+    this.#scheduleKeepAlive();
   }
 
   finish(
@@ -384,21 +403,21 @@ class ReplyOutput {
     };
     const ending = { finish, usage, ...(tokens !== undefined && { tokens }) };
     if (this.#writer !== undefined) {
-      this.#begin(this.#writer);
+      this.#start(this.#writer);
       this.#feed.write(this.#writer.end(ending));
     } else {
       const reply = writeJsonWith(dialect.encodeReply({ start, parts, ...ending }), writtenText);
       this.#feed.begin({ status: 200, headers: jsonHeaders });
       this.#feed.write(reply);
     }
-    this.#isOver = true;
+    this.#isDone = true;
     this.#feed.end();
   }
 
   fail(error: ClientError): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    if (this.#writer === undefined || !this.#isBegun) {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    if (this.#writer === undefined || !this.#isStarted) {
       this.#feed.refuse(error);
       return;
     }
@@ -410,24 +429,24 @@ class ReplyOutput {
   }
 
   close(): void {
-    this.#callOff?.();
+    this.#cancelKeepAlive?.();
   }
 
-  #begin(writer: StreamWriter): void {
-    if (this.#isBegun) return;
-    this.#isBegun = true;
+  #start(writer: StreamWriter): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
     this.#feed.begin({ status: 200, headers: streamHeaders });
     this.#feed.write(writer.start());
   }
 
-  #stayAwake(): void {
-    this.#callOff?.();
-    this.#callOff = this.#clock.after(keepAliveMs, () => {
+  #scheduleKeepAlive(): void {
+    this.#cancelKeepAlive?.();
+    this.#cancelKeepAlive = this.#clock.after(keepAliveMs, () => {
       const writer = this.#writer;
-      if (writer === undefined || this.#isOver) return;
-      this.#begin(writer);
+      if (writer === undefined || this.#isDone) return;
+      this.#start(writer);
       this.#feed.write(writer.keepAlive());
-      this.#stayAwake();
+      this.#scheduleKeepAlive();
     });
   }
 }
@@ -437,6 +456,6 @@ const jsonHeaders = { "content-type": "application/json" };
 const streamHeaders = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache",
-  // Proxies that collect a reply before they pass it on would make a stream of it no more.
+  // Buffering proxies would otherwise hold the stream back.
   "x-accel-buffering": "no",
 };

@@ -12,7 +12,7 @@ describe("customInput()", () => {
   test.each([
     ['{"input": "*** Begin Patch\\n"}', "*** Begin Patch\n"],
     ['{"input": ""}', ""],
-    // What is not the tool's own form stands there as the policy wrote it.
+    // Arguments of another form stay as the policy wrote them.
     ['{"patch": "x"}', '{"patch": "x"}'],
     ['{"input": "x", "why": "y"}', '{"input": "x", "why": "y"}'],
     ['{"input": 3}', '{"input": 3}'],
@@ -21,7 +21,7 @@ describe("customInput()", () => {
     expect(customInput(argumentsText)).toBe(input);
   });
 
-  test("is read back as the arguments that give it", () => {
+  test("converts back to the arguments that produce it", () => {
     expect(customArguments('a\n"b"')).toBe('{"input":"a\\n\\"b\\""}');
     expect(customInput(customArguments('{"input": "x"}'))).toBe('{"input": "x"}');
     expect(sentArguments("custom", '{"patch": 1}')).toBe('{"input":"{\\"patch\\": 1}"}');
@@ -29,7 +29,7 @@ describe("customInput()", () => {
 });
 
 describe("toAction()", () => {
-  test("has the members that the protocol wants, and is read back as the arguments", () => {
+  test("has the members that the protocol requires, and converts back to the arguments", () => {
     const written = '{"command": ["ls", "-l"], "timeout_ms": 5}';
     const action = toAction("local-shell", written)!;
     expect(action).toEqual({ type: "exec", env: {}, command: ["ls", "-l"], timeout_ms: 5 });
@@ -50,7 +50,7 @@ describe("toAction()", () => {
     ["apply-patch", '{"type": "update_file", "path": "a"}'],
     ["apply-patch", '{"type": "move_file", "path": "a", "diff": ""}'],
     ["apply-patch", '{"type": "delete_file"}'],
-  ] as const)("is none of %s with %s", (form, argumentsText) => {
+  ] as const)("returns `undefined` for %s with %s", (form, argumentsText) => {
     expect(toAction(form, argumentsText)).toBeUndefined();
     expect(fitsForm(form, argumentsText)).toBe(false);
   });

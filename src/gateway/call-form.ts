@@ -1,70 +1,72 @@
+import { parseJsonObject } from "./json-object.ts";
+
 /**
- * The form in which a call goes to the client where it is no function with a JSON object:
+ * The form of a call in the client's protocol, unless it is a function call with a JSON object:
  *
  * - `custom`: a tool that takes plain text (`custom` of Chat Completions and Responses).
  * - `function-call`: the older `functions` of Chat Completions.
- * - `local-shell`, `shell`, `apply-patch`: tools of Responses whose parameters the protocol fixes.
+ * - `local-shell`, `shell`, `apply-patch`: tools of Responses with parameters that the protocol
+ *   fixes.
  */
 export type CallForm = "custom" | "function-call" | ActionForm;
 
-/** Forms whose calls hold an object of a fixed shape. */
+/** Forms of calls that contain an object of a fixed shape. */
 export type ActionForm = "local-shell" | "shell" | "apply-patch";
 
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * The text that a custom tool is given: the `input` of the arguments. Where the policy wrote other
- * arguments, these stand there as it wrote them, so that the tool can say what is wrong.
+ * Returns the text for a custom tool: the `input` argument. If the policy wrote other arguments,
+ * returns them unchanged, so that the tool can report the mistake.
  */
 export function customInput(argumentsText: string): string {
-  const members = readMembers(argumentsText);
+  const members = parseJsonObject(argumentsText);
   const input = members?.["input"];
   return typeof input === "string" && Object.keys(members!).length === 1 ? input : argumentsText;
 }
 
-/** The arguments as the policy writes them that give a custom tool this text. */
+/** Returns the arguments that give a custom tool this text. */
 export function customArguments(input: string): string {
   return JSON.stringify({ input });
 }
 
 /**
- * The object of a call in one of the fixed shapes.
- *
- * @returns `undefined` where the arguments do not have the shape.
+ * Returns the object of a call in one of the fixed shapes, or `undefined` if the arguments do not
+ * have it.
  */
 export function toAction(form: ActionForm, argumentsText: string): Members | undefined {
-  const members = readMembers(argumentsText);
+  const members = parseJsonObject(argumentsText);
   if (members === undefined || !shapes[form](members)) return undefined;
   return { ...defaults[form], ...members };
 }
 
-/** The arguments as the policy writes them that make up this object of a call. */
+/** Converts the object of a call back to the arguments as the policy writes them. */
 export function actionArguments(form: ActionForm, action: Members): string {
-  const before: Members = defaults[form];
-  const said = Object.entries(action).filter(([name, value]) => {
-    return value !== null && JSON.stringify(value) !== JSON.stringify(before[name]);
+  const omitted: Members = defaults[form];
+  const given = Object.entries(action).filter(([name, value]) => {
+    return value !== null && JSON.stringify(value) !== JSON.stringify(omitted[name]);
   });
-  return JSON.stringify(Object.fromEntries(said));
+  return JSON.stringify(Object.fromEntries(given));
 }
 
-/** Returns whether the arguments can go to the client in this form. */
+/** True if the arguments can be sent to the client in this form. */
 export function fitsForm(form: CallForm | undefined, argumentsText: string): boolean {
   return isActionForm(form) ? toAction(form, argumentsText) !== undefined : true;
 }
 
-/** The arguments of a call as they are read back from what the client was sent. */
+/** Returns the arguments that a client sends back after it received these in this form. */
 export function sentArguments(form: CallForm | undefined, argumentsText: string): string {
   if (form === "custom") return customArguments(customInput(argumentsText));
   if (!isActionForm(form)) return argumentsText;
   return actionArguments(form, toAction(form, argumentsText) ?? {});
 }
 
-/** Returns whether calls of the form hold an object of a fixed shape. */
+/** True if calls of the form contain an object of a fixed shape. */
 export function isActionForm(form: CallForm | undefined): form is ActionForm {
   return form === "local-shell" || form === "shell" || form === "apply-patch";
 }
 
-/** Members that the protocol wants and that say nothing where they are so. */
+/** Members that the protocol requires, with the values that mean "not set". */
 const defaults = {
   "local-shell": { type: "exec", env: {} },
   shell: { timeout_ms: null, max_output_length: null },
@@ -83,16 +85,4 @@ const shapes: Readonly<Record<ActionForm, (members: Members) => boolean>> = {
 
 function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((each) => typeof each === "string");
-}
-
-function readMembers(text: string): Members | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Members)
-      : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

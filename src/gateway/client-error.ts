@@ -1,32 +1,32 @@
-/** What kind of trouble a client is told of; each dialect has its own words for it. */
+/** The kind of an error that a client receives. Each dialect has its own name for it. */
 export type ClientErrorKind =
-  /** The request cannot be answered as it is; sending it again does not help. */
+  /** The request is wrong. A retry fails too. */
   | "invalid"
-  /** Prompt and limit of the model do not go together; clients shorten the conversation and go on. */
+  /** The prompt exceeds the context. Clients shorten the conversation and continue. */
   | "too-long"
   /** The session takes no more turns. */
   | "finished"
-  /** No key, or a wrong one. */
+  /** The key is missing or wrong. */
   | "unauthorized"
   | "forbidden"
   | "not-found"
   | "too-large"
-  /** The body is compressed in a way that is not read here. */
+  /** The `Content-Encoding` is not supported. */
   | "bad-encoding"
-  /** Too much at once: to be tried again. */
+  /** Too many requests. A later retry can succeed. */
   | "overloaded"
-  /** What samples is out of reach: to be tried again. */
+  /** The engine cannot be reached. A later retry can succeed. */
   | "unavailable"
-  /** Our own bug. */
+  /** A bug of the gateway. */
   | "internal";
 
-/** An answer that is no turn. Its message goes to the client: it names what is wrong and what to do. */
+/** An error reply. Its message goes to the client, so it names the problem and the remedy. */
 export class ClientError extends Error {
   override readonly name = "ClientError";
   readonly kind: ClientErrorKind;
-  /** Place in the request's body, such as `messages[2].content`; absent where it is the whole. */
+  /** Path in the request's body, such as `messages[2].content`. Absent for the complete body. */
   readonly place: string | undefined;
-  /** Seconds after which to try again. */
+  /** Seconds to wait before a retry. */
   readonly retryAfterS: number | undefined;
 
   constructor(
@@ -40,7 +40,7 @@ export class ClientError extends Error {
     this.retryAfterS = options.retryAfterS;
   }
 
-  /** The status of the HTTP reply. SDKs try 408, 409, 429 and 5xx again, and nothing else. */
+  /** The HTTP status. SDKs retry 408, 409, 429 and 5xx only. */
   get status(): number {
     return statuses[this.kind];
   }

@@ -2,23 +2,23 @@ import type { SamplingParameters } from "../engine/engine.ts";
 import type { ToolDefinition } from "../message.ts";
 import type { CallForm } from "./call-form.ts";
 
-/** A call in a conversation as a client sends it. */
+/** A tool call in a client's conversation. */
 export interface ClientCall {
-  /** The id under which the client knows the call. */
+  /** The call's id as the client sends it. */
   readonly id: string;
   readonly name: string;
-  /** As the client spells them: seldom as the policy did. */
+  /** JSON text. Clients often print it differently than the policy did. */
   readonly argumentsText: string;
 }
 
-/** A turn of an assistant's as a client sends it back: sampled here, or written by somebody else. */
+/** An assistant turn that a client sends back: sampled here, or written elsewhere. */
 export interface ClientAssistant {
   readonly role: "assistant";
-  /** Empty where the client says nothing, however it says that. */
+  /** Empty if the client sends no text, `null` or no member. */
   readonly content: string;
   readonly reasoning?: string;
   readonly calls: readonly ClientCall[];
-  /** Ids and signatures beside those of calls, which may be ours. */
+  /** Ids of items, and signatures of reasoning. Some of them come from this gateway. */
   readonly marks: readonly string[];
 }
 
@@ -29,46 +29,51 @@ export interface ClientResult {
   readonly content: string;
 }
 
-/** One message of a conversation, the same for all dialects. */
+/** One message of a conversation, independent of the dialect. */
 export type ClientMessage =
   | { readonly role: "system" | "user"; readonly content: string }
   | ClientAssistant
   | ClientResult;
 
-/** Which of the tools the policy is to call. */
+/** The tools that the policy may or must call. */
 export type ToolChoice =
-  /** `allowed`: the names of the tools that it may call; absent: all. */
+  /** `allowed`: names of the tools that the policy may call. Absent: all. */
   | { readonly type: "auto" | "required"; readonly allowed?: readonly string[] }
   | { readonly type: "none" }
   | { readonly type: "named"; readonly name: string };
 
-/** A wish of a request that nothing here keeps. It is counted, or the request is refused. */
-export interface UnkeptWish {
-  /** Such as `tool web_search`. */
+/**
+ * A requested feature that the gateway does not support. It is counted, or the request is refused.
+ */
+export interface UnsupportedFeature {
+  /** The feature's name in the counts, such as `tool web_search`. */
   readonly what: string;
   readonly why: string;
 }
 
 /** The tools of a request. */
 export interface ToolSet {
-  /** As the policy is shown them. */
+  /** The tools as the policy sees them. */
   readonly tools: readonly ToolDefinition[];
-  /** The forms in which calls go to the client, by the tool's name; absent for functions with a JSON object. */
+  /**
+   * The forms of calls in the client's protocol, by tool name. Absent for functions with a JSON
+   * object.
+   */
   readonly callForms: ReadonlyMap<string, CallForm>;
-  /** Tools that the policy is not shown, and what of the others nothing enforces. */
-  readonly unkept: readonly UnkeptWish[];
-  /** Members of tools that change nothing here, such as `tools[].defer_loading`. */
+  /** Server tools, which the policy does not see, and unenforced properties of the other tools. */
+  readonly unsupported: readonly UnsupportedFeature[];
+  /** Members of tools without an effect here, such as `tools[].defer_loading`. */
   readonly ignoredFields: readonly string[];
 }
 
-/** A form that a reply's text is to have. */
+/** The required form of a reply's text. */
 export type TextFormat =
   | { readonly type: "json-object" }
   | { readonly type: "json-schema"; readonly schema: Readonly<Record<string, unknown>> };
 
-/** What a client asks for: one turn behind a conversation. */
-export interface AskedTurn {
-  /** The model's name as the client spells it; any is answered. */
+/** A decoded request for the next turn of a conversation. */
+export interface RequestedTurn {
+  /** The model's name as the client spells it. Every name is accepted. */
   readonly model: string;
   readonly isStreamed: boolean;
   readonly messages: readonly ClientMessage[];
@@ -79,88 +84,90 @@ export interface AskedTurn {
     SamplingParameters,
     "temperature" | "topP" | "topK" | "seed" | "frequencyPenalty" | "presencePenalty"
   >;
-  /** Absent where the client names no limit. */
+  /** Absent if the client sets no limit. */
   readonly maxTokens?: number;
   /** Texts that end the turn. */
   readonly stop: readonly string[];
   readonly toolChoice: ToolChoice;
-  /** True where a turn may hold several calls. */
+  /** True if a turn may contain several calls. */
   readonly parallelCalls: boolean;
-  /** A form that the text is to have, as the client asked for it; absent for free text. */
+  /** The required form of the text. Absent for free text. */
   readonly textFormat?: TextFormat;
-  /** Chat Completions: whether the stream ends with the usage. */
+  /** Chat Completions: true if the stream ends with the usage. */
   readonly includesUsage: boolean;
-  /** Chat Completions and Responses: whether the reply carries the logprobs of its tokens. */
+  /** Chat Completions and Responses: true if the reply contains logprobs. */
   readonly includesLogprobs: boolean;
-  /** Responses: whether reasoning comes with content that only we can read. */
+  /** Responses: true if reasoning items carry `encrypted_content`. */
   readonly includesEncryptedReasoning: boolean;
   /**
-   * Responses: present where the first message is made of the instructions, which a reply that continues
-   * this one by its id does not take over.
+   * Responses: true if the first message comes from `instructions`. A reply that continues this one
+   * by its id does not inherit it.
    */
   readonly hasInstructions?: true;
-  /** Responses: what the reply repeats of the request. */
+  /** Responses: request fields that the reply repeats. */
   readonly echo: Readonly<Record<string, unknown>>;
-  /** Fields of the request that change nothing here, by their names. */
+  /** Names of request fields without an effect here. */
   readonly ignoredFields: readonly string[];
-  readonly unkept: readonly UnkeptWish[];
+  readonly unsupported: readonly UnsupportedFeature[];
 }
 
-/** One stretch of a sampled turn as it goes to the client. JSON-able. */
+/** One part of a sampled turn in the reply. JSON-able. */
 export type ReplyPart =
   | {
       readonly type: "reasoning";
       readonly id: string;
-      /** What a client sends back unread, so that the turn is known by it. */
+      /**
+       * An opaque value that clients send back with the turn, so that the gateway recognises it.
+       */
       readonly signature: string;
       readonly text: string;
     }
   | { readonly type: "text"; readonly id: string; readonly text: string }
   | {
       readonly type: "call";
-      /** The item's own id, where a dialect has items. */
+      /** The item's id, in dialects that have items. */
       readonly id: string;
       readonly callId: string;
       readonly name: string;
-      /** A JSON object, exactly as the policy spelled it. */
+      /** A JSON object, exactly as the policy wrote it. */
       readonly text: string;
-      /** The form in which the call goes to the client; absent for a function with a JSON object. */
+      /** The call's form in the client's protocol. Absent for a function with a JSON object. */
       readonly form?: CallForm;
     };
 
-/** What a turn brings, in order; each part is begun, grows, and is ended before the next begins. */
+/** The events of a reply, in order. Each part starts, grows and ends before the next starts. */
 export type ReplyEvent =
   /** `part.text` is empty. */
   | { readonly type: "part-start"; readonly index: number; readonly part: ReplyPart }
   | { readonly type: "part-delta"; readonly index: number; readonly text: string }
-  /** `part.text` is whole. */
+  /** `part.text` is complete. */
   | { readonly type: "part-end"; readonly index: number; readonly part: ReplyPart };
 
-/** Why a turn ended, as clients tell it apart. */
+/** The reason for the turn's end, as reported to the client. */
 export type ReplyFinish =
   | { readonly type: "stop" | "calls" | "length" }
   | { readonly type: "stop-text"; readonly text: string };
 
-/** Tokens of a turn. */
+/** Token counts of a turn. */
 export interface ReplyUsage {
   readonly promptTokenCount: number;
   readonly cachedTokenCount: number;
   readonly sampledTokenCount: number;
 }
 
-/** What is known of a reply before anything is sampled. */
+/** The facts about a reply that are known before sampling. */
 export interface ReplyStart {
   /** The reply's id, in the dialect's style. */
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly createdAtMs: number;
   readonly promptTokenCount: number;
-  readonly asked: AskedTurn;
+  readonly requested: RequestedTurn;
 }
 
-/** A token of the reply with its logprob, for clients that ask for them. */
+/** A token of the reply with its logprob. */
 export interface ReplyToken {
-  /** The text that the token stands for; it may be part of a character. */
+  /** The UTF-8 bytes that the token stands for, possibly a part of a character. */
   readonly bytes: Uint8Array;
   /** Natural logarithm. */
   readonly logprob: number;
@@ -173,8 +180,8 @@ export interface Reply {
   readonly finish: ReplyFinish;
   readonly usage: ReplyUsage;
   /**
-   * Only where the client asked for them: the tokens of the reply's text. A token that ends the turn, and
-   * what follows a stop text, are not among them.
+   * The tokens of the reply's text, if the client requested logprobs. The token that ends the turn
+   * and the tokens after a stop text are left out.
    */
   readonly tokens?: readonly ReplyToken[];
 }

@@ -4,61 +4,61 @@ import { UsageError, type Failure } from "../errors.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { Gateway, type GatewayOptions, type OpenedSession } from "./gateway.ts";
 import type { GatewayCounts } from "./gateway-counters.ts";
-import type { SessionWish } from "./session/session-store.ts";
+import type { SessionRequest } from "./session/session-store.ts";
 import type { GatewaySession, SessionReward } from "./session/session.ts";
 import { createGatewayApp } from "./server/gateway-app.ts";
 import type { AccessRules } from "./server/access.ts";
 
-/** A gateway in this process. Disposing it gives up what is being sampled. */
+/** A gateway in this process. Disposing it aborts the turns that are being sampled. */
 export interface GatewayInProcess extends AsyncDisposable {
   /**
-   * Answers as the gateway's server would: the `fetch` option of the AI SDK's providers, of `openai` and
-   * of `@anthropic-ai/sdk`. Nothing listens anywhere.
+   * Answers requests without a network connection. Pass it as `fetch` to the AI SDK's providers, to
+   * `openai` or to `@anthropic-ai/sdk`.
    */
   readonly fetch: typeof globalThis.fetch;
-  /** What it has seen so far. */
+  /** The counts of turns and features so far. */
   readonly counts: GatewayCounts;
-  /** Opens a session: its token is the client's API key. */
-  openSession(wish?: SessionWish): Promise<OpenedSession>;
+  /** Opens a session. Its token is the client's API key. */
+  openSession(request?: SessionRequest): Promise<OpenedSession>;
   /**
-   * Gives a session its reward; the last one counts.
+   * Sets a session's reward. A later call replaces it.
    *
-   * @throws UsageError where no such session is open.
+   * @throws UsageError if no such session is open.
    */
   reward(sessionId: string, reward: SessionReward): Promise<void>;
   /**
-   * The training rows of a session as they are by now.
+   * Returns the training rows of a session's turns so far.
    *
-   * @throws UsageError where no such session is open.
+   * @throws UsageError if no such session is open.
    */
   samples(sessionId: string): readonly Sample[];
   /**
-   * Ends a session, with a reward, a failure, or neither: then it is scored by the gateway's scorer.
+   * Ends a session with a reward or a failure. Without either, the gateway's scorer scores it.
    *
-   * @throws UsageError where no such session is open.
+   * @throws UsageError if no such session is open.
    */
   finish(
     sessionId: string,
     end?: { readonly reward?: SessionReward; readonly failure?: Failure },
   ): Promise<Episode>;
-  /** Holds requests back: while weights are exchanged. */
+  /** Makes new turns wait, for example during a weight update. */
   pause(): void;
   resume(): void;
 }
 
-/** The address that clients in this process are given; nothing is asked of it. */
+/** The base URL for clients in this process. Nothing listens there. */
 export const inProcessUrl = "http://turnwright.invalid";
 
-/** What a gateway in this process is made with. */
+/** Settings of a gateway in this process. */
 export type GatewayInProcessOptions = GatewayOptions &
   Partial<Pick<AccessRules, "adminToken" | "opensSessions">>;
 
 /**
- * Makes a gateway that agents in this process ask: what they sample is kept as training rows, token by
- * token.
+ * Creates a gateway for agents in this process. It keeps the turns that they sample as training
+ * rows.
  *
- * @throws UsageError where turns of the renderer's model cannot be read.
- * @throws RolloutError where the engine does not answer.
+ * @throws UsageError if no parser can read the turns of the renderer's model.
+ * @throws RolloutError if the engine does not answer.
  */
 export async function createGateway(options: GatewayInProcessOptions): Promise<GatewayInProcess> {
   const { gateway, fetch, warnings } = await openInProcess(options);
@@ -66,14 +66,14 @@ export async function createGateway(options: GatewayInProcessOptions): Promise<G
   const find = (sessionId: string): GatewaySession => {
     const session = gateway.store.byId(sessionId);
     if (session !== undefined) return session;
-    throw new UsageError(`Cannot find session ${sessionId}: none of that id is open`);
+    throw new UsageError(`Cannot find session ${sessionId}: no session with that id is open`);
   };
   return {
     fetch,
     get counts() {
       return gateway.counts;
     },
-    openSession: async (wish) => await gateway.openSession(wish),
+    openSession: async (request) => await gateway.openSession(request),
     reward: async (sessionId, reward) => await gateway.reward(find(sessionId), reward),
     samples: (sessionId) => gateway.samples(find(sessionId)),
     finish: async (sessionId, end) => await gateway.finish(find(sessionId), end),
@@ -83,7 +83,7 @@ export async function createGateway(options: GatewayInProcessOptions): Promise<G
   };
 }
 
-/** The same, with all that the gateway's own parts work with. */
+/** Creates a gateway and also returns the `Gateway` object, for the package's own callers. */
 export async function openInProcess({
   adminToken,
   opensSessions = false,
@@ -91,7 +91,7 @@ export async function openInProcess({
 }: GatewayInProcessOptions): Promise<{
   readonly gateway: Gateway;
   readonly fetch: typeof globalThis.fetch;
-  /** What a person should know of the engine. */
+  /** Warnings about the engine, for the operator. */
   readonly warnings: readonly string[];
 }> {
   const { contextLength, warnings = [] } = await askDescription(options.engine, {
@@ -107,7 +107,7 @@ export async function openInProcess({
   return {
     gateway,
     warnings,
-    // A request that is one already is read as it is.
+    // A `Request` is passed on as it is.
     fetch: async (input, init) =>
       await app.fetch(
         input instanceof Request && init === undefined ? input : new Request(input, init),

@@ -1,6 +1,6 @@
 import { rootCauses, type PlacementNote, type RootCause } from "./tree/turn-node.ts";
 
-/** What a gateway has seen so far. JSON-able. */
+/** The counts of a gateway since its start. JSON-able. */
 export interface GatewayCounts {
   readonly turnCount: number;
   readonly continuedCount: number;
@@ -8,33 +8,33 @@ export interface GatewayCounts {
   readonly notes: Readonly<Partial<Record<PlacementNote, number>>>;
   readonly replayedCount: number;
   readonly undeliveredCount: number;
-  /** Requests of which nothing enforced a part, such as their tool choice or a tool of a server, by what it was. */
+  /** Number of requests with a feature that was not enforced, by the feature's name. */
   readonly unenforced: Readonly<Record<string, number>>;
-  /** Calls that the policy made and the client did not get, because it takes one a turn. */
+  /** Number of calls that were withheld because the client accepts one call a turn. */
   readonly leftOutCallCount: number;
-  /** Requests that could not be read, by what was wrong with them. */
+  /** Number of requests that could not be read, by error message. */
   readonly refused: Readonly<Record<string, number>>;
-  /** Fields of requests that changed nothing, by their names. */
+  /** Number of requests with a field that has no effect, by the field's name. */
   readonly ignoredFields: Readonly<Record<string, number>>;
 }
 
-/** Causes that a client brings about by what it does to its history. */
+/** Causes of roots that indicate a client that rewrites its history. */
 const surprisingCauses: ReadonlySet<RootCause> = new Set(
   rootCauses.filter(
     (cause) => !["first", "new-conversation", "repeated-prompt", "moved-turn"].includes(cause),
   ),
 );
 
-/** So many names are told apart: clients choose them. */
+/** Maximum number of distinct names in a map, because clients choose the names. */
 const maxNames = 100;
 
-/** Longer names are cut. */
+/** Maximum length of a name, in characters. Longer names are cut. */
 const maxNameLength = 200;
 
-/** The name under which what does not fit any more is counted. */
+/** Counts the names beyond `maxNames`. */
 const otherName = "others";
 
-/** Counts what a gateway sees. */
+/** Counts the requests and turns of a gateway. */
 export class GatewayCounters {
   #turnCount = 0;
   #continuedCount = 0;
@@ -70,7 +70,10 @@ export class GatewayCounters {
     this.#leftOutCallCount += count;
   }
 
-  /** Counts a request that could not be read. `why` may name places of lists: these are counted together. */
+  /**
+   * Counts a request that could not be read. List indexes in `why` are removed, so that equal
+   * errors add up.
+   */
   refused(why: string): void {
     addName(this.#refused, why.replaceAll(/\[\d+\]/g, "[]"));
   }
@@ -95,16 +98,16 @@ export class GatewayCounters {
   }
 
   /**
-   * What a person should know before training: that clients change their histories so often that many
-   * turns begin anew, and that they gave tools that the policy was not shown. `undefined` where neither is so.
+   * Returns a warning if too many turns could not continue their conversation, or if requests gave
+   * tools that the policy did not see. Otherwise returns `undefined`.
    *
-   * @param share - So many of all turns, from 0 to 1.
+   * @param share - The tolerated share of turns that start a root, from 0 to 1.
    */
   warning(share: number): string | undefined {
-    const said = [this.#rootWarning(share), this.#toolWarning()].filter(
+    const warnings = [this.#rootWarning(share), this.#toolWarning()].filter(
       (each) => each !== undefined,
     );
-    return said.length === 0 ? undefined : said.join("; ");
+    return warnings.length === 0 ? undefined : warnings.join("; ");
   }
 
   #rootWarning(share: number): string | undefined {

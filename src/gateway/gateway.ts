@@ -16,18 +16,18 @@ import {
   type TurnServices,
 } from "./answer-turn.ts";
 import { ClientError } from "./client-error.ts";
-import type { AskedTurn } from "./conversation.ts";
+import type { RequestedTurn } from "./conversation.ts";
 import type { GatewayDialect } from "./dialects/dialect.ts";
 import { GatewayCounters, type GatewayCounts } from "./gateway-counters.ts";
 import { createMintId, type MintId } from "./mint-id.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
-import type { RecognisedBody } from "./session/known-bodies.ts";
+import type { RecognisedBody } from "./session/recent-bodies.ts";
 import { ReplyFeed } from "./session/reply-feed.ts";
 import { requestKey } from "./session/reply-cache.ts";
 import { defaultSessionLimits, type SessionLimits } from "./session/session-limits.ts";
 import type { SessionJournal } from "./session/session-journal.ts";
-import { SessionStore, type SessionWish } from "./session/session-store.ts";
+import { SessionStore, type SessionRequest } from "./session/session-store.ts";
 import type { GatewaySession, SessionIdentity, SessionReward } from "./session/session.ts";
 import { toEpisode, type SessionEnd } from "./session/to-episode.ts";
 import type { RowChoice } from "./tree/collect-rows.ts";
@@ -38,52 +38,54 @@ import type { TurnNode } from "./tree/turn-node.ts";
 import { PromptBuilder } from "./turn/prompt-builder.ts";
 import { replyFormats } from "./turn/reply-formats.ts";
 
-/** A session as a scorer sees it. JSON-able. */
+/** A session as a scorer receives it. JSON-able. */
 export interface ScoredSession extends Omit<SessionIdentity, "tokenHash" | "ownerHash"> {
-  /** The conversation that began first, up to its newest end. */
+  /** The first conversation of the session, up to its newest turn. */
   readonly messages: readonly Message[];
   readonly turnCount: number;
 }
 
-/** Scores a finished session that nobody gave a reward. */
+/** Scores a finished session that has no reward. */
 export type SessionScorer = (
   session: ScoredSession,
   options: { readonly signal: AbortSignal },
 ) => Promise<SessionReward> | SessionReward;
 
-/** How a gateway answers. */
+/** Settings of a gateway. */
 export interface GatewayOptions {
   readonly engine: Engine;
   readonly renderer: Renderer;
-  /** How tokens are drawn. Default: the engine's own. */
+  /** Sampling parameters. Default: the engine's own. */
   readonly sampling?: SamplingParameters;
-  /** Whose sampling parameters count. Default `pin`: the gateway's, whatever clients ask for. */
+  /**
+   * The source of the sampling parameters. Default `pin`: the gateway's, regardless of the request.
+   */
   readonly clientSampling?: "pin" | "honour";
-  /** The fate of tools of servers, tool choices, text formats and other wishes that nothing keeps. Default `ignore`. */
+  /** The treatment of unsupported features. Default `ignore`: they are counted. */
   readonly constraints?: "ignore" | "refuse";
-  /** How exactly turns have to come back. Default `calls`. */
+  /** The strictness of comparing a returned turn with the sampled one. Default `calls`. */
   readonly strictness?: Strictness;
   /**
-   * Patterns of text that is taken out of messages before they are compared, without back-references: it runs in linear
-   * time. Default Claude Code's billing line.
+   * Patterns of text that is removed from messages before they are compared. Each must be free of
+   * back-references, so that it runs in linear time. Default: Claude Code's billing line.
    */
   readonly ignore?: readonly RegExp[];
-  /** Names of the model whose turns are trained. Default all. */
+  /** Names of the trained models. Turns of other models are kept but not trained. Default all. */
   readonly policyModels?: readonly string[];
   readonly rows?: RowChoice;
   readonly limits?: Partial<SessionLimits>;
-  /** How long requests wait while the gateway is paused, milliseconds. Default 5 minutes. */
+  /** Longest wait of a request while the gateway is paused, in milliseconds. Default 5 minutes. */
   readonly holdMs?: number;
   readonly scorer?: SessionScorer;
-  /** How long a scorer may take, milliseconds. Default a minute. */
+  /** Time limit of the scorer, in milliseconds. Default one minute. */
   readonly scoreTimeoutMs?: number;
-  /** Told of each finished session; resolves once it cannot be lost any more. */
+  /** Receives each finished session's episode. Resolves once the episode is on disk. */
   readonly onEpisode?: (episode: Episode) => Promise<void>;
-  /** Told of what is wrong on our side; default nobody. */
+  /** Receives unexpected errors, which are bugs of the gateway. Default: they are dropped. */
   readonly onTrouble?: (error: unknown) => void;
   /**
-   * Told of what engine, tokenizer or disk did not do. Clients learn no more of it than its code. Default:
-   * nothing is told.
+   * Receives failures of the engine, the tokenizer or the disk. Clients receive only the code.
+   * Default: they are dropped.
    */
   readonly onFailure?: (error: RolloutError | UsageError) => void;
   readonly clock?: Clock;
@@ -92,16 +94,16 @@ export interface GatewayOptions {
   readonly mint?: MintId;
 }
 
-/** A session's name and its two keys. */
+/** A session's id and its two keys. */
 export interface OpenedSession {
   readonly sessionId: string;
-  /** The agent's API key: with it one samples, and does nothing else. */
+  /** The agent's API key. It permits sampling only. */
   readonly token: string;
-  /** The key with which the session is scored, shown and ended. The agent must not get it. */
+  /** The key that scores, shows and ends the session. Keep it from the agent. */
   readonly ownerToken: string;
 }
 
-/** Answers the requests of agents, and keeps what was sampled for them. */
+/** Answers agents' requests and keeps the sampled turns. */
 export class Gateway implements AsyncDisposable {
   readonly #options: GatewayOptions;
   readonly #services: TurnServices;
@@ -117,8 +119,8 @@ export class Gateway implements AsyncDisposable {
   readonly store: SessionStore;
 
   /**
-   * @param contextLength - Prompt and output together, where the engine says so.
-   * @throws UsageError where turns of the renderer's model cannot be read.
+   * @param contextLength - Maximum of prompt and output together, in tokens.
+   * @throws UsageError if no parser can read the turns of the renderer's model.
    */
   constructor(options: GatewayOptions, contextLength = Infinity) {
     const { engine, renderer, clock = systemClock, now = Date.now } = options;
@@ -157,7 +159,7 @@ export class Gateway implements AsyncDisposable {
     this.#watchIdle();
   }
 
-  /** From here on all that happens is journaled. To be called before the first request. */
+  /** Sets the journal of all later events. Call it before the first request. */
   useJournal(journal: SessionJournal): void {
     this.#journal = journal;
   }
@@ -181,14 +183,14 @@ export class Gateway implements AsyncDisposable {
   }
 
   /** @throws ClientError as `SessionStore.create()` does. */
-  async openSession(wish: SessionWish = {}): Promise<OpenedSession> {
-    const { session, token, ownerToken } = this.store.create(wish);
+  async openSession(request: SessionRequest = {}): Promise<OpenedSession> {
+    const { session, token, ownerToken } = this.store.create(request);
     await this.#journal?.opened(session);
     return { sessionId: session.identity.sessionId, token, ownerToken };
   }
 
   /**
-   * Opens a session for a key that an agent chose itself. Such a session has no owner's key.
+   * Opens a session for a key that an agent chose itself. Such a session has no owner key.
    *
    * @throws ClientError as `SessionStore.create()` does.
    */
@@ -201,8 +203,8 @@ export class Gateway implements AsyncDisposable {
   /**
    * Answers a request for a turn.
    *
-   * @returns the reply, as far as it has come; it goes on in the feed.
-   * @throws ClientError where there is none.
+   * @returns the reply's feed, which grows while the turn is sampled.
+   * @throws ClientError if the request cannot be answered.
    */
   async ask(
     session: GatewaySession,
@@ -211,26 +213,26 @@ export class Gateway implements AsyncDisposable {
   ): Promise<ReplyFeed> {
     const body = session.bodies.recognise(dialect, request.body);
     const key = requestKey(dialect.name, request.headers, body.hash);
-    const known = session.retries.find(request.headers, key);
-    if (known !== undefined) {
+    const replay = session.retries.find(request.headers, key);
+    if (replay !== undefined) {
       this.#counters.replayed();
-      return known;
+      return replay;
     }
     if (this.#activeCount >= this.#limits.maxRequests) {
-      const message = `${this.#activeCount} requests are under way`;
+      const message = `${this.#activeCount} requests are in progress`;
       throw new ClientError("overloaded", message, { retryAfterS: 1 });
     }
-    const asked = this.#read(session, dialect, body);
+    const requested = this.#read(session, dialect, body);
     const abandoned = new AbortController();
     const kept = this.#openFeed(session, { key, bodyHash: body.hash }, abandoned);
     const labels = labelsOf(request.headers);
-    this.#start(session, kept, { dialect, asked, labels, signal: abandoned.signal });
+    this.#start(session, kept, { dialect, requested, labels, signal: abandoned.signal });
     return kept.feed;
   }
 
   /**
-   * A reply that is kept for whoever asks for it again. It outlives its request by far, and so holds
-   * nothing of it.
+   * Creates a feed that also serves retries of the request. It outlives the request, so it keeps no
+   * reference to it.
    */
   #openFeed(
     session: GatewaySession,
@@ -261,7 +263,7 @@ export class Gateway implements AsyncDisposable {
       settle: (sampled) => {
         node = sampled;
         if (node !== undefined) return deliver();
-        // Only what was answered can be answered again, and only its text is in memory anyway.
+        // A request without a turn may be sent again, and no turn keeps its body's text in memory.
         session.retries.forget(key, feed);
         session.bodies.forget(bodyHash);
       },
@@ -280,28 +282,28 @@ export class Gateway implements AsyncDisposable {
     });
   }
 
-  /** How many tokens a conversation has, rendered as it would be for a turn. */
+  /** Returns the number of prompt tokens that a request for a turn would have. */
   async countTokens(
     session: GatewaySession,
     dialect: GatewayDialect,
     body: Uint8Array,
   ): Promise<number> {
     const found = session.bodies.recognise(dialect, body);
-    const asked = this.#read(session, dialect, found, { keeps: false });
-    const { built } = await placeAndRender(this.#services, session, asked);
+    const requested = this.#read(session, dialect, found, { keeps: false });
+    const { built } = await placeAndRender(this.#services, session, requested);
     return built.ids.length;
   }
 
-  /** @throws ClientError `invalid` for a body that cannot be read. */
+  /** @throws ClientError `invalid` if the body cannot be read. */
   #read(
     session: GatewaySession,
     dialect: GatewayDialect,
     body: RecognisedBody,
     options?: { readonly keeps: boolean },
-  ): AskedTurn {
+  ): RequestedTurn {
     try {
-      const asked = session.bodies.read(dialect, body, session.memory, options);
-      if (asked.messages.length > 0) return asked;
+      const requested = session.bodies.read(dialect, body, session.memory, options);
+      if (requested.messages.length > 0) return requested;
       throw new ClientError("invalid", "Cannot read the body: there are no messages");
     } catch (error) {
       const refusal = unreadable(error);
@@ -311,7 +313,7 @@ export class Gateway implements AsyncDisposable {
     }
   }
 
-  /** @throws ClientError `invalid` for what is no reward, `finished` where the session is over. */
+  /** @throws ClientError `invalid` for an invalid reward, `finished` if the session is over. */
   async reward(session: GatewaySession, reward: SessionReward): Promise<void> {
     requireReward(reward);
     requireOpen(session);
@@ -320,9 +322,9 @@ export class Gateway implements AsyncDisposable {
   }
 
   /**
-   * Ends a session: what is being sampled is given up, what was sampled is scored and handed on.
+   * Ends a session: aborts the turns that are being sampled, scores the session and emits its
+   * episode.
    *
-   * @returns its episode.
    * @throws ClientError as `reward()` does.
    */
   async finish(
@@ -331,7 +333,7 @@ export class Gateway implements AsyncDisposable {
   ): Promise<Episode> {
     if (end.reward !== undefined) requireReward(end.reward);
     requireOpen(session);
-    // From here on it is over: whoever asks once more while this goes on is not to end it twice.
+    // Set before the first await, so that a second request cannot end the session twice.
     session.finish();
     if (end.reward !== undefined) {
       session.reward = end.reward;
@@ -342,7 +344,9 @@ export class Gateway implements AsyncDisposable {
     return await this.#end(session, { ...scored, atMs: this.#now() });
   }
 
-  /** Ends a session once more as an earlier process ended it: what that wrote of it is lost. */
+  /**
+   * Ends a session again as an earlier process ended it, because its episode is missing from disk.
+   */
   async finishAgain(session: GatewaySession, end: SessionEnd): Promise<void> {
     session.finish();
     await this.#end(session, end);
@@ -356,14 +360,17 @@ export class Gateway implements AsyncDisposable {
     return episode;
   }
 
-  /** Ends a session that somebody else makes an episode of: nothing is scored, told or journaled. */
+  /**
+   * Closes a session without an episode, a score or a journal entry. The caller records the
+   * attempt.
+   */
   async close(session: GatewaySession): Promise<void> {
     session.finish();
     await Promise.allSettled(this.#running.get(session) ?? []);
     this.store.remove(session);
   }
 
-  /** The training rows of a session as they are by now. */
+  /** Returns the training rows of a session's turns so far. */
   samples(session: GatewaySession): readonly Sample[] {
     const end = {
       ...(session.reward !== undefined && { reward: session.reward }),
@@ -372,7 +379,7 @@ export class Gateway implements AsyncDisposable {
     return episodeSamples(toEpisode(session, end, this.#options.rows));
   }
 
-  /** Gives up what is being sampled. Sessions stay as they are in the journal. */
+  /** Aborts the turns that are being sampled. The journal keeps the sessions open. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopIdleCheck?.();
     for (const session of this.store.open) session.finish();
@@ -414,7 +421,7 @@ export class Gateway implements AsyncDisposable {
       if (isReward(reward?.reward) && unwritten === undefined) return { reward };
       const why =
         unwritten === undefined
-          ? "the scorer returned no number as its reward"
+          ? "the scorer returned a reward that is not a number"
           : `the scorer's details cannot be written as JSON (${unwritten})`;
       const message = `Cannot ${what}: ${why}`;
       return { failure: { party: "grader", code: "grader/bad-reply", message } };
@@ -438,7 +445,7 @@ export class Gateway implements AsyncDisposable {
 
   async #endIdle(): Promise<void> {
     for (const session of [...this.store.open].filter(({ isIdle }) => isIdle)) {
-      const message = `Session ${session.identity.sessionId} was left without being finished`;
+      const message = `Session ${session.identity.sessionId} was idle too long without being finished`;
       const failure = { party: "agent", code: "agent/idle", message } as const;
       await this.finish(session, session.reward === undefined ? { failure } : {}).catch(
         (error: unknown) => this.#report(error),
@@ -446,7 +453,7 @@ export class Gateway implements AsyncDisposable {
     }
   }
 
-  /** Tells of an outage that a request outside of a turn met. */
+  /** Reports an outage that occurred outside of a turn. */
   reportOutage(error: unknown): void {
     if (error instanceof RolloutError || error instanceof UsageError) {
       this.#options.onFailure?.(error);
@@ -458,7 +465,7 @@ export class Gateway implements AsyncDisposable {
   }
 }
 
-/** The refusal of a body that cannot be read; `undefined` for other errors. */
+/** Returns the error reply for a body that cannot be read, or `undefined` for another error. */
 function unreadable(error: unknown): ClientError | undefined {
   if (error instanceof ClientError) return error;
   if (!(error instanceof RangeError)) return undefined;
@@ -466,7 +473,7 @@ function unreadable(error: unknown): ClientError | undefined {
   return new ClientError("invalid", message, { cause: error });
 }
 
-/** A reply, and what is done once its turn is known, or that there is none. */
+/** A reply's feed, and the function to call with its turn, or with `undefined` after a failure. */
 interface KeptReply {
   readonly feed: ReplyFeed;
   readonly settle: (node: TurnNode<GatewayTurn> | undefined) => void;
@@ -504,7 +511,7 @@ const labelHeaders = [
   "x-parent-session-id",
 ];
 
-/** Longer names than this are cut. */
+/** Maximum length of a label, in characters. Longer labels are cut. */
 const maxLabelLength = 200;
 
 function labelsOf(headers: Headers): Readonly<Record<string, string>> {

@@ -16,7 +16,7 @@ export type { GatewayOptions, OpenedSession, ScoredSession, SessionScorer } from
 export type { MintId } from "./mint-id.ts";
 export type { AccessRules } from "./server/access.ts";
 export type { SessionLimits } from "./session/session-limits.ts";
-export type { SessionWish } from "./session/session-store.ts";
+export type { SessionRequest } from "./session/session-store.ts";
 export type { SessionIdentity, SessionReward } from "./session/session.ts";
 export type { RowChoice } from "./tree/collect-rows.ts";
 export type { Strictness } from "./tree/match-turn.ts";

@@ -6,7 +6,7 @@ import type { SessionScorer } from "./gateway.ts";
 /**
  * Loads a module that exports `score(session)`.
  *
- * @throws UsageError where it cannot be loaded or exports no such function.
+ * @throws UsageError if the module cannot be loaded or exports no such function.
  */
 export async function loadScorer(file: string): Promise<SessionScorer> {
   let module: { readonly score?: unknown; readonly default?: unknown };

@@ -3,13 +3,13 @@ import { withDeadline } from "../async/deadline.ts";
 import type { Clock } from "../async/clock.ts";
 import { ClientError } from "./client-error.ts";
 
-/** Holds requests back while the policy's weights are exchanged. */
+/** Makes requests wait while the policy's weights are exchanged. */
 export class PauseGate {
   readonly #holdMs: number;
   readonly #clock: Clock;
   #paused: Resolvers<void> | undefined;
 
-  /** @param holdMs - How long a request waits before it is told to come again. */
+  /** @param holdMs - Maximum wait of a request in milliseconds, after which it is refused. */
   constructor(holdMs: number, clock: Clock) {
     this.#holdMs = holdMs;
     this.#clock = clock;
@@ -28,7 +28,11 @@ export class PauseGate {
     this.#paused = undefined;
   }
 
-  /** @throws ClientError `overloaded` where it took too long. */
+  /**
+   * Resolves when the gateway is not paused.
+   *
+   * @throws ClientError `overloaded` if the wait exceeds the limit.
+   */
   async whenOpen(signal: AbortSignal): Promise<void> {
     const paused = this.#paused;
     if (paused === undefined) return;

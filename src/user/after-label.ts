@@ -2,10 +2,10 @@ import { RolloutError } from "../errors.ts";
 import { pythonStrip } from "../python/text/strip.ts";
 
 /**
- * Writes a label plainly wherever it begins a line in other letters, in bold, as a heading or with a space before
- * its colon.
+ * Normalises a label at the start of a line: other letter case, bold, a heading mark, or a space
+ * before its colon.
  *
- * @param label - With its colon.
+ * @param label - The label with its colon.
  */
 export function plainLabel(text: string, label: string): string {
   const words = label.slice(0, -1);
@@ -17,9 +17,11 @@ export function plainLabel(text: string, label: string): string {
 }
 
 /**
- * The text after a label, without white space around it. Where the label may repeat, other spellings of it are read.
+ * Returns the text after a label, without surrounding white space. If the label may repeat, other
+ * spellings count too and the last one is used.
  *
- * @throws RolloutError `user/bad-reply` where the label is absent, or occurs twice and may not.
+ * @throws RolloutError `user/bad-reply` if the label is missing, or occurs more than once and may
+ *   not.
  */
 export function afterLabel(
   text: string,

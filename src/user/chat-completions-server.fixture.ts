@@ -3,28 +3,28 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
 
-/** What the server does with one request. */
+/** The server's answer to one request. */
 export type ScriptedAnswer =
   /** A completion with this text. */
   | string
-  /** A completion in full. */
+  /** A complete description of a completion. */
   | {
       readonly content: string | null;
       readonly reasoning?: string;
       readonly finishReason?: string;
-      /** Input and output tokens; `null` reports none. Default 10 and 5. */
+      /** Input and output tokens. `null` reports none. Default 10 and 5. */
       readonly usage?: readonly [number, number] | null;
     }
-  /** Any HTTP answer. */
+  /** Any HTTP response. */
   | {
       readonly status: number;
       readonly body: string;
       readonly headers?: Readonly<Record<string, string>>;
     }
-  /** Never answers, or cuts the connection before or within the answer. */
+  /** Never answers, or cuts the connection before or during the answer. */
   | { readonly trouble: "hang" | "cut" | "cut-within" };
 
-/** One request that the server took. */
+/** One request that the server received. */
 export interface TakenRequest {
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
@@ -33,18 +33,18 @@ export interface TakenRequest {
 
 /** A server on the loopback address that answers `/chat/completions` from a list. */
 export interface ChatCompletionsServer extends AsyncDisposable {
-  /** Such as `http://127.0.0.1:40000/v1`. */
+  /** The base URL, such as `http://127.0.0.1:40000/v1`. */
   readonly baseUrl: string;
   readonly requests: readonly TakenRequest[];
-  /** Connections opened so far. */
+  /** Returns the number of connections so far. */
   readonly connectionCount: () => number;
-  /** Settles when the next hanging request has arrived. */
+  /** Resolves when the next hanging request has arrived. */
   hanging(): Promise<void>;
-  /** Settles when no connection is open. */
+  /** Resolves when no connection is open. */
   deserted(): Promise<void>;
 }
 
-/** Starts a server; the answers are used in order, and 500 is the answer when none is left. */
+/** Starts a server. Answers are used in order. After the last one it answers 500. */
 export async function startChatCompletionsServer(
   answers: readonly ScriptedAnswer[],
 ): Promise<ChatCompletionsServer> {
@@ -58,7 +58,7 @@ export async function startChatCompletionsServer(
     request.on("end", () => {
       const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>;
       if (!("messages" in body)) {
-        // As real servers do: whoever asks so only wants to know whether there is one.
+        // Real servers answer so, and clients use it to check that the server exists.
         send(response, { status: 400, body: "messages is required" });
         return;
       }

@@ -18,16 +18,19 @@ const task: Task = {
 };
 
 describe("createUser()", () => {
-  test.each(["llm", "react", "verify", "reflection"] as const)("makes a user by %s", (strategy) => {
-    expect(createUser({ strategy, model: scriptedChatModel([]) }).strategy).toBe(strategy);
-  });
+  test.each(["llm", "react", "verify", "reflection"] as const)(
+    "creates a user of strategy %s",
+    (strategy) => {
+      expect(createUser({ strategy, model: scriptedChatModel([]) }).strategy).toBe(strategy);
+    },
+  );
 
-  test("a script that is not given states the task's instruction", async () => {
+  test("the default script states the task's instruction", async () => {
     const session = createUser({ strategy: "scripted" }).open(task, { seed: 1 });
     expect(await session.begin({ signal })).toBe("You want tea.");
   });
 
-  test("a person is at the given terminal", async () => {
+  test("a human user is at the given terminal", async () => {
     const input = new PassThrough();
     input.write("tea\n");
     const user = createUser({ strategy: "human" }, { input, output: new PassThrough() });
@@ -65,7 +68,7 @@ describe("createUser()", () => {
     });
   });
 
-  test("takes a model of the AI SDK", async () => {
+  test("accepts a model of the AI SDK", async () => {
     const model = {
       specificationVersion: "v2",
       modelId: "sdk",
@@ -103,7 +106,7 @@ describe("createUser()", () => {
     expect(make).toThrow(complaint);
   });
 
-  test("closes the connections of the models that it made, and of no others", async () => {
+  test("closes the connections of the models that it created, and no others", async () => {
     await using server = await startChatCompletionsServer(["Hello", "Hello"]);
     const model = { baseUrl: server.baseUrl, model: "m" };
     const users = [

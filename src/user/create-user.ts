@@ -23,49 +23,49 @@ import { verifyUser } from "./verify-user.ts";
 /** A chat model, a model of the AI SDK, or the configuration of an OpenAI-compatible server. */
 export type ChatModelChoice = ChatModel | AiSdkLanguageModel | ChatModelConfig;
 
-/** How a user who is a model is made. */
+/** Settings of a user that a model plays. */
 export interface ModelChoices {
   readonly model: ChatModelChoice;
-  /** Default: our own words; see `readUserPrompts()`. */
+  /** Default: prompts that are not from a benchmark. See `readUserPrompts()`. */
   readonly prompts?: UserPrompts;
-  /** `all`, `none`, or names of `userRepairs`. Default `none` with `prompts`, else `all`. */
+  /** `all`, `none`, or names of `userRepairs`. Default `none` with `prompts`, otherwise `all`. */
   readonly repair?: string | readonly string[];
   readonly greeting?: string;
   readonly temperature?: number;
   readonly maxTokens?: number;
   readonly seeded?: boolean;
-  /** Absent: nothing watches. */
+  /** Absent: lines are not checked. */
   readonly qualityGate?: QualityGateOptions;
 }
 
-/** How a user who has their lines judged is made. */
+/** Settings of a user that a judge checks. */
 export interface JudgeChoices {
   /** Default: the model that plays the user. */
   readonly judge?: ChatModelChoice;
   readonly maxDrafts?: number;
 }
 
-/** A user as configuration. Fields that a strategy does not have are errors. */
+/** A user as configuration. Fields that a strategy does not use are errors. */
 export type CreateUserOptions =
-  /** Without lines: `defaultScript()`. */
+  /** Default lines: `defaultScript()`. */
   | { readonly strategy: "scripted"; readonly lines?: ScriptLines }
   | { readonly strategy: "human" }
   | ({ readonly strategy: "llm" | "react" } & ModelChoices)
   | ({ readonly strategy: "verify" | "reflection" } & ModelChoices & JudgeChoices);
 
-/** Where a user reaches the world outside; tests pass their own. */
+/** The process environment and terminal of a user. Tests pass their own. */
 export interface UserSurroundings {
-  /** Environment variables that hold keys. Default: the process's. */
+  /** Environment variables with keys. Default: the process's. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The person's terminal. Default: the process's. */
+  /** The terminal of a human user. Default: the process's. */
   readonly input?: NodeJS.ReadableStream;
   readonly output?: NodeJS.WritableStream;
 }
 
 /**
- * Makes a user from one object. Reads no file and makes no call.
+ * Creates a user from configuration, without reading files or making calls.
  *
- * @throws UsageError naming the field that cannot be used.
+ * @throws UsageError that names the invalid field.
  */
 export function createUser(options: CreateUserOptions, around: UserSurroundings = {}): User {
   const config = parseConfig(userSchema, options, { what: "create a user", place: "" });
@@ -97,12 +97,14 @@ function createModelUser(
     qualityGate,
     ...rest
   } = { judge: undefined, ...config };
-  const made: MeteredChatModel[] = [];
-  const model = toChatModel(modelChoice, { place: "model", env, made });
+  const createdModels: MeteredChatModel[] = [];
+  const model = toChatModel(modelChoice, { place: "model", env, createdModels });
   const repairs = repair === undefined ? {} : { repair: readUserRepairs(repair) };
   const shared = { ...rest, ...repairs, model };
   const judge =
-    judgeChoice === undefined ? model : toChatModel(judgeChoice, { place: "judge", env, made });
+    judgeChoice === undefined
+      ? model
+      : toChatModel(judgeChoice, { place: "judge", env, createdModels });
   const user = {
     llm: () => llmUser(shared),
     react: () => reactUser(shared),
@@ -110,9 +112,9 @@ function createModelUser(
     reflection: () => reflectionUser({ ...shared, judge }),
   }[strategy]();
   const watched = qualityGate === undefined ? user : withQualityGate(user, qualityGate);
-  if (made.length === 0) return watched;
+  if (createdModels.length === 0) return watched;
   const close = async (): Promise<void> => {
-    await Promise.all(made.map((model) => model.close()));
+    await Promise.all(createdModels.map((model) => model.close()));
   };
   return { ...watched, close };
 }
@@ -122,19 +124,19 @@ function toChatModel(
   {
     place,
     env,
-    made,
+    createdModels,
   }: {
     place: string;
     env: Readonly<Record<string, string | undefined>>;
-    /** Gains the model where it is made here, so that it can be closed here. */
-    made: MeteredChatModel[];
+    /** Receives a model that is created here, so that `close()` can close it. */
+    createdModels: MeteredChatModel[];
   },
 ): ChatModel {
   if (hasMethod(choice, "complete")) return choice as ChatModel;
   if (hasMethod(choice, "doGenerate"))
     return aiSdkChatModel({ model: choice as AiSdkLanguageModel });
   const model = chatModelFromConfig(choice, { place, env, party: "user" });
-  made.push(model);
+  createdModels.push(model);
   return model;
 }
 
@@ -147,7 +149,7 @@ const instructed = z.strictObject({ withInstruction: z.string(), withoutInstruct
 
 const modelSchema = z.custom<object>(
   (value) => typeof value === "object" && value !== null,
-  "expected a chat model, or where to find one: {baseUrl, model, …}",
+  "expected a chat model, or its address: {baseUrl, model, …}",
 );
 
 const modelFields = {

@@ -16,7 +16,7 @@ function terminal() {
 }
 
 describe("the human user", () => {
-  test("shows the instruction and what the agent says, and answers a line at a time", async () => {
+  test("shows the instruction and the agent's messages, and reads answers line by line", async () => {
     const { input, user, shown } = terminal();
     const session = user.open(task("t/1"), { seed: 1 });
     input.write("I want tea\n\n  \nGreen, please\n");
@@ -41,7 +41,7 @@ describe("the human user", () => {
     expect(await session.reply("x", { signal })).toEqual({ text: "Bye then.", leaves: true });
   });
 
-  test("keeps the agent's text from steering the terminal", async () => {
+  test("removes control characters from the agent's text", async () => {
     const { input, user, shown } = terminal();
     input.write("ok\n");
     await user.open(task("t/1"), { seed: 1 }).reply("a\u001b[2Jb\r\u0007\tc\n\u009bd", { signal });
@@ -73,7 +73,7 @@ describe("the human user", () => {
     expect(await second).toBe("b");
   });
 
-  test("`user/left` where the input has ended", async () => {
+  test("`user/left` after the end of the input", async () => {
     const { input, user } = terminal();
     const session = user.open(task("t/1"), { seed: 1 });
     input.end("last");
@@ -86,7 +86,7 @@ describe("the human user", () => {
     }
   });
 
-  test("does not read from the input before it is asked", () => {
+  test("does not read the input before the first question", () => {
     const { input } = terminal();
     expect(input.listenerCount("data")).toBe(0);
     expect(input.listenerCount("readable")).toBe(0);

@@ -8,18 +8,17 @@ import { textOfLine, type User, type UserLine, type UserSession } from "./user.t
 
 /** Settings of `humanUser()`. */
 interface HumanUserOptions {
-  /** Where the person writes, such as `process.stdin`. */
+  /** The stream that the person writes to, such as `process.stdin`. */
   readonly input: NodeJS.ReadableStream;
-  /** Where the person reads, such as `process.stdout`. */
+  /** The stream that the person reads, such as `process.stdout`. */
   readonly output: NodeJS.WritableStream;
 }
 
 /**
- * A person at a terminal: sees the task's instruction and what the agent says, and answers a line
- * at a time. Conversations that run at once take turns at the terminal. The input is read from the
- * first question on.
+ * Creates a user that a person plays at a terminal. The person sees the task's instruction and the
+ * agent's messages, and answers line by line. Concurrent conversations take turns.
  *
- * `begin()` and `reply()` throw RolloutError `user/left` where the input has ended.
+ * `begin()` and `reply()` throw RolloutError `user/left` after the end of the input.
  */
 export function humanUser({ input, output }: HumanUserOptions): User {
   const turns = createCallQueue({
@@ -83,7 +82,7 @@ async function readAnswer(
         `Cannot answer for task ${id}: the input has ended, expected a line`,
       );
     }
-    // An empty line is a slip of the hand, not an answer.
+    // Ignores an empty line, which is usually a mistake.
     if (line.trim() !== "") return readLeave(line);
   }
 }
@@ -93,7 +92,9 @@ function readLeave(line: string): UserLine {
   return command === undefined ? line : { text: farewell.trim(), leaves: true };
 }
 
-/** Leaves out what could steer the terminal: the agent's text is not to be trusted. */
+/**
+ * Removes control characters, because the agent's text is untrusted and could control the terminal.
+ */
 function withoutControls(text: string): string {
   return text.replace(/[^\P{Cc}\n\t]/gu, "");
 }

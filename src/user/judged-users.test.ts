@@ -22,7 +22,7 @@ const prompts: UserPrompts = {
   reflect: "better? {transcript} | {response}",
 };
 
-/** What a model was asked, without roles. */
+/** Returns the texts of each request, without roles. */
 function asked({ requests }: ScriptedChatModel): string[][] {
   return requests.map(({ messages }) => messages.map(({ content }) => content));
 }
@@ -30,7 +30,7 @@ function asked({ requests }: ScriptedChatModel): string[][] {
 const hi = "Hi! How can I help you today?";
 
 describe("the verifying user", () => {
-  test("asks a judge of its own, and counts its calls", async () => {
+  test("calls a separate judge, and counts its calls", async () => {
     const model = scriptedChatModel(["a", "b"]);
     const judge = scriptedChatModel(["false", "true"]);
     const user = verifyUser({ model, judge, prompts, printDraft: (draft) => `<${draft}>` });
@@ -54,7 +54,7 @@ describe("the verifying user", () => {
     expect(asked(model)[1]?.[0]).toContain(` | ${printAsLiteLlm("a")}`);
   });
 
-  test("a draft and a transcript with braces stay as they are", async () => {
+  test("keeps braces in a draft and a transcript unchanged", async () => {
     const model = scriptedChatModel(["{transcript} $& {response}", "true"]);
     const user = verifyUser({ model, prompts, repair: ["draft-object"] });
     await user.open(task, { seed: 1 }).begin({ signal });
@@ -63,7 +63,7 @@ describe("the verifying user", () => {
     ]);
   });
 
-  test("remembers the last rejected line where that is repaired", async () => {
+  test("remembers the last rejected line if that is repaired", async () => {
     for (const repair of [[], ["forgotten-line"]] as const) {
       const model = scriptedChatModel(["a", "false", "b", "false", "c", "true"]);
       const user = verifyUser({ model, prompts, repair, maxDrafts: 2 });
@@ -75,7 +75,7 @@ describe("the verifying user", () => {
     }
   });
 
-  test("labels the roles the right way round where that is repaired", async () => {
+  test("labels the roles correctly if that is repaired", async () => {
     const model = scriptedChatModel(["a", "true", "b", "true"]);
     const session = verifyUser({ model, prompts, repair: "all" }).open(task, { seed: 1 });
     await session.begin({ signal });
@@ -105,7 +105,7 @@ describe("the verifying user", () => {
 });
 
 describe("the reflecting user", () => {
-  test("says the judge's better line to the simulator, and drafts again", async () => {
+  test("sends the judge's better line to the simulator, and drafts again", async () => {
     const model = scriptedChatModel(["a", "b", "c"]);
     const judge = scriptedChatModel(["false", "Reflection: x\nResponse: y ", "true", "true"]);
     const session = reflectionUser({ model, judge, prompts }).open(task, { seed: 1 });
@@ -119,7 +119,7 @@ describe("the reflecting user", () => {
     ]);
   });
 
-  test("sends the first draft where none is accepted, or the last where that is repaired", async () => {
+  test("sends the first draft if none is accepted, or the last if that is repaired", async () => {
     for (const repair of [[], ["kept-drafts"]] as const) {
       const model = scriptedChatModel(["a", "b", "c"]);
       const judge = scriptedChatModel(["no", "Response: y", "no", "true"]);
@@ -131,7 +131,7 @@ describe("the reflecting user", () => {
     }
   });
 
-  test("takes advice with the label twice only where that is repaired", async () => {
+  test("accepts advice with a repeated label only if that is repaired", async () => {
     const replies = ["a", "no", "Response: is missing\nResponse: y", "b", "true"];
     const begin = (repair: "all" | []) =>
       reflectionUser({ model: scriptedChatModel(replies), prompts, repair })

@@ -57,7 +57,7 @@ describe("leaveOutThoughts()", () => {
     ["<think/>Hi", "Hi"],
     ["<think />Hi <thinking/>there", "Hi\nthere"],
     ["<think>The tag </thinking> ends it.</think>Hi", "Hi"],
-  ])("leaves the thoughts of %j out", (reply, line) => {
+  ])("removes the reasoning of %j", (reply, line) => {
     expect(leaveOutThoughts(reply)).toBe(line);
   });
 
@@ -72,7 +72,7 @@ describe("leaveOutThoughts()", () => {
     "Here are my reasoning steps:\nthe PIN",
     "<think>a</thinking>the PIN",
     "<|think|>the PIN",
-  ])("leaves nothing of %j, which is all thought", (reply) => {
+  ])("returns an empty text for %j, which is all reasoning", (reply) => {
     expect(leaveOutThoughts(reply)).toBe("");
   });
 
@@ -84,7 +84,7 @@ describe("leaveOutThoughts()", () => {
     "Here is my response: I want it back.",
     "The form asks for an <answer> to each question.",
     "I got no <response> to my letter.",
-  ])("keeps %j as it is", (reply) => {
+  ])("keeps %j unchanged", (reply) => {
     expect(leaveOutThoughts(reply)).toBe(reply);
   });
 });

@@ -1,4 +1,4 @@
-/** The pairs of tags that models put around their thoughts, in small letters. */
+/** Pairs of tags around reasoning, in lower case. */
 const tagPairs: readonly (readonly [open: string, close: string])[] = [
   ...[
     "think",
@@ -31,7 +31,7 @@ const tagPairs: readonly (readonly [open: string, close: string])[] = [
   ["here are my reasoning steps:", "[begin final response]"],
 ];
 
-/** The pairs of tags that models put around their answers, in small letters; an answer may lack its end. */
+/** Pairs of tags around answers, in lower case. The closing tag may be missing. */
 const answerPairs: readonly (readonly [open: string, close: string])[] = [
   ...["answer", "response", "final", "solution"].map(
     (name) => [`<${name}>`, `</${name}>`] as const,
@@ -45,8 +45,8 @@ const answerPairs: readonly (readonly [open: string, close: string])[] = [
 const closeOf: ReadonlyMap<string, string> = new Map(tagPairs);
 
 /**
- * A tag of any pair. White space, attributes and a stroke may stand at the end of a tag in angle brackets; a closing
- * one may have two strokes.
+ * Matches a tag of any pair. A tag in angle brackets may end with white space, attributes and a
+ * slash. A closing tag may have two slashes.
  */
 const anyTag = new RegExp(tagPairs.flat().map(patternOf).join("|"), "gi");
 
@@ -62,22 +62,23 @@ function quote(tag: string): string {
 }
 
 /**
- * Leaves out of a reply what the model thought:
+ * Removes the reasoning from a reply:
  *
- * - Each block in thought tags, at any place and in any number. A block without an end is all thought.
- * - What stands before a closing tag that nothing opened: many chat templates open it in the prompt.
- * - Each channel of gpt-oss but the final one, also where the server has removed the special tokens.
- * - Granite's thought process, which it ends in words; and the tags that models put around their answer.
+ * - Every block in reasoning tags. A block without an end is reasoning up to the end of the text.
+ * - The text before a closing tag without an opening tag, because many chat templates open it in
+ *   the prompt.
+ * - Every channel of gpt-oss except the final one, even if the server removed the special tokens.
+ * - Granite's thought process, which ends with a sentence, and tags around the answer.
  *
- * @returns the rest without the white space around the thoughts; `""` where all is thought,
- *   and the reply itself where nothing is.
+ * @returns the remaining text without white space around the removed parts, `""` if all text is
+ *   reasoning, and the unchanged reply if none is.
  */
 export function leaveOutThoughts(reply: string): string {
-  return withoutAnswerTags(leaveOutBlocks(afterThoughtProcess(leaveOutChannels(reply))));
+  return withoutAnswerTags(removeBlocks(afterThoughtProcess(removeChannels(reply))));
 }
 
 /**
- * Leaves out what Granite thought.
+ * Removes Granite's reasoning.
  *
  * **Source:** vllm-project/vllm vllm/reasoning/granite_reasoning_parser.py.
  */
@@ -88,7 +89,7 @@ function afterThoughtProcess(text: string): string {
 }
 
 /**
- * Leaves out the tags around an answer.
+ * Removes the tags around an answer.
  *
  * **Source:** vllm-project/vllm vllm/reasoning (`hunyuan_a13b`, `ernie45`, `apriel`).
  */
@@ -108,7 +109,7 @@ function withoutAnswerTags(text: string): string {
 
 const finalEnd = "[END FINAL RESPONSE]";
 
-function leaveOutBlocks(text: string): string {
+function removeBlocks(text: string): string {
   let kept: string[] = [];
   let keptUpTo = 0;
   let awaited: string | undefined;
@@ -116,7 +117,7 @@ function leaveOutBlocks(text: string): string {
     const tag = plainTag(found);
     if (awaited === undefined) {
       awaited = found.endsWith("/>") && !found.startsWith("</") ? emptyBlock : closeOf.get(tag);
-      // A closing tag without an opening one: all that was kept is thought.
+      // A closing tag without an opening one: all text before it is reasoning.
       if (awaited === undefined) kept = [];
       else kept.push(text.slice(keptUpTo, index));
     } else if (tag === awaited) {
@@ -133,7 +134,7 @@ function leaveOutBlocks(text: string): string {
     .join("\n");
 }
 
-/** Stands for the end of a block whose tag closes itself. */
+/** The end of a block with a self-closing tag. */
 const emptyBlock = "/>";
 
 function plainTag(found: string): string {
@@ -145,12 +146,12 @@ function plainTag(found: string): string {
 const finalChannel = /<\|channel\|>final ?(?:<\|constrain\|> ?\w*)?<\|message\|>([^]*)$/;
 
 /**
- * Leaves out the channels that a reply of gpt-oss has beside its final one.
+ * Removes all channels of a gpt-oss reply except the final one.
  *
- * **Source:** openai/harmony docs/format.md; sgl-project/sglang python/sglang/srt/parser (what is left of
- * the format without its special tokens).
+ * **Source:** openai/harmony docs/format.md; sgl-project/sglang python/sglang/srt/parser (the
+ * format without its special tokens).
  */
-function leaveOutChannels(text: string): string {
+function removeChannels(text: string): string {
   if (text.includes("<|channel|>")) {
     const [, final = ""] = finalChannel.exec(text) ?? [];
     return final
@@ -160,6 +161,6 @@ function leaveOutChannels(text: string): string {
   }
   const bare = /^\s*(?:analysis[^]*?)?assistantfinal([^]*)$/.exec(text)?.[1];
   if (bare !== undefined) return bare.trim();
-  // Cut before its final channel began. No English word goes on like this.
+  // The reply was cut before its final channel. No English word matches this pattern.
   return /^\s*analysis\p{Lu}/u.test(text) ? "" : text;
 }

@@ -1,20 +1,20 @@
 import { createInterface } from "node:readline";
 
-/** Reads lines of text as a person, or a pipe, gives them. */
+/** Reads lines of text from a person or a pipe. */
 export interface LineReader {
   /**
-   * The next line without its end, or `null` where the input has ended. Lines that come before they
-   * are asked for are kept.
+   * Returns the next line without its end, or `null` after the end of the input. Earlier lines are
+   * buffered.
    *
-   * @throws the signal's reason where the signal is aborted; the next line then stays for later.
+   * @throws the signal's reason if it is aborted. The next line then stays in the buffer.
    */
   next(options: { signal: AbortSignal }): Promise<string | null>;
 }
 
-/** Lines given ahead of time beyond this number pause the input. */
+/** Maximum number of buffered lines before the input is paused. */
 const maxLinesAhead = 1000;
 
-/** Starts to read a stream of text; while nobody asks for a line, the stream is paused. */
+/** Creates a reader for a stream of text. The stream is paused while no line is requested. */
 export function createLineReader(input: NodeJS.ReadableStream): LineReader {
   const reader = createInterface({ input, terminal: false });
   const ahead: string[] = [];

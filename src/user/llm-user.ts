@@ -2,13 +2,13 @@ import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";
 import { modelUser, promptsOf } from "./model-conversation.ts";
 import type { User } from "./user.ts";
 
-/** A model that plays the user in one call a line. */
+/** Creates a user that a model plays with one call a line. */
 export function llmUser(options: ModelUserOptions): User {
   return modelUser(llmStrategy(options), options);
 }
 
 /**
- * One call; the reply is the line, as it is.
+ * The strategy of one call a line. The reply is the line.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py (`LLMUserSimulationEnv`).
  */

@@ -23,7 +23,7 @@ const system = {
   content: ownUserPrompts.llm.withInstruction.replace("{instruction}", () => instruction),
 };
 
-test("a model user's messages reach a server as they are", async () => {
+test("a model user's messages reach a server unchanged", async () => {
   await using server = await startChatCompletionsServer(["I want a refund.", "###STOP###"]);
   const endpoint = { baseUrl: server.baseUrl, model: "m" };
   const model = endpointChatModel({
@@ -57,7 +57,7 @@ test("a model user's messages reach a server as they are", async () => {
 });
 
 describe("a model conversation", () => {
-  test("sends temperature, token limit and seed only where they are set", async () => {
+  test("sends temperature, token limit and seed only if they are set", async () => {
     const model = scriptedChatModel(["a", "b"]);
     const options = { model, temperature: 0.5, maxTokens: 99, seeded: true, greeting: "Hello." };
     const session = llmUser(options).open(task, { seed: 2 ** 31 - 1 });
@@ -72,7 +72,7 @@ describe("a model conversation", () => {
     expect(model.requests[1]?.seed).toBe(0);
   });
 
-  test("the user leaves by the stop marker, whatever stands around it, also in another take", async () => {
+  test("the user leaves by the stop marker anywhere in the text, also in a retake", async () => {
     const model = scriptedChatModel(["###STOP###", "Bye ###STOP###.", "###stop###"]);
     const session = llmUser({ model, repair: [] }).open(task, { seed: 1 });
     expect(await session.begin({ signal })).toBe("###STOP###");
@@ -87,7 +87,7 @@ describe("a model conversation", () => {
     "###STOP",
     "**##STOP**",
     "Thanks! \\#\\#\\#STOP\\#\\#\\#",
-  ])("the user leaves by %j where the spelling is repaired", async (text) => {
+  ])("the user leaves by %j if the spelling is repaired", async (text) => {
     const model = scriptedChatModel(["Hi", text]);
     const session = llmUser({ model, repair: ["stop-spelling"] }).open(task, { seed: 1 });
     await session.begin({ signal });
@@ -104,7 +104,7 @@ describe("a model conversation", () => {
     },
   );
 
-  test("a stop in the first line is asked for again, also in another take", async () => {
+  test("a stop marker in the first line is requested again, also in a retake", async () => {
     const model = scriptedChatModel(["###STOP###", "Hi", "Bye. ###STOP###", "Hello", "a"]);
     const session = llmUser({ model }).open(task, { seed: 1 });
     expect(await session.begin({ signal })).toBe("Hi");
@@ -120,21 +120,21 @@ describe("a model conversation", () => {
     expect(session.usage().callCount).toBe(5);
   });
 
-  test("a first line that stays a stop is the user's failure, and nothing is remembered", async () => {
+  test("a first line that stays a stop marker is the user's failure, and the memory is unchanged", async () => {
     const model = scriptedChatModel(["###STOP###", "No. ###STOP###", "###STOP###.", "Hi"]);
     const session = llmUser({ model }).open(task, { seed: 1 });
     await expect(session.begin({ signal })).rejects.toMatchObject({
       code: "user/bad-reply",
       retryable: true,
       message:
-        "Cannot take the user's first line: llm wrote the stop marker ###STOP### 3 times, expected " +
-        "what the user wants; check the instruction and the model",
+        "Cannot use the user's first line: llm wrote the stop marker ###STOP### 3 times, expected " +
+        "the user's request; check the instruction and the model",
     });
     expect(await session.begin({ signal })).toBe("Hi");
     expect(model.requests[3]).toEqual(model.requests[0]);
   });
 
-  test("a stop marker in a thought is no stop", async () => {
+  test("a stop marker in a thought does not count", async () => {
     const model = scriptedChatModel(["Hi", "<think>Not yet ###STOP###</think>And the refund?"]);
     const session = llmUser({ model }).open(task, { seed: 1 });
     await session.begin({ signal });
@@ -147,11 +147,11 @@ describe("a model conversation", () => {
     await expect(session.begin({ signal })).rejects.toMatchObject({
       code: "user/empty-reply",
       retryable: true,
-      message: "Cannot take the user's line: llm made it empty, expected text",
+      message: "Cannot use the user's line: llm returned an empty one, expected text",
     });
   });
 
-  test("after a failure the memory is as before, so that the call can be made again", async () => {
+  test("a failure leaves the memory unchanged, so that the call can be retried", async () => {
     const outage = new RolloutError("user/timeout", "no reply", { retryable: true });
     const model = scriptedChatModel(["a", outage, "b"]);
     const session = llmUser({ model }).open(task, { seed: 1 });
@@ -161,7 +161,7 @@ describe("a model conversation", () => {
     expect(model.requests[2]).toEqual(model.requests[1]);
   });
 
-  test("`retake()` puts another line in the place of the last", async () => {
+  test("`retake()` replaces the last line", async () => {
     const model = scriptedChatModel(["a", "b", "c", "d"]);
     const session = llmUser({ model }).open(task, { seed: 1 });
     await session.begin({ signal });
@@ -177,7 +177,7 @@ describe("a model conversation", () => {
     expect(session.usage().callCount).toBe(4);
   });
 
-  test("a `retake()` that fails leaves the last line standing", async () => {
+  test("a failed `retake()` keeps the last line", async () => {
     const outage = new RolloutError("user/timeout", "no reply");
     const model = scriptedChatModel(["a", outage, "b"]);
     const session = llmUser({ model }).open(task, { seed: 1 });
@@ -187,7 +187,7 @@ describe("a model conversation", () => {
     expect(model.requests[2]?.messages[2]).toEqual({ role: "assistant", content: "a" });
   });
 
-  test("a `retake()` before there is a line is a mistake of whoever asks for it", async () => {
+  test("`retake()` before the first line is the caller's mistake", async () => {
     const session = llmUser({ model: scriptedChatModel([]) }).open(task, { seed: 1 });
     const thrown = await session.retake?.({ signal }).catch((error: unknown) => error);
     expect(thrown).toEqual(new InvariantError("retake() needs a line that was said"));
@@ -202,7 +202,7 @@ describe("a model conversation", () => {
     expect(model.requests[1]).toEqual(model.requests[0]);
   });
 
-  test("a line that was cut is sent, unless that is repaired", async () => {
+  test("a cut line is sent, unless that is repaired", async () => {
     const cut = { text: "I want a ref", finishReason: "length" } as const;
     const begin = (repair: "all" | []) =>
       llmUser({ model: scriptedChatModel([cut]), repair })
@@ -217,7 +217,7 @@ describe("a model conversation", () => {
     ["Hi <think>x</think>", "Hi"],
     ["The PIN is secret.\n</think>\n\nHi", "Hi"],
     ["Hi", "Hi"],
-  ])("the thoughts of %j are left out where that is repaired", async (text, line) => {
+  ])("removes the reasoning of %j if that is repaired", async (text, line) => {
     const model = scriptedChatModel([text, text]);
     const repaired = llmUser({ model, repair: ["think-block"] }).open(task, { seed: 1 });
     expect(await repaired.begin({ signal })).toBe(line);
@@ -225,7 +225,7 @@ describe("a model conversation", () => {
     expect(await original.begin({ signal })).toBe(text);
   });
 
-  test("a benchmark's prompts keep the benchmark's behaviour, our own do not", async () => {
+  test("a benchmark's prompts keep the benchmark's behaviour, the default prompts do not", async () => {
     const model = scriptedChatModel(["<think>x</think>Hi", "<think>x</think>Hi"]);
     const own = llmUser({ model }).open(task, { seed: 1 });
     const given = llmUser({ model, prompts: ownUserPrompts }).open(task, { seed: 1 });
@@ -233,7 +233,7 @@ describe("a model conversation", () => {
     expect(await given.begin({ signal })).toBe("<think>x</think>Hi");
   });
 
-  test("a <think> block that never ends leaves nothing to say", async () => {
+  test("a <think> block without an end leaves no text", async () => {
     const model = scriptedChatModel(["<think>hm, I"]);
     const session = llmUser({ model, repair: "all" }).open(task, { seed: 1 });
     await expect(session.begin({ signal })).rejects.toMatchObject({ code: "user/empty-reply" });

@@ -13,58 +13,63 @@ import type { User, UserSession, UserSpending } from "./user.ts";
 
 /** Settings that all model users share. */
 export interface ModelUserOptions {
-  /** Plays the user. */
+  /** The model that plays the user. */
   readonly model: ChatModel;
-  /** Default: our own words; a benchmark's come from `readUserPrompts()`. */
+  /** Default: prompts that are not from a benchmark. `readUserPrompts()` reads a benchmark's. */
   readonly prompts?: UserPrompts;
   /**
-   * Behaviours of the original to correct. Default: none where `prompts` are given, so that numbers
-   * compare; all of them with our own words, where there is nothing to compare with.
+   * Behaviours of τ-bench's simulators to correct. Default: none with `prompts`, so that numbers
+   * are comparable; otherwise all.
    */
   readonly repair?: UserRepairChoice;
-  /** What the agent is taken to have said first. Default `Hi! How can I help you today?`. */
+  /**
+   * The agent's first message in the simulator's memory. Default `Hi! How can I help you today?`.
+   */
   readonly greeting?: string;
   /** Absent: the server's default, as in τ-bench. */
   readonly temperature?: number;
-  /** Upper bound of a line in tokens. Absent: the server's default, as in τ-bench. */
+  /** Maximum length of a line in tokens. Absent: the server's default, as in τ-bench. */
   readonly maxTokens?: number;
-  /** Whether calls carry a seed made from the episode's. Not every server takes one. Default no. */
+  /**
+   * True if calls carry a seed that is derived from the episode's. Not every server accepts one.
+   * Default false.
+   */
   readonly seeded?: boolean;
 }
 
-/** The number of times that the first line is asked for where it is a stop. */
+/** Maximum number of attempts for a first line that is not a stop marker. */
 const maxFirstLines = 3;
 
-/** What a strategy works with while it finds the user's next line. */
+/** The inputs of a strategy for the user's next line. */
 export interface UserTurn {
-  /** What the simulator remembers: it is the assistant there, and the agent is the user. */
+  /** The simulator's messages. The customer is the assistant there, and the agent is the user. */
   readonly memory: ChatMessage[];
-  /** Asks the model that plays the user (or another) and returns its text. */
+  /** Calls the model that plays the user, or another model, and returns its text. */
   readonly ask: (
     messages: readonly ChatMessage[],
     options?: { model?: ChatModel },
   ) => Promise<string>;
 }
 
-/** One way to play a user with a model. */
+/** A way to play a user with a model. */
 export interface UserStrategy {
   readonly name: string;
   readonly systemPrompt: InstructedPrompt;
-  /** Finds the next line, and changes the memory so that it holds what the strategy remembers. */
+  /** Returns the next line and updates the memory. */
   nextLine(turn: UserTurn): Promise<string>;
 }
 
-/** The prompts of a model user's options. */
+/** Returns the prompts of a model user's options. */
 export function promptsOf({ prompts = ownUserPrompts }: ModelUserOptions): UserPrompts {
   return prompts;
 }
 
-/** The repairs of a model user's options. */
+/** Returns the repairs of a model user's options. */
 export function repairsOf({ repair, prompts }: ModelUserOptions): UserRepairChoice {
   return repair ?? (prompts === undefined ? "all" : []);
 }
 
-/** A user that plays each task's instruction by a strategy. */
+/** Creates a user that plays each task's instruction with a strategy. */
 export function modelUser(strategy: UserStrategy, options: ModelUserOptions): User {
   return {
     strategy: strategy.name,
@@ -79,13 +84,13 @@ export function modelUser(strategy: UserStrategy, options: ModelUserOptions): Us
 }
 
 /**
- * One conversation by a strategy. τ-bench asks the model for one line (`react`: two) before it has
- * an instruction and throws it away; that call is not made here.
+ * Opens a conversation with a strategy. τ-bench first requests a line (`react`: two) without an
+ * instruction and discards it; this call is omitted here.
  *
- * The user leaves by writing the stop marker. The session's calls throw RolloutError
- * `user/empty-reply` for a line without text, `user/bad-reply` for one that the strategy cannot read
- * and for a first line that stays a stop, and the errors of the chat model. The memory is then as it
- * was before.
+ * The user leaves by writing the stop marker. Calls of the session throw RolloutError
+ * `user/empty-reply` for a line without text, `user/bad-reply` for a line that the strategy cannot
+ * read and for a first line that stays a stop marker, and the errors of the chat model. An error
+ * leaves the memory unchanged.
  */
 export function openModelConversation(
   strategy: UserStrategy,
@@ -104,12 +109,12 @@ export function openModelConversation(
     { role: "system", content: fillInstruction(strategy.systemPrompt, instruction) },
   ];
   const repair = repairsOf(options);
-  /** The messages that the first line answers. */
+  /** The messages before the first line. */
   let opening: readonly ChatMessage[] | undefined;
-  /** The messages that the last line answers. */
+  /** The messages before the last line. */
   let beforeLine: readonly ChatMessage[] | undefined;
 
-  async function takeLine(signal: AbortSignal): Promise<string> {
+  async function requestLine(signal: AbortSignal): Promise<string> {
     const line = await strategy.nextLine({
       memory,
       ask: (messages, { model = options.model } = {}) => calls.ask(messages, { model, signal }),
@@ -117,29 +122,29 @@ export function openModelConversation(
     if (line.trim() !== "") return line;
     throw new RolloutError(
       "user/empty-reply",
-      `Cannot take the user's line: ${strategy.name} made it empty, expected text`,
+      `Cannot use the user's line: ${strategy.name} returned an empty one, expected text`,
       { retryable: true },
     );
   }
 
-  async function takeLineAfter(
+  async function requestLineAfter(
     start: readonly ChatMessage[],
     signal: AbortSignal,
   ): Promise<string> {
     memory.splice(0, memory.length, ...start);
-    return await takeLine(signal);
+    return await requestLine(signal);
   }
 
-  /** A conversation cannot end before it has begun: a stop is asked for again. */
-  async function takeFirstLine(start: readonly ChatMessage[], signal: AbortSignal) {
+  /** Repeats the call if the first line is a stop marker. */
+  async function requestFirstLine(start: readonly ChatMessage[], signal: AbortSignal) {
     for (let attempt = 1; attempt <= maxFirstLines; attempt++) {
-      const line = await takeLineAfter(start, signal);
+      const line = await requestLineAfter(start, signal);
       if (!hasStopMarker(line, repair)) return line;
     }
     throw new RolloutError(
       "user/bad-reply",
-      `Cannot take the user's first line: ${strategy.name} wrote the stop marker ${STOP_MARKER} ` +
-        `${maxFirstLines} times, expected what the user wants; check the instruction and the model`,
+      `Cannot use the user's first line: ${strategy.name} wrote the stop marker ${STOP_MARKER} ` +
+        `${maxFirstLines} times, expected the user's request; check the instruction and the model`,
       { retryable: true },
     );
   }
@@ -148,7 +153,7 @@ export function openModelConversation(
     const saved = memory.slice();
     const mayNotStop = start === opening && isRepaired(repair, "first-line-stop");
     try {
-      const line = await (mayNotStop ? takeFirstLine : takeLineAfter)(start, signal);
+      const line = await (mayNotStop ? requestFirstLine : requestLineAfter)(start, signal);
       beforeLine = start;
       return line;
     } catch (error) {
@@ -172,7 +177,7 @@ export function openModelConversation(
   };
 }
 
-/** Asks models on behalf of one conversation and adds up what that takes. */
+/** Calls models for one conversation and sums the usage. */
 function countedCalls(
   options: ModelUserOptions,
   { seed, outside }: { readonly seed: number; readonly outside: Outside },
@@ -217,7 +222,7 @@ function readText(
   if (finishReason === "length" && isRepaired(repair, "cut-line")) {
     throw new RolloutError(
       "user/bad-reply",
-      `Cannot use the reply of ${model.name}: it is cut at its token limit, expected a whole line`,
+      `Cannot use the reply of ${model.name}: it is cut at its token limit, expected a complete line`,
       { retryable: true },
     );
   }

@@ -2,8 +2,8 @@ import { STOP_MARKER } from "./stop-marker.ts";
 import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
 
 /**
- * Prompts in our own words, for any environment. Numbers that are to compare with published ones
- * need the benchmark's own; see `readUserPrompts()`.
+ * Prompts for any environment, not from a benchmark. To compare with published numbers, use the
+ * benchmark's own prompts; see `readUserPrompts()`.
  */
 export const ownUserPrompts: UserPrompts = {
   llm: instructed([

@@ -34,7 +34,7 @@ describe("findLineProblems()", () => {
     expect(find(line, agentText)).toEqual(problems);
   });
 
-  test("leaving with words in answer to a question is premature, also without a marker", () => {
+  test("leaving with text in answer to a question is premature, even without a marker", () => {
     const context = { agentText: "Shall I go on?", instruction, maxSharedWords: 8 };
     const leaving = (text: string) => findLineProblems({ text, leaves: true }, context);
     expect(leaving("Yes, please.")).toEqual(["premature-stop"]);
@@ -48,7 +48,7 @@ describe("findLineProblems()", () => {
     "I'd be happy to assist you with that.",
     "I have successfully processed your return.",
     "To verify your identity, please provide your zip code.",
-  ])("%j is what an agent says", (line) => {
+  ])("%j is a phrase of an agent", (line) => {
     expect(find(line)).toEqual(["role-swap"]);
   });
 
@@ -57,11 +57,11 @@ describe("findLineProblems()", () => {
     "I have cancelled my other order.",
     "No, there is nothing else. Thanks for your help!",
     "My agent: a friend of mine, bought it.",
-  ])("%j is what a customer says", (line) => {
+  ])("%j is a phrase of a customer", (line) => {
     expect(find(line)).toEqual([]);
   });
 
-  test("a run of the instruction's words leaks it, whatever their case and punctuation", () => {
+  test("a run of the instruction's words is a leak, in any case and punctuation", () => {
     const eight = "order #W12 and want to RETURN, it for!";
     expect(find(`Hi, ${eight} money`)).toEqual([]);
     expect(find(`Hi, ${eight} Store money`)).toEqual(["leaked-instruction"]);
@@ -91,7 +91,7 @@ describe("findLineProblems()", () => {
 });
 
 describe("withQualityGate()", () => {
-  test("counts, and changes nothing, unless it may sample again", async () => {
+  test("counts problems and changes no line, unless it may resample", async () => {
     const model = scriptedChatModel(["How can I help you?", "ok"]);
     const user = withQualityGate(llmUser({ model }));
     expect(user.strategy).toBe("llm");
@@ -106,7 +106,7 @@ describe("withQualityGate()", () => {
     });
   });
 
-  test("samples a line again while it looks wrong, and sends the last", async () => {
+  test("resamples a line with problems, and sends the last one", async () => {
     const model = scriptedChatModel([
       "How can I help you?",
       "###STOP###",
@@ -130,7 +130,7 @@ describe("withQualityGate()", () => {
     model.assertDrained();
   });
 
-  test("only watches a user that cannot take a line back", async () => {
+  test("only counts for a user without `retake()`", async () => {
     const user = withQualityGate(scriptedUser({ lines: ["###STOP###"] }), { maxRetakes: 2 });
     const session = user.open(task, { seed: 1 });
     expect("retake" in session).toBe(false);
@@ -138,14 +138,14 @@ describe("withQualityGate()", () => {
     expect(session.usage().quality?.problems).toEqual({ "premature-stop": 1 });
   });
 
-  test("an outage while sampling again is an outage", async () => {
+  test("an outage while resampling stays an outage", async () => {
     const outage = new RolloutError("user/timeout", "no reply");
     const model = scriptedChatModel(["Agent: a", outage]);
     const session = withQualityGate(llmUser({ model }), { maxRetakes: 1 }).open(task, { seed: 1 });
     await expect(session.begin({ signal })).rejects.toBe(outage);
   });
 
-  test("gates can be put around each other", async () => {
+  test("gates can be nested", async () => {
     const model = scriptedChatModel(["Agent: a", "fine"]);
     const inner = withQualityGate(llmUser({ model }));
     const session = withQualityGate(inner, { maxRetakes: 1 }).open(task, { seed: 1 });

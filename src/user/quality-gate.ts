@@ -2,23 +2,23 @@ import type { Task } from "../task.ts";
 import { STOP_MARKER } from "./stop-marker.ts";
 import { isLeaving, textOfLine, type User, type UserLine, type UserSession } from "./user.ts";
 
-/** What can look wrong with a user's line. */
+/** The problems that `findLineProblems()` detects. */
 type LineProblem = "premature-stop" | "role-swap" | "leaked-instruction";
 
 /** Settings of `withQualityGate()`. */
 export interface QualityGateOptions {
-  /** How often a line that looks wrong is sampled again; 0 only counts. Default 0. */
+  /** Maximum number of retakes of a line with problems. 0 only counts problems. Default 0. */
   readonly maxRetakes?: number;
-  /** Words in a row that a line may share with the instruction. Default 12. */
+  /** Maximum number of consecutive words that a line may share with the instruction. Default 12. */
   readonly maxSharedWords?: number;
 }
 
 /**
- * Watches a user's lines and counts those that look wrong in `usage().quality`; where asked, such a
- * line is sampled again. A line that still looks wrong afterwards is sent: the gate measures and
- * improves, it does not judge an episode. Users that cannot take a line back are only watched.
+ * Checks a user's lines, counts problems in `usage().quality`, and resamples lines with problems if
+ * `maxRetakes` allows it. A line that still has problems is sent. Lines of users without `retake()`
+ * are only counted.
  *
- * The checks are guesses from the text alone; see `findLineProblems()`.
+ * The checks are heuristics on the text. See `findLineProblems()`.
  */
 export function withQualityGate(user: User, options: QualityGateOptions = {}): User {
   return {
@@ -69,26 +69,25 @@ function watch(session: UserSession, task: Task, options: QualityGateOptions): U
   };
 }
 
-/** What a line is checked against. */
+/** The context for checking a line. */
 interface LineContext {
-  /** What the agent said before it; `null` for the opening line. */
+  /** The agent's message before the line. `null` for the first line. */
   readonly agentText: string | null;
   readonly instruction: string;
   readonly maxSharedWords: number;
 }
 
 /**
- * Finds what looks wrong with a user's line:
+ * Finds the problems of a user's line:
  *
- * - `premature-stop`: the user leaves (or writes the stop marker) in the opening line (which model users
- *   whose `first-line-stop` is repaired never do), or with other
- *   text in answer to a question (the agent asked for a go-ahead, got it, and may not act on it any
- *   more). Leaving without a word is taken for a decision, also where it is a wrong one.
- * - `role-swap`: the line opens with the agent's label, offers help, or reports work as the agent
+ * - `premature-stop`: the user leaves or writes the stop marker in the first line, or together with
+ *   other text in answer to a question. In the second case the agent asked for consent and can no
+ *   longer act on it. Leaving without text counts as a decision.
+ * - `role-swap`: the line starts with the agent's label, offers help, or reports work as the agent
  *   would. English only.
- * - `leaked-instruction`: the line shares more than `maxSharedWords` words in a row with the
- *   instruction, letter case and punctuation aside. What the instruction puts in quotation marks
- *   is dictated, and may be said.
+ * - `leaked-instruction`: the line shares more than `maxSharedWords` consecutive words with the
+ *   instruction, ignoring case and punctuation. Text in quotation marks in the instruction is
+ *   excluded, because the user may say it.
  *
  * On the 1,490 user lines of τ-bench's published gpt-4o runs on airline (200 conversations) this
  * finds 3 premature stops, of which 2 only decline an offer, no swapped role, and 3 leaks.
@@ -127,7 +126,7 @@ const agentPhrases = new RegExp(
   "i",
 );
 
-/** The length of the longest run of words that both texts have, in words. */
+/** Returns the length of the longest run of words that both texts contain, in words. */
 function longestSharedRun(line: string, instruction: string): number {
   const left = wordsOf(line);
   const right = wordsOf(instruction);
@@ -147,10 +146,10 @@ function longestSharedRun(line: string, instruction: string): number {
   return longest;
 }
 
-/** Text in quotation marks; an apostrophe between letters ends none. */
+/** Text in quotation marks. An apostrophe between letters does not end it. */
 const dictated = /(?<![\p{L}\p{N}])(?:"[^"]+"|“[^”]+”|['‘](?:[^'’]|['’](?=\p{L}))+['’](?!\p{L}))/gu;
 
-/** Longer texts are compared by their beginning: the work grows with the product of lengths. */
+/** Maximum number of compared words, because the time grows with the product of the lengths. */
 const maxComparedWords = 1000;
 
 function wordsOf(text: string): readonly string[] {

@@ -7,13 +7,14 @@ import type { User } from "./user.ts";
 import type { UserRepairChoice } from "./user-repairs.ts";
 import { isRepaired } from "./user-repairs.ts";
 
-/** A model that thinks before it answers as the user, in one call a line. */
+/** Creates a user that a model plays with a thought before each line. */
 export function reactUser(options: ModelUserOptions): User {
   return modelUser(reactStrategy(options), options);
 }
 
 /**
- * One call; the line is read out of the reply, and the whole reply is remembered.
+ * The strategy of one call a line with a thought. The line is read from the reply, and the complete
+ * reply is remembered.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py (`ReactUserSimulationEnv`).
  */
@@ -34,10 +35,10 @@ const thoughtLabel = "Thought:";
 const responseLabel = "User Response:";
 
 /**
- * Reads the line out of a reply. As in the original, a stop marker anywhere is a stop, and what
- * follows `Thought:` is sent with everything in it, unless that is repaired.
+ * Reads the line from a reply. As in the original, a stop marker anywhere counts, and everything
+ * after `Thought:` is sent, unless these behaviours are repaired.
  *
- * @throws RolloutError `user/bad-reply` where the reply has no label, or has it twice.
+ * @throws RolloutError `user/bad-reply` if the label is missing or repeated.
  */
 export function readReactLine(written: string, repair: UserRepairChoice): string {
   const mayRepeat = isRepaired(repair, "labels");
@@ -53,7 +54,7 @@ export function readReactLine(written: string, repair: UserRepairChoice): string
   return readResponse(reply, repair);
 }
 
-/** The response alone: some models think on behind it. */
+/** Returns the response without a later thought, which some models add. */
 function readResponse(reply: string, repair: UserRepairChoice): string {
   const mayRepeat = isRepaired(repair, "labels");
   const response = afterLabel(reply, responseLabel, { mayRepeat });

@@ -6,7 +6,9 @@ const lineSchema = z.union([
   z.strictObject({ text: z.string(), leaves: z.literal(true) }),
 ]);
 
-/** A line that is given as data: a text, or `{text, leaves: true}`. Absent for anything else. */
+/**
+ * Reads a line from data: text, or `{text, leaves: true}`. Returns `undefined` for anything else.
+ */
 export function readLine(given: unknown): UserLine | undefined {
   return lineSchema.safeParse(given).data;
 }

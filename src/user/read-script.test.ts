@@ -23,7 +23,7 @@ describe("readScript()", () => {
     expect(lines(task("y"))).toEqual(["a", ""]);
   });
 
-  test("reads a line to leave with", async () => {
+  test("reads a leaving line", async () => {
     const farewell = { text: "Bye.", leaves: true };
     const lines = await readScript(await write(JSON.stringify(["a", farewell])));
     expect(lines(task("x"))).toEqual(["a", farewell]);
@@ -51,12 +51,12 @@ describe("readScript()", () => {
     ["7", "Cannot read the script FILE: expected a list of lines or an object from task id"],
     ["null", "Cannot read the script FILE: expected a list of lines or an object from task id"],
     ["[]", "Cannot read FILE: expected at least one line"],
-    ['["a", 7]', 'Cannot read FILE[1]: expected a text, or {"text": …, "leaves": true}'],
-    ['["a", {"text": "b"}]', "Cannot read FILE[1]: expected a text"],
+    ['["a", 7]', 'Cannot read FILE[1]: expected text, or {"text": …, "leaves": true}'],
+    ['["a", {"text": "b"}]', "Cannot read FILE[1]: expected text"],
     ['{"x": "a"}', "Cannot read FILE: x: expected a list of lines"],
-    ['{"x": ["a", null]}', "Cannot read FILE: x[1]: expected a text"],
+    ['{"x": ["a", null]}', "Cannot read FILE: x[1]: expected text"],
     ["[", "Cannot read the script FILE: "],
-  ])("refuses %s, naming the place", async (text, complaint) => {
+  ])("refuses %s, naming the position", async (text, complaint) => {
     const file = await write(text);
     await expect(readScript(file)).rejects.toThrow(UsageError);
     await expect(readScript(file)).rejects.toThrow(complaint.replace("FILE", file));

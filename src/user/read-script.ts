@@ -7,11 +7,12 @@ import { parseStrictJson } from "../json/strict-json.ts";
 
 /**
  * Reads the lines of a scripted user from a JSON file: a list of lines for every task, or an object
- * from task id to that task's lines. A line is a text, or `{"text": …, "leaves": true}` where the
- * user leaves with it. What comes back takes a task and is for `scriptedUser()`; it
- * throws UsageError for a task that the file does not name.
+ * from task id to the task's lines. A line is text, or `{"text": …, "leaves": true}` for a line
+ * with which the user leaves.
  *
- * @throws UsageError naming the file and the place where it cannot be used.
+ * @returns a function for `scriptedUser()` from task to lines. It throws UsageError for a task that
+ *   the file does not name.
+ * @throws UsageError that names the file and the position if it cannot be read.
  */
 export async function readScript(
   file: string,
@@ -59,7 +60,7 @@ function asLines(value: unknown, place: string): readonly UserLine[] {
     const line = readLine(given);
     if (line !== undefined) return line;
     throw new UsageError(
-      `Cannot read ${place}[${index}]: expected a text, or {"text": …, "leaves": true}`,
+      `Cannot read ${place}[${index}]: expected text, or {"text": …, "leaves": true}`,
     );
   });
 }

@@ -6,13 +6,14 @@ import { readTextFile } from "../text/decode-text.ts";
 import { parseStrictJson } from "../json/strict-json.ts";
 
 /**
- * Reads the prompts of τ-bench's user simulators, from one of two files: a bundle's
- * `user-simulator-prompts.json` (`{"llm": {"none": …, "with": …}, "react": {…}}`, the instruction
- * in `with` written as `DO THIS`; optionally `verify` and `reflect`, texts with `{transcript}` and
- * `{response}`), or a checkout's own `tau_bench/envs/user.py`. Judges whose text the file does not
- * give are asked in our own words.
+ * Reads the prompts of τ-bench's user simulators. The file is a bundle's
+ * `user-simulator-prompts.json` or the benchmark's `tau_bench/envs/user.py`.
  *
- * @throws UsageError naming the file and the place where it cannot be used.
+ * The JSON file is `{"llm": {"none": …, "with": …}, "react": {…}}`, where `with` has the
+ * placeholder `DO THIS` for the instruction. It may have `verify` and `reflect`, texts with
+ * `{transcript}` and `{response}`. Missing judge prompts default to `ownUserPrompts`.
+ *
+ * @throws UsageError that names the file and the member if a prompt cannot be used.
  */
 export async function readUserPrompts(
   file: string,
@@ -50,7 +51,7 @@ function parseJson(text: string, file: string): unknown {
   }
 }
 
-/** How the bundle writes the place of the instruction. */
+/** The bundle's placeholder for the instruction. */
 const instructionPlace = "DO THIS";
 
 function instructedPrompt(value: unknown, place: string): InstructedPrompt {
@@ -59,7 +60,7 @@ function instructedPrompt(value: unknown, place: string): InstructedPrompt {
   if (withInstruction.length !== 2) {
     throw new UsageError(
       `Cannot read ${place}.with: ${instructionPlace} occurs ${withInstruction.length - 1} times, ` +
-        "expected once, where the instruction goes",
+        "expected once, as the placeholder of the instruction",
     );
   }
   return {
@@ -86,5 +87,5 @@ function asRecord(value: unknown, place: string): Readonly<Record<string, unknow
 
 function asText(value: unknown, place: string): string {
   if (typeof value === "string" && value !== "") return value;
-  throw new UsageError(`Cannot read ${place}: expected a text`);
+  throw new UsageError(`Cannot read ${place}: expected text`);
 }

@@ -9,21 +9,27 @@ import { isRepaired } from "./user-repairs.ts";
 
 /** Settings of `reflectionUser()`. */
 interface ReflectionUserOptions extends ModelUserOptions {
-  /** Judges each draft and proposes better ones. Default: the model that plays the user. */
+  /**
+   * The model that judges each draft and proposes a better one. Default: the model that plays the
+   * user.
+   */
   readonly judge?: ChatModel;
-  /** Drafts of one line. Default 2, as in τ-bench. */
+  /** Maximum number of drafts per line. Default 2, as in τ-bench. */
   readonly maxDrafts?: number;
 }
 
-/** A model that plays the user, each line judged and drafted again with the judge's advice. */
+/**
+ * Creates a user that a model plays. A judge checks each line, and rejected ones are drafted again
+ * with its advice.
+ */
 export function reflectionUser(options: ReflectionUserOptions): User {
   return modelUser(reflectionStrategy(options), options);
 }
 
 /**
- * A draft and a judgement; where it is rejected, the judge's better line is said to the simulator
- * as if by the agent, and it drafts again. As in the original, every draft is remembered, the
- * advice is not, and the first draft is sent where none is accepted.
+ * The strategy of drafts and judgements. After a rejection, the judge's better line is sent to the
+ * simulator in the agent's role, and it drafts again. As in the original, every draft is
+ * remembered, the advice is not, and the first draft is sent if none is accepted.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py (`ReflectionUserSimulationEnv`).
  */
@@ -49,7 +55,7 @@ async function draftLines(
   judge: UserJudge,
   { memory, ask, maxDrafts }: UserTurn & { readonly maxDrafts: number },
 ): Promise<{ drafts: readonly string[]; isLastAccepted: boolean }> {
-  // Advice is added to a copy: it is gone when the line is found.
+  // A copy, because the advice is not remembered.
   const messages: ChatMessage[] = memory.slice();
   const first = await ask(messages);
   const drafts = [first];
@@ -63,7 +69,7 @@ async function draftLines(
 }
 
 /**
- * Asks the judge for a better line.
+ * Requests a better line from the judge.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py (`reflect`).
  */

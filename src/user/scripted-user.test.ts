@@ -13,14 +13,14 @@ const task: Task = {
 const signal = new AbortController().signal;
 
 describe("scriptedUser()", () => {
-  test("says its lines in order whatever the agent says", async () => {
+  test("says its lines in order, independent of the agent", async () => {
     const session = scriptedUser({ lines: ["one", "", "three"] }).open(task, { seed: 1 });
     expect(await session.begin({ signal })).toBe("one");
     expect(await session.reply("What?", { signal })).toBe("");
     expect(await session.reply("", { signal })).toBe("three");
   });
 
-  test("leaves with the line that says so, and not by what a line says", async () => {
+  test("leaves with a leaving line only, independent of its text", async () => {
     const farewell = { text: "Bye.", leaves: true } as const;
     const session = scriptedUser({ lines: [farewell, "###STOP###", farewell] }).open(task, {
       seed: 1,
@@ -30,7 +30,7 @@ describe("scriptedUser()", () => {
     expect(await session.reply("x", { signal })).toEqual(farewell);
   });
 
-  test("takes each task's own lines from a function", async () => {
+  test("uses each task's own lines from a function", async () => {
     const user = scriptedUser({ lines: ({ id, index }) => [`${id} ${index}`] });
     expect(await user.open(task, { seed: 1 }).begin({ signal })).toBe("shop/test/3 3");
   });
@@ -44,26 +44,26 @@ describe("scriptedUser()", () => {
     }
   });
 
-  test("fails with `user/script-exhausted` where no line is left", async () => {
+  test("fails with `user/script-exhausted` after the last line", async () => {
     const session = scriptedUser({ lines: ["one"] }).open(task, { seed: 1 });
     await session.begin({ signal });
     await expect(session.reply("x", { signal })).rejects.toMatchObject({
       code: "user/script-exhausted",
       retryable: false,
       message:
-        "Cannot answer for task shop/test/3: all 1 lines of the script are said, " +
-        "expected a longer script or a last line to leave with: {text, leaves: true}",
+        "Cannot answer for task shop/test/3: the script has only 1 lines, " +
+        "expected a longer script or a last line that leaves: {text, leaves: true}",
     });
   });
 
-  test("says nothing once its signal is aborted", async () => {
+  test("says no line after its signal is aborted", async () => {
     const reason = new Error("cancelled");
     const session = scriptedUser({ lines: ["one"] }).open(task, { seed: 1 });
     await expect(session.begin({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect(await session.begin({ signal })).toBe("one");
   });
 
-  test("costs nothing", () => {
+  test("has no spending", () => {
     const session = scriptedUser({ lines: [] }).open(task, { seed: 1 });
     expect(session.usage()).toEqual({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 });
   });

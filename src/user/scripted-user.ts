@@ -2,19 +2,26 @@ import { RolloutError } from "../errors.ts";
 import type { Task } from "../task.ts";
 import { textOfLine, type User, type UserLine, type UserSession } from "./user.ts";
 
-/** What a scripted user says, in order; `{ text, leaves: true }` is a line to leave with. */
+/**
+ * The lines of a scripted user in order. `{ text, leaves: true }` is a line with which the user
+ * leaves.
+ */
 export type ScriptLines = readonly UserLine[] | ((task: Task) => readonly UserLine[]);
 
 /** Settings of `scriptedUser()`. */
 export interface ScriptedUserOptions {
-  /** One list for every task, or each task's own. The first line opens the conversation. */
+  /**
+   * One list for every task, or a function from task to list. The first line starts the
+   * conversation.
+   */
   readonly lines: ScriptLines;
 }
 
 /**
- * A user that says its lines in order whatever the agent says: free, fast and repeatable.
+ * Creates a user that says its lines in order, independent of the agent. It is repeatable and costs
+ * nothing.
  *
- * `begin()` and `reply()` throw RolloutError `user/script-exhausted` where no line is left.
+ * `begin()` and `reply()` throw RolloutError `user/script-exhausted` after the last line.
  */
 export function scriptedUser({ lines }: ScriptedUserOptions): User {
   return {
@@ -25,8 +32,8 @@ export function scriptedUser({ lines }: ScriptedUserOptions): User {
 }
 
 /**
- * The script for a task that has none: states the task's instruction as it is, agrees once, and
- * leaves. Not a simulation of a person, only enough to see an episode run from end to end.
+ * Returns a script for any task: the user states the instruction, agrees once, and leaves. It does
+ * not simulate a person; it lets an episode run from start to end.
  */
 export function defaultScript(task: Task): readonly UserLine[] {
   const farewell = { text: "That is all. Thank you.", leaves: true } as const;
@@ -41,8 +48,8 @@ function openScript(taskId: string, lines: readonly UserLine[]): UserSession {
     if (line === undefined) {
       throw new RolloutError(
         "user/script-exhausted",
-        `Cannot answer for task ${taskId}: all ${lines.length} lines of the script are said, ` +
-          `expected a longer script or a last line to leave with: {text, leaves: true}`,
+        `Cannot answer for task ${taskId}: the script has only ${lines.length} lines, ` +
+          `expected a longer script or a last line that leaves: {text, leaves: true}`,
       );
     }
     lineIndex += 1;

@@ -18,7 +18,7 @@ import type { UserPrompts } from "./user-prompts.ts";
 import { textOfLine } from "./user.ts";
 import { verifyStrategy } from "./verify-user.ts";
 
-/** What the recording says of one operation on the original's simulator. */
+/** One recorded operation of the original's simulator. */
 interface GoldenEvent {
   readonly op: "construct" | "reset" | "step";
   readonly arg: string | null;
@@ -40,7 +40,7 @@ const signal = new AbortController().signal;
 const strategies: Readonly<Record<string, (options: ModelUserOptions) => UserStrategy>> = {
   llm: llmStrategy,
   react: reactStrategy,
-  // The recording's stand-in for LiteLLM prints its messages in a way of its own.
+  // The recording's substitute for LiteLLM prints messages differently.
   verify: (options) => verifyStrategy({ ...options, printDraft: printAsRecorded }),
   reflection: reflectionStrategy,
 };
@@ -120,8 +120,8 @@ function readRecords(file: string): GoldenRecord[] {
 }
 
 /**
- * The bundle has no texts of the judges: they are taken out of the first question of each that the
- * recording has, and so checked against all the others.
+ * Extracts the judges' prompts, which the bundle lacks, from the first recorded question of each.
+ * All other questions check them.
  */
 async function promptsOf(folder: string, records: readonly GoldenRecord[]): Promise<UserPrompts> {
   const prompts = await readUserPrompts(

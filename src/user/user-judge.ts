@@ -5,7 +5,7 @@ import type { UserTurn } from "./model-conversation.ts";
 import type { UserRepairChoice } from "./user-repairs.ts";
 import { isRepaired } from "./user-repairs.ts";
 
-/** What a judge's questions need besides the line they are about. */
+/** The judge's model, prompts and repairs. */
 export interface UserJudge {
   readonly model: ChatModel;
   readonly prompts: UserPrompts;
@@ -13,7 +13,7 @@ export interface UserJudge {
 }
 
 /**
- * Asks the judge whether a draft of the user's line is good.
+ * Asks the judge to accept or reject a draft of the user's line.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py (`verify`).
  */
@@ -29,7 +29,7 @@ export async function isAccepted(
     : answer.includes("true");
 }
 
-/** The judge's question: a conversation and a draft in the places of a prompt. */
+/** Fills a judge prompt with a conversation and a draft. */
 export function judgePrompt(
   { repair }: UserJudge,
   template: string,
@@ -40,6 +40,6 @@ export function judgePrompt(
   return fillPrompt(template, { transcript, response: draft });
 }
 
-/** In the simulator's memory the customer is the assistant; the original labels it as the agent. */
+/** In the simulator's memory the customer is the assistant. The original labels it as the agent. */
 const originalLabels = { system: "System", user: "Customer", assistant: "Agent" } as const;
 const rightLabels = { system: "System", user: "Agent", assistant: "Customer" } as const;

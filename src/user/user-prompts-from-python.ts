@@ -2,13 +2,12 @@ import { UsageError } from "../errors.ts";
 import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
 
 /**
- * Takes the prompts out of the Python source of τ-bench's user simulators, so that a checkout can
- * be used as it is. Reads only what it needs, by the names of its classes and functions; the source
- * is never run.
+ * Extracts the prompts from the Python source of τ-bench's user simulators. It reads the source by
+ * the names of classes and functions and never runs it.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py.
  *
- * @throws UsageError naming the place where a prompt is not found as expected.
+ * @throws UsageError that names the class or function whose prompt is not in the expected form.
  */
 export function userPromptsFromPython(source: string, file: string): UserPrompts {
   const place = (name: string): { source: string; place: string } => ({
@@ -28,7 +27,7 @@ interface Definition {
   readonly place: string;
 }
 
-/** From a top-level definition's own line to the next one. */
+/** Returns the source of a top-level definition. */
 function definition(source: string, name: string, file: string): string {
   const start = new RegExp(`^${name}\\b`, "m").exec(source)?.index;
   if (start === undefined) throw new UsageError(`Cannot read ${file}: expected "${name}" in it`);
@@ -36,7 +35,10 @@ function definition(source: string, name: string, file: string): string {
   return length < 0 ? source.slice(start) : source.slice(start, start + 1 + length);
 }
 
-/** `instruction_display` is put together from two texts around the instruction, or is empty. */
+/**
+ * Reads a system prompt. Its `instruction_display` joins two texts around the instruction, or is
+ * empty.
+ */
 function systemPrompt({ source, place }: Definition): InstructedPrompt {
   const around = /\(\s*("(?:[^"\\\n]|\\.)*")\s*\+\s*instruction\s*\+\s*("(?:[^"\\\n]|\\.)*")\s*\)/;
   const [, before, after] = around.exec(source) ?? [];
@@ -49,7 +51,10 @@ function systemPrompt({ source, place }: Definition): InstructedPrompt {
   return { withInstruction: head + middle + tail, withoutInstruction: head + tail };
 }
 
-/** The one triple-quoted f-string, with exactly the given places, each once. */
+/**
+ * Returns the only triple-quoted f-string. It must have each of the given placeholders once and no
+ * others.
+ */
 function formatString({ source, place }: Definition, names: readonly string[]): string {
   const [text, more] = Array.from(source.matchAll(/\bf"""([^]*?)"""/g), (match) => match[1] ?? "");
   if (text === undefined || more !== undefined) {

@@ -27,7 +27,7 @@ describe("readUserPrompts()", () => {
     });
   });
 
-  test("reads the judges' texts where the file has them", async () => {
+  test("reads judge prompts if the file has them", async () => {
     const verify = "{transcript} {response}?";
     const file = await write(
       "p.json",
@@ -39,23 +39,23 @@ describe("readUserPrompts()", () => {
   test.each([
     ["[]", ": expected an object"],
     [JSON.stringify({ llm: both }), ": react: expected an object"],
-    [JSON.stringify({ llm: { with: "DO THIS" }, react: both }), ": llm.none: expected a text"],
+    [JSON.stringify({ llm: { with: "DO THIS" }, react: both }), ": llm.none: expected text"],
     [
       JSON.stringify({ llm: both, react: { ...both, with: "x" } }),
-      ": react.with: DO THIS occurs 0 times, expected once, where the instruction goes",
+      ": react.with: DO THIS occurs 0 times, expected once, as the placeholder of the instruction",
     ],
     [
       JSON.stringify({ llm: both, react: both, verify: "{response}" }),
       ": verify: expected {transcript} in it",
     ],
-  ])("refuses %s, naming the place", async (text, complaint) => {
+  ])("refuses %s, naming the member", async (text, complaint) => {
     const file = await write("p.json", text);
     await expect(readUserPrompts(file)).rejects.toThrow(
       new UsageError(`Cannot read ${file}${complaint}`),
     );
   });
 
-  test("names a file that is absent or no JSON", async () => {
+  test("names a file that is absent or not JSON", async () => {
     await expect(readUserPrompts("/absent/p.json")).rejects.toThrow(
       /^Cannot read the user prompts \/absent\/p\.json: ENOENT/,
     );
@@ -63,7 +63,7 @@ describe("readUserPrompts()", () => {
     await expect(readUserPrompts(file)).rejects.toThrow(`Cannot read the user prompts ${file}: `);
   });
 
-  test("takes the texts out of the simulators' Python source", async () => {
+  test("reads the prompts from the simulators' Python source", async () => {
     const file = await write("user.py", pythonSource);
     expect(await readUserPrompts(file)).toEqual({
       llm: {
@@ -110,11 +110,11 @@ def reflect(response, messages):
     prompt = f"""{response}, {transcript}: better?"""
 `;
 
-test("`fillPrompt()` fills in one pass and leaves unknown places alone", () => {
+test("`fillPrompt()` fills in one pass and keeps unknown placeholders", () => {
   expect(fillPrompt("{a} {b} {c} {a}", { a: "{b} $&", b: "2" })).toBe("{b} $& 2 {c} {b} $&");
 });
 
-test("our own prompts have a place for everything that they need", () => {
+test("the default prompts have all required placeholders", () => {
   for (const prompt of [ownUserPrompts.llm, ownUserPrompts.react]) {
     expect(fillInstruction(prompt, "Buy tea.")).toContain("Buy tea.");
     expect(fillInstruction(prompt, null)).not.toContain("{");

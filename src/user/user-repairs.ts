@@ -1,8 +1,8 @@
 import { UsageError } from "../errors.ts";
 
 /**
- * Behaviours of τ-bench's user simulators that can be corrected, each by its name. Without any,
- * the simulators do what the original does, so that numbers compare with published ones.
+ * Behaviours of τ-bench's user simulators that can be corrected, by name. Without repairs, the
+ * simulators behave as the original, so that numbers are comparable with published ones.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py.
  */
@@ -11,14 +11,14 @@ const userRepairs = {
   "think-block":
     "every strategy: thoughts in tags such as <think> are sent; repaired, they are left out",
   "first-line-stop":
-    "every strategy: a stop marker in the first line is sent; repaired, the line is asked for again, " +
-    "and is a failure where the marker comes back",
+    "every strategy: a stop marker in the first line is sent; repaired, the line is requested again, " +
+    "and a marker again is a failure",
   "stop-spelling":
     "every strategy: only ###STOP### in exactly this spelling ends the conversation; repaired, " +
     "### Stop ### and ##STOP## do, too",
   "thought-leak":
     "react: the thought and the label of the response are sent too; repaired, only the response is, " +
-    "without a thought behind it",
+    "without a later thought",
   "stop-in-thought":
     "react: a stop marker in the thought ends the conversation; repaired, only one in the response",
   labels:
@@ -39,16 +39,16 @@ const userRepairs = {
     "the line that was sent is remembered, and it is the last draft",
 } as const;
 
-/** The name of one correction; see `userRepairs`. */
+/** The name of a correction. See `userRepairs`. */
 type UserRepair = keyof typeof userRepairs;
 
-/** Which behaviours to correct: all, or the named ones. */
+/** The behaviours to correct: all, or the named ones. */
 export type UserRepairChoice = "all" | readonly UserRepair[];
 
 /**
  * Reads a choice of repairs: `all`, `none`, or names.
  *
- * @throws UsageError for a name that is none.
+ * @throws UsageError for an unknown name.
  */
 export function readUserRepairs(choice: string | readonly string[]): UserRepairChoice {
   if (choice === "all") return "all";
@@ -63,7 +63,7 @@ export function readUserRepairs(choice: string | readonly string[]): UserRepairC
   });
 }
 
-/** Whether a behaviour is to be corrected. */
+/** True if a behaviour is corrected. */
 export function isRepaired(choice: UserRepairChoice, name: UserRepair): boolean {
   return choice === "all" || choice.includes(name);
 }

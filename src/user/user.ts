@@ -1,58 +1,58 @@
 import type { Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 
-/** What a user says: a line, or the line with which they leave. JSON-able. */
+/** A line of a user. JSON-able. */
 export type UserLine = string | LeavingLine;
 
-/** The last line of a user, who hears nothing after it. */
+/** The last line of a user, who receives no answer to it. */
 export interface LeavingLine {
-  /** May be empty: some leave without a word. */
+  /** May be empty. */
   readonly text: string;
   readonly leaves: true;
 }
 
-/** The words of a line. */
+/** Returns the text of a line. */
 export function textOfLine(line: UserLine): string {
   return typeof line === "string" ? line : line.text;
 }
 
-/** Whether the user leaves with the line. What it says in words plays no part. */
+/** True if the user leaves with the line, independent of its text. */
 export function isLeaving(line: UserLine): line is LeavingLine {
   return typeof line !== "string" && line.leaves;
 }
 
-/** What talking to users has cost. JSON-able. */
+/** The spending of a user. JSON-able. */
 export interface UserSpending {
-  /** Calls of the user's model, those of its judge included. */
+  /** Number of calls of the user's model and its judge. */
   readonly callCount: number;
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars; absent where no price is known. */
+  /** In US dollars. Absent if no price is known. */
   readonly costUsd?: number;
 }
 
-/** What talking to a user has cost so far. JSON-able. */
+/** The spending of a user and the result of a quality gate. JSON-able. */
 export interface UserUsage extends UserSpending {
-  /** What a quality gate noticed; absent where none watches. */
+  /** Absent if no quality gate checks the lines. */
   readonly quality?: UserQuality;
 }
 
-/** How often a quality gate noticed what, over the lines of one conversation. JSON-able. */
+/** The counts of a quality gate for one conversation. JSON-able. */
 export interface UserQuality {
-  /** Lines that looked wrong, by the problem's name; a problem that never occurred is absent. */
+  /** Number of lines by problem. Problems that never occurred are absent. */
   readonly problems: Readonly<Record<string, number>>;
-  /** Lines that were sampled again because of it. */
+  /** Number of lines that were sampled again. */
   readonly retakeCount: number;
 }
 
-/** Who the agent talks to: a model, a script, or a person. */
+/** The party that the agent talks to: a model, a script, or a person. */
 export interface User {
-  /** Such as `llm` or `scripted`. */
+  /** The strategy's name, such as `llm` or `scripted`. */
   readonly strategy: string;
   /**
-   * Whether a conversation that is given the same task, seed, words and answers of `outside` says the
-   * same lines. Where it is not so, or not said, its lines themselves are recorded: its episodes can be
-   * played again, and an episode that a crash cut off begins anew. Default false.
+   * True if equal tasks, seeds, agent messages and results of `outside` always lead to equal lines.
+   * Otherwise the lines themselves are recorded for playback, and an episode that a crash
+   * interrupted starts again. Default false.
    */
   readonly repeatable?: boolean;
   /** Opens a conversation about a task. Makes no network call. */
@@ -60,30 +60,35 @@ export interface User {
     task: Task,
     options: {
       readonly seed: number;
-      /** For what the user cannot repeat by itself, such as a model's replies. Default `callThrough`. */
+      /**
+       * Runs and records the parts that cannot be repeated, such as a model's replies. Default
+       * `callThrough`.
+       */
       readonly outside?: Outside;
     },
   ): UserSession;
   /**
-   * Drops the connections that it keeps, once nobody talks to it any more; absent where it keeps none.
-   * A model that was given ready-made is closed by whoever made it.
+   * Closes the user's connections. Absent if it has none. The caller closes a model that it passed
+   * in.
    */
   close?(): Promise<void>;
 }
 
-/** One conversation with a user, from their side. */
+/** One conversation with a user. */
 export interface UserSession {
   /**
-   * The user's first line; nobody leaves with it. What is no line fails the episode (`user/bad-line`).
+   * Returns the user's first line, with which the user cannot leave. An invalid line fails the
+   * episode (`user/bad-line`).
    *
-   * @throws RolloutError with party `user`: `user/timeout`, `user/unreachable`, `user/empty-reply`, …
+   * @throws RolloutError with party `user`: `user/timeout`, `user/unreachable`, `user/empty-reply`,
+   *   …
    */
   begin(options: { signal: AbortSignal }): Promise<string>;
-  /** The user's answer to what the agent said. Throws as `begin()` does. */
+  /** Returns the user's answer to the agent's message. Throws as `begin()` does. */
   reply(agentText: string, options: { signal: AbortSignal }): Promise<UserLine>;
   /**
-   * Takes the last line back and says another in its place; absent where the user cannot. Throws as
-   * `begin()` does; the last line then still stands.
+   * Replaces the last line by another. Absent if the user cannot. Throws as `begin()` does; the
+   * last line then stays valid.
    */
   retake?(options: { signal: AbortSignal }): Promise<UserLine>;
   usage(): UserUsage;

@@ -8,22 +8,27 @@ import { isRepaired } from "./user-repairs.ts";
 
 /** Settings of `verifyUser()`. */
 interface VerifyUserOptions extends ModelUserOptions {
-  /** Judges each draft. Default: the model that plays the user, as in τ-bench. */
+  /** The model that judges each draft. Default: the model that plays the user, as in τ-bench. */
   readonly judge?: ChatModel;
-  /** Drafts of one line; the last is sent whatever the judge says. Default 3, as in τ-bench. */
+  /**
+   * Maximum number of drafts per line. The last one is sent even if it is rejected. Default 3, as
+   * in τ-bench.
+   */
   readonly maxDrafts?: number;
-  /** How a draft is shown to the judge. Default: as LiteLLM prints its message object. */
+  /** Formats a draft for the judge. Default: as LiteLLM prints its message object. */
   readonly printDraft?: (draft: string) => string;
 }
 
-/** A model that plays the user, each line judged and drafted again where it is rejected. */
+/**
+ * Creates a user that a model plays. A judge checks each line, and rejected ones are drafted again.
+ */
 export function verifyUser(options: VerifyUserOptions): User {
   return modelUser(verifyStrategy(options), options);
 }
 
 /**
- * A draft and a judgement at a time, until one is accepted. As in the original, rejected drafts are
- * forgotten, also the last one, which is sent nevertheless.
+ * The strategy of drafts and judgements until one is accepted. As in the original, rejected drafts
+ * are not remembered, including the last one, which is sent anyway.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/user.py (`VerifyUserSimulationEnv`).
  */
@@ -53,8 +58,8 @@ export function verifyStrategy(options: VerifyUserOptions): UserStrategy {
 }
 
 /**
- * A message as LiteLLM prints it for a plain reply; what follows `function_call` differs between
- * its releases and between providers.
+ * Formats a message as LiteLLM prints a plain reply. The part after `function_call` differs between
+ * its releases and providers.
  *
  * **Source:** `str(litellm.Message(…))` of LiteLLM 1.106.2.
  */

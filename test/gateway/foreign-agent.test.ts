@@ -550,7 +550,7 @@ describe("createForeignPlayer()", () => {
     expect(failure).toMatchObject({
       code: "agent/exception",
       message: expect.stringMatching(
-        /: Cannot say an object with content: expected a text$/,
+        /: Cannot say an object with content: expected text$/,
       ) as string,
     });
   });

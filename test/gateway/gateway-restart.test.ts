@@ -161,7 +161,7 @@ describe("a gateway's folder with open sessions", () => {
     await using run = await start();
     expect([...run.gateway.store.open].map(({ identity }) => identity.taskId)).toEqual(["own"]);
     expect(run.notes).toEqual([
-      `${file("gateway.jsonl")} has sessions of another run (1): they are not gone on with`,
+      `${file("gateway.jsonl")} has sessions of another run (1): they are not continued`,
     ]);
   });
 });
@@ -295,7 +295,7 @@ describe("a gateway's folder in which a finished session's row is damaged", () =
         file(lacking),
         `what is left of these is set aside in ${file("episodes.set-aside.jsonl")}, ` +
           file("samples.set-aside.jsonl"),
-        `finished sessions whose episodes are lost are written again from ${file("gateway.jsonl")}: a#0`,
+        `finished sessions without an episode are written again from ${file("gateway.jsonl")}: a#0`,
       ]);
       expect(run.progress()).toMatchObject({ finished: 2, rewardMean: 0.5 });
       expect(run.gateway.store.openCount).toBe(0);
@@ -353,9 +353,9 @@ describe("a gateway's folder in which a finished session's row is damaged", () =
     await edit("gateway.jsonl", damage('"type":"turn"', first!));
     await using run = await start();
     expect(run.notes.slice(2)).toEqual([
-      `${file("gateway.jsonl")} has damaged lines (1): they are passed over, and so are lines that build on ` +
+      `${file("gateway.jsonl")} has damaged lines (1): they are skipped, and so are lines that depend on ` +
         "them (1)",
-      `finished sessions whose episodes are lost stay so, as ${file("gateway.jsonl")} lacks turns of them: a#0`,
+      `finished sessions without an episode cannot be written, because ${file("gateway.jsonl")} lacks some of their turns: a#0`,
     ]);
     expect(await read("samples.set-aside.jsonl")).not.toBe("");
     const { sessionId } = await run.gateway.openSession({ taskId: "a" });
@@ -375,7 +375,7 @@ describe("a gateway's journal with a damaged line", () => {
     await edit("gateway.jsonl", damage('"type":"opened"', firstId));
     await using run = await start();
     expect(run.notes).toEqual([
-      `${file("gateway.jsonl")} has damaged lines (1): they are passed over, and so are lines that build on ` +
+      `${file("gateway.jsonl")} has damaged lines (1): they are skipped, and so are lines that depend on ` +
         "them (2)",
     ]);
     const { sessionId } = await run.gateway.openSession();

@@ -132,7 +132,7 @@ describe("who may ask", () => {
     expect(await errorOf(wrong)).toEqual([
       401,
       "authentication_error",
-      "There is no session of this token: open one with POST /sessions",
+      "No session has this token: open one with POST /sessions",
     ]);
   });
 
@@ -216,7 +216,7 @@ describe("who may ask", () => {
     await gateway.gateway.finish(gateway.gateway.store.byId(sessionId)!);
     told.push(await (await post(gateway, hi, { token })).text());
     expect(told.map((text) => /"message":"([^"]*)"/.exec(text)?.[1])).toEqual([
-      "This session has 1 turns under way",
+      "This session has 1 turns in progress",
       undefined,
       "This session has used up its 1 turns",
       "This session is finished",
@@ -373,7 +373,7 @@ describe("what is refused", () => {
     expect(await errorOf(await post(gateway, asked, { token }))).toEqual([
       400,
       "invalid_request_error",
-      "Cannot enforce text format json-object: there are tools, which the policy may call",
+      "Cannot enforce text format json-object: the request gives tools, which the policy may call instead",
     ]);
     const other = await open(["a"]);
     await (await post(other.gateway, asked, { token: other.token })).text();

@@ -150,7 +150,7 @@ describe("a conversation that is kept elsewhere", () => {
     [
       { conversation: "conv_1" },
       "Cannot read conversation: conversations are not stored here; send the items in input, " +
-        "or go on with previous_response_id",
+        "or continue with previous_response_id",
     ],
     [
       { prompt: { id: "pmpt_1" } },

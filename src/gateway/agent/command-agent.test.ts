@@ -14,7 +14,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** The text that a command finds in `TURNWRIGHT_TASK` for a first line of this kind; `-` for nothing. */
+/** Returns the `TURNWRIGHT_TASK` of a command for a first user message, or `-` if it is absent. */
 async function taskSeen(firstUserText: string): Promise<string> {
   const file = path.join(dir, "seen");
   const run = {
@@ -29,17 +29,17 @@ async function taskSeen(firstUserText: string): Promise<string> {
   return await readFile(file, "utf8");
 }
 
-test("a command has its task in a variable, also one with a NUL and half a character", async () => {
+test("a command has its task in a variable, even with a NUL or half of a surrogate pair", async () => {
   expect(await taskSeen("a\0\ud800")).toBe(
     String.raw`{"id":"e/test/0","policyText":"p","firstUserText":"a\u0000\ud800"}`,
   );
 });
 
-test("a command starts without the variable where the task is longer than one may be", async () => {
+test("a command starts without the variable if the task exceeds its limit", async () => {
   expect(await taskSeen("ü".repeat(70_000))).toBe("-");
 });
 
-test("what a failed command told is quoted without a part of a key", async () => {
+test("the standard error of a failed command is quoted without a part of a key", async () => {
   hideEverywhere({ secrets: ["command-canary-0123456789"] });
   const run = {
     task: { id: "e/test/0" },

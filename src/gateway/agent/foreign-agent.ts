@@ -1,44 +1,47 @@
 import type { Task } from "../../task.ts";
 
-/** A tool of the environment, for an agent that calls it itself. */
+/** A tool of the environment that an agent calls directly. */
 export interface ForeignTool {
   readonly name: string;
   readonly description: string;
-  /** The JSON Schema of its arguments. */
+  /** The JSON Schema of the arguments. */
   readonly parameters: Readonly<Record<string, unknown>>;
   /**
-   * Calls it. What it answers is for the policy to read; a mistake of the policy's is an answer. Calls
-   * are performed one after the other, however many are made at once.
+   * Calls the tool and resolves to the observation for the policy. A mistake of the policy is an
+   * observation too. Concurrent calls run one after another.
    */
   readonly execute: (given: unknown) => Promise<string>;
 }
 
-/** What an agent that was written elsewhere is given for one attempt at a task. */
+/** The inputs of an external agent for one attempt at a task. */
 export interface ForeignRun {
   readonly task: Task;
-  /** What the environment wants the policy to go by; a system message as a rule. */
+  /** The environment's instructions for the policy, usually sent as the system message. */
   readonly policyText: string;
-  /** The user's first line. */
+  /** The user's first message. */
   readonly firstUserText: string;
   readonly tools: readonly ForeignTool[];
-  /** Says something to the user; `undefined` where the conversation is over. */
+  /**
+   * Sends a message to the user and resolves to the answer, or to `undefined` if the conversation
+   * is over.
+   */
   readonly say: (text: string) => Promise<string | undefined>;
-  /** Where the policy is: with `/v1` behind it for OpenAI's clients, as it is for Anthropic's. */
+  /** The policy's base URL. Anthropic's clients use it unchanged, OpenAI's with `/v1` appended. */
   readonly baseUrl: string;
-  /** The key by which the attempt is known. */
+  /** The API key that identifies the attempt. */
   readonly apiKey: string;
-  /** Reaches `baseUrl` without a socket: to be given to the client. */
+  /** Reaches `baseUrl` without a socket. Pass it to the client. */
   readonly fetch: typeof globalThis.fetch;
   /** Aborted when the attempt is over. */
   readonly signal: AbortSignal;
 }
 
 /**
- * An agent of any making: what the module of `--agent ./my-agent.js` exports. It returns when it has
- * done what it can; what it throws is its own failure, and never a reward of 0.
+ * An external agent: the export of the module of `--agent ./my-agent.js`. `run()` returns when the
+ * agent has finished. If it throws, the attempt fails and gets no reward.
  */
 export interface ForeignAgent {
   run(run: ForeignRun): Promise<unknown>;
-  /** Whether `baseUrl` is to be an address that other processes reach. Default: it leads nowhere. */
+  /** True if other processes must be able to reach `baseUrl`. Default: nothing listens there. */
   readonly needsAddress?: boolean;
 }

@@ -16,19 +16,19 @@ import type { GatewaySession } from "../session/session.ts";
 import { toEpisode } from "../session/to-episode.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 import { playForeignAgent, type AgentPlace, type PlayedAttempt } from "./play-foreign-agent.ts";
-import type { WorldDesk } from "./world-desk.ts";
+import type { TaskEndpoint } from "./task-endpoint.ts";
 
-/** Plays attempts with an agent that was written elsewhere. */
+/** Plays attempts with an external agent. */
 export interface ForeignPlayer {
-  /** To be `play` in an `EpisodeSetup`. */
+  /** The value of `play` in an `EpisodeSetup`. */
   readonly play: PlayAttempt;
-  /** Gives up what is being sampled, and listens no more. */
+  /** Aborts the turns that are being sampled and stops listening. */
   close(): Promise<void>;
 }
 
 /**
- * Lets an agent that was written elsewhere play the attempts of a run, or of one run after the other: a gateway
- * samples for all attempts of a run, with its engine, renderer, sampling and limits.
+ * Creates a player for an external agent. A gateway with the run's engine, renderer, sampling and
+ * limits samples the turns of all attempts. One player can serve several runs.
  */
 export function createForeignPlayer(agent: ForeignAgent): ForeignPlayer {
   const player = new Player(agent);
@@ -38,11 +38,11 @@ export function createForeignPlayer(agent: ForeignAgent): ForeignPlayer {
   };
 }
 
-/** What serves the attempts that are played alike, made with the first of them. */
-interface Office {
-  /** The setup that it was made for. */
+/** The gateway that serves attempts with equal settings. */
+interface AttemptServer {
+  /** The setup from which the gateway was created. */
   readonly setup: EpisodeSetup;
-  /** Attempts that it serves now. */
+  /** Number of attempts that use the gateway now. */
   attemptCount: number;
   readonly gateway: Gateway;
   readonly fetch: typeof globalThis.fetch;
@@ -51,14 +51,16 @@ interface Office {
 
 class Player {
   readonly #agent: ForeignAgent;
-  /** The engine of each attempt, by its session: a run that pauses has one of its own. */
+  /**
+   * The engine of each attempt, by session id. A run that pauses gives each attempt its own engine.
+   */
   readonly #engines = new Map<string, Engine>();
-  readonly #desks = new Map<GatewaySession, WorldDesk>();
-  /** Who is told when a session's policy calls are held. */
+  readonly #endpoints = new Map<GatewaySession, TaskEndpoint>();
+  /** Callbacks for a session's policy calls that the engine holds, by session id. */
   readonly #holds = new Map<string, (isHeld: boolean) => void>();
-  /** The newest last: one that serves nothing any more is closed where it is not that. */
-  #offices: readonly Office[] = [];
-  /** Our own bug, as far as one was met. */
+  /** The gateways, newest last. An older one is closed when its last attempt ends. */
+  #servers: readonly AttemptServer[] = [];
+  /** The first unexpected error, which is a bug. */
   #crash: { readonly error: unknown } | undefined;
 
   constructor(agent: ForeignAgent) {
@@ -70,17 +72,17 @@ class Player {
     setup: EpisodeSetup,
     options: Parameters<PlayAttempt>[2],
   ): Promise<Episode> {
-    const office = this.#enterOffice(setup);
+    const server = this.#acquireServer(setup);
     try {
-      return await this.#playIn(office, assignment, setup, options);
+      return await this.#playIn(server, assignment, setup, options);
     } finally {
-      office.attemptCount -= 1;
+      server.attemptCount -= 1;
       await this.#closeIdle();
     }
   }
 
   async #playIn(
-    { gateway, fetch, served }: Office,
+    { gateway, fetch, served }: AttemptServer,
     assignment: EpisodeAssignment,
     setup: EpisodeSetup,
     { signal, interrupt, redactor }: Parameters<PlayAttempt>[2],
@@ -109,7 +111,7 @@ class Player {
       await gateway.close(session);
       this.#engines.delete(opened.sessionId);
       this.#holds.delete(opened.sessionId);
-      this.#desks.delete(session);
+      this.#endpoints.delete(session);
     }
   }
 
@@ -132,7 +134,7 @@ class Player {
         { assignment, setup, session, signal: stop.signal, redactor },
         {
           place,
-          useDesk: (desk) => this.#desks.set(session, desk),
+          useEndpoint: (endpoint) => this.#endpoints.set(session, endpoint),
           useHold: (onHeld) => this.#holds.set(session.identity.sessionId, onHeld),
         },
       );
@@ -144,32 +146,35 @@ class Player {
   }
 
   async close(): Promise<void> {
-    const offices = this.#offices;
-    this.#offices = [];
-    for (const office of offices) await closeOffice(office);
+    const servers = this.#servers;
+    this.#servers = [];
+    for (const server of servers) await closeServer(server);
   }
 
-  /** A service and a worker play for one run after the other, and for several at once. */
-  #enterOffice(setup: EpisodeSetup): Office {
-    let office = this.#offices.find((one) => playsAlike(one.setup, setup));
-    if (office === undefined) {
-      office = this.#openOffice(setup);
-      this.#offices = [...this.#offices, office];
+  /**
+   * Returns a gateway for the setup. A service and a worker may play several runs in turn or at
+   * once.
+   */
+  #acquireServer(setup: EpisodeSetup): AttemptServer {
+    let server = this.#servers.find((one) => haveEqualSettings(one.setup, setup));
+    if (server === undefined) {
+      server = this.#openServer(setup);
+      this.#servers = [...this.#servers, server];
     }
-    office.attemptCount += 1;
-    return office;
+    server.attemptCount += 1;
+    return server;
   }
 
   async #closeIdle(): Promise<void> {
-    const newest = this.#offices.at(-1);
-    const idle = this.#offices.filter((one) => one !== newest && one.attemptCount === 0);
-    this.#offices = this.#offices.filter((one) => !idle.includes(one));
-    for (const office of idle) {
-      await closeOffice(office).catch((error: unknown) => void (this.#crash ??= { error }));
+    const newest = this.#servers.at(-1);
+    const idle = this.#servers.filter((one) => one !== newest && one.attemptCount === 0);
+    this.#servers = this.#servers.filter((one) => !idle.includes(one));
+    for (const server of idle) {
+      await closeServer(server).catch((error: unknown) => void (this.#crash ??= { error }));
     }
   }
 
-  #openOffice(setup: EpisodeSetup): Office {
+  #openServer(setup: EpisodeSetup): AttemptServer {
     const { promptTime, sampling, limits, clock, now } = setup;
     const renderer = renderAt(setup.renderer, promptTime);
     const engine = this.#dispatch(setup.engine);
@@ -183,19 +188,20 @@ class Player {
       ...(clock !== undefined && { clock }),
     };
     const gateway = new Gateway({ ...options, limits: toSessionLimits(limits) });
-    const deskOf = (session: GatewaySession) => this.#desks.get(session);
-    const app = createGatewayApp(gateway, { opensSessions: false, checksHost: false }, deskOf);
+    const endpointOf = (session: GatewaySession) => this.#endpoints.get(session);
+    const app = createGatewayApp(gateway, { opensSessions: false, checksHost: false }, endpointOf);
     const place = { host: "127.0.0.1", port: 0, opensSessions: false };
     return {
       setup,
       attemptCount: 0,
       gateway,
       fetch: async (input, init) => await app.fetch(new Request(input, init)),
-      served: this.#agent.needsAddress === true ? serveGateway(gateway, place, deskOf) : undefined,
+      served:
+        this.#agent.needsAddress === true ? serveGateway(gateway, place, endpointOf) : undefined,
     };
   }
 
-  /** Samples with the engine of the attempt that asks. */
+  /** Returns an engine that forwards each request to its attempt's engine. */
   #dispatch(first: Engine): Engine {
     return {
       kind: first.kind,
@@ -213,7 +219,7 @@ class Player {
           try {
             return await engine.generate(request, { ...options, onHeld });
           } finally {
-            // An engine that never said that it goes on holds nothing but its own call.
+            // The call is over, so that it is no longer held.
             onHeld(false);
             isCalling = false;
           }
@@ -227,23 +233,23 @@ class Player {
   }
 }
 
-/** Whether what an office takes of its setup is the same in both. */
-function playsAlike(one: EpisodeSetup, other: EpisodeSetup): boolean {
+/** True if a gateway for one setup can serve the other. */
+function haveEqualSettings(one: EpisodeSetup, other: EpisodeSetup): boolean {
   const { renderer, now, clock, engine } = one;
   return (
     renderer === other.renderer &&
     now === other.now &&
     clock === other.clock &&
     engine.kind === other.engine.kind &&
-    isDeepStrictEqual(termsOf(one), termsOf(other))
+    isDeepStrictEqual(settingsOf(one), settingsOf(other))
   );
 }
 
-function termsOf({ sampling, limits, promptTime }: EpisodeSetup) {
+function settingsOf({ sampling, limits, promptTime }: EpisodeSetup) {
   return { sampling, limits, promptTime: promptTime?.getTime() };
 }
 
-async function closeOffice({ served, gateway }: Office): Promise<void> {
+async function closeServer({ served, gateway }: AttemptServer): Promise<void> {
   await (await served)?.[Symbol.asyncDispose]();
   await gateway[Symbol.asyncDispose]();
 }
@@ -257,7 +263,7 @@ function toSessionLimits(limits: EpisodeLimits): Partial<SessionLimits> {
     maxContextTokens,
     engineTimeoutMs,
     maxSessionTokens: maxEpisodeTokens,
-    // A run bounds these itself.
+    // The run has its own limits for these.
     maxRequests: Infinity,
     maxSessions: Infinity,
     idleTimeoutMs: Infinity,

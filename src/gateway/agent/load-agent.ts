@@ -5,10 +5,10 @@ import { UsageError, describeError } from "../../errors.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 
 /**
- * Loads a module that exports `run()`, by that name or in its default export. A relative path starts from
- * the working folder.
+ * Loads a module that exports `run()`, by name or in its default export. A relative path starts at
+ * the working directory.
  *
- * @throws UsageError where it cannot be loaded or exports no such function.
+ * @throws UsageError if the module cannot be loaded or exports no such function.
  */
 export async function loadAgent(file: string): Promise<ForeignAgent> {
   const absolute = path.resolve(file);
@@ -54,6 +54,6 @@ async function importAgent(file: string, absolute: string): Promise<Exported> {
   }
 }
 
-/** What `npm init` writes makes a `.js` file no module. */
+/** `npm init` writes a `package.json` under which a `.js` file is not a module. */
 const moduleRemedy =
   '; if it is a module (`import`, `export`), name it .mjs or put "type": "module" into package.json';

@@ -23,23 +23,26 @@ import { noSpending } from "../../user/chat/add-spending.ts";
 import type { UserSession, UserUsage } from "../../user/user.ts";
 import type { GatewaySession } from "../session/session.ts";
 import type { ForeignAgent, ForeignRun } from "./foreign-agent.ts";
-import { WorldDesk } from "./world-desk.ts";
+import { TaskEndpoint } from "./task-endpoint.ts";
 
-/** What an agent finds in the place of an inference server. */
+/** The policy's address, key and `fetch`, as the agent gets them. */
 export type AgentPlace = Pick<ForeignRun, "baseUrl" | "apiKey" | "fetch">;
 
-/** What an agent is let into its attempt with. */
+/** The connections of one attempt to its agent. */
 interface AgentOpening {
   readonly place: AgentPlace;
-  readonly useDesk: (desk: WorldDesk) => void;
-  /** Takes what is to be told when a policy call of the agent's is held by the policy's owner. */
+  readonly useEndpoint: (endpoint: TaskEndpoint) => void;
+  /**
+   * Registers a callback that is called when the engine holds or releases one of the agent's policy
+   * calls.
+   */
   readonly useHold: (onHeld: (isHeld: boolean) => void) => void;
 }
 
-/** How one attempt came out, before its rows are collected. */
+/** The result of one attempt, before its rows are collected. */
 export interface PlayedAttempt {
   readonly end: RolloutEnd & Pick<Episode, "rewardDetails">;
-  /** Absent where it was interrupted. */
+  /** Absent if the attempt was interrupted. */
   readonly userUsage?: UserUsage;
 }
 
@@ -49,44 +52,45 @@ interface Attempt {
   readonly setup: EpisodeSetup;
   readonly session: GatewaySession;
   readonly watch: CallWatch;
-  /** Of the user's lines, for which the world asks. */
-  readonly hearing: UserCallTracker;
+  /** Tracks the user requests that the world makes. */
+  readonly userCalls: UserCallTracker;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Takes secrets out of what the agent is told. Default: none are known. */
+  /** Removes secrets from text for the agent. Default: no secrets are known. */
   readonly redactor?: Pick<Redactor, "thrown" | "without"> | undefined;
 }
 
 /**
- * Plays one attempt at a task with an agent that was written elsewhere: it hears the user, calls the
- * environment's tools, and asks the gateway for the policy's turns in `session`.
+ * Plays one attempt at a task with an external agent. The agent talks to the user, calls the
+ * environment's tools, and samples the policy's turns in `session`.
  *
- * - What the agent throws, or its silence until the episode's time is over, is a failure of the party
- *   `agent`, and so is that it never asks the policy anything.
- * - What an engine, a user or an environment does not do is theirs, whatever the agent makes of it.
- * - A limit that the policy meets ends the attempt as `truncated`, as it does for built-in agents.
+ * - An error or timeout of the agent, or an agent that never samples a turn, is a failure of the
+ *   party `agent`.
+ * - A failure of the engine, the user or the environment stays theirs, even if the agent handles
+ *   it.
+ * - A limit of the policy ends the attempt as `truncated`, as for built-in agents.
  *
- * @throws the signal's reason where that is aborted.
+ * @throws the signal's reason if it is aborted.
  */
 export async function playForeignAgent(
   agent: ForeignAgent,
-  attempt: Omit<Attempt, "watch" | "hearing" | "clock">,
+  attempt: Omit<Attempt, "watch" | "userCalls" | "clock">,
   open: AgentOpening,
 ): Promise<PlayedAttempt> {
   const { setup, signal } = attempt;
   const { clock = systemClock } = setup;
   using watch = new CallWatch(signal, clock);
-  const hearing = new UserCallTracker({
+  const userCalls = new UserCallTracker({
     taskId: attempt.assignment.task.id,
     strategy: setup.user.strategy,
     timeoutMs: setup.limits.userTimeoutMs,
   });
-  const play: Attempt = { ...attempt, watch, hearing, clock };
+  const play: Attempt = { ...attempt, watch, userCalls, clock };
   let user: UserSession | undefined;
   let end: PlayedAttempt["end"];
   try {
     user = await openUser(play);
-    const world = await openWorld(play, hearing.watched(user));
+    const world = await openWorld(play, userCalls.watched(user));
     try {
       end = await runAndScore(agent, play, { ...open, world });
     } finally {
@@ -110,7 +114,7 @@ async function runAndScore(
   const done = await runAgent(agent, play, open);
   if (done === "deadline") return { outcome: "truncated", stopReason: done };
   const { environment, limits } = play.setup;
-  // The signal of an agent that was late says that its time is over, and the grader's has only begun.
+  // A separate watch, because the agent's watch has expired after a timeout.
   using watch = new CallWatch(play.signal, play.clock);
   const score = await crossToWorld(
     { ...play, watch },
@@ -128,55 +132,58 @@ function isTruncation(reason: StopReason): reason is Truncation {
   return ["max-turns", "max-tokens", "context-full", "deadline"].includes(reason);
 }
 
-/** @returns why the agent has done what it could. */
+/**
+ * Runs the agent.
+ *
+ * @returns the reason why it stopped.
+ */
 async function runAgent(
   agent: ForeignAgent,
   play: Attempt,
   open: AgentOpening & { readonly world: World },
 ): Promise<NonNullable<Step["done"]> | Truncation> {
   const { assignment, setup, session, signal, clock, redactor } = play;
-  const { place, useDesk, useHold, world } = open;
+  const { place, useEndpoint, useHold, world } = open;
   const { limits } = setup;
   const { task } = assignment;
-  const { hearing } = play;
-  // The agent is one call, and what it does in the world are others meanwhile.
-  const left = new AbortController();
-  using stop = startDeadline({ ms: Infinity, parents: [signal, left.signal] });
+  const { userCalls } = play;
+  // The agent's run is one watched call, and its calls to the world are others at the same time.
+  const ended = new AbortController();
+  using stop = startDeadline({ ms: Infinity, parents: [signal, ended.signal] });
   using watch = new CallWatch(stop.signal, clock);
-  const beginning = {
+  const opening = {
     party: "environment",
     what: `begin task ${task.id}`,
-    waitsFor: hearing.watchCall(watch),
+    waitsFor: userCalls.watchCall(watch),
     timeoutMs: limits.userTimeoutMs,
   } as const;
   const clean = <Value>(value: Value): Value => redactor?.without(value) ?? value;
-  const firstUserText = await crossBoundary(watch, beginning, async (ended) =>
-    clean(checkOpening(await world.begin({ signal: ended }), placeOf(play, "world.begin()"))),
+  const firstUserText = await crossBoundary(watch, opening, async (callSignal) =>
+    clean(checkOpening(await world.begin({ signal: callSignal }), placeOf(play, "world.begin()"))),
   );
   const reading = ["environment", "read the terms of", limits.toolTimeoutMs] as const;
-  const about = await cross(play, reading, () => {
+  const description = await cross(play, reading, () => {
     const { policyText, tools } = termsOf({ setup, redactor: redactor ?? noRedactor }, world);
     return { task, policyText, firstUserText, tools: [...tools] };
   });
-  const { policyText } = about;
-  // What is sampled from there on nothing in the world answers to: it would be trained with a reward that it
-  // has no part in.
+  const { policyText } = description;
+  // Turns that are sampled after this point cannot affect the reward, so they must not be trained.
   const onDone = (): void => session.finish(`the world of task ${task.id} is done`);
-  const desk = new WorldDesk(about, {
+  const endpoint = new TaskEndpoint(description, {
     world,
     watch,
-    hearing,
+    userCalls,
     limits,
     onDone,
     ...(redactor !== undefined && { redactor }),
   });
-  const tools = await cross(play, reading, () => desk.tools);
-  useDesk(desk);
-  let trouble: unknown;
-  let isAsking = false;
+  const tools = await cross(play, reading, () => endpoint.tools);
+  useEndpoint(endpoint);
+  let thrown: unknown;
+  let isSampling = false;
   let isRunning = true;
   let heldCount = 0;
-  // Its own time stands still as long as any of its policy calls is held.
+  // The agent's time limit pauses while any of its policy calls is held.
   useHold((isHeld) => {
     heldCount += isHeld ? 1 : -1;
     if (!isRunning) return;
@@ -185,38 +192,39 @@ async function runAgent(
   });
   try {
     const running = ["agent", "run the agent in", limits.episodeTimeoutMs] as const;
-    await cross(play, running, async (ended) => {
-      const note = (): void => void (isAsking = session.activeCount > 0);
-      // Before the agent hears of it: it will leave what it waits for.
-      ended.addEventListener("abort", note, { once: true });
-      const run = { ...place, task, firstUserText, policyText, signal: ended };
-      await agent.run({ ...run, tools, say: async (text) => await desk.say(text) });
+    await cross(play, running, async (runSignal) => {
+      const recordSampling = (): void => void (isSampling = session.activeCount > 0);
+      // Recorded before the agent sees the abort, after which it cancels its requests.
+      runSignal.addEventListener("abort", recordSampling, { once: true });
+      const run = { ...place, task, firstUserText, policyText, signal: runSignal };
+      await agent.run({ ...run, tools, say: async (text) => await endpoint.say(text) });
     });
   } catch (error) {
     play.watch.throwIfAborted();
-    trouble = error;
+    thrown = error;
   } finally {
     isRunning = false;
   }
-  // What is sampled from here on nobody acts on: it is none of what is scored.
+  // Turns that are sampled after this point are not part of the scored attempt.
   session.finish("the agent has ended");
-  left.abort(new DOMException("the agent has ended", "AbortError"));
-  await desk.close();
-  if (desk.failure !== undefined) throw desk.failure;
+  ended.abort(new DOMException("the agent has ended", "AbortError"));
+  await endpoint.close();
+  if (endpoint.failure !== undefined) throw endpoint.failure;
   const { setback } = session;
-  // What the policy was not able to do is not the agent's failure, whatever the agent makes of it.
+  // A failure of the engine is not the agent's, even if the agent threw because of it.
   if (setback?.type === "failure") throw setback.error;
-  // Whoever has sampled turns and comes to an end of its own may have shortened or left a conversation.
-  const hasFinished = trouble === undefined && session.tree.nodes.length > 0;
-  const isLeft = setback?.type === "limit" && setback.stopReason === "context-full" && hasFinished;
-  if (setback?.type === "limit" && !isLeft) return setback.stopReason;
-  // The world was done first: whatever the agent makes of that, it has come to its end.
-  if (desk.done !== undefined && session.tree.nodes.length > 0) return desk.done;
-  const isLate = trouble instanceof RolloutError && trouble.code === "agent/timeout";
-  if (isLate && isAsking) return "deadline";
-  if (trouble !== undefined) throw trouble;
+  // An agent that returns normally may have shortened or abandoned the long conversation.
+  const hasFinished = thrown === undefined && session.tree.nodes.length > 0;
+  const isAbandoned =
+    setback?.type === "limit" && setback.stopReason === "context-full" && hasFinished;
+  if (setback?.type === "limit" && !isAbandoned) return setback.stopReason;
+  // The world ended first, so that an error of the agent afterwards does not matter.
+  if (endpoint.done !== undefined && session.tree.nodes.length > 0) return endpoint.done;
+  const isLate = thrown instanceof RolloutError && thrown.code === "agent/timeout";
+  if (isLate && isSampling) return "deadline";
+  if (thrown !== undefined) throw thrown;
   if (session.tree.nodes.length > 0) return "finished";
-  const message = `Cannot use what the agent did in task ${task.id}: it never asked the policy for a turn`;
+  const message = `Cannot use what the agent did in task ${task.id}: it never requested a turn of the policy`;
   throw new RolloutError("agent/silent", message);
 }
 
@@ -246,7 +254,7 @@ async function openWorld(play: Attempt, user: UserSession): Promise<World> {
     return await crossToWorld(play, opening, async (signal) => {
       const opened = await environment.open(assignment.task, { user, signal });
       const checked = checkWorld(opened, placeOf(play, "environment.open()"));
-      // One that comes too late is cleared away.
+      // A world that arrives after the timeout is disposed.
       if (isAwaited) world = checked;
       else await dispose(play, checked);
       return checked;
@@ -258,17 +266,17 @@ async function openWorld(play: Attempt, user: UserSession): Promise<World> {
   }
 }
 
-/** Disposes of a world, whatever became of its episode; a failure is told and passed over. */
+/** Disposes of a world. A failure is reported and otherwise ignored. */
 async function dispose(
-  { assignment, setup, clock, hearing }: Attempt,
+  { assignment, setup, clock, userCalls }: Attempt,
   world: World,
 ): Promise<void> {
-  // The caller's abort must not keep the world from being cleared away.
+  // A new signal, so that the caller's abort does not prevent the cleanup.
   using watch = new CallWatch(new AbortController().signal, clock);
   const what = `dispose of the world of task ${assignment.task.id}`;
   const suspect = suspectOf(setup.environment, "dispose");
   const timeoutMs = setup.limits.toolTimeoutMs;
-  const waitsFor = hearing.watchCall(watch);
+  const waitsFor = userCalls.watchCall(watch);
   const boundary = { party: "environment", what, suspect, waitsFor, timeoutMs } as const;
   try {
     await crossBoundary(
@@ -282,7 +290,7 @@ async function dispose(
   }
 }
 
-/** What the user cost. A user who cannot say costs nothing that is known of. */
+/** Returns the user's usage, or no spending if the user cannot report it. */
 async function usageOf(play: Attempt, user: UserSession | undefined): Promise<UserUsage> {
   if (user === undefined) return noSpending;
   try {
@@ -294,7 +302,10 @@ async function usageOf(play: Attempt, user: UserSession | undefined): Promise<Us
   }
 }
 
-/** What a call is: whose, what is done, how long it may take in milliseconds, and what to look at. */
+/**
+ * A call to a party: the party, the activity, the timeout in milliseconds, and a suspect for the
+ * error message.
+ */
 type Crossing = readonly [party: Party, does: string, timeoutMs: number, suspect?: string];
 
 async function cross<Result>(
@@ -305,13 +316,16 @@ async function cross<Result>(
   return await crossBoundary(play.watch, boundaryOf(play, crossing), work);
 }
 
-/** The same for a call to the world, which may wait for a line of the user's. */
+/** Makes a call to the world, which may wait for a message of the user. */
 async function crossToWorld<Result>(
   play: Attempt,
   crossing: Crossing,
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  const boundary = { ...boundaryOf(play, crossing), waitsFor: play.hearing.watchCall(play.watch) };
+  const boundary = {
+    ...boundaryOf(play, crossing),
+    waitsFor: play.userCalls.watchCall(play.watch),
+  };
   return await crossBoundary(play.watch, boundary, work);
 }
 

@@ -1,13 +1,13 @@
-/** A tool that Messages knows by its type alone, as the policy is shown it. */
+/** A tool of Messages that has no schema in the request, with the schema that the policy sees. */
 export interface TypedTool {
   readonly description: string;
   readonly parameters: object;
-  /** Members of the tool's entry that the description tells. */
+  /** Members of the request's tool entry that become sentences of the description. */
   readonly settings: readonly string[];
 }
 
 const text = (description: string) => ({ type: "string", description });
-const whole = (description: string) => ({ type: "integer", description });
+const integer = (description: string) => ({ type: "integer", description });
 const pair = (description: string) => ({
   type: "array",
   items: { type: "integer" },
@@ -21,7 +21,7 @@ const oneOf = (description: string, values: readonly string[]) => ({
   description,
 });
 
-/** A tool of which the member `member` says what is to be done. */
+/** Returns the JSON Schema of an object. */
 function schemaOf(properties: object, required: readonly string[]): object {
   return { type: "object", properties, required };
 }
@@ -56,7 +56,7 @@ function editorOf(commands: readonly string[], inserted: object): TypedTool {
         file_text: text("For create: the whole text of the file."),
         old_str: text("For str_replace: the text to replace. It must occur exactly once."),
         ...inserted,
-        insert_line: whole("For insert: the line after which to insert; 0 is the beginning."),
+        insert_line: integer("For insert: the line after which to insert; 0 is the beginning."),
         view_range: viewRange,
       },
       ["command", "path"],
@@ -91,7 +91,7 @@ const memory: TypedTool = {
       file_text: text("For create: the whole text of the file."),
       old_str: text("For str_replace: the text to replace. It must occur exactly once."),
       new_str: text("For str_replace: the text to put in its place."),
-      insert_line: whole("For insert: the line after which to insert; 0 is the beginning."),
+      insert_line: integer("For insert: the line after which to insert; 0 is the beginning."),
       insert_text: text("For insert: the text to insert."),
       old_path: text("For rename: the path of the file or folder."),
       new_path: text("For rename: the new path."),
@@ -138,7 +138,7 @@ function computer({ hasScroll = false, hasZoom = false } = {}): TypedTool {
         ...(hasScroll && {
           start_coordinate: pair("For left_click_drag: the point at which to begin."),
           scroll_direction: oneOf("For scroll.", ["up", "down", "left", "right"]),
-          scroll_amount: whole("For scroll: the number of steps."),
+          scroll_amount: integer("For scroll: the number of steps."),
           duration: { type: "number", description: "For hold_key and wait: the time in seconds." },
         }),
         ...(hasZoom && {
@@ -163,7 +163,7 @@ function computer({ hasScroll = false, hasZoom = false } = {}): TypedTool {
 }
 
 /**
- * Tools that Messages knows by their types alone. The words are our own; the names of the members are
- * those that clients of Messages read.
+ * Schemas for the tools that Messages identifies by type. The descriptions are our own. The
+ * parameter names are the ones that clients of Messages read.
  */
 export const toolSchemas = { bash, editor, editorWithUndo, memory, computer };

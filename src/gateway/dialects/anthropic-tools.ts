@@ -3,9 +3,9 @@ import { invalid, isAbsent, textOf, type Json } from "./read-body.ts";
 import { unknownTool, type ToolCollector } from "./tool-set.ts";
 
 /**
- * Every type of tool that Messages knows without a schema, and what becomes of it: the schema that the
- * policy is shown where the client runs the tool; `server` where a server would run it, which is counted
- * or refused; `toolset` for several tools in one entry, which is refused.
+ * Every tool type of Messages that needs no schema: a schema for the policy if the client runs the
+ * tool, `server` if a server would run it (counted or refused), `toolset` for several tools in one
+ * entry (refused).
  */
 export const anthropicToolTypes = {
   bash_20241022: toolSchemas.bash,
@@ -39,10 +39,10 @@ export const anthropicToolTypes = {
   mcp_toolset: "server",
 } as const;
 
-/** A type of tool that Messages knows without a schema. */
+/** A tool type of Messages that needs no schema. */
 export type AnthropicToolType = keyof typeof anthropicToolTypes;
 
-/** Reads a tool of Messages. */
+/** Reads one tool of a Messages request. */
 export function readMessagesTool(tool: Json, place: string, into: ToolCollector): void {
   const { type, input_schema: parameters } = tool;
   if (!isAbsent(parameters) || isAbsent(type) || type === "custom") {
@@ -62,7 +62,10 @@ export function readMessagesTool(tool: Json, place: string, into: ToolCollector)
   }
   into.ignoreOthers(tool, place, ["name", ...kind.settings]);
   const name = textOf(tool["name"], `${place}.name`);
-  const described = [kind.description, ...kind.settings.flatMap((setting) => say(setting, tool))];
+  const described = [
+    kind.description,
+    ...kind.settings.flatMap((setting) => describeSetting(setting, tool)),
+  ];
   into.add({ name, description: described.join(" "), parameters: kind.parameters }, place);
 }
 
@@ -70,7 +73,7 @@ function isKnownType(type: unknown): type is AnthropicToolType {
   return typeof type === "string" && Object.hasOwn(anthropicToolTypes, type);
 }
 
-/** Sentences of the description, by the setting that they name. */
+/** Sentences for the tool's description, by the setting's name. */
 const settingTexts: Readonly<Record<string, (value: unknown) => string>> = {
   display_width_px: (width) => `The screen is ${String(width)} pixels wide.`,
   display_height_px: (height) => `The screen is ${String(height)} pixels high.`,
@@ -79,7 +82,7 @@ const settingTexts: Readonly<Record<string, (value: unknown) => string>> = {
   max_characters: (count) => `view shows ${String(count)} characters of a file at most.`,
 };
 
-function say(setting: string, tool: Json): readonly string[] {
+function describeSetting(setting: string, tool: Json): readonly string[] {
   const value = tool[setting];
   return isAbsent(value) ? [] : [settingTexts[setting]!(value)];
 }

@@ -10,7 +10,7 @@ import { sampleReply, streamOf } from "./sample-reply.fixture.ts";
 
 type CallPart = Extract<ReplyPart, { readonly type: "call" }>;
 
-/** The only call of a reply, in a form. */
+/** Returns the call of a reply with one call. */
 function callOf(form: CallForm, name: string, text: string): CallPart {
   return { type: "call", id: "item_1", callId: "call_1", name, text, form };
 }
@@ -24,7 +24,7 @@ const older = callOf("function-call", "look", '{"a":  1.0}');
 
 const call = { call_id: "call_1", id: "item_1", status: "completed" };
 
-/** The item that a client reads of a reply of Responses that holds this call. */
+/** Calls with the item of Responses that a client receives for each. */
 const items: readonly (readonly [CallPart, object])[] = [
   [patch, { type: "custom_tool_call", ...call, name: "edit", input: "*** Begin\n" }],
   [wrong, { type: "custom_tool_call", ...call, name: "edit", input: '{"patch": "x"}' }],
@@ -48,32 +48,32 @@ const items: readonly (readonly [CallPart, object])[] = [
   [change, { type: "apply_patch_call", ...call, operation: { type: "delete_file", path: "a" } }],
 ];
 
-/** The turn of a reply that comes back. */
+/** Decodes a reply that the client sends back. */
 function cameBack(input: readonly unknown[]) {
   const [message] = responsesDialect.decode({ input }).messages;
   if (message?.role !== "assistant") throw new Error("expected a turn");
   return message;
 }
 
-describe("a call of Responses that is no function", () => {
-  test.each(items)("goes out in its own form (%#)", (part, item) => {
+describe("a call of Responses that is not a function call", () => {
+  test.each(items)("is encoded in its own form (%#)", (part, item) => {
     const reply = sampleReply(responsesDialect, [part]);
     expect(responsesDialect.encodeReply(reply)).toMatchObject({ output: [item] });
     expect(encodeItem(part, false)).toEqual(item);
   });
 
-  test.each(items)("comes back as the turn that was sampled (%#)", (part, item) => {
+  test.each(items)("is decoded as the sampled turn (%#)", (part, item) => {
     const match = matchTurn(cameBack([item]), toSentTurn([part]), "strict");
     expect(match).toEqual({ type: "same", byId: true, notes: [] });
   });
 
-  test("is another one where the client changed it", () => {
+  test("differs from the sampled turn after the client changed it", () => {
     const [, item] = items[0]!;
     const edited = cameBack([{ ...item, input: "*** End\n" }]);
     expect(matchTurn(edited, toSentTurn([patch]), "calls")).toEqual({ type: "edited" });
   });
 
-  test("is streamed with its text at once", () => {
+  test("is streamed with its complete text", () => {
     const events = streamOf(responsesDialect, sampleReply(responsesDialect, [patch]));
     const read = events.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
     expect(read.slice(2).map(({ type }) => type)).toEqual([
@@ -91,7 +91,7 @@ describe("a call of Responses that is no function", () => {
     expect(read.map((event) => event["sequence_number"])).toEqual(read.map((_, index) => index));
   });
 
-  test("is streamed as a whole item where it holds an object", () => {
+  test("is streamed as a complete item if it contains an object", () => {
     const events = streamOf(responsesDialect, sampleReply(responsesDialect, [program]));
     const read = events.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
     expect(read.slice(2, -1)).toMatchObject([
@@ -135,7 +135,7 @@ describe("a call of Responses that is no function", () => {
     ]);
   });
 
-  test("has a result that may name it by its item", () => {
+  test("can be answered by its item's id", () => {
     const result = { type: "local_shell_call_output", id: "item_1", output: "a" };
     const recollection = { item: (id: string) => (id === "item_1" ? items[2]![1] : undefined) };
     expect(responsesDialect.decode({ input: [result] }, recollection).messages).toEqual([
@@ -143,7 +143,7 @@ describe("a call of Responses that is no function", () => {
     ]);
   });
 
-  test("names a call of ours by the id of its item, too", () => {
+  test("can be referred to by its item's id", () => {
     const recollection = { item: (id: string) => (id === "item_1" ? items[0]![1] : undefined) };
     const input = ["item_1", "call_1", "fc_9"].map((call_id) => {
       return { type: "function_call_output", call_id, output: "a" };
@@ -168,8 +168,8 @@ function chunksOf(part: CallPart): readonly object[] {
     .flatMap(({ data }) => (JSON.parse(data) as { choices: { delta: object }[] }).choices);
 }
 
-describe("a call of Chat Completions that is no function", () => {
-  test("goes out with its text, and comes back as the turn that was sampled", () => {
+describe("a call of Chat Completions that is not a function call", () => {
+  test("is encoded with its text, and decoded as the sampled turn", () => {
     const message = chatMessage(sampleReply(chatDialect, [patch]));
     expect(message).toEqual({
       role: "assistant",
@@ -197,7 +197,7 @@ describe("a call of Chat Completions that is no function", () => {
     ]);
   });
 
-  test("goes out as the older function_call, and comes back as the turn that was sampled", () => {
+  test("is encoded as `function_call`, and decoded as the sampled turn", () => {
     const part = { ...older, callId: "look" };
     const reply = sampleReply(chatDialect, [part]);
     const message = chatMessage(reply);
@@ -227,7 +227,7 @@ describe("a call of Chat Completions that is no function", () => {
     ]);
   });
 
-  test("is refused in a history where its type is not known", () => {
+  test("is refused in a history if its type is unknown", () => {
     const calls = [{ id: "c", type: "added_2027", added_2027: {} }];
     expect(() =>
       chatDialect.decode({ messages: [{ role: "assistant", tool_calls: calls }] }),

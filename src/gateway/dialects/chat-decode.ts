@@ -1,6 +1,6 @@
 import { customArguments } from "../call-form.ts";
 import type {
-  AskedTurn,
+  RequestedTurn,
   ClientAssistant,
   ClientCall,
   ClientMessage,
@@ -8,12 +8,12 @@ import type {
 } from "../conversation.ts";
 import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator, readContent } from "./content-text.ts";
-import { askedForm, chatParts, chatSaidParts, saidForm } from "./message-parts.ts";
+import { inputForm, chatParts, chatSaidParts, assistantForm } from "./message-parts.ts";
 import { extendHistory, messagesOf, noHistory, type History, type LastOfTurn } from "./history.ts";
 import { NamedResults } from "./named-results.ts";
-import { readChatTool, readOlderFunction } from "./openai-tools.ts";
+import { readChatTool, readFunctionEntry } from "./openai-tools.ts";
 import {
-  begunTurn,
+  prefillError,
   flagOf,
   givenArguments,
   invalid,
@@ -35,7 +35,7 @@ import { writeExactJson } from "../../python/json/exact-json.ts";
 import { readFunctionCall, readToolChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 
-const knownFields = [
+const readFields = [
   "model",
   "messages",
   "tools",
@@ -60,22 +60,22 @@ const knownFields = [
   "function_call",
 ];
 
-/** Reads a request of Chat Completions. */
+/** Decodes a request of Chat Completions. */
 export function decodeChat(
   value: unknown,
   recollection: Recollection = {},
   history?: History,
-): AskedTurn {
+): RequestedTurn {
   const body = objectOf(value, "the body");
   const { stream_options: streamOptions, n } = body;
   if (n !== undefined && n !== null && n !== 1) {
-    throw invalid("n", "one turn is sampled a request; ask several times for several");
+    throw invalid("n", "a request samples one turn; send several requests for several turns");
   }
   const options = isAbsent(streamOptions) ? {} : objectOf(streamOptions, "stream_options");
   const { textFormat, ignoredFields } = readFormat(body["response_format"]);
-  refuseBegunTurn(body);
+  refusePrefill(body);
   const fields = sharedFields(body, {
-    known: knownFields,
+    readFields,
     maxTokens: ["max_completion_tokens", "max_tokens"],
   });
   const { tools, callForms, ...ofTools } = readTools(body, recollection);
@@ -90,7 +90,7 @@ export function decodeChat(
     sampling: samplingOf(body, openAiSampling),
     stop: stopTexts(body["stop"], "stop"),
     toolChoice: choice.toolChoice,
-    // A message has room for one call of the older kind.
+    // An assistant message has room for only one `function_call`.
     parallelCalls:
       parallelCallsOf(body["parallel_tool_calls"]) &&
       ![...callForms.values()].includes("function-call"),
@@ -106,29 +106,29 @@ export function decodeChat(
       ...unreadMembers(options, "stream_options", ["include_usage"]),
       ...ignoredFields,
     ],
-    unkept: [
-      ...fields.unkept,
-      ...ofTools.unkept,
-      ...choice.unkept,
+    unsupported: [
+      ...fields.unsupported,
+      ...ofTools.unsupported,
+      ...choice.unsupported,
       ...alternatives(body["top_logprobs"]),
     ],
   };
 }
 
 /**
- * Refuses the wish that the last message be gone on from, in the spellings of vLLM and SGLang, DeepSeek and
- * Mistral, and Moonshot.
+ * Refuses a prefilled assistant turn, in the spellings of vLLM and SGLang
+ * (`continue_final_message`), DeepSeek and Mistral (`prefix`), and Moonshot (`partial`).
  */
-function refuseBegunTurn({ messages, continue_final_message: goesOn }: Json): void {
+function refusePrefill({ messages, continue_final_message: isContinued }: Json): void {
   const index = Array.isArray(messages) ? messages.length - 1 : -1;
   const last = ((messages as readonly unknown[] | undefined)?.[index] ?? {}) as Json;
   const spelling = ["prefix", "partial"].find((name) => last[name] === true);
-  if (goesOn !== true && spelling === undefined) return;
-  const place = goesOn === true ? "continue_final_message" : `messages[${index}].${spelling}`;
-  throw invalid(place, begunTurn);
+  if (isContinued !== true && spelling === undefined) return;
+  const place = isContinued === true ? "continue_final_message" : `messages[${index}].${spelling}`;
+  throw invalid(place, prefillError);
 }
 
-/** Tools, or those in the older field. A client that gives both knows the newer one. */
+/** Reads `tools`, or `functions` if the request has no tools. */
 function readTools(body: Json, recollection: Recollection): ToolSet {
   const { functions } = body;
   const set = toolsOf(body["tools"], {
@@ -138,14 +138,14 @@ function readTools(body: Json, recollection: Recollection): ToolSet {
   });
   if (isAbsent(functions)) return set;
   if (!givesTools(body)) return toolsOf(functions, { ...olderFunctions, recollection });
-  const why = "the request gives tools, which stand in the place of functions";
-  return { ...set, unkept: [...set.unkept, { what: "functions", why }] };
+  const why = "the request gives tools, which replace functions";
+  return { ...set, unsupported: [...set.unsupported, { what: "functions", why }] };
 }
 
 const olderFunctions = {
   dialect: "chat",
   field: "functions",
-  read: readOlderFunction,
+  read: readFunctionEntry,
 } as const;
 
 function givesTools({ tools }: Json): boolean {
@@ -157,19 +157,22 @@ function readChoice(body: Json) {
   return !givesTools(body) && isAbsent(choice) ? readFunctionCall(older) : readToolChoice(choice);
 }
 
-/** Returns whether a turn may hold several calls, as OpenAI's protocols spell it. */
+/** Reads `parallel_tool_calls`: true if a turn may contain several calls. */
 export function parallelCallsOf(value: unknown): boolean {
   return isAbsent(value) || flagOf(value, "parallel_tool_calls");
 }
 
-/** The wish for tokens that might have been sampled instead. */
-export function alternatives(count: unknown): AskedTurn["unkept"] {
-  const asked = optionalNumber(count, "top_logprobs", { min: 0, whole: true }) ?? 0;
+/** Returns the unsupported feature `top_logprobs` if the request sets it. */
+export function alternatives(count: unknown): RequestedTurn["unsupported"] {
+  const requested = optionalNumber(count, "top_logprobs", { min: 0, whole: true }) ?? 0;
   const why = "the engine is asked for the logprobs of the sampled tokens alone";
-  return asked === 0 ? [] : [{ what: "top_logprobs", why }];
+  return requested === 0 ? [] : [{ what: "top_logprobs", why }];
 }
 
-/** Reads messages of Chat Completions. Some clients send the text of a turn and its calls one by one. */
+/**
+ * Reads messages of Chat Completions. Some clients send a turn's text and its calls as separate
+ * messages.
+ */
 export function readChatHistory(
   items: readonly unknown[],
   recollection: Recollection = {},
@@ -179,16 +182,19 @@ export function readChatHistory(
   const read = items.map((item, index) => {
     const place = `messages[${before.itemCount + index}]`;
     const message = readMessage(objectOf(item, place), { place, results });
-    results.enter(message);
+    results.add(message);
     return [message];
   });
   return extendHistory(before, read, {
-    goesOn: (last, next) => areCallsOfText(last, next, recollection),
+    continuesTurn: (last, next) => areCallsOfText(last, next, recollection),
     separator: "\n",
   });
 }
 
-/** Calls alone belong to the text before them, unless they were sampled here without it. */
+/**
+ * True if a message with calls alone continues the text message before it. False if the calls were
+ * sampled here with a different text.
+ */
 function areCallsOfText(
   { text }: LastOfTurn,
   { content, calls: [first] }: ClientAssistant,
@@ -199,14 +205,14 @@ function areCallsOfText(
   return sampled === undefined || sampled.trim() === text.trim();
 }
 
-/** The parameters that Chat Completions and Responses share. */
+/** The sampling parameters that Chat Completions and Responses share. */
 export const openAiSampling = [
   ...(["temperature", "top_p", "top_k", "seed"] as const),
   ...(["frequency_penalty", "presence_penalty"] as const),
 ];
 
-const textForm = askedForm(chatParts);
-const turnForm = saidForm(chatSaidParts);
+const textForm = inputForm(chatParts);
+const turnForm = assistantForm(chatSaidParts);
 
 function readMessage(
   message: Json,
@@ -233,7 +239,7 @@ function readMessage(
   }
 }
 
-/** The id of the call that a result answers. Some clients give the tool's name in its place. */
+/** Returns the id of the call that a result answers. Some clients send the tool's name instead. */
 function resultId(
   { tool_call_id: id, name }: Json,
   { place, results }: { readonly place: string; readonly results: NamedResults },
@@ -252,7 +258,7 @@ function readAssistant(message: Json, place: string): ClientMessage {
   }
   const { said, thought } = readContent(content, `${place}.content`, turnForm);
   const refusal = optionalText(message["refusal"], `${place}.refusal`) ?? "";
-  const reasoning = toldThought(message) || thought;
+  const reasoning = reasoningOf(message) || thought;
   return {
     role: "assistant",
     content: withRefusal(said, refusal),
@@ -269,39 +275,39 @@ function readAssistant(message: Json, place: string): ClientMessage {
 }
 
 /**
- * The thoughts of an assistant, from the members in which servers tell them.
+ * Returns the assistant's reasoning from the members in which servers put it.
  *
  * **Source:** openrouter.ai/docs/use-cases/reasoning-tokens (`reasoning_details`); BerriAI/litellm
  * docs/reasoning_content.md (`thinking_blocks`).
  */
-function toldThought(message: Json): string {
+function reasoningOf(message: Json): string {
   for (const name of ["reasoning_content", "reasoning"]) {
-    const told = message[name];
-    if (typeof told === "string" && told !== "") return told;
+    const text = message[name];
+    if (typeof text === "string" && text !== "") return text;
   }
   for (const name of ["reasoning_details", "thinking_blocks"]) {
     const blocks = message[name];
-    const told = Array.isArray(blocks) ? blocks.map(blockThought).join("") : "";
-    if (told !== "") return told;
+    const text = Array.isArray(blocks) ? blocks.map(blockReasoning).join("") : "";
+    if (text !== "") return text;
   }
   return "";
 }
 
-/** The text of a block; empty where it is encrypted. */
-function blockThought(block: unknown): string {
+/** Returns a block's text, or an empty text if it is encrypted. */
+function blockReasoning(block: unknown): string {
   const { text, summary, thinking } = (block ?? {}) as Json;
-  const told = text ?? summary ?? thinking;
-  return typeof told === "string" ? told : "";
+  const reasoning = text ?? summary ?? thinking;
+  return typeof reasoning === "string" ? reasoning : "";
 }
 
-/** Some clients say a refusal twice, in the content and in the member of its own. */
+/** Joins text and refusal. Some clients send the refusal in both members. */
 function withRefusal(said: string, refusal: string): string {
   if (refusal === "" || refusal === said) return said;
   return said === "" ? refusal : `${said}${partSeparator}${refusal}`;
 }
 
 function readCall(call: Json, { index, place }: { index: number; place: string }): ClientCall {
-  // A client that drops ids is told from others by the place of the call.
+  // For clients that drop ids, the index of the call identifies it.
   const id = optionalText(call["id"], `${place}.id`) || `#${index}`;
   const type = call["type"] || "function";
   switch (type) {
@@ -328,20 +334,20 @@ function calledFunction(value: unknown, place: string): Omit<ClientCall, "id"> {
   };
 }
 
-/** A call of the older kind has no id: its result names the function. */
+/** Reads `function_call`. It has no id, and its result names the function. */
 function olderCall(value: unknown, place: string): readonly ClientCall[] {
   if (isAbsent(value)) return [];
   const called = calledFunction(value, place);
   return [{ id: called.name, ...called }];
 }
 
-function readFormat(format: unknown): Pick<AskedTurn, "textFormat" | "ignoredFields"> {
+function readFormat(format: unknown): Pick<RequestedTurn, "textFormat" | "ignoredFields"> {
   if (isAbsent(format)) return { ignoredFields: [] };
   const body = objectOf(format, "response_format");
   const place = "response_format";
   const innerPlace = `${place}.json_schema`;
   const inner = body["type"] === "json_schema" ? objectOf(body["json_schema"], innerPlace) : {};
-  // llama.cpp's server and others take a schema here, too.
+  // llama.cpp's server, for example, accepts a schema here too.
   const isLoose = body["type"] === "json_object" && !isAbsent(body["schema"]);
   const textFormat = isLoose
     ? textFormatOf(

@@ -15,7 +15,7 @@ import { encodeLogprobs } from "./token-logprobs.ts";
 
 type CallPart = Extract<ReplyPart, { readonly type: "call" }>;
 
-/** A finished reply as Chat Completions gives it. */
+/** Encodes a finished reply for Chat Completions. */
 export function encodeChatReply({ start, parts, finish, usage, tokens }: Reply): object {
   const text = joined(parts, "text");
   const reasoning = joined(parts, "reasoning");
@@ -25,7 +25,7 @@ export function encodeChatReply({ start, parts, finish, usage, tokens }: Reply):
     content: text === "" && calls.length > 0 ? null : text,
     refusal: null,
     ...(reasoning !== "" && { reasoning_content: reasoning }),
-    ...calledBy(calls),
+    ...callMembers(calls),
   };
   return {
     ...envelope(start, "chat.completion"),
@@ -45,37 +45,37 @@ function joined(parts: readonly ReplyPart[], type: "text" | "reasoning"): string
   return parts.flatMap((part) => (part.type === type ? [part.text] : [])).join("");
 }
 
-function envelope({ id, createdAtMs, asked }: ReplyStart, object: string) {
-  return { id, object, created: Math.floor(createdAtMs / 1000), model: asked.model };
+function envelope({ id, createdAtMs, requested }: ReplyStart, object: string) {
+  return { id, object, created: Math.floor(createdAtMs / 1000), model: requested.model };
 }
 
-/** The calls of a whole message. Older functions are called one at a time. */
-function calledBy(calls: readonly CallPart[]): object {
+/** Returns the members for a message's calls. `function_call` holds one call. */
+function callMembers(calls: readonly CallPart[]): object {
   const [first] = calls;
   if (first === undefined) return {};
-  return isOlder(first)
-    ? { function_call: called(first) }
+  return isFunctionCall(first)
+    ? { function_call: functionOf(first) }
     : { tool_calls: calls.map((call) => toolCall(call, call.text)) };
 }
 
-/** A call with so much of its arguments. */
+/** Encodes a call with the given part of its arguments. */
 function toolCall(call: CallPart, text: string) {
   const { callId: id, name, form } = call;
   if (form !== "custom") return { id, type: "function", function: { name, arguments: text } };
   return { id, type: "custom", custom: { name, input: text === "" ? "" : customInput(text) } };
 }
 
-function called({ name, text }: CallPart) {
+function functionOf({ name, text }: CallPart) {
   return { name, arguments: text };
 }
 
-function isOlder({ form }: CallPart): boolean {
+function isFunctionCall({ form }: CallPart): boolean {
   return form === "function-call";
 }
 
 function finishReason({ type }: ReplyFinish, parts: readonly ReplyPart[]): string {
   if (type !== "calls") return type === "length" ? "length" : "stop";
-  return parts.some((part) => part.type === "call" && isOlder(part))
+  return parts.some((part) => part.type === "call" && isFunctionCall(part))
     ? "function_call"
     : "tool_calls";
 }
@@ -94,12 +94,12 @@ function logprobsOf(tokens: readonly ReplyToken[]) {
 }
 
 /**
- * Writes a reply as chunks of Chat Completions. Each call begins with its id, its type, its place and
- * its name: clients need all four.
+ * Writes a reply as chunks of Chat Completions. The first chunk of a call has its id, type, index
+ * and name, because clients need all four.
  */
 export class ChatWriter implements StreamWriter {
   readonly #start: ReplyStart;
-  /** Places of calls among the calls, by their place among the parts. */
+  /** Indexes among the calls, by the index among the parts. */
   readonly #callIndexes = new Map<number, number>();
   readonly #open: ReplyPart[] = [];
 
@@ -114,25 +114,25 @@ export class ChatWriter implements StreamWriter {
   write(event: ReplyEvent): string {
     switch (event.type) {
       case "part-start":
-        return this.#begin(event.index, event.part);
+        return this.#startPart(event.index, event.part);
       case "part-delta":
-        return this.#grow(event.index, event.text);
+        return this.#growPart(event.index, event.text);
       case "part-end":
-        return this.#finish(event.index, event.part);
+        return this.#endPart(event.index, event.part);
     }
   }
 
   end({ finish, usage, tokens }: ReplyEnd): string {
-    const { asked } = this.#start;
+    const { requested } = this.#start;
     const logprobs = tokens === undefined ? {} : { logprobs: logprobsOf(tokens) };
     const ending = this.#chunk(
       {},
       { ...logprobs, finish_reason: finishReason(finish, this.#open) },
     );
-    const sums = asked.includesUsage
+    const usageChunk = requested.includesUsage
       ? sseEvent({ ...this.#envelope(), choices: [], usage: encodeUsage(usage) })
       : "";
-    return `${ending}${sums}data: [DONE]\n\n`;
+    return `${ending}${usageChunk}data: [DONE]\n\n`;
   }
 
   fail(error: ClientError): string {
@@ -143,16 +143,16 @@ export class ChatWriter implements StreamWriter {
     return sseComment;
   }
 
-  #begin(index: number, part: ReplyPart): string {
+  #startPart(index: number, part: ReplyPart): string {
     this.#open[index] = part;
     if (part.type !== "call") return "";
-    if (isOlder(part)) return this.#chunk({ function_call: called(part) });
-    const place = this.#callIndexes.size;
-    this.#callIndexes.set(index, place);
-    return this.#chunk({ tool_calls: [{ index: place, ...toolCall(part, "") }] });
+    if (isFunctionCall(part)) return this.#chunk({ function_call: functionOf(part) });
+    const callIndex = this.#callIndexes.size;
+    this.#callIndexes.set(index, callIndex);
+    return this.#chunk({ tool_calls: [{ index: callIndex, ...toolCall(part, "") }] });
   }
 
-  #grow(index: number, text: string): string {
+  #growPart(index: number, text: string): string {
     const part = this.#open[index]!;
     switch (part.type) {
       case "text":
@@ -165,13 +165,13 @@ export class ChatWriter implements StreamWriter {
   }
 
   #growCall(index: number, part: CallPart, text: string): string {
-    if (isOlder(part)) return this.#chunk({ function_call: { arguments: text } });
-    // The text of a custom tool is known once all arguments are.
+    if (isFunctionCall(part)) return this.#chunk({ function_call: { arguments: text } });
+    // The input of a custom tool is known only when its arguments are complete.
     if (part.form === "custom") return "";
     return this.#callChunk(index, { function: { arguments: text } });
   }
 
-  #finish(index: number, part: ReplyPart): string {
+  #endPart(index: number, part: ReplyPart): string {
     if (part.type !== "call" || part.form !== "custom") return "";
     return this.#callChunk(index, { custom: { input: customInput(part.text) } });
   }

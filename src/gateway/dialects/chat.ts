@@ -3,7 +3,7 @@ import { decodeChat, readChatHistory } from "./chat-decode.ts";
 import { ChatWriter, encodeChatReply } from "./chat-encode.ts";
 import { openAiError } from "./openai-error.ts";
 
-/** OpenAI's Chat Completions, as vLLM and SGLang serve them too. */
+/** The dialect of OpenAI's Chat Completions, which vLLM and SGLang serve too. */
 export const chatDialect: GatewayDialect = {
   name: "chat",
   path: "/chat/completions",

@@ -5,7 +5,7 @@ import { toolParameters } from "../../message.ts";
 import { toPlainJson } from "../../python/value.ts";
 import { ClientError } from "../client-error.ts";
 import { anthropicToolTypes, type AnthropicToolType } from "./anthropic-tools.ts";
-import type { AskedTurn } from "../conversation.ts";
+import type { RequestedTurn } from "../conversation.ts";
 import type { DialectName } from "./dialect.ts";
 import { openAiToolTypes, type OpenAiToolType } from "./openai-tools.ts";
 import { askedFor } from "./sample-reply.fixture.ts";
@@ -13,13 +13,13 @@ import { dialects } from "./registry.ts";
 
 /** Reads the tools of a request. */
 function read(dialect: DialectName, tools: readonly unknown[], more: object = {}) {
-  const asked = askedFor(dialects[dialect], { tools, ...more });
+  const requested = askedFor(dialects[dialect], { tools, ...more });
   return {
-    names: asked.tools.map(({ name }) => name),
-    forms: Object.fromEntries(asked.callForms),
-    unkept: asked.unkept.map(({ what }) => what),
-    ignored: asked.ignoredFields,
-    schemas: asked.tools.map((tool) =>
+    names: requested.tools.map(({ name }) => name),
+    forms: Object.fromEntries(requested.callForms),
+    unsupported: requested.unsupported.map(({ what }) => what),
+    ignored: requested.ignoredFields,
+    schemas: requested.tools.map((tool) =>
       JSON.parse(JSON.stringify(toPlainJson(toolParameters(tool)!))),
     ),
   };
@@ -43,15 +43,15 @@ type AnthropicWireType = Exclude<
 >;
 
 describe("the tables of tools", () => {
-  test("name every type that the protocols' own clients can send", () => {
-    // These lines do not compile once a client's library knows a type that the tables do not.
+  test("contain every type that the protocols' own clients can send", () => {
+    // These lines do not compile if a client's library has a type that the tables lack.
     const openAi: Record<OpenAiWireType, string> = openAiToolTypes;
     const anthropic: Record<AnthropicWireType, unknown> = anthropicToolTypes;
     expect(Object.keys(openAi)).toContain("custom");
     expect(Object.keys(anthropic)).toContain("bash_20250124");
   });
 
-  test("do not compile without a type that is added to a protocol", () => {
+  test("do not compile if a protocol gains a type", () => {
     // @ts-expect-error The table lacks the member.
     const openAi: Record<OpenAiToolType | "added_2027", string> = openAiToolTypes;
     // @ts-expect-error The table lacks the member.
@@ -99,7 +99,7 @@ describe("the tables of tools", () => {
     [
       "responses",
       { type: "tool_search", execution: "client" },
-      "execution: tools cannot be looked up later; give all of them with the request",
+      "execution: tools cannot be added later; give all of them in the request",
     ],
     [
       "responses",
@@ -115,7 +115,7 @@ describe("the tables of tools", () => {
     expect(refusal(() => read(dialect, [tool]))).toBe(`Cannot read tools[0].${problem}`);
   });
 
-  test("refuse two tools of one name that the client could not tell apart", () => {
+  test("refuse two tools of one name that the client could not distinguish", () => {
     const look = { type: "function", name: "box__look" };
     const inBox = { type: "namespace", name: "box", tools: [{ ...look, name: "look" }] };
     const problem = 'a tool of another type or namespace has the name "box__look"';
@@ -129,8 +129,8 @@ describe("the tables of tools", () => {
   });
 });
 
-describe("tools that a server would run", () => {
-  test("are left out, and each is named", () => {
+describe("server tools", () => {
+  test("are left out and recorded", () => {
     const look = { type: "function", name: "look", parameters: { type: "object" } };
     const server = [
       "web_search",
@@ -144,24 +144,24 @@ describe("tools that a server would run", () => {
     ];
     const seen = read("responses", [...server.map((type) => ({ type })), look]);
     expect(seen.names).toEqual(["look"]);
-    expect(seen.unkept).toEqual(server.map((type) => `tool ${type}`));
+    expect(seen.unsupported).toEqual(server.map((type) => `tool ${type}`));
     const container = { type: "shell", environment: { type: "container_auto" } };
     expect(read("responses", [container])).toMatchObject({
       names: [],
-      unkept: ["tool shell in a container"],
+      unsupported: ["tool shell in a container"],
     });
     const search = { type: "web_search_20250305", name: "web_search", max_uses: 3 };
     expect(read("messages", [search, { type: "mcp_toolset", mcp_server_name: "x" }])).toMatchObject(
       {
         names: [],
-        unkept: ["tool web_search_20250305", "tool mcp_toolset"],
+        unsupported: ["tool web_search_20250305", "tool mcp_toolset"],
       },
     );
   });
 });
 
-describe("tools that the client runs and that have no schema", () => {
-  test("of Responses are shown with one of ours", () => {
+describe("client tools without a schema", () => {
+  test("of Responses get a schema", () => {
     const seen = read("responses", [
       { type: "custom", name: "apply_diff", description: "Edits files.", format: { type: "text" } },
       { type: "local_shell" },
@@ -177,7 +177,7 @@ describe("tools that the client runs and that have no schema", () => {
       apply_patch: "apply-patch",
       box__say: "custom",
     });
-    expect(seen.unkept).toEqual([]);
+    expect(seen.unsupported).toEqual([]);
     const description = "The whole input of the tool, as plain text.";
     expect(seen.schemas[0]).toEqual({
       type: "object",
@@ -188,14 +188,14 @@ describe("tools that the client runs and that have no schema", () => {
     expect(seen.schemas[1]).toMatchObject({ required: ["command"] });
   });
 
-  test("of Chat Completions are shown with one of ours, the grammar among it", () => {
+  test("of Chat Completions get a schema with the grammar", () => {
     const grammar = { syntax: "lark", definition: "start: /a+/" };
     const custom = { name: "letters", format: { type: "grammar", grammar } };
     const seen = read("chat", [{ type: "custom", custom }]);
     expect(seen).toMatchObject({
       names: ["letters"],
       forms: { letters: "custom" },
-      unkept: ["grammar of custom tools"],
+      unsupported: ["grammar of custom tools"],
     });
     expect(seen.schemas[0]).toMatchObject({
       properties: {
@@ -209,23 +209,26 @@ describe("tools that the client runs and that have no schema", () => {
     expect(read("responses", [flat]).schemas).toEqual(seen.schemas);
   });
 
-  test("of the older functions of Chat Completions are shown, one call a turn", () => {
+  test("in `functions` of Chat Completions are shown, with one call a turn", () => {
     const old = { name: "look", parameters: { type: "object", properties: { a: {} } } };
-    const asked = askedFor(dialects.chat, { functions: [old], function_call: { name: "look" } });
-    expect(asked.tools.map(({ name }) => name)).toEqual(["look"]);
-    expect(asked).toMatchObject({
+    const requested = askedFor(dialects.chat, {
+      functions: [old],
+      function_call: { name: "look" },
+    });
+    expect(requested.tools.map(({ name }) => name)).toEqual(["look"]);
+    expect(requested).toMatchObject({
       toolChoice: { type: "named", name: "look" },
       parallelCalls: false,
     });
-    expect([...asked.callForms]).toEqual([["look", "function-call"]]);
+    expect([...requested.callForms]).toEqual([["look", "function-call"]]);
   });
 
-  test("of both kinds of Chat Completions: the newer ones are shown, and the others counted", () => {
+  test("in both fields of Chat Completions: `tools` are shown and `functions` counted", () => {
     const look = { name: "look", parameters: { type: "object" } };
     const tools = [{ type: "function", function: look }];
     const more = { functions: [look], function_call: "none" };
     const seen = read("chat", tools, more);
-    expect(seen).toMatchObject({ names: ["look"], forms: {}, unkept: ["functions"] });
+    expect(seen).toMatchObject({ names: ["look"], forms: {}, unsupported: ["functions"] });
     expect(askedFor(dialects.chat, { tools, ...more }).toolChoice).toEqual({ type: "auto" });
   });
 
@@ -239,12 +242,12 @@ describe("tools that the client runs and that have no schema", () => {
 
   test.each(typed)("of Messages: %s", (type, name, members, required) => {
     const seen = read("messages", [{ type, name }]);
-    expect(seen).toMatchObject({ names: [name], forms: {}, unkept: [], ignored: [] });
+    expect(seen).toMatchObject({ names: [name], forms: {}, unsupported: [], ignored: [] });
     expect(seen.schemas[0]).toMatchObject({ required });
     for (const member of members) expect(seen.schemas[0].properties).toHaveProperty(member);
   });
 
-  test("of Messages keep a schema that they are given, and say their settings", () => {
+  test("of Messages keep a given schema, and describe their settings", () => {
     const own = { type: "object", properties: { x: {} } };
     const given = { type: "bash_20250124", name: "bash", input_schema: own };
     expect(read("messages", [given]).schemas).toEqual([own]);
@@ -255,8 +258,8 @@ describe("tools that the client runs and that have no schema", () => {
   });
 });
 
-describe("members of a request that change nothing", () => {
-  test("are named, wherever they stand", () => {
+describe("request members without effect", () => {
+  test("are recorded with their paths", () => {
     const look = { name: "look", input_schema: {}, defer_loading: true, cache_control: {} };
     expect(
       askedFor(dialects.messages, {
@@ -279,7 +282,7 @@ describe("members of a request that change nothing", () => {
       "stream_options.include_obfuscation",
       "response_format.grammar",
     ]);
-    expect(chat.unkept.map(({ what }) => what)).toEqual(["strict tools"]);
+    expect(chat.unsupported.map(({ what }) => what)).toEqual(["strict tools"]);
     const responses = askedFor(dialects.responses, {
       reasoning: { effort: "high" },
       text: { verbosity: "low" },
@@ -293,21 +296,21 @@ describe("members of a request that change nothing", () => {
       "text.verbosity",
       "include file_search_call.results",
     ]);
-    expect(responses.unkept.map(({ what }) => what)).toEqual(["top_logprobs", "truncation"]);
+    expect(responses.unsupported.map(({ what }) => what)).toEqual(["top_logprobs", "truncation"]);
   });
 
-  test("are none where another protocol has them", () => {
+  test("have no effect in another protocol either", () => {
     const format = { type: "json_object" };
-    const wishes = { stop: ["x"], response_format: format };
-    const what = ({ unkept }: AskedTurn) => unkept.map((wish) => wish.what);
-    expect(what(askedFor(dialects.responses, wishes))).toEqual(["stop", "response_format"]);
-    expect(what(askedFor(dialects.messages, { ...wishes, parallel_tool_calls: false }))).toEqual([
+    const features = { stop: ["x"], response_format: format };
+    const what = ({ unsupported }: RequestedTurn) => unsupported.map((feature) => feature.what);
+    expect(what(askedFor(dialects.responses, features))).toEqual(["stop", "response_format"]);
+    expect(what(askedFor(dialects.messages, { ...features, parallel_tool_calls: false }))).toEqual([
       "stop",
       "response_format",
       "parallel_tool_calls",
     ]);
-    const nothing = { parallel_tool_calls: true, stop: [], instructions: "" };
-    expect(what(askedFor(dialects.messages, nothing))).toEqual([]);
+    const defaults = { parallel_tool_calls: true, stop: [], instructions: "" };
+    expect(what(askedFor(dialects.messages, defaults))).toEqual([]);
     expect(what(askedFor(dialects.chat, { stop_sequences: ["x"] }))).toEqual(["stop_sequences"]);
   });
 

@@ -1,41 +1,41 @@
 import { invalid, objectOf, optionalText, textOf, type Json } from "./read-body.ts";
 
-/** The use that is made of a part of a message. */
+/** The treatment of one part of a message. */
 export type PartUse =
-  /** Its member `text` is said. */
+  /** The member `text` is the part's text. */
   | "text"
-  /** Its member `refusal` is said. */
+  /** The member `refusal` is the part's text. */
   | "refusal"
-  /** It was thought, and not said. */
+  /** The part is reasoning. */
   | "thought"
-  /** Its text is encrypted: there is nothing in it that a policy could read. */
+  /** The part is encrypted and is skipped. */
   | "sealed"
-  /** It is no text, such as an image. */
+  /** The part is not text, such as an image, and the request is refused. */
   | "refused";
 
-/** The parts that a message may have. A type that is not among them is refused too. */
+/** The parts that a message may have. Parts of other types are refused. */
 export interface ContentForm {
   readonly parts: Readonly<Record<string, PartUse>>;
   /** Text between two parts. */
   readonly separator: string;
 }
 
-/** The content of a message. */
+/** The text and the reasoning of a message. */
 interface ReadContent {
   readonly said: string;
   readonly thought: string;
 }
 
 /**
- * Reads a message's content: a text, a list of parts, or nothing. A part's other members are passed over,
- * because clients mark caches there, or repeat calls.
+ * Reads a message's content: text, a list of parts, or nothing. Skips other members of a part,
+ * because clients mark caches there or repeat calls.
  *
- * @throws ClientError for a part that is no text, such as an image.
+ * @throws ClientError if a part is not text, such as an image.
  */
 export function readContent(content: unknown, place: string, form: ContentForm): ReadContent {
   if (content === undefined || content === null) return { said: "", thought: "" };
   if (typeof content === "string") return { said: textOf(content, place), thought: "" };
-  if (!Array.isArray(content)) throw invalid(place, "expected a text or a list of parts");
+  if (!Array.isArray(content)) throw invalid(place, "expected text or a list of parts");
   const said: string[] = [];
   const thought: string[] = [];
   content.forEach((value: unknown, index) => {
@@ -67,22 +67,28 @@ export function readContent(content: unknown, place: string, form: ContentForm):
   return { said: said.join(form.separator), thought: thought.join("") };
 }
 
-/** Reads what the content of a message says. See `readContent()`. */
+/** Returns the text of a message's content. See `readContent()`. */
 export function contentText(content: unknown, place: string, form: ContentForm): string {
   return readContent(content, place, form).said;
 }
 
-/** The refusal of something that a policy cannot be shown; `what` is the word of the protocol for it. */
+/**
+ * Returns the error for a part that the policy cannot be shown. `what` is the protocol's word for
+ * it.
+ */
 export function unshowable({ type }: Json, place: string, what: "part" | "block") {
   const named = `a ${what} of type ${JSON.stringify(type)} cannot be shown to the policy`;
-  return invalid(place, `${named}; send what it says as text`);
+  return invalid(place, `${named}; send its content as text`);
 }
 
 function useOf({ type }: Json, { parts }: ContentForm): PartUse {
   return typeof type === "string" && Object.hasOwn(parts, type) ? parts[type]! : "refused";
 }
 
-/** Clients spell thoughts in several ways: as a text in a member of the part's name, or as a list of texts. */
+/**
+ * Returns the reasoning of a part. Clients send text in a member of the part's name, or a list of
+ * texts.
+ */
 function thoughtOf(part: Json, place: string): string {
   for (const name of ["thinking", "reasoning", "summary"]) {
     const { [name]: value } = part;

@@ -1,7 +1,7 @@
 import type { ClientError } from "../client-error.ts";
 import type { History } from "./history.ts";
 import type {
-  AskedTurn,
+  RequestedTurn,
   ClientMessage,
   Reply,
   ReplyEvent,
@@ -12,75 +12,84 @@ import type {
   ToolSet,
 } from "../conversation.ts";
 
-/** The languages that clients speak. */
+/** The names of the wire protocols. */
 export const dialectNames = ["chat", "responses", "messages"] as const;
 
-/** A wire protocol that the gateway speaks. */
+/** The name of a wire protocol. */
 export type DialectName = (typeof dialectNames)[number];
 
-/** What a decoder may look up: what we ourselves told the client earlier, and it names by an id. */
+/** Lookups of earlier replies and tools that a request refers to by id. */
 export interface Recollection {
-  /** The item of that id, as it stood in a reply; `undefined` where it is none of ours. */
+  /**
+   * Returns the item with the id, as sent in a reply, or `undefined` if it is not from this
+   * session.
+   */
   item?(id: string): unknown;
-  /** The id of the reply that an item of that id stood in; `undefined` where it is none of ours. */
+  /**
+   * Returns the id of the reply that contained the item, or `undefined` if it is not from this
+   * session.
+   */
   replyOf?(itemId: string): string | undefined;
-  /** The text of the reply that made the call of that id; `undefined` where it is none of ours. */
+  /**
+   * Returns the text of the reply that made the call, or `undefined` if it is not from this
+   * session.
+   */
   textBeside?(callId: string): string | undefined;
-  /** The tools of a list that the dialect has read before, or what `read` makes of it. */
+  /** Returns the cached tool set of a list, or the result of `read`. */
   toolsOf?(dialect: DialectName, list: readonly unknown[], read: () => ToolSet): ToolSet;
-  /** The whole conversation up to and with the reply of that id. */
+  /** Returns the conversation up to and including the reply with the id. */
   conversationOf?(replyId: string): readonly ClientMessage[] | undefined;
 }
 
-/** How a turn ended. */
+/** The end of a turn. */
 export interface ReplyEnd {
   readonly finish: ReplyFinish;
   readonly usage: ReplyUsage;
   readonly tokens?: readonly ReplyToken[];
 }
 
-/** Turns the events of one reply into the bytes of its stream: each method returns what to send. */
+/** Converts the events of one reply to server-sent events. Each method returns the text to send. */
 export interface StreamWriter {
   start(): string;
   write(event: ReplyEvent): string;
-  /** The terminal events. Nothing comes behind them. */
+  /** Returns the final events of the stream. */
   end(end: ReplyEnd): string;
-  /** Ends a stream that was begun and cannot be finished. */
+  /** Returns the final events of a stream that failed after its start. */
   fail(error: ClientError): string;
-  /** What keeps the connection and the client awake while nothing can be released. */
+  /** Returns an event that keeps the connection open while there is no output. */
   keepAlive(): string;
 }
 
-/** One wire protocol: pure functions. */
+/** A wire protocol, as pure functions. */
 export interface GatewayDialect {
   readonly name: DialectName;
-  /** Where its requests go, below a base of `/v1`. */
+  /** The path of its requests after `/v1`. */
   readonly path: string;
-  /** What its calls' and replies' ids begin with. */
+  /** The prefixes of the ids of calls and replies. */
   readonly idPrefixes: { readonly call: string; readonly reply: string };
-  /** The field that holds the conversation's items. */
+  /** The field that contains the conversation's items. */
   readonly historyField: string;
   /**
-   * Reads items of a conversation: reading some and then the others comes to the same as reading all.
+   * Reads items of a conversation, appending to `before`.
    *
-   * @throws ClientError `invalid`, with the place in the body.
+   * @throws ClientError `invalid`, with the path in the body.
    */
   readHistory(items: readonly unknown[], recollection: Recollection, before: History): History;
   /**
-   * @param history - What the items in the field of the conversation come to, where they are read
-   *   already: then the field itself is passed over.
-   * @throws ClientError `invalid`, with the place in the body.
+   * @param history - The result of `readHistory()` for the conversation's field, if the caller has
+   *   it. Then the field is not read again.
+   * @throws ClientError `invalid`, with the path in the body.
    */
-  decode(body: unknown, recollection?: Recollection, history?: History): AskedTurn;
+  decode(body: unknown, recollection?: Recollection, history?: History): RequestedTurn;
   encodeReply(reply: Reply): object;
   createWriter(start: ReplyStart): StreamWriter;
   encodeError(error: ClientError): object;
 }
 
-/** One event of a stream in the format of server-sent events. */
+/** Formats a server-sent event. */
 export function sseEvent(data: object, name?: string): string {
   return `${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A comment: readers pass over it. */
+/** A comment, which readers of server-sent events ignore. */
 export const sseComment = ": waiting\n\n";

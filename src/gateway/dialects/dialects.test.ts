@@ -8,7 +8,7 @@ import { askedFor, sampleParts, sampleReply, streamOf } from "./sample-reply.fix
 import { writeJsonWith } from "../../environment/plain-text.ts";
 import { rememberExact, writtenText } from "../../python/json/exact-json.ts";
 
-/** What a decoder refuses, in its words. */
+/** Returns the kind and message of a decoder's refusal. */
 function refusal(work: () => unknown): string {
   try {
     work();
@@ -24,7 +24,7 @@ describe("a stream of Chat Completions", () => {
   const chunks = events.slice(0, -1).map((data) => JSON.parse(data) as Record<string, unknown>);
   const deltas = chunks.flatMap(({ choices }) => choices as { delta: object }[]);
 
-  test("begins with the role, and brings reasoning, text and calls as they come", () => {
+  test("starts with the role, and streams reasoning, text and calls", () => {
     expect(deltas.map(({ delta }) => delta)).toEqual([
       { role: "assistant", content: "" },
       { reasoning_content: "I shoul" },
@@ -49,7 +49,7 @@ describe("a stream of Chat Completions", () => {
     ]);
   });
 
-  test("ends with the reason, the usage that was asked for, and [DONE]", () => {
+  test("ends with the finish reason, the requested usage, and [DONE]", () => {
     expect(deltas.at(-1)).toMatchObject({ finish_reason: "tool_calls" });
     expect(chunks.at(-1)).toMatchObject({
       choices: [],
@@ -91,7 +91,7 @@ describe("a stream of Messages", () => {
     for (const { name, data } of events) expect(JSON.parse(data)).toMatchObject({ type: name });
   });
 
-  test("carries the usage at both ends, the signature, and empty input at a call's start", () => {
+  test("has the usage at both ends, the signature, and empty input at a call's start", () => {
     const read = events.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
     expect(read[0]).toMatchObject({ message: { usage: { input_tokens: 100, output_tokens: 1 } } });
     expect(read.at(-2)).toMatchObject({
@@ -110,7 +110,7 @@ describe("a stream of Responses", () => {
   const events = streamOf(responsesDialect, sampleReply(responsesDialect));
   const read = events.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
 
-  test("leaves out no event, and numbers them", () => {
+  test("contains all events in numbered order", () => {
     const spoken = (kind: string) => [
       "response.output_item.added",
       "response.content_part.added",
@@ -140,15 +140,15 @@ describe("a stream of Responses", () => {
     expect(read.map((event) => event["type"])).toEqual(events.map(({ name }) => name));
   });
 
-  test("ends with the whole reply, as it is without a stream", () => {
+  test("ends with the same reply as without a stream", () => {
     const whole = responsesDialect.encodeReply(sampleReply(responsesDialect));
     expect(read.at(-1)!["response"]).toEqual(JSON.parse(JSON.stringify(whole)));
     expect(whole).toMatchObject({ status: "completed", usage: { total_tokens: 120 } });
   });
 });
 
-describe("a reply that goes back as it came", () => {
-  test("is read as the same turn by Chat Completions", () => {
+describe("a reply that is sent back", () => {
+  test("is decoded as the same turn by Chat Completions", () => {
     const reply = chatDialect.encodeReply(sampleReply(chatDialect)) as {
       choices: { message: object }[];
     };
@@ -166,7 +166,7 @@ describe("a reply that goes back as it came", () => {
     ]);
   });
 
-  test("is read as the same turn by Messages, whose arguments are values", () => {
+  test("is decoded as the same turn by Messages, with arguments as values", () => {
     const reply = messagesDialect.encodeReply(sampleReply(messagesDialect));
     const text = writeJsonWith(reply, writtenText);
     expect(text).toContain('"input":{"a":  1.0}');
@@ -188,7 +188,7 @@ describe("a reply that goes back as it came", () => {
     });
   });
 
-  test("is read as one turn by Responses, by its items or by their ids", () => {
+  test("is decoded as one turn by Responses, from its items or their ids", () => {
     const { output } = responsesDialect.encodeReply(sampleReply(responsesDialect)) as {
       output: { id: string }[];
     };
@@ -213,7 +213,7 @@ describe("a reply that goes back as it came", () => {
 });
 
 describe("decoders", () => {
-  test("pass over what changes nothing: names, caches, nulls, copies in parts", () => {
+  test("ignore members without effect: names, caches, nulls, copies in parts", () => {
     const plain = chatDialect.decode({
       messages: [
         { role: "system", content: "Be brief." },
@@ -240,7 +240,7 @@ describe("decoders", () => {
     expect(adorned.messages).toEqual(plain.messages);
   });
 
-  test("split a user's message of Messages into results and words", () => {
+  test("split a user message of Messages into results and text", () => {
     const { messages } = messagesDialect.decode({
       system: [
         { type: "text", text: "One." },
@@ -267,7 +267,7 @@ describe("decoders", () => {
     ]);
   });
 
-  test("read an empty text for the arguments of a call as no arguments", () => {
+  test("read empty arguments of a call as an empty object", () => {
     const called = { name: "look", arguments: "" };
     const decoded = [
       chatDialect.decode({
@@ -294,9 +294,9 @@ describe("decoders", () => {
     [{ thinking_blocks: [{ type: "thinking", thinking: "Hm." }] }, "Hm."],
     [{ reasoning_content: "", reasoning: "Hm.", reasoning_details: [{ text: "x" }] }, "Hm."],
     [{ reasoning: { effort: "low" } }, undefined],
-  ])("read what an assistant of Chat Completions thought from %j", (told, reasoning) => {
+  ])("read what an assistant of Chat Completions thought from %j", (members, reasoning) => {
     const { messages } = chatDialect.decode({
-      messages: [{ role: "assistant", content: "Hi", ...told }],
+      messages: [{ role: "assistant", content: "Hi", ...members }],
     });
     const thought = reasoning === undefined ? {} : { reasoning };
     expect(messages).toEqual([
@@ -304,15 +304,15 @@ describe("decoders", () => {
     ]);
   });
 
-  test("read the text of an object in the place of a call's input, and leave what was sampled here", () => {
+  test("accept JSON text as a call's input, unless the call was sampled here", () => {
     const read = (input: unknown, textBeside = (): string | undefined => undefined) => {
       const block = { type: "tool_use", id: "a", name: "look", input };
       const messages = [
         { role: "assistant", content: [block] },
         { role: "user", content: "Hi" },
       ];
-      const asked = messagesDialect.decode({ messages }, { textBeside });
-      return asked.messages.flatMap((message) =>
+      const requested = messagesDialect.decode({ messages }, { textBeside });
+      return requested.messages.flatMap((message) =>
         message.role === "assistant" ? message.calls.map((call) => call.argumentsText) : [],
       );
     };
@@ -324,7 +324,7 @@ describe("decoders", () => {
     expect(read('{"n": 1}', () => "")).toEqual(['"{\\"n\\": 1}"']);
   });
 
-  test("say that a result of Messages without a text is an error", () => {
+  test("show an error result of Messages without text as an error", () => {
     const result = (more: object) => ({ type: "tool_result", tool_use_id: "a", ...more });
     const { messages } = messagesDialect.decode({
       messages: [
@@ -341,20 +341,20 @@ describe("decoders", () => {
     expect(messages.map(({ content }) => content)).toEqual(["Error", "No file", ""]);
   });
 
-  test("put the conversation of an earlier reply in front, without its instructions", () => {
+  test("prepend the conversation of an earlier reply without its instructions", () => {
     const earlier = [{ role: "user", content: "Hi" }] as const;
-    const asked = responsesDialect.decode(
+    const requested = responsesDialect.decode(
       { previous_response_id: "resp_1", instructions: "Be brief.", input: "Go on" },
       { conversationOf: (id) => (id === "resp_1" ? earlier : undefined) },
     );
-    expect(asked.messages).toEqual([
+    expect(requested.messages).toEqual([
       { role: "system", content: "Be brief." },
       { role: "user", content: "Hi" },
       { role: "user", content: "Go on" },
     ]);
   });
 
-  test("say the instructions once where an earlier conversation of another dialect begins so", () => {
+  test("do not repeat instructions that an earlier conversation starts with", () => {
     const system = { role: "system", content: "Be brief." } as const;
     const read = (instructions: string) =>
       responsesDialect
@@ -367,7 +367,7 @@ describe("decoders", () => {
     expect(read("Be long.")).toEqual(["Be long.", "Be brief.", "Hi", "Be brief."]);
   });
 
-  test("know tools of namespaces by one name, and call them as the client knows them", () => {
+  test("flatten names of namespaced tools, and encode calls with the client's names", () => {
     const look = { type: "function", name: "look", parameters: { type: "object" } };
     const group = { type: "namespace", name: "mcp__shop", tools: [look] };
     const call = {
@@ -377,15 +377,15 @@ describe("decoders", () => {
       namespace: "mcp__shop",
       arguments: "{}",
     };
-    const asked = responsesDialect.decode({
+    const requested = responsesDialect.decode({
       tools: [{ ...look, name: "own" }, group, { ...group, name: "mcp__map__" }],
       input: ["Hi", call].map((item) =>
         typeof item === "string" ? { role: "user", content: item } : item,
       ),
     });
     const names = ["own", "mcp__shop__look", "mcp__map__look"];
-    expect(asked.tools.map(({ name }) => name)).toEqual(names);
-    expect(asked.messages[1]).toMatchObject({ calls: [{ name: "mcp__shop__look" }] });
+    expect(requested.tools.map(({ name }) => name)).toEqual(names);
+    expect(requested.messages[1]).toMatchObject({ calls: [{ name: "mcp__shop__look" }] });
     const plain = responsesDialect.decode({ input: [{ ...call, namespace: "functions" }] });
     expect(plain.messages).toMatchObject([{ calls: [{ name: "look" }] }]);
     const parts = names.map((name, index) => ({
@@ -395,19 +395,19 @@ describe("decoders", () => {
       name,
       text: "{}",
     }));
-    const start = { id: "resp_1", createdAtMs: 0, promptTokenCount: 1, asked };
+    const start = { id: "resp_1", createdAtMs: 0, promptTokenCount: 1, requested };
     const usage = { promptTokenCount: 1, cachedTokenCount: 0, sampledTokenCount: 1 };
     const reply = { start, parts, finish: { type: "calls" as const }, usage };
-    const told = [
+    const output = [
       { name: "own" },
       { name: "look", namespace: "mcp__shop" },
       { name: "look", namespace: "mcp__map__" },
     ];
-    expect(responsesDialect.encodeReply(reply)).toMatchObject({ output: told });
+    expect(responsesDialect.encodeReply(reply)).toMatchObject({ output });
     const items = streamOf(responsesDialect, reply)
       .filter(({ name }) => name === "response.output_item.done")
       .map(({ data }) => (JSON.parse(data) as { item: object }).item);
-    expect(items).toMatchObject(told);
+    expect(items).toMatchObject(output);
   });
 
   test("read parameters, choices and formats", () => {
@@ -441,22 +441,22 @@ describe("decoders", () => {
     [
       "chat",
       { messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] },
-      'messages[0].content[0]: a part of type "image_url" cannot be shown to the policy; send what it says as text',
+      'messages[0].content[0]: a part of type "image_url" cannot be shown to the policy; send its content as text',
     ],
     [
       "chat",
       { messages: [{ role: "user", content: { type: "text", text: "Hi" } }] },
-      "messages[0].content: expected a text or a list of parts",
+      "messages[0].content: expected text or a list of parts",
     ],
     [
       "chat",
       { messages: [{ role: "assistant", content: "{" }], continue_final_message: true },
-      "continue_final_message: the policy's turn cannot be begun for it; leave this out, and end with a user's message",
+      "continue_final_message: the policy's turn cannot be prefilled; leave this out, and end with a user message",
     ],
     [
       "chat",
       { messages: [{ role: "assistant", content: "{", prefix: true }] },
-      "messages[0].prefix: the policy's turn cannot be begun for it; leave this out, and end with a user's message",
+      "messages[0].prefix: the policy's turn cannot be prefilled; leave this out, and end with a user message",
     ],
     [
       "chat",
@@ -466,7 +466,7 @@ describe("decoders", () => {
           { role: "assistant", content: "{", partial: true },
         ],
       },
-      "messages[1].partial: the policy's turn cannot be begun for it; leave this out, and end with a user's message",
+      "messages[1].partial: the policy's turn cannot be prefilled; leave this out, and end with a user message",
     ],
     ...(
       [
@@ -480,7 +480,7 @@ describe("decoders", () => {
         [
           name,
           { ...body, [field]: "Be brief." },
-          `${field}: this protocol has no such field; send what it says as a message`,
+          `${field}: this protocol has no such field; send its text as a message`,
         ] as const,
     ),
     ["chat", { messages: {} }, "messages: expected a list, not an object"],
@@ -488,7 +488,7 @@ describe("decoders", () => {
     [
       "chat",
       { messages: [], n: 2 },
-      "n: one turn is sampled a request; ask several times for several",
+      "n: a request samples one turn; send several requests for several turns",
     ],
     ["chat", { messages: [], max_tokens: 0 }, "max_tokens: expected a whole number from 1 on"],
     [
@@ -509,7 +509,7 @@ describe("decoders", () => {
           { role: "assistant", content: "{" },
         ],
       },
-      "messages[1]: the policy's turn cannot be begun for it; end with a user's message",
+      "messages[1]: the policy's turn cannot be prefilled; end with a user message",
     ],
     [
       "responses",
@@ -529,8 +529,8 @@ describe("decoders", () => {
 describe("errors", () => {
   const kinds: readonly ClientErrorKind[] = ["too-long", "finished", "overloaded", "unavailable"];
 
-  test("are told in the words of each dialect's clients", () => {
-    const told = (["chat", "messages"] as const).map((name) =>
+  test("are encoded in the form of each dialect's clients", () => {
+    const errors = (["chat", "messages"] as const).map((name) =>
       kinds.map((kind) => {
         const body = dialects[name].encodeError(new ClientError(kind, "why")) as {
           error: { type: string; code?: string };
@@ -538,7 +538,7 @@ describe("errors", () => {
         return [body.error.type, body.error.code].filter((word) => word !== undefined).join(" ");
       }),
     );
-    expect(told).toEqual([
+    expect(errors).toEqual([
       [
         "invalid_request_error context_length_exceeded",
         "turnwright_finished session_finished",
@@ -550,7 +550,7 @@ describe("errors", () => {
     expect(kinds.map((kind) => new ClientError(kind, "").status)).toEqual([400, 410, 429, 503]);
   });
 
-  test("end a stream that was begun", () => {
+  test("end a stream that has started", () => {
     const error = new ClientError("unavailable", "The engine is gone");
     const endings = Object.values(dialects).map((dialect) => {
       const writer = dialect.createWriter(sampleReply(dialect, sampleParts).start);

@@ -6,7 +6,7 @@ const call = (id: string) => ({ id, name: "look", argumentsText: "{}" });
 
 const user = { role: "user", content: "Go" };
 
-describe("parallel calls that come back one by one are one turn", () => {
+describe("parallel calls in separate messages form one turn", () => {
   const calls = ["a", "b", "c"];
   const results = calls.map((id) => ({ role: "tool", callId: id, content: id.toUpperCase() }));
 
@@ -69,7 +69,7 @@ describe("parallel calls that come back one by one are one turn", () => {
   });
 });
 
-test("turns that made no call, or whose calls have results, stay apart", () => {
+test("turns without a call, or with results, stay separate", () => {
   const messages = [
     user,
     { role: "assistant", content: "One" },
@@ -93,7 +93,7 @@ test("turns that made no call, or whose calls have results, stay apart", () => {
   ]);
 });
 
-describe("the text of a turn and its calls, sent one by one,", () => {
+describe("the text of a turn and its calls in separate messages", () => {
   const spoken = { role: "assistant", content: "I look." };
   const called = {
     role: "assistant",
@@ -107,18 +107,18 @@ describe("the text of a turn and its calls, sent one by one,", () => {
     return dialects.chat.decode({ messages }, recollection).messages.map(({ role }) => role);
   };
 
-  test("are one turn of Chat Completions", () => {
+  test("form one turn of Chat Completions", () => {
     const read = dialects.chat.decode({ messages }).messages;
     const turn = { content: "I look.", reasoning: "Hm.", calls: [call("a")], marks: [] };
     expect(read[1]).toEqual({ role: "assistant", ...turn });
     expect(roles((id) => (id === "a" ? "I look. " : undefined))).toEqual(read.map((m) => m.role));
   });
 
-  test("are two turns of Chat Completions where the calls were sampled without the text", () => {
+  test("form two turns of Chat Completions if the calls were sampled without the text", () => {
     expect(roles(() => "")).toEqual(["user", "assistant", "assistant", "tool"]);
   });
 
-  test("are one turn of Messages, which puts messages of one role together", () => {
+  test("form one turn of Messages, which joins messages of one role", () => {
     const read = dialects.messages.decode({
       messages: [
         user,
@@ -163,12 +163,12 @@ describe("results of Chat Completions without an id", () => {
     expect(idsOf(empty, results)).toEqual(["#1", "#0", "#2"]);
   });
 
-  test("belong to the calls in their order where they name nothing, beside others with an id", () => {
+  test("belong to the calls in order if they name no tool", () => {
     const answered = { role: "tool", tool_call_id: "a", content: "A" };
     expect(idsOf(ofTwo, [answered, result("12"), result("C")])).toEqual(["a", "b", "c"]);
   });
 
-  test("belong to calls that came one by one, and to those of the newest turn alone", () => {
+  test("belong to calls in separate messages, of the newest turn only", () => {
     const turn = (...calls: readonly object[]) => {
       return { role: "assistant", content: null, tool_calls: calls };
     };
@@ -188,7 +188,7 @@ describe("results of Chat Completions without an id", () => {
       "a",
       "sleep",
     ]);
-    // Reading some messages first comes to the same.
+    // Reads the messages in two steps, which must give the same result.
     const readHistory: typeof dialects.chat.readHistory = (...given) =>
       dialects.chat.readHistory(...given);
     for (let split = 0; split <= messages.length; split++) {
@@ -214,12 +214,12 @@ describe("items of Responses without a call", () => {
       .decode({ input: items }, { replyOf: (id) => replies[id] })
       .messages.map(({ content }) => content);
 
-  test("are one turn where nothing says otherwise", () => {
+  test("form one turn by default", () => {
     expect(read({})).toEqual(["OneTwo"]);
     expect(read({ msg_1: "r1", rs_2: "r1", msg_2: "r1", fc_2: "r1" })).toEqual(["OneTwo"]);
   });
 
-  test("stand on lines of their own where nothing stands between them", () => {
+  test("are separated by newlines if they are adjacent", () => {
     const input = [said("m1", "One"), said("m2", "Two"), thought, said("m3", "Three"), called];
     const [turn, ...others] = dialects.responses.decode({ input }).messages;
     expect(turn?.content).toBe("One\nTwoThree");
@@ -232,7 +232,7 @@ describe("items of Responses without a call", () => {
     }
   });
 
-  test("are two where they stood in different replies", () => {
+  test("form two turns if they come from different replies", () => {
     expect(read({ msg_1: "r1", rs_2: "r2", msg_2: "r2", fc_2: "r2" })).toEqual(["One", "Two"]);
   });
 });

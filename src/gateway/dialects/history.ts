@@ -1,58 +1,59 @@
 import type { ClientAssistant, ClientMessage } from "../conversation.ts";
 
-/** What the items of a conversation come to, as far as they are read. */
+/** The messages of the items that are read so far. */
 export interface History {
   readonly messages: readonly ClientMessage[];
-  /** How many items were read. */
+  /** Number of items that were read. */
   readonly itemCount: number;
-  /** A turn that is not among the messages yet: the next item may belong to it. */
+  /** The last assistant turn, which the next item may continue. */
   readonly openTurn?: ClientAssistant;
-  /** True where the last item of that turn is a text. */
+  /** True if the last item of that turn is text. */
   readonly endsInText?: true;
-  /** Tools that items of the conversation give, in their order; absent where none does. */
+  /** Tools that items of the conversation add, in order. */
   readonly addedTools?: readonly AddedTool[];
 }
 
-/** A tool that an item of the conversation gives, and not the request's own list. */
+/** A tool that an item of the conversation adds to the request's own list. */
 export interface AddedTool {
-  /** Its place in the body. */
+  /** Its path in the body. */
   readonly place: string;
   readonly tool: unknown;
 }
 
-/** Before the first item. */
+/** The history before the first item. */
 export const noHistory: History = { messages: [], itemCount: 0 };
 
-/** The messages of a conversation that ends there. */
+/** Returns the messages of a history, including its last turn. */
 export function messagesOf({ messages, openTurn }: History): readonly ClientMessage[] {
   return openTurn === undefined ? messages : [...messages, openTurn];
 }
 
-/** The way in which a dialect spreads a turn over several items. */
+/** The rules by which a dialect spreads a turn over several items. */
 interface TurnForm {
   /**
-   * Decides for a turn that has made no call yet; one that has made a call is open until a result comes.
+   * Returns true if the next item continues a turn that has no call yet. A turn with a call stays
+   * open until a result follows.
    *
    * @param last - The last mark and the last text of the turn.
    */
-  readonly goesOn: (last: LastOfTurn, next: ClientAssistant) => boolean;
-  /** Decides for a whole turn with others behind it whether nothing of it can be shown. Default: for none. */
-  readonly isNothing?: (turn: ClientAssistant) => boolean;
-  /** Text between the texts of two items with something else between them. Other texts stand on lines of their own. */
+  readonly continuesTurn: (last: LastOfTurn, next: ClientAssistant) => boolean;
+  /** Returns true if a complete turn, followed by other items, is to be dropped. Default: never. */
+  readonly isDropped?: (turn: ClientAssistant) => boolean;
+  /** Text between two texts that other items separate. Adjacent texts are joined by a newline. */
   readonly separator: string;
 }
 
-/** The end of a turn as far as it is read. */
+/** The last mark and text of a turn that is being read. */
 export interface LastOfTurn {
   readonly mark: string | undefined;
   readonly text: string;
 }
 
 /**
- * Adds messages to a history. All that an assistant says and calls before the results of its calls come
- * is one turn: some clients send parallel calls back in messages of their own.
+ * Appends messages to a history. Everything that the assistant says and calls before the results of
+ * its calls is one turn, because some clients send parallel calls in separate messages.
  *
- * @param items - The messages that each item comes to.
+ * @param items - The messages of each item.
  */
 export function extendHistory(
   { messages: before, itemCount, openTurn, endsInText }: History,
@@ -68,7 +69,7 @@ export function extendHistory(
       continue;
     }
     const ended = turn.end();
-    if (ended !== undefined && form.isNothing?.(ended) !== true) messages.push(ended);
+    if (ended !== undefined && form.isDropped?.(ended) !== true) messages.push(ended);
     if (message.role === "assistant") turn.add(message);
     else messages.push(message);
   }
@@ -79,11 +80,11 @@ export function extendHistory(
   return { ...history, openTurn: open, ...(isText && { endsInText: true }) };
 }
 
-/** The pieces of a turn. They are put together once: a client may send thousands. */
+/** The pieces of a turn. They are joined once at the end, because a client may send thousands. */
 class TurnPieces {
   readonly #form: TurnForm;
   #pieces: ClientAssistant[] = [];
-  /** The texts, with what stands between them. */
+  /** The texts and the separators between them. */
   #texts: string[] = [];
   #endsInText = false;
   #hasCalls = false;
@@ -94,7 +95,7 @@ class TurnPieces {
     this.#form = form;
   }
 
-  /** True where the last piece that says anything is a text. */
+  /** True if the last piece that is not empty is text. */
   get endsInText(): boolean {
     return this.#endsInText;
   }
@@ -102,11 +103,12 @@ class TurnPieces {
   takes(next: ClientAssistant): boolean {
     if (this.#pieces.length === 0) return false;
     return (
-      this.#hasCalls || this.#form.goesOn({ mark: this.#lastMark, text: this.#lastText }, next)
+      this.#hasCalls ||
+      this.#form.continuesTurn({ mark: this.#lastMark, text: this.#lastText }, next)
     );
   }
 
-  /** @param endsInText - Default: as the piece is, read as thought first, then said, then called. */
+  /** @param endsInText - Overrides the default, which follows from the piece's own content. */
   add(piece: ClientAssistant, endsInText?: boolean): void {
     const { content, reasoning, calls, marks } = piece;
     this.#pieces.push(piece);
@@ -124,7 +126,11 @@ class TurnPieces {
     this.#lastText = content;
   }
 
-  /** @returns the whole turn; `undefined` where there is none. */
+  /**
+   * Ends the turn.
+   *
+   * @returns the complete turn, or `undefined` if it has no pieces.
+   */
   end(): ClientAssistant | undefined {
     const pieces = this.#pieces;
     const text = this.#texts.join("");

@@ -1,21 +1,22 @@
-/** Where a list stands in the JSON text of an object; all places are in bytes. */
+/** The position of a list in the JSON text of an object, in bytes. */
 interface ListPlace {
-  /** Behind its opening bracket. */
+  /** Offset after the opening bracket. */
   readonly start: number;
-  /** Behind each of its last items, `keptEnds` at most. */
+  /** Offsets after the last items, at most `keptEnds`. */
   readonly itemEnds: readonly number[];
-  /** Its closing bracket. */
+  /** Offset of the closing bracket. */
   readonly end: number;
 }
 
-/** The ends of so many items are told: a body may have millions. */
+/** Maximum number of item ends to keep, because a body may have millions of items. */
 export const keptEnds = 6;
 
 /**
- * Finds a list among the fields of an object without reading the values before it.
+ * Finds a list among an object's fields without parsing the values before it.
  *
- * @param json - Is not checked: where it is no JSON, what is found means nothing.
- * @returns the first list of that name; nothing where there is none whose name is spelled plainly.
+ * @param json - The result is meaningless if this is not valid JSON.
+ * @returns the first list with that name, or `undefined` if there is none or its name is written
+ *   with escapes.
  */
 export function findList(json: Uint8Array, name: string): ListPlace | undefined {
   const wanted = Buffer.from(JSON.stringify(name));
@@ -38,10 +39,10 @@ export function findList(json: Uint8Array, name: string): ListPlace | undefined 
 }
 
 /**
- * The items of a list behind one of them, up to its end.
+ * Finds the items of a list after a given item, up to the list's end.
  *
- * @param from - Behind an item.
- * @returns nothing where neither a comma nor the list's end follows.
+ * @param from - Offset after an item.
+ * @returns `undefined` if neither a comma nor the list's end follows.
  */
 export function followItems(
   json: Uint8Array,
@@ -75,7 +76,7 @@ function readItems(
 const [quote, backslash, comma, colonSign] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** Behind the value that begins there; the same place where none does. */
+/** Returns the offset after the value at `from`, or `from` if no value is there. */
 function skipValue(json: Uint8Array, from: number): number {
   const first = json[from];
   if (first === quote) return skipString(json, from);

@@ -31,7 +31,7 @@ type ResponsesThought =
   | ResponseReasoningItem["summary"][number];
 type ResultBlock = Exclude<ToolResultBlockParam["content"], string | undefined>[number];
 
-/** The tables by the unions of the vendors' packages: a member that a release adds does not compile. */
+/** The tables, typed by the vendors' unions, so that a new member fails the compilation. */
 const tables = {
   chatAsked: chatParts satisfies Table<ChatCompletionContentPart>,
   chatSaid: { ...chatParts, ...chatSaidParts } satisfies Table<ChatSaid>,
@@ -46,7 +46,7 @@ const tables = {
 // @ts-expect-error A member that no table has does not compile.
 tables.chatAsked satisfies Table<ChatCompletionContentPart | { readonly type: "hologram" }>;
 
-/** Blocks of Messages by those who send them; what neither reads is refused. */
+/** Blocks of Messages by the roles that send them. `none` is refused. */
 const blocks: Readonly<Record<ContentBlockParam["type"], "user" | "assistant" | "both" | "none">> =
   {
     text: "both",
@@ -69,12 +69,12 @@ const blocks: Readonly<Record<ContentBlockParam["type"], "user" | "assistant" | 
 
 const user = { role: "user", content: "Go" };
 
-/** Reads messages: the roles and what each says, or why they are refused. */
+/** Returns the roles and texts of messages, or the refusal. */
 function read(dialect: keyof typeof dialects, messages: readonly object[]): string {
   const body = dialect === "responses" ? { input: messages } : { messages };
   try {
-    const asked = dialects[dialect].decode(body);
-    return asked.messages
+    const requested = dialects[dialect].decode(body);
+    return requested.messages
       .map((message) => {
         const thought =
           message.role === "assistant" && message.reasoning !== undefined
@@ -106,7 +106,7 @@ describe("every part of a message is shown or refused", () => {
         refusal: `${role}: declined`,
         thought: `${role}: (thought) `,
         sealed: `${role}: `,
-        refused: `Cannot read ${field}[1].content[0]: a part of type "${type}" cannot be shown to the policy; send what it says as text`,
+        refused: `Cannot read ${field}[1].content[0]: a part of type "${type}" cannot be shown to the policy; send its content as text`,
       }[use as PartUse];
       const message = { role, content: [{ ...members, type }] };
       expect([type, read(dialect, [user, message, user])]).toEqual([
@@ -121,7 +121,7 @@ describe("every part of a message is shown or refused", () => {
       for (const [type, by] of [...Object.entries(blocks), ["hologram", "none"]]) {
         const block = { ...members, id: "a", name: "look", input: {}, type };
         const outcome = read("messages", [user, { role, content: [block] }, user]);
-        const refusal = `Cannot read messages[1].content[0]: a block of type "${type}" cannot be shown to the policy; send what it says as text`;
+        const refusal = `Cannot read messages[1].content[0]: a block of type "${type}" cannot be shown to the policy; send its content as text`;
         const isRead = by === "both" || by === role;
         expect([type, role, outcome === refusal]).toEqual([type, role, !isRead]);
       }
@@ -132,12 +132,12 @@ describe("every part of a message is shown or refused", () => {
     for (const [type, use] of [...Object.entries(tables.results), ["hologram", "refused"]]) {
       const result = { type: "tool_result", tool_use_id: "a", content: [{ ...members, type }] };
       const outcome = read("messages", [{ role: "user", content: [result] }, user]);
-      const refusal = `Cannot read messages[0].content[0].content[0]: a part of type "${type}" cannot be shown to the policy; send what it says as text`;
+      const refusal = `Cannot read messages[0].content[0].content[0]: a part of type "${type}" cannot be shown to the policy; send its content as text`;
       expect(outcome).toBe(use === "text" ? "tool: said; user: Go" : refusal);
     }
   });
 
-  test("and every item of Responses that is none of ours is refused", () => {
+  test("refuses every unknown item of Responses", () => {
     for (const type of [
       "file_search_call",
       "computer_call",
@@ -162,7 +162,7 @@ describe("every part of a message is shown or refused", () => {
 describe("a refusal", () => {
   const declined = "I cannot help with that.";
 
-  test("is what the assistant said, as a part and as a member", () => {
+  test("counts as the assistant's text, as a part and as a member", () => {
     const part = { role: "assistant", content: [{ type: "refusal", refusal: declined }] };
     const said = `user: Go; assistant: ${declined}; user: Go`;
     expect(read("chat", [user, part, user])).toBe(said);
@@ -175,7 +175,7 @@ describe("a refusal", () => {
     );
   });
 
-  test("that is no text is refused with its place", () => {
+  test("that is not text is refused with its path", () => {
     const part = { type: "refusal", text: declined };
     expect(read("chat", [user, { role: "assistant", content: [part] }])).toBe(
       "Cannot read messages[1].content[0].refusal: expected text, not nothing",
@@ -183,20 +183,20 @@ describe("a refusal", () => {
   });
 });
 
-describe("thoughts of other models", () => {
+describe("reasoning of other models", () => {
   test.each([
     ["a text", { type: "thinking", thinking: "Hm.", signature: "s" }],
     ["a list of texts", { type: "thinking", thinking: [{ type: "text", text: "Hm." }] }],
     ["a part of reasoning", { type: "reasoning", reasoning: "Hm." }],
     ["a summary", { type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }] }],
     ["a part with text", { type: "reasoning", text: "Hm." }],
-  ])("are shown as reasoning where they are %s", (_, part) => {
+  ])("is decoded from %s", (_, part) => {
     const message = { role: "assistant", content: [part, { type: "text", text: "Yes" }] };
     expect(read("chat", [message])).toBe("assistant: (Hm.) Yes");
   });
 });
 
-test("audio of an assistant is refused, and no audio is not", () => {
+test("audio of an assistant is refused, absent audio is not", () => {
   const message = { role: "assistant", content: null, audio: { id: "audio_1" } };
   expect(read("chat", [user, message])).toBe(
     "Cannot read messages[1].audio: audio cannot be shown to the policy; send its transcript as text",

@@ -3,10 +3,10 @@ import { partSeparator } from "./content-text.ts";
 
 type Parts = Readonly<Record<string, PartUse>>;
 
-/** OpenAI's two protocols name the same texts differently, and clients mix the names. */
+/** OpenAI's two protocols use different names for text parts, and clients mix them. */
 const texts = { text: "text", input_text: "text", output_text: "text" } as const satisfies Parts;
 
-/** Parts of users, systems and tools in Chat Completions. */
+/** Parts of user, system and tool messages in Chat Completions. */
 export const chatParts = {
   ...texts,
   image_url: "refused",
@@ -14,7 +14,7 @@ export const chatParts = {
   file: "refused",
 } as const satisfies Parts;
 
-/** Parts of an assistant in Chat Completions. Other models' thoughts come in several spellings. */
+/** Parts of assistant messages in Chat Completions, with the reasoning parts of several servers. */
 export const chatSaidParts = {
   ...texts,
   refusal: "refusal",
@@ -23,7 +23,7 @@ export const chatSaidParts = {
   redacted_thinking: "sealed",
 } as const satisfies Parts;
 
-/** Parts of users, systems and results in Responses. */
+/** Parts of user and system messages and results in Responses. */
 export const responsesParts = {
   ...texts,
   input_image: "refused",
@@ -31,7 +31,7 @@ export const responsesParts = {
   input_audio: "refused",
 } as const satisfies Parts;
 
-/** Parts of an assistant in Responses. */
+/** Parts of assistant messages in Responses. */
 export const responsesSaidParts = {
   ...texts,
   refusal: "refusal",
@@ -39,14 +39,14 @@ export const responsesSaidParts = {
   summary_text: "thought",
 } as const satisfies Parts;
 
-/** Parts of a reasoning item, or of its summary. */
+/** Parts of a reasoning item or of its summary. */
 export const responsesThoughtParts = {
   reasoning_text: "text",
   summary_text: "text",
   text: "text",
 } as const satisfies Parts;
 
-/** Blocks of systems, users and results in Messages, but for results themselves. */
+/** Blocks of system and user messages and of results in Messages. */
 export const messagesParts = {
   text: "text",
   image: "refused",
@@ -57,12 +57,12 @@ export const messagesParts = {
   container_upload: "refused",
 } as const satisfies Parts;
 
-/** A message that is asked of the policy or told to it. */
-export function askedForm(parts: Parts): ContentForm {
+/** Returns the form of messages to the policy, with a separator between parts. */
+export function inputForm(parts: Parts): ContentForm {
   return { parts, separator: partSeparator };
 }
 
-/** A message that an assistant said: its parts are pieces of one text. */
-export function saidForm(parts: Parts): ContentForm {
+/** Returns the form of assistant messages. Their parts are pieces of one text. */
+export function assistantForm(parts: Parts): ContentForm {
   return { parts, separator: "" };
 }

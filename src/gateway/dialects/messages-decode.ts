@@ -1,8 +1,9 @@
-import type { AskedTurn, ClientCall, ClientMessage } from "../conversation.ts";
+import { parseJsonObject } from "../json-object.ts";
+import type { RequestedTurn, ClientCall, ClientMessage } from "../conversation.ts";
 import { readMessagesTool } from "./anthropic-tools.ts";
 import type { Recollection } from "./dialect.ts";
 import { contentText, partSeparator, unshowable } from "./content-text.ts";
-import { askedForm, messagesParts } from "./message-parts.ts";
+import { inputForm, messagesParts } from "./message-parts.ts";
 import { extendHistory, messagesOf, noHistory, type History } from "./history.ts";
 import {
   givenArguments,
@@ -24,7 +25,7 @@ import { writeExactJson } from "../../python/json/exact-json.ts";
 import { readMessagesChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 
-const knownFields = [
+const readFields = [
   "model",
   "messages",
   "system",
@@ -41,22 +42,22 @@ const knownFields = [
   "output_config",
 ];
 
-/** Reads a request of Messages. */
+/** Decodes a request of Messages. */
 export function decodeMessages(
   value: unknown,
   recollection: Recollection = {},
   history?: History,
-): AskedTurn {
+): RequestedTurn {
   const body = objectOf(value, "the body");
   const system = contentText(body["system"], "system", textForm);
   const read = history ?? readMessagesHistory(listOf(body["messages"], "messages"), recollection);
   const messages = messagesOf(read);
   if (messages.at(-1)?.role === "assistant") {
     const place = `messages[${read.itemCount - 1}]`;
-    throw invalid(place, "the policy's turn cannot be begun for it; end with a user's message");
+    throw invalid(place, "the policy's turn cannot be prefilled; end with a user message");
   }
   const { textFormat, ignoredFields } = readFormat(body);
-  const fields = sharedFields(body, { known: knownFields, maxTokens: ["max_tokens"] });
+  const fields = sharedFields(body, { readFields, maxTokens: ["max_tokens"] });
   const { tools, callForms, ...ofTools } = toolsOf(body["tools"], {
     dialect: "messages",
     recollection,
@@ -83,13 +84,13 @@ export function decodeMessages(
       ...choice.ignoredFields,
       ...ignoredFields,
     ],
-    unkept: [...fields.unkept, ...ofTools.unkept, ...choice.unkept],
+    unsupported: [...fields.unsupported, ...ofTools.unsupported, ...choice.unsupported],
   };
 }
 
 /**
- * Reads messages of Messages: each may be several here. Those of an assistant that follow each other are one
- * turn, as the protocol has it.
+ * Reads the messages of a Messages request. Consecutive assistant messages form one turn, as the
+ * protocol specifies.
  */
 export function readMessagesHistory(
   items: readonly unknown[],
@@ -100,11 +101,13 @@ export function readMessagesHistory(
     const place = `messages[${before.itemCount + index}]`;
     return readMessage(objectOf(item, place), place, recollection);
   });
-  return extendHistory(before, read, { goesOn: () => true, separator: "\n" });
+  return extendHistory(before, read, { continuesTurn: () => true, separator: "\n" });
 }
 
-/** The schema of the reply's text stands in `output_config.format`, and in `output_format` before. */
-function readFormat(body: Json): Pick<AskedTurn, "textFormat" | "ignoredFields"> {
+/**
+ * Reads the schema of the reply's text from `output_config.format` or the earlier `output_format`.
+ */
+function readFormat(body: Json): Pick<RequestedTurn, "textFormat" | "ignoredFields"> {
   const { output_config: given, output_format: before } = body;
   const config = isAbsent(given) ? {} : objectOf(given, "output_config");
   const format = config["format"] ?? before;
@@ -121,7 +124,7 @@ function readFormat(body: Json): Pick<AskedTurn, "textFormat" | "ignoredFields">
   return { ...(textFormat !== undefined && { textFormat }), ignoredFields };
 }
 
-const textForm = askedForm(messagesParts);
+const textForm = inputForm(messagesParts);
 
 function readMessage(
   { role, content }: Json,
@@ -140,7 +143,7 @@ function readMessage(
   }
 }
 
-/** A user's message holds the results of calls, what the user says, or both: results come first. */
+/** Reads a user message. Results of calls in it become messages before the user's text. */
 function readUser(content: unknown, place: string): readonly ClientMessage[] {
   if (!Array.isArray(content)) {
     return [{ role: "user", content: contentText(content, place, textForm) }];
@@ -161,11 +164,16 @@ function readUser(content: unknown, place: string): readonly ClientMessage[] {
       content: resultText(block, where),
     });
   });
-  const isSilent = said.length === 0 && results.length > 0;
-  return isSilent ? results : [...results, { role: "user", content: said.join(partSeparator) }];
+  const hasOnlyResults = said.length === 0 && results.length > 0;
+  return hasOnlyResults
+    ? results
+    : [...results, { role: "user", content: said.join(partSeparator) }];
 }
 
-/** Reads what a result says. Clients say an error in its text; one without a text would look like a success. */
+/**
+ * Returns a result's text. An error without text becomes `Error`, so that it does not look like
+ * success.
+ */
 function resultText({ content, is_error: isError }: Json, place: string): string {
   const said = contentText(content, `${place}.content`, textForm);
   return said === "" && isError === true ? "Error" : said;
@@ -215,22 +223,17 @@ function readCall(block: Json, place: string, recollection: Recollection): Clien
   const { input = {} } = block;
   const id = textOf(block["id"], `${place}.id`);
   const name = textOf(block["name"], `${place}.name`);
-  // Clients that keep other models' calls may send the text of an object. What was sampled here stays as it was.
+  // Clients may send an object as JSON text. The input of a call that was sampled here is not
+  // converted.
   const isText = typeof input === "string" && recollection.textBeside?.(id) === undefined;
   const argumentsText = isText ? objectText(input, `${place}.input`) : undefined;
   return { id, name, argumentsText: argumentsText ?? writeExactJson(input ?? {}) };
 }
 
-/** The JSON text of an object; `undefined` where the text holds none. */
+/** Returns the text if it is a JSON object, otherwise `undefined`. */
 function objectText(given: string, place: string): string | undefined {
   const text = givenArguments(textOf(given, place));
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? text : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return parseJsonObject(text) === undefined ? undefined : text;
 }
 
 function marksOf(value: unknown): readonly string[] {

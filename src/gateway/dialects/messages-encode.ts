@@ -3,7 +3,7 @@ import type { Reply, ReplyEvent, ReplyFinish, ReplyPart, ReplyStart } from "../c
 import { sseEvent, type ReplyEnd, type StreamWriter } from "./dialect.ts";
 import { WrittenJson } from "../../python/json/exact-json.ts";
 
-/** A finished reply as Messages gives it. */
+/** Encodes a finished reply for Messages. */
 export function encodeMessagesReply({ start, parts, finish, usage }: Reply): object {
   const { promptTokenCount, cachedTokenCount, sampledTokenCount } = usage;
   return {
@@ -14,8 +14,8 @@ export function encodeMessagesReply({ start, parts, finish, usage }: Reply): obj
   };
 }
 
-function envelope({ id, asked }: ReplyStart) {
-  return { id, type: "message", role: "assistant", model: asked.model };
+function envelope({ id, requested }: ReplyStart) {
+  return { id, type: "message", role: "assistant", model: requested.model };
 }
 
 function encodePart(part: ReplyPart): object {
@@ -41,7 +41,7 @@ function ending(finish: ReplyFinish) {
     : { stop_reason: reasons[finish.type], stop_sequence: null };
 }
 
-/** Tokens that were in the cache are counted apart from the others. */
+/** Returns the usage. Messages counts cached tokens separately from `input_tokens`. */
 function countsOf(prompt: number, cached: number, sampled: number) {
   return {
     input_tokens: prompt - cached,
@@ -51,7 +51,7 @@ function countsOf(prompt: number, cached: number, sampled: number) {
   };
 }
 
-/** Writes a reply as the events of Messages: each block is started, grows, and is stopped. */
+/** Writes a reply as the events of Messages: each block starts, grows and stops. */
 export class MessagesWriter implements StreamWriter {
   readonly #start: ReplyStart;
   readonly #kinds: ReplyPart["type"][] = [];
@@ -129,7 +129,7 @@ function signature(index: number, part: ReplyPart): string {
   return event("content_block_delta", { index, delta });
 }
 
-/** An error as Anthropic's clients read it. */
+/** Encodes an error for Anthropic's clients. */
 export function anthropicError({ kind, message }: ClientError): object {
   return { type: "error", error: { type: names[kind], message }, request_id: null };
 }

@@ -2,7 +2,7 @@ import type { GatewayDialect } from "./dialect.ts";
 import { decodeMessages, readMessagesHistory } from "./messages-decode.ts";
 import { anthropicError, encodeMessagesReply, MessagesWriter } from "./messages-encode.ts";
 
-/** Anthropic's Messages. */
+/** The dialect of Anthropic's Messages. */
 export const messagesDialect: GatewayDialect = {
   name: "messages",
   path: "/messages",

@@ -5,7 +5,7 @@ interface OpenCall {
   isAnswered: boolean;
 }
 
-/** Finds the calls that results answer which give the name of a tool, and no id. */
+/** Matches results that give a tool's name but no id to their calls. */
 export class NamedResults {
   #all = new CallQueue();
   #byId = new Map<string, CallQueue>();
@@ -16,17 +16,17 @@ export class NamedResults {
   constructor(before: readonly ClientMessage[]) {
     const start = before.findLastIndex(({ role }) => role === "assistant");
     if (start === -1) return;
-    for (const message of before.slice(start)) this.enter(message);
+    for (const message of before.slice(start)) this.add(message);
   }
 
-  /** Enters the next message of the conversation. */
-  enter(message: ClientMessage): void {
+  /** Adds the next message of the conversation. */
+  add(message: ClientMessage): void {
     if (message.role !== "assistant") {
       if (message.role === "tool") this.#byId.get(message.callId)?.answer();
       this.#isTurnOver = true;
       return;
     }
-    // Calls that come one by one, before their results, are of one turn.
+    // Calls in separate messages before their results belong to one turn.
     if (this.#isTurnOver) {
       this.#all = new CallQueue();
       this.#byId = new Map();
@@ -44,10 +44,10 @@ export class NamedResults {
   }
 
   /**
-   * The id of the first call of the tool that has no result.
+   * Returns the id of the tool's first call without a result.
    *
-   * @param name - The tool's; empty where a result gives none: then the first call of all.
-   * @returns the name itself where there is no such call.
+   * @param name - The tool's name. Empty: the first unanswered call of any tool.
+   * @returns the name itself if there is no such call.
    */
   idOf(name: string): string {
     const queue = name === "" ? this.#all : this.#byName.get(name);
@@ -61,10 +61,10 @@ function queueOf(queues: Map<string, CallQueue>, key: string): CallQueue {
   return queue;
 }
 
-/** Calls in their order. */
+/** Calls in order. */
 class CallQueue {
   readonly #calls: OpenCall[] = [];
-  #place = 0;
+  #index = 0;
 
   push(call: OpenCall): void {
     this.#calls.push(call);
@@ -72,8 +72,8 @@ class CallQueue {
 
   /** The first call without a result. */
   get next(): OpenCall | undefined {
-    while (this.#calls[this.#place]?.isAnswered === true) this.#place += 1;
-    return this.#calls[this.#place];
+    while (this.#calls[this.#index]?.isAnswered === true) this.#index += 1;
+    return this.#calls[this.#index];
   }
 
   answer(): void {

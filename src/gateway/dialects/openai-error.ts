@@ -1,6 +1,6 @@
 import type { ClientError, ClientErrorKind } from "../client-error.ts";
 
-/** An error as OpenAI's clients read it. */
+/** Encodes an error for OpenAI's clients. */
 export function openAiError({ kind, message, place }: ClientError): object {
   const [type, code] = names[kind];
   return { error: { message, type, param: place ?? null, code } };

@@ -3,7 +3,9 @@ import { invalid, isAbsent, objectOf, textOf } from "./read-body.ts";
 
 const texts = { type: "array", items: { type: "string" } };
 
-/** Tools of Responses whose parameters the protocol fixes, as the policy is shown them. */
+/**
+ * Tools of Responses with parameters that the protocol fixes, and the schemas that the policy sees.
+ */
 export const fixedTools = {
   local_shell: {
     form: "local-shell",
@@ -69,9 +71,9 @@ export const fixedTools = {
 >;
 
 /**
- * The parameters by which the policy gives a custom tool its text: one, `input`.
+ * Returns the parameters of a custom tool for the policy: a single text, `input`.
  *
- * @returns the grammar too, where the tool has one.
+ * @returns the schema, and the grammar if the tool has one.
  */
 export function customParameters(
   format: unknown,

@@ -12,11 +12,11 @@ import { flatName } from "./tool-namespaces.ts";
 import { unknownTool, type ToolCollector } from "./tool-set.ts";
 
 /**
- * Every type of tool that Chat Completions and Responses know, and what becomes of it:
+ * Every tool type of Chat Completions and Responses, with its treatment:
  *
- * - `client`: the client runs it, and the policy is shown it.
- * - `server`: a server would run it: it is counted, or refused with `constraints: "refuse"`.
- * - `screen`: its results are pictures of a screen, which policies here cannot read: it is refused.
+ * - `client`: the client runs the tool, and the policy sees it.
+ * - `server`: a server would run the tool. It is counted, or refused with `constraints: "refuse"`.
+ * - `screen`: the tool returns screenshots, which text policies cannot read. It is refused.
  */
 export const openAiToolTypes = {
   function: "client",
@@ -40,14 +40,14 @@ export const openAiToolTypes = {
   computer_use_preview: "screen",
 } as const;
 
-/** A type of tool that OpenAI's protocols know. */
+/** A tool type of OpenAI's protocols. */
 export type OpenAiToolType = keyof typeof openAiToolTypes;
 
 type ClientToolType = {
   [Type in OpenAiToolType]: (typeof openAiToolTypes)[Type] extends "client" ? Type : never;
 }[OpenAiToolType];
 
-/** Returns whether a tool's type is known. */
+/** True if the tool's type is known. */
 export function isOpenAiToolType(type: unknown): type is OpenAiToolType {
   return typeof type === "string" && Object.hasOwn(openAiToolTypes, type);
 }
@@ -57,20 +57,23 @@ const remedy = "give it as a function with a JSON Schema";
 interface ToolPlace {
   readonly place: string;
   readonly into: ToolCollector;
-  /** The name of the group that it stands in; absent where it stands in none. */
+  /** The name of the tool's namespace, if it has one. */
   readonly namespace?: string;
 }
 
-/** Reads a tool of Responses. */
+/** Reads one tool of a Responses request. */
 export function readResponsesTool(tool: Json, place: string, into: ToolCollector): void {
   readTool(tool, { place, into });
 }
 
-/** Reads a tool of Chat Completions, which keeps what it says of one in an object of the type's name. */
+/**
+ * Reads one tool of a Chat Completions request, which nests its members in an object named after
+ * its type.
+ */
 export function readChatTool(tool: Json, place: string, into: ToolCollector): void {
   const type = tool["type"] ?? ("function" in tool ? "function" : undefined);
   if (type !== "function" && type !== "custom") {
-    // Chat Completions has no items for the calls of the others.
+    // Chat Completions has no form for calls of the other types.
     if (isOpenAiToolType(type) && openAiToolTypes[type] === "client") {
       throw unknownTool(place, type, remedy);
     }
@@ -83,7 +86,7 @@ export function readChatTool(tool: Json, place: string, into: ToolCollector): vo
   readTool({ ...body, type, ...nestedFormat(type, body, inner) }, { place: inner, into });
 }
 
-/** Chat Completions keeps a grammar in an object of its own. */
+/** Reads a custom tool's format. Chat Completions nests the grammar in an object. */
 function nestedFormat(type: string, { format }: Json, place: string): Json {
   if (type !== "custom" || isAbsent(format)) return {};
   const { type: kind, grammar, ...rest } = objectOf(format, `${place}.format`);
@@ -91,8 +94,8 @@ function nestedFormat(type: string, { format }: Json, place: string): Json {
   return { format: { type: kind, ...rest, ...inside } };
 }
 
-/** Reads an entry of the older `functions` of Chat Completions. */
-export function readOlderFunction(tool: Json, place: string, into: ToolCollector): void {
+/** Reads one entry of Chat Completions' `functions`. */
+export function readFunctionEntry(tool: Json, place: string, into: ToolCollector): void {
   const { name, description, parameters } = tool;
   into.ignoreOthers(tool, place, ["name", "description", "parameters"]);
   into.add(
@@ -110,7 +113,7 @@ function readTool(tool: Json, where: ToolPlace): void {
       return clientTools[type as ClientToolType](tool, where);
     case "server":
       if (tool["execution"] === "client") {
-        const problem = "tools cannot be looked up later; give all of them with the request";
+        const problem = "tools cannot be added later; give all of them in the request";
         throw invalid(`${place}.execution`, problem);
       }
       return into.leaveOut(type);
@@ -119,7 +122,7 @@ function readTool(tool: Json, where: ToolPlace): void {
   }
 }
 
-/** The readers of the tools that the client runs. */
+/** The readers of tools that the client runs. */
 const clientTools: Readonly<Record<ClientToolType, (tool: Json, where: ToolPlace) => void>> = {
   function: readFunction,
   custom: readCustom,
@@ -141,7 +144,7 @@ function readCustom(tool: Json, { place, into, namespace }: ToolPlace): void {
   const parameters = customParameters(tool["format"], `${place}.format`);
   if (parameters.grammar !== undefined) {
     const why = "the policy is shown the grammar, and no engine is asked to keep to it";
-    into.unkept("grammar of custom tools", why);
+    into.addUnsupported("grammar of custom tools", why);
   }
   const { description } = tool;
   const shown = { name, description, parameters: parameters.schema };
@@ -149,7 +152,7 @@ function readCustom(tool: Json, { place, into, namespace }: ToolPlace): void {
 }
 
 function readNamespace(tool: Json, { place, into, namespace }: ToolPlace): void {
-  if (namespace !== undefined) throw invalid(place, "a namespace cannot stand in another one");
+  if (namespace !== undefined) throw invalid(place, "a namespace cannot contain another one");
   into.ignoreOthers(tool, place, ["name", "description", "tools"]);
   const name = textOf(tool["name"], `${place}.name`);
   listOf(tool["tools"], `${place}.tools`).forEach((inner, index) => {
@@ -158,7 +161,7 @@ function readNamespace(tool: Json, { place, into, namespace }: ToolPlace): void 
   });
 }
 
-/** A shell of the client's machine; one in a container is the server's. */
+/** Reads a shell tool: the client runs a local one, a server would run one in a container. */
 function readShell(tool: Json, where: ToolPlace): void {
   const place = `${where.place}.environment`;
   const environment = isAbsent(tool["environment"]) ? {} : objectOf(tool["environment"], place);
@@ -185,7 +188,7 @@ function readFixed(type: keyof typeof fixedTools, tool: Json, { place, into }: T
 
 function nameOf(tool: Json, place: string, namespace: string | undefined): string {
   const own = textOf(tool["name"], `${place}.name`);
-  // The description is not checked further; a text is all that templates print.
+  // Templates only print the description, so that any text is valid.
   optionalText(tool["description"], `${place}.description`);
   return namespace === undefined ? own : flatName({ namespace, name: own });
 }

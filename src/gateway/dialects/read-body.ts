@@ -1,65 +1,65 @@
 import { ClientError } from "../client-error.ts";
-import type { AskedTurn, TextFormat } from "../conversation.ts";
+import type { RequestedTurn, TextFormat } from "../conversation.ts";
 import { isWellFormed } from "../../text/well-formed.ts";
 
 /** A JSON object of a request. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Refuses a request; `place` says where in its body. */
+/** Returns the error for an invalid body. `place` is the path in it. */
 export function invalid(place: string, problem: string): ClientError {
   return new ClientError("invalid", `Cannot read ${place}: ${problem}`, { place });
 }
 
-/** @throws ClientError where the value is no object. */
+/** @throws ClientError if the value is not an object. */
 export function objectOf(value: unknown, place: string): Json {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
   throw invalid(place, `expected an object, not ${kindOf(value)}`);
 }
 
-/** @throws ClientError where the value is no list. */
+/** @throws ClientError if the value is not a list. */
 export function listOf(value: unknown, place: string): readonly unknown[] {
   if (Array.isArray(value)) return value;
   throw invalid(place, `expected a list, not ${kindOf(value)}`);
 }
 
-/** @throws ClientError where the value is no text. */
+/** @throws ClientError if the value is not well-formed text. */
 export function textOf(value: unknown, place: string): string {
   if (typeof value !== "string") throw invalid(place, `expected text, not ${kindOf(value)}`);
   if (isWellFormed(value)) return value;
-  throw invalid(place, brokenPair);
+  throw invalid(place, surrogateError);
 }
 
-/** The refusal of a turn that a client has begun. */
-export const begunTurn =
-  "the policy's turn cannot be begun for it; leave this out, and end with a user's message";
+/** The error message for an assistant turn that the client prefills. */
+export const prefillError =
+  "the policy's turn cannot be prefilled; leave this out, and end with a user message";
 
-/** The refusal of a text that no UTF-8 can hold. */
-export const brokenPair = "it holds half of a surrogate pair, which no prompt can hold";
+/** The error message for text that cannot be encoded as UTF-8. */
+export const surrogateError = "it contains half of a surrogate pair, which no prompt can contain";
 
-/** A text, or nothing where it is absent or null. */
+/** Returns the text, or `undefined` if it is absent or null. */
 export function optionalText(value: unknown, place: string): string | undefined {
   return isAbsent(value) ? undefined : textOf(value, place);
 }
 
-/** The arguments of a call. Some clients write those of a tool without parameters as an empty text. */
+/** Returns a call's arguments. Some clients send empty text for a tool without parameters. */
 export function givenArguments(text: string): string {
   return text.trim() === "" ? "{}" : text;
 }
 
-/** A number within bounds, or nothing where it is absent or null. */
+/** Returns a number within bounds, or `undefined` if it is absent or null. */
 export function optionalNumber(
   value: unknown,
   place: string,
   { min, max = Infinity, whole = false }: { min: number; max?: number; whole?: boolean },
 ): number | undefined {
   if (isAbsent(value)) return undefined;
-  const isFine =
+  const isValid =
     Number.isFinite(value) &&
     typeof value === "number" &&
     value >= min &&
     value <= max &&
     (!whole || Number.isSafeInteger(value));
-  if (isFine) return value;
+  if (isValid) return value;
   const what = whole ? "a whole number" : "a number";
   const isTooLarge = whole && typeof value === "number" && value > Number.MAX_SAFE_INTEGER;
   const end = isTooLarge ? Math.min(max, Number.MAX_SAFE_INTEGER) : max;
@@ -67,14 +67,14 @@ export function optionalNumber(
   throw invalid(place, `expected ${what}${from}`);
 }
 
-/** True only where the value is true. */
+/** Returns a boolean. Absent and null count as false. */
 export function flagOf(value: unknown, place: string): boolean {
   if (isAbsent(value) || value === false) return false;
   if (value === true) return true;
   throw invalid(place, "expected true or false");
 }
 
-/** One text or a list of texts that end the turn; empty ones are none. */
+/** Returns the texts that end the turn, without empty ones. */
 export function stopTexts(value: unknown, place: string): readonly string[] {
   if (isAbsent(value)) return [];
   const list = typeof value === "string" ? [value] : listOf(value, place);
@@ -83,15 +83,15 @@ export function stopTexts(value: unknown, place: string): readonly string[] {
     .filter((text) => text !== "");
 }
 
-/** Values that are nested more deeply cannot be printed for sure. */
-const mostLevels = 500;
+/** Maximum nesting depth of a value, so that printing it cannot overflow the stack. */
+const maxDepth = 500;
 
-/** @throws ClientError where a value is nested so deeply that printing it may fail. */
+/** @throws ClientError if the value is nested too deeply to print. */
 export function requireShallow(value: unknown, place: string): void {
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > mostLevels) {
-      throw invalid(place, `it is nested too deeply; use at most ${mostLevels} levels`);
+    if (depth > maxDepth) {
+      throw invalid(place, `it is nested too deeply; use at most ${maxDepth} levels`);
     }
     level = level.flatMap((each) =>
       typeof each === "object" && each !== null ? Object.values(each) : [],
@@ -99,24 +99,24 @@ export function requireShallow(value: unknown, place: string): void {
   }
 }
 
-/** Whether a field says nothing. */
+/** True if the value is `undefined` or null. */
 export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
 
-/** What the bodies of all dialects have in common, as far as it is spelled alike. */
+/** Reads the fields that all dialects share. */
 export function sharedFields(
   body: Json,
   {
-    known,
+    readFields,
     maxTokens: limits,
   }: {
-    /** Fields that are read. */
-    readonly known: readonly string[];
-    /** Fields that limit the turn's tokens; the first that is there counts. */
+    /** Names of the fields that the dialect reads. */
+    readonly readFields: readonly string[];
+    /** Names of the fields that limit the turn's tokens. The first present one counts. */
     readonly maxTokens: readonly string[];
   },
-): Pick<AskedTurn, "model" | "isStreamed" | "maxTokens" | "ignoredFields" | "unkept"> {
+): Pick<RequestedTurn, "model" | "isStreamed" | "maxTokens" | "ignoredFields" | "unsupported"> {
   const maxTokens = limits
     .map((name) => optionalNumber(body[name], name, { min: 1, whole: true }))
     .find((limit) => limit !== undefined);
@@ -124,17 +124,17 @@ export function sharedFields(
     model: optionalText(body["model"], "model") ?? "",
     isStreamed: flagOf(body["stream"], "stream"),
     ...(maxTokens !== undefined && { maxTokens }),
-    ...unreadFields(body, known),
+    ...unreadFields(body, readFields),
   };
 }
 
-/** Fields that no protocol here has, or that only a server can keep: those of a request are wishes. */
-const unkeptFields: Readonly<Record<string, string>> = {
+/** Fields of other protocols and of servers that ask for a feature which is not supported here. */
+const unsupportedFields: Readonly<Record<string, string>> = {
   ...sameReason("a server would run these tools, and there is none here", [
     "mcp_servers",
     "web_search_options",
   ]),
-  ...sameReason("a form is read from response_format, text.format and output_config.format alone", [
+  ...sameReason("a form is read only from response_format, text.format and output_config.format", [
     "guided_json",
     "guided_regex",
     "guided_choice",
@@ -154,14 +154,14 @@ const unkeptFields: Readonly<Record<string, string>> = {
     "parallel_tool_calls",
     "functions",
   ]),
-  ...sameReason("the engine is asked for no biases", [
+  ...sameReason("no biases are passed to the engine", [
     "logit_bias",
     "bad_words",
     "bad_words_token_ids",
     "allowed_token_ids",
   ]),
-  stop_token_ids: "a turn ends at the model's own tokens, and at texts in stop",
-  documents: "the policy is shown messages and tools; say what they say in a message",
+  stop_token_ids: "a turn ends only at the model's own tokens and at texts in stop",
+  documents: "the policy sees only messages and tools; send the documents in a message",
 };
 
 function sameReason(why: string, names: readonly string[]): Readonly<Record<string, string>> {
@@ -170,37 +170,37 @@ function sameReason(why: string, names: readonly string[]): Readonly<Record<stri
 
 function unreadFields(
   body: Json,
-  known: readonly string[],
-): Pick<AskedTurn, "ignoredFields" | "unkept"> {
-  const unread = unreadMembers(body, "", known);
-  const text = unread.find((name) => textFields.includes(name) && saysSomething(name, body[name]));
+  readFields: readonly string[],
+): Pick<RequestedTurn, "ignoredFields" | "unsupported"> {
+  const unread = unreadMembers(body, "", readFields);
+  const text = unread.find((name) => textFields.includes(name) && isSet(name, body[name]));
   if (text !== undefined) {
-    throw invalid(text, "this protocol has no such field; send what it says as a message");
+    throw invalid(text, "this protocol has no such field; send its text as a message");
   }
-  const isUnkept = (name: string) => Object.hasOwn(unkeptFields, name);
+  const isUnsupported = (name: string) => Object.hasOwn(unsupportedFields, name);
   return {
-    ignoredFields: unread.filter((name) => !isUnkept(name)),
-    unkept: unread
-      .filter((name) => isUnkept(name) && saysSomething(name, body[name]))
-      .map((what) => ({ what, why: unkeptFields[what]! })),
+    ignoredFields: unread.filter((name) => !isUnsupported(name)),
+    unsupported: unread
+      .filter((name) => isUnsupported(name) && isSet(name, body[name]))
+      .map((what) => ({ what, why: unsupportedFields[what]! })),
   };
 }
 
-/** Fields in which another protocol has text for the policy. */
+/** Fields in which another protocol sends text for the policy. */
 const textFields = ["system", "instructions", "messages", "input"];
 
-function saysSomething(name: string, value: unknown): boolean {
+function isSet(name: string, value: unknown): boolean {
   if (value === "" || (name === "parallel_tool_calls" && value === true)) return false;
-  // An empty object asks for a search with the server's own settings.
+  // An empty object requests a search with default settings.
   if (name === "web_search_options") return true;
   return typeof value !== "object" || value === null || Object.keys(value).length > 0;
 }
 
-/** Numbers of a body by the names that they have in the conversation; those that are absent are not. */
+/** Reads sampling parameters. The result has only the ones that are present. */
 export function samplingOf(
   body: Json,
   fields: readonly (keyof typeof samplingFields)[],
-): AskedTurn["sampling"] {
+): RequestedTurn["sampling"] {
   const read = fields.map((name) => {
     const { as, ...bounds } = samplingFields[name];
     return [as, optionalNumber(body[name], name, bounds)] as const;
@@ -218,11 +218,11 @@ const samplingFields = {
 } as const;
 
 /**
- * The form that a reply's text is to have; `undefined` for free text.
+ * Returns the required form of the reply's text, or `undefined` for free text.
  *
- * @param options.place - Where the format stands.
- * @param options.schema - The schema, for the forms that have one.
- * @param options.schemaPlace - Where it stands.
+ * @param options.place - Path of the format.
+ * @param options.schema - The schema, for the types that have one.
+ * @param options.schemaPlace - Path of the schema.
  */
 export function textFormatOf(
   format: Json,
@@ -248,13 +248,16 @@ export function textFormatOf(
   }
 }
 
-/** Members beside a schema: it is kept to where the engine can, and its name says nothing. */
+/**
+ * Members of a schema's object that need no count: the schema is enforced if the engine can, and
+ * the others change nothing.
+ */
 export const schemaMembers = ["name", "description", "strict", "schema"];
 
 /**
- * The members of an object that are not among those that are read, and that say something: each is counted.
+ * Returns the paths of an object's members that are not read and not null.
  *
- * @param place - Where the object stands in the body; empty for the body itself.
+ * @param place - Path of the object. Empty for the body itself.
  */
 export function unreadMembers(
   object: Json,

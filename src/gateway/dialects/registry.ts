@@ -3,7 +3,7 @@ import type { GatewayDialect, DialectName } from "./dialect.ts";
 import { messagesDialect } from "./messages.ts";
 import { responsesDialect } from "./responses.ts";
 
-/** Every dialect, by name. */
+/** Every dialect by name. */
 export const dialects: Readonly<Record<DialectName, GatewayDialect>> = {
   chat: chatDialect,
   responses: responsesDialect,

@@ -2,7 +2,7 @@ import { actionArguments, customArguments, type ActionForm } from "../call-form.
 import type { ClientCall, ClientResult } from "../conversation.ts";
 import { contentText } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
-import { askedForm, responsesParts } from "./message-parts.ts";
+import { inputForm, responsesParts } from "./message-parts.ts";
 import {
   givenArguments,
   isAbsent,
@@ -14,7 +14,7 @@ import {
 } from "./read-body.ts";
 import { flatName } from "./tool-namespaces.ts";
 
-/** Reads an item that is a call of a tool; `undefined` for other items. */
+/** Reads an item that is a call. Returns `undefined` for other items. */
 export function readCallItem(item: Json, place: string): ClientCall | undefined {
   switch (item["type"]) {
     case "function_call": {
@@ -43,7 +43,7 @@ export function readCallItem(item: Json, place: string): ClientCall | undefined 
   }
 }
 
-/** Reads an item that is the result of a call; `undefined` for other items. */
+/** Reads an item that is a result. Returns `undefined` for other items. */
 export function readResultItem(
   item: Json,
   { place, recollection }: { readonly place: string; readonly recollection: Recollection },
@@ -69,7 +69,7 @@ export function readResultItem(
   }
 }
 
-const outputForm = askedForm(responsesParts);
+const outputForm = inputForm(responsesParts);
 
 function callId(item: Json, place: string): string {
   return textOf(item["call_id"], `${place}.call_id`);
@@ -91,7 +91,7 @@ function readAction(
   }: {
     readonly name: string;
     readonly form: ActionForm;
-    /** The member that holds the object. */
+    /** The member that contains the call's object. */
     readonly member: string;
     readonly place: string;
   },
@@ -100,19 +100,19 @@ function readAction(
   return { id: callId(item, place), name, argumentsText: actionArguments(form, action) };
 }
 
-/** The id of the call that a result answers. Clients name our calls by either of their ids. */
+/** Returns the id of the call that a result answers. Clients use the item's id or the call's id. */
 function answeredId(
   item: Json,
   { place, recollection }: { readonly place: string; readonly recollection: Recollection },
 ): string {
-  // A result of `local_shell` has no other id.
+  // A result of `local_shell` may have no other id.
   const isUnnamed = item["type"] === "local_shell_call_output" && isAbsent(item["call_id"]);
   const id = isUnnamed ? textOf(item["id"], `${place}.id`) : callId(item, place);
   const call = recollection.item?.(id);
   return call === undefined ? id : callId(objectOf(call, place), place);
 }
 
-/** The output and the ending of each command, as the policy reads them. */
+/** Formats the output and the exit of each command for the policy. */
 function shellOutput(output: unknown, place: string): string {
   if (typeof output === "string") return output;
   const chunks = listOf(output, place).map((value, index) => {

@@ -1,13 +1,13 @@
-import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
+import type { RequestedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
 import { alternatives, openAiSampling, parallelCallsOf } from "./chat-decode.ts";
 import { contentText, readContent } from "./content-text.ts";
 import type { Recollection } from "./dialect.ts";
 import {
-  askedForm,
+  inputForm,
   responsesParts,
   responsesSaidParts,
   responsesThoughtParts,
-  saidForm,
+  assistantForm,
 } from "./message-parts.ts";
 import { extendHistory, messagesOf, noHistory, type AddedTool, type History } from "./history.ts";
 import { readResponsesTool } from "./openai-tools.ts";
@@ -31,7 +31,7 @@ import { readCallItem, readResultItem } from "./responses-calls.ts";
 import { readToolChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 
-const knownFields = [
+const readFields = [
   "model",
   "input",
   "instructions",
@@ -56,7 +56,7 @@ const knownFields = [
   "truncation",
 ];
 
-/** The extras that a request can ask to be in the reply. */
+/** Values of `include` with an effect here. */
 const included = {
   reasoning: "reasoning.encrypted_content",
   logprobs: "message.output_text.logprobs",
@@ -82,29 +82,29 @@ const echoed = [
 ];
 
 /**
- * Reads a request of Responses. Items that follow each other and are of one turn (what was thought,
- * said and called) become one message, as do those that the request only names by their ids.
+ * Decodes a request of Responses. The items of one turn (reasoning, text and calls) become one
+ * message. Items that the request names by id are looked up.
  */
 export function decodeResponses(
   value: unknown,
   recollection: Recollection = {},
-  known?: History,
-): AskedTurn {
+  decoded?: History,
+): RequestedTurn {
   const body = objectOf(value, "the body");
   if (flagOf(body["background"], "background"))
-    throw invalid("background", "turns are sampled at once");
+    throw invalid("background", "turns are sampled immediately");
   refuseStoredText(body);
   const instructions = optionalText(body["instructions"], "instructions") ?? "";
   const earlier = earlierMessages(body, recollection);
-  const input = known ?? readInput(body["input"], recollection);
+  const input = decoded ?? readInput(body["input"], recollection);
   const history = [...earlier, ...messagesOf(input)];
-  // A conversation that began in another dialect has them as its first message.
+  // A conversation that continues one in another dialect already starts with the instructions.
   const [first] = earlier;
   const isKnown = first?.role === "system" && first.content === instructions;
   const hasInstructions = instructions !== "" && !isKnown;
   const { textFormat, ignoredFields } = readFormat(body["text"]);
   const include = readInclude(body["include"]);
-  const fields = sharedFields(body, { known: knownFields, maxTokens: ["max_output_tokens"] });
+  const fields = sharedFields(body, { readFields, maxTokens: ["max_output_tokens"] });
   const added = addedTools(body, input);
   const { tools, callForms, ...ofTools } = toolsOf(body["tools"], {
     dialect: "responses",
@@ -135,17 +135,17 @@ export function decodeResponses(
       ...ignoredFields,
       ...ignoredInclude(include),
     ],
-    unkept: [
-      ...fields.unkept,
-      ...ofTools.unkept,
-      ...choice.unkept,
+    unsupported: [
+      ...fields.unsupported,
+      ...ofTools.unsupported,
+      ...choice.unsupported,
       ...alternatives(body["top_logprobs"]),
       ...truncation(body["truncation"]),
     ],
   };
 }
 
-function readFormat(text: unknown): Pick<AskedTurn, "textFormat" | "ignoredFields"> {
+function readFormat(text: unknown): Pick<RequestedTurn, "textFormat" | "ignoredFields"> {
   const config = isAbsent(text) ? {} : objectOf(text, "text");
   const { format } = config;
   const ofConfig = unreadMembers(config, "text", ["format"]);
@@ -168,17 +168,17 @@ function ignoredInclude(include: readonly string[]): readonly string[] {
   return include.filter((name) => !known.includes(name)).map((name) => `include ${name}`);
 }
 
-/** The wish that a conversation that is too long be shortened. */
-function truncation(value: unknown): AskedTurn["unkept"] {
+/** Returns the unsupported feature `truncation` if the request sets it. */
+function truncation(value: unknown): RequestedTurn["unsupported"] {
   if (isAbsent(value) || value === "disabled") return [];
   const why = "a conversation that is too long is refused, not shortened";
   return [{ what: "truncation", why }];
 }
 
 /**
- * The fields that a reply repeats. Tools that the conversation gives stand among the others.
+ * Returns the fields that a reply repeats, with added tools among `tools`.
  *
- * @throws ClientError where a field cannot be repeated.
+ * @throws ClientError if a field is nested too deeply to print.
  */
 function readEcho(body: Json, added: readonly AddedTool[]): Json {
   const fields = echoed.filter((name) => name in body).map((name) => [name, body[name]] as const);
@@ -190,10 +190,10 @@ function readEcho(body: Json, added: readonly AddedTool[]): Json {
   return { ...echo, tools: [...own, ...added.map(({ tool }) => tool)] };
 }
 
-/** @throws ClientError where a part of the conversation is named that only the client's own server knows. */
+/** @throws ClientError if the request refers to text that only OpenAI's server stores. */
 function refuseStoredText(body: Json): void {
   if (!isAbsent(body["conversation"])) {
-    const remedy = "send the items in input, or go on with previous_response_id";
+    const remedy = "send the items in input, or continue with previous_response_id";
     throw invalid("conversation", `conversations are not stored here; ${remedy}`);
   }
   if (!isAbsent(body["prompt"])) {
@@ -201,7 +201,7 @@ function refuseStoredText(body: Json): void {
   }
 }
 
-/** The conversation that the request goes on from. Instructions are not carried over. */
+/** Returns the conversation that `previous_response_id` names, without its instructions. */
 function earlierMessages(body: Json, recollection: Recollection): readonly ClientMessage[] {
   const id = optionalText(body["previous_response_id"], "previous_response_id");
   if (id === undefined) return [];
@@ -213,9 +213,9 @@ function earlierMessages(body: Json, recollection: Recollection): readonly Clien
   );
 }
 
-const textForm = askedForm(responsesParts);
-const turnForm = saidForm(responsesSaidParts);
-const thoughtForm = saidForm(responsesThoughtParts);
+const textForm = inputForm(responsesParts);
+const turnForm = assistantForm(responsesSaidParts);
+const thoughtForm = assistantForm(responsesThoughtParts);
 
 function readInput(input: unknown, recollection: Recollection): History {
   if (isAbsent(input)) return noHistory;
@@ -223,7 +223,7 @@ function readInput(input: unknown, recollection: Recollection): History {
   return { messages: [{ role: "user", content: input }], itemCount: 1 };
 }
 
-/** Reads items of Responses. Those of one turn follow each other. */
+/** Reads the items of a Responses request. */
 export function readResponsesHistory(
   items: readonly unknown[],
   recollection: Recollection = {},
@@ -241,25 +241,28 @@ export function readResponsesHistory(
     return said === undefined ? readOtherItem(item, { place, recollection }) : [said];
   });
   const history = extendHistory(before, read, {
-    goesOn: ({ mark }, next) => isSameReply(mark, next, recollection),
-    isNothing: (turn) => isSealed(turn, recollection),
+    continuesTurn: ({ mark }, next) => isSameReply(mark, next, recollection),
+    isDropped: (turn) => isUnreadable(turn, recollection),
     separator: "",
   });
   return added.length === 0 ? history : { ...history, addedTools: added };
 }
 
-/** The tools that the conversation gives and the request's own list lacks. */
+/** Returns the tools that items add and the request's own list lacks. */
 function addedTools({ tools }: Json, { addedTools: added = [] }: History): readonly AddedTool[] {
   if (added.length === 0 || !Array.isArray(tools)) return added;
-  const known = new Set(tools.map((tool) => JSON.stringify(tool)));
-  return added.filter(({ tool }) => !known.has(JSON.stringify(tool)));
+  const present = new Set(tools.map((tool) => JSON.stringify(tool)));
+  return added.filter(({ tool }) => !present.has(JSON.stringify(tool)));
 }
 
-/** Adds the tools of an item, as Codex gives them. Some clients give the same ones again with a later turn. */
+/**
+ * Adds the tools of an `additional_tools` item, as Codex sends it. Some clients repeat the same
+ * tools later.
+ */
 function addTools(item: Json, place: string, added: AddedTool[]): void {
-  const known = new Set(added.map(({ tool }) => JSON.stringify(tool)));
+  const present = new Set(added.map(({ tool }) => JSON.stringify(tool)));
   listOf(item["tools"], `${place}.tools`).forEach((tool, index) => {
-    if (known.has(JSON.stringify(tool))) return;
+    if (present.has(JSON.stringify(tool))) return;
     added.push({ place: `${place}.tools[${index}]`, tool });
   });
 }
@@ -275,7 +278,7 @@ function resolve(
   throw invalid(`${place}.id`, `no item of this session has the id ${JSON.stringify(id)}`);
 }
 
-/** Items that follow each other are one turn, unless they stood in different replies of ours. */
+/** True unless the two items are from different replies of this session. */
 function isSameReply(
   mark: string | undefined,
   { marks: [first] }: ClientAssistant,
@@ -287,8 +290,10 @@ function isSameReply(
   return before === undefined || after === undefined || before === after;
 }
 
-/** Returns whether a turn is nothing but items of another server without a text, such as encrypted reasoning. */
-function isSealed(
+/**
+ * True if a turn consists only of another server's items without text, such as encrypted reasoning.
+ */
+function isUnreadable(
   { content, reasoning = "", calls, marks }: ClientAssistant,
   recollection: Recollection,
 ): boolean {
@@ -296,24 +301,27 @@ function isSealed(
   return marks.length > 0 && marks.every((mark) => recollection.replyOf?.(mark) === undefined);
 }
 
-/** What an item adds to a turn of the assistant's; `undefined` where it is of somebody else. */
+/**
+ * Returns an item's contribution to an assistant turn, or `undefined` if the item is from another
+ * role.
+ */
 function readTurnItem(item: Json, place: string): ClientAssistant | undefined {
   const { type, role, id } = item;
   const marks = typeof id === "string" && id !== "" ? [id] : [];
-  const nothing = { role: "assistant", content: "", calls: [], marks } as const;
+  const empty = { role: "assistant", content: "", calls: [], marks } as const;
   if (type === "reasoning") {
     const { content, summary, encrypted_content: encrypted } = item;
     const thought =
       contentText(content, `${place}.content`, thoughtForm) ||
       contentText(summary, `${place}.summary`, thoughtForm);
     const own = typeof encrypted === "string" && encrypted !== "" ? [...marks, encrypted] : marks;
-    return { ...nothing, reasoning: thought, marks: own };
+    return { ...empty, reasoning: thought, marks: own };
   }
   const call = readCallItem(item, place);
-  if (call !== undefined) return { ...nothing, calls: [call] };
+  if (call !== undefined) return { ...empty, calls: [call] };
   if ((type === undefined || type === "message") && role === "assistant") {
     const { said, thought } = readContent(item["content"], `${place}.content`, turnForm);
-    return { ...nothing, content: said, ...(thought !== "" && { reasoning: thought }) };
+    return { ...empty, content: said, ...(thought !== "" && { reasoning: thought }) };
   }
   return undefined;
 }

@@ -11,18 +11,18 @@ import type {
 } from "../conversation.ts";
 import { sseComment, sseEvent, type ReplyEnd, type StreamWriter } from "./dialect.ts";
 import { openAiError } from "./openai-error.ts";
-import { calledName, contentPart, itemFor, wholeItem } from "./responses-items.ts";
+import { calledName, contentPart, itemFor, finishedItem } from "./responses-items.ts";
 import { encodeLogprobs } from "./token-logprobs.ts";
 import { tokensOfTexts } from "./tokens-of-texts.ts";
 
 type CallPart = Extract<ReplyPart, { readonly type: "call" }>;
 
-/** A finished reply as Responses gives it. */
+/** Encodes a finished reply for Responses. */
 export function encodeResponsesReply({ start, parts, ...end }: Reply): object {
   return finished(start, parts, end);
 }
 
-function envelope({ id, createdAtMs, asked }: ReplyStart) {
+function envelope({ id, createdAtMs, requested }: ReplyStart) {
   const defaults = {
     instructions: null,
     max_output_tokens: null,
@@ -45,9 +45,9 @@ function envelope({ id, createdAtMs, asked }: ReplyStart) {
     status: "in_progress",
     error: null,
     incomplete_details: null,
-    model: asked.model,
+    model: requested.model,
     ...defaults,
-    ...asked.echo,
+    ...requested.echo,
     output: [] as readonly object[],
     usage: null as object | null,
   };
@@ -72,7 +72,7 @@ function finished(
     ...envelope(start),
     status: isCut ? "incomplete" : "completed",
     ...(isCut && { incomplete_details: { reason: "max_output_tokens" } }),
-    output: parts.map((part, index) => wholeItem(start, part, tokensByPart[index])),
+    output: parts.map((part, index) => finishedItem(start, part, tokensByPart[index])),
     usage: {
       input_tokens: usage.promptTokenCount,
       input_tokens_details: { cached_tokens: usage.cachedTokenCount },
@@ -84,15 +84,15 @@ function finished(
 }
 
 /**
- * Writes a reply as the events of Responses: each item is added, its content part is added, grows and is
- * done, and the item is done. All are sent: every client reads others of them.
+ * Writes a reply as the events of Responses: each item and its content part is added, grows and is
+ * done. Clients differ in the events that they read, so all are sent.
  */
 export class ResponsesWriter implements StreamWriter {
   readonly #start: ReplyStart;
   readonly #parts: ReplyPart[] = [];
   readonly #open: ReplyPart[] = [];
-  /** Events that wait for the end, which brings the logprobs of the text that they are about. */
-  #held: ReplyEvent[] | undefined;
+  /** Events that are delayed until the end, because they carry logprobs. */
+  #delayed: ReplyEvent[] | undefined;
   #tokensByPart: readonly (readonly ReplyToken[])[] = [];
   #count = 0;
 
@@ -109,10 +109,10 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   write(event: ReplyEvent): string {
-    const { includesLogprobs } = this.#start.asked;
+    const { includesLogprobs } = this.#start.requested;
     const isTextDone = event.type === "part-end" && event.part.type === "text";
-    if (this.#held === undefined && !(includesLogprobs && isTextDone)) return this.#send(event);
-    this.#held = [...(this.#held ?? []), event];
+    if (this.#delayed === undefined && !(includesLogprobs && isTextDone)) return this.#send(event);
+    this.#delayed = [...(this.#delayed ?? []), event];
     return "";
   }
 
@@ -120,34 +120,34 @@ export class ResponsesWriter implements StreamWriter {
     switch (event.type) {
       case "part-start":
         this.#open[event.index] = event.part;
-        return this.#begin(event.index, event.part);
+        return this.#startPart(event.index, event.part);
       case "part-delta":
-        return this.#grow(event.index, event.text);
+        return this.#growPart(event.index, event.text);
       case "part-end":
         this.#parts.push(event.part);
-        return this.#finish(event.index, event.part);
+        return this.#endPart(event.index, event.part);
     }
   }
 
-  #sendHeld(tokens: readonly ReplyToken[] = []): string {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    const ended = held.flatMap((event) => (event.type === "part-end" ? [event.part] : []));
+  #sendDelayed(tokens: readonly ReplyToken[] = []): string {
+    const delayed = this.#delayed ?? [];
+    this.#delayed = undefined;
+    const ended = delayed.flatMap((event) => (event.type === "part-end" ? [event.part] : []));
     this.#tokensByPart = tokensOfTexts([...this.#parts, ...ended], tokens);
-    return held.map((event) => this.#send(event)).join("");
+    return delayed.map((event) => this.#send(event)).join("");
   }
 
   end(end: ReplyEnd): string {
-    const rest = this.#sendHeld(end.tokens);
+    const rest = this.#sendDelayed(end.tokens);
     const type = end.finish.type === "length" ? "response.incomplete" : "response.completed";
     return rest + this.#event(type, { response: finished(this.#start, this.#parts, end) });
   }
 
   fail(error: ClientError): string {
-    const rest = this.#sendHeld();
-    const { error: told } = openAiError(error) as { error: { code: string; message: string } };
+    const rest = this.#sendDelayed();
+    const { error: sent } = openAiError(error) as { error: { code: string; message: string } };
     const output = this.#parts.map((part) => itemFor(this.#start, part, false));
-    const broken = { status: "failed", error: { code: told.code, message: told.message }, output };
+    const broken = { status: "failed", error: { code: sent.code, message: sent.message }, output };
     return (
       rest + this.#event("response.failed", { response: { ...envelope(this.#start), ...broken } })
     );
@@ -157,8 +157,8 @@ export class ResponsesWriter implements StreamWriter {
     return sseComment;
   }
 
-  #begin(output_index: number, part: ReplyPart): string {
-    // The object of such a call is known once all arguments are.
+  #startPart(output_index: number, part: ReplyPart): string {
+    // The object of such a call is known only when its arguments are complete.
     if (part.type === "call" && isActionForm(part.form)) return "";
     const added = this.#added(output_index, part, part.type === "call" ? {} : { content: [] });
     if (part.type === "call") return added;
@@ -173,7 +173,7 @@ export class ResponsesWriter implements StreamWriter {
     return this.#event("response.output_item.added", { output_index, item });
   }
 
-  #grow(output_index: number, delta: string): string {
+  #growPart(output_index: number, delta: string): string {
     const part = this.#open[output_index]!;
     const place = { item_id: part.id, output_index };
     switch (part.type) {
@@ -187,23 +187,23 @@ export class ResponsesWriter implements StreamWriter {
           logprobs: [],
         });
       case "call":
-        // What goes to the client in another form is known once all arguments are.
+        // Other forms are known only when the arguments are complete.
         return part.form === undefined
           ? this.#event("response.function_call_arguments.delta", { ...place, delta })
           : "";
     }
   }
 
-  #finish(output_index: number, part: ReplyPart): string {
+  #endPart(output_index: number, part: ReplyPart): string {
     const place = { item_id: part.id, output_index };
     const tokens = this.#tokensByPart[output_index];
-    const item = wholeItem(this.#start, part, tokens);
-    // Numbers are given as events are made, so this one comes last.
+    const item = finishedItem(this.#start, part, tokens);
+    // Created last, because events are numbered in the order of creation.
     const done = (): string => this.#event("response.output_item.done", { output_index, item });
     if (part.type === "call") return this.#finishCall(output_index, part) + done();
     const { text } = part;
     const inContent = { ...place, content_index: 0 };
-    const told =
+    const textDone =
       part.type === "text"
         ? this.#event("response.output_text.done", {
             ...inContent,
@@ -212,7 +212,7 @@ export class ResponsesWriter implements StreamWriter {
           })
         : this.#event("response.reasoning_text.done", { ...inContent, text });
     const closed = { ...inContent, part: contentPart(part, text, tokens) };
-    return told + this.#event("response.content_part.done", closed) + done();
+    return textDone + this.#event("response.content_part.done", closed) + done();
   }
 
   #finishCall(output_index: number, part: CallPart): string {
@@ -225,9 +225,9 @@ export class ResponsesWriter implements StreamWriter {
         this.#event("response.custom_tool_call_input.done", { ...place, input })
       );
     }
-    const { name } = calledName(this.#start.asked, part.name);
-    const whole = { ...place, name, arguments: part.text };
-    return this.#event("response.function_call_arguments.done", whole);
+    const { name } = calledName(this.#start.requested, part.name);
+    const complete = { ...place, name, arguments: part.text };
+    return this.#event("response.function_call_arguments.done", complete);
   }
 
   #event(type: string, data: object): string {

@@ -1,11 +1,11 @@
 import { customInput, isActionForm, toAction, type ActionForm } from "../call-form.ts";
-import type { AskedTurn, ReplyPart, ReplyStart, ReplyToken } from "../conversation.ts";
+import type { RequestedTurn, ReplyPart, ReplyStart, ReplyToken } from "../conversation.ts";
 import { encodeLogprobs } from "./token-logprobs.ts";
 import { namespacedTools } from "./tool-namespaces.ts";
 
 type CallPart = Extract<ReplyPart, { readonly type: "call" }>;
 
-/** The item of a part, as it stands in a reply and as a later request may name it by its id. */
+/** Encodes a part as an item, as a later request may refer to it by id. */
 export function encodeItem(part: ReplyPart, withEncryptedContent: boolean): object {
   const { id } = part;
   switch (part.type) {
@@ -49,29 +49,33 @@ function actionItem(form: ActionForm, action: object): object {
   }
 }
 
-/** The same in the words of the request: tools that it has in namespaces are called there. */
+/**
+ * Encodes a part as an item with tool names as the request gives them: namespace and name apart.
+ */
 export function itemFor(
-  { asked }: ReplyStart,
+  { requested }: ReplyStart,
   part: ReplyPart,
   withEncryptedContent: boolean,
 ): object {
   const item = encodeItem(part, withEncryptedContent);
   if (part.type !== "call" || isActionForm(part.form)) return item;
-  return { ...item, ...calledName(asked, part.name) };
+  return { ...item, ...calledName(requested, part.name) };
 }
 
-/** The item of a finished part, with the tokens of its text where the client asked for them. */
-export function wholeItem(
+/**
+ * Encodes a finished part as an item, with the tokens of its text if the client requested logprobs.
+ */
+export function finishedItem(
   start: ReplyStart,
   part: ReplyPart,
   tokens?: readonly ReplyToken[],
 ): object {
-  const item = itemFor(start, part, start.asked.includesEncryptedReasoning);
+  const item = itemFor(start, part, start.requested.includesEncryptedReasoning);
   return part.type === "text" ? { ...item, content: [outputText(part.text, tokens)] } : item;
 }
 
-/** A tool's name as the client knows it: one of a group has the group's name beside its own. */
-export function calledName({ echo }: AskedTurn, name: string): { readonly name: string } {
+/** Returns a tool's name as the client knows it, with its namespace if it has one. */
+export function calledName({ echo }: RequestedTurn, name: string): { readonly name: string } {
   return namespacedTools(echo["tools"]).get(name) ?? { name };
 }
 
@@ -79,7 +83,7 @@ function outputText(text: string, tokens: readonly ReplyToken[] = []) {
   return { type: "output_text", text, annotations: [], logprobs: encodeLogprobs(tokens) };
 }
 
-/** The part of an item's content that holds this text. */
+/** Returns the part of an item's content with this text. */
 export function contentPart(part: ReplyPart, text: string, tokens?: readonly ReplyToken[]): object {
   return part.type === "text" ? outputText(text, tokens) : { type: "reasoning_text", text };
 }

@@ -3,7 +3,7 @@ import { openAiError } from "./openai-error.ts";
 import { decodeResponses, readResponsesHistory } from "./responses-decode.ts";
 import { encodeResponsesReply, ResponsesWriter } from "./responses-encode.ts";
 
-/** OpenAI's Responses. */
+/** The dialect of OpenAI's Responses. */
 export const responsesDialect: GatewayDialect = {
   name: "responses",
   path: "/responses",

@@ -1,7 +1,7 @@
-import type { AskedTurn, Reply, ReplyEvent, ReplyPart } from "../conversation.ts";
+import type { RequestedTurn, Reply, ReplyEvent, ReplyPart } from "../conversation.ts";
 import type { GatewayDialect } from "./dialect.ts";
 
-/** A turn that thinks, speaks and calls twice. */
+/** A turn with reasoning, text and two calls. */
 export const sampleParts: readonly ReplyPart[] = [
   { type: "reasoning", id: "rs_1", signature: "sig_1", text: "I should look." },
   { type: "text", id: "msg_1", text: "Let me look." },
@@ -12,24 +12,24 @@ export const sampleParts: readonly ReplyPart[] = [
 export function askedFor(
   dialect: GatewayDialect,
   more: Readonly<Record<string, unknown>> = {},
-): AskedTurn {
+): RequestedTurn {
   const said = [{ role: "user", content: "Hi" }];
   const field = dialect.name === "responses" ? "input" : "messages";
   return dialect.decode({ model: "policy", [field]: said, ...more });
 }
 
-/** A finished reply of these parts. */
+/** Returns a finished reply with these parts. */
 export function sampleReply(dialect: GatewayDialect, parts = sampleParts): Reply {
-  const asked = askedFor(dialect, { stream_options: { include_usage: true } });
+  const requested = askedFor(dialect, { stream_options: { include_usage: true } });
   return {
-    start: { id: "reply_1", createdAtMs: 1_700_000_000_999, promptTokenCount: 100, asked },
+    start: { id: "reply_1", createdAtMs: 1_700_000_000_999, promptTokenCount: 100, requested },
     parts,
     finish: { type: "calls" },
     usage: { promptTokenCount: 100, cachedTokenCount: 60, sampledTokenCount: 20 },
   };
 }
 
-/** The events that bring the parts, each in two pieces. */
+/** Returns the events of the parts, each in two pieces. */
 export function eventsOf(parts: readonly ReplyPart[]): readonly ReplyEvent[] {
   return parts.flatMap((part, index): ReplyEvent[] => {
     const middle = Math.ceil(part.text.length / 2);
@@ -42,7 +42,7 @@ export function eventsOf(parts: readonly ReplyPart[]): readonly ReplyEvent[] {
   });
 }
 
-/** A whole stream, as its readers see it: each event's name and data. */
+/** Returns a complete stream as its readers see it: each event's name and data. */
 export function streamOf(
   dialect: GatewayDialect,
   reply: Reply,

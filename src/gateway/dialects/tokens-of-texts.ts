@@ -1,22 +1,22 @@
 import type { ReplyPart, ReplyToken } from "../conversation.ts";
 
 /**
- * The tokens of each part of a reply that is text, by its place among the parts; empty for other parts.
+ * Returns the tokens of each text part, by the part's index. Other parts have an empty list.
  *
- * @param tokens - All tokens of the reply's text; markup of reasoning and calls is among them.
+ * @param tokens - All tokens of the reply's text, including the markup of reasoning and calls.
  */
 export function tokensOfTexts(
   parts: readonly ReplyPart[],
   tokens: readonly ReplyToken[],
 ): readonly (readonly ReplyToken[])[] {
-  const whole = Buffer.concat(tokens.map(({ bytes }) => bytes));
-  let end = whole.length;
-  // From the last part to the first: the markup between reasoning and text may contain the text.
+  const bytes = Buffer.concat(tokens.map(({ bytes }) => bytes));
+  let end = bytes.length;
+  // From last to first, because the markup between reasoning and text may contain the same text.
   return parts
     .toReversed()
     .map((part): readonly ReplyToken[] => {
       const text = Buffer.from(part.text);
-      const start = whole.lastIndexOf(text, end - text.length);
+      const start = bytes.lastIndexOf(text, end - text.length);
       if (start === -1 || end < text.length) return [];
       const found = part.type === "text" ? tokensWithin(tokens, start, start + text.length) : [];
       end = start;

@@ -8,7 +8,7 @@ type OpenAiChoice =
   | OpenAI.Chat.ChatCompletionToolChoiceOption
   | NonNullable<OpenAI.Responses.ResponseCreateParams["tool_choice"]>;
 
-/** The names of the kinds of choices in an object. */
+/** The names of the tool choices that are objects. */
 type OpenAiChoiceType = Extract<OpenAiChoice, { readonly type: string }>["type"];
 
 const look = { type: "function", name: "look" } as const;
@@ -44,16 +44,16 @@ describe("readToolChoice()", () => {
       { type: "auto", allowed: ["look"] },
     ],
   ])("reads %j", (choice, toolChoice) => {
-    expect(readToolChoice(choice)).toEqual({ toolChoice, unkept: [], ignoredFields: [] });
+    expect(readToolChoice(choice)).toEqual({ toolChoice, unsupported: [], ignoredFields: [] });
   });
 
-  test("knows every type that the protocols' own clients can send", () => {
-    // This line does not compile once a client's library knows a type that the table does not.
+  test("reads every type that the protocols' own clients can send", () => {
+    // This line does not compile if a client's library has a type that the table lacks.
     const known: Record<Exclude<OpenAiChoiceType, "allowed_tools">, string> = openAiToolTypes;
     expect(Object.keys(known)).toContain("mcp");
   });
 
-  test("knows tools of namespaces by their one name", () => {
+  test("flattens names of namespaced tools", () => {
     const { toolChoice } = readToolChoice({ ...look, namespace: "box" });
     expect(toolChoice).toEqual({ type: "named", name: "box__look" });
   });
@@ -66,10 +66,10 @@ describe("readToolChoice()", () => {
       { type: "none" },
       "tool_choice allowed_tools auto",
     ],
-  ])("says that no server runs what %j wants", (choice, toolChoice, what) => {
+  ])("reports that no server runs the tool of %j", (choice, toolChoice, what) => {
     const read = readToolChoice(choice);
     expect(read.toolChoice).toEqual(toolChoice);
-    expect(read.unkept.map((wish) => wish.what)).toEqual([what]);
+    expect(read.unsupported.map((feature) => feature.what)).toEqual([what]);
   });
 
   test.each<[unknown, string]>([
@@ -98,7 +98,7 @@ describe("readToolChoice()", () => {
 });
 
 describe("readFunctionCall()", () => {
-  test("reads the older spelling", () => {
+  test("reads `function_call`", () => {
     expect(readFunctionCall({ name: "look" }).toolChoice).toEqual(named);
     expect(readFunctionCall("none").toolChoice).toEqual({ type: "none" });
     expect(() => readFunctionCall("required")).toThrow(
@@ -118,7 +118,7 @@ describe("readMessagesChoice()", () => {
     expect(readMessagesChoice(choice)).toMatchObject({ toolChoice, parallelCalls });
   });
 
-  test("refuses a choice that it does not know", () => {
+  test("refuses an unknown choice", () => {
     expect(() => readMessagesChoice({ type: "added_2027" })).toThrow(
       'Cannot read tool_choice.type: there is no choice "added_2027"; say auto, none, any or tool',
     );

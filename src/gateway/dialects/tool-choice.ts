@@ -1,4 +1,4 @@
-import type { ToolChoice, UnkeptWish } from "../conversation.ts";
+import type { ToolChoice, UnsupportedFeature } from "../conversation.ts";
 import { isOpenAiToolType, openAiToolTypes, type OpenAiToolType } from "./openai-tools.ts";
 import {
   flagOf,
@@ -13,21 +13,21 @@ import {
 } from "./read-body.ts";
 import { flatName } from "./tool-namespaces.ts";
 
-/** A request's wishes about calls. */
+/** The tool choice of a request. */
 interface ReadChoice {
   readonly toolChoice: ToolChoice;
-  readonly unkept: readonly UnkeptWish[];
-  /** Members that change nothing here, such as `tool_choice.reason`. */
+  readonly unsupported: readonly UnsupportedFeature[];
+  /** Members without an effect here, such as `tool_choice.reason`. */
   readonly ignoredFields: readonly string[];
 }
 
-const free: ReadChoice = { toolChoice: { type: "auto" }, unkept: [], ignoredFields: [] };
+const free: ReadChoice = { toolChoice: { type: "auto" }, unsupported: [], ignoredFields: [] };
 const place = "tool_choice";
 const ofServer = "a server would run this tool, and there is none here";
 
 /**
- * Reads which tools are to be called, in OpenAI's spelling: a word, a tool, or a list of tools. Chat
- * Completions keeps what it says in an object of the type's name, and Responses does not.
+ * Reads `tool_choice` in OpenAI's spelling: a word, a tool, or a list of tools. Chat Completions
+ * nests the members in an object named after the type.
  */
 export function readToolChoice(choice: unknown): ReadChoice {
   if (isAbsent(choice)) return free;
@@ -38,10 +38,10 @@ export function readToolChoice(choice: unknown): ReadChoice {
   if (!isOpenAiToolType(type)) throw unknownChoice(`${place}.type`, type, openAiChoices);
   const name = toolName(given, place);
   if (name !== undefined) return chosen(given, { type: "named", name });
-  return { ...free, unkept: [{ what: `tool_choice ${type}`, why: ofServer }] };
+  return { ...free, unsupported: [{ what: `tool_choice ${type}`, why: ofServer }] };
 }
 
-/** Reads the older `function_call` of Chat Completions. */
+/** Reads `function_call` of Chat Completions. */
 export function readFunctionCall(choice: unknown): ReadChoice {
   if (isAbsent(choice)) return free;
   if (choice === "auto" || choice === "none") return { ...free, toolChoice: { type: choice } };
@@ -52,7 +52,7 @@ export function readFunctionCall(choice: unknown): ReadChoice {
   return { ...free, toolChoice: { type: "named", name: textOf(name, "function_call.name") } };
 }
 
-/** Reads which tools are to be called in the spelling of Messages, and whether several may be. */
+/** Reads `tool_choice` of Messages, including `disable_parallel_tool_use`. */
 export function readMessagesChoice(
   choice: unknown,
 ): ReadChoice & { readonly parallelCalls: boolean } {
@@ -99,7 +99,7 @@ function readAllowed(given: Json): ReadChoice {
     throw unknownChoice(`${where}.mode`, mode, "say auto or required");
   }
   const list = listOf(inner["tools"], `${where}.tools`);
-  // Tools that a server would run are counted where the request gives them.
+  // Server tools are already counted in the request's tools.
   const allowed = list.flatMap((tool, index) => {
     const at = `${where}.tools[${index}]`;
     const read = objectOf(tool, at);
@@ -114,13 +114,13 @@ function readAllowed(given: Json): ReadChoice {
   ];
   if (allowed.length > 0) return { ...free, toolChoice: { type: mode, allowed }, ignoredFields };
   if (list.length === 0) throw invalid(`${where}.tools`, "no tool may be called; say none instead");
-  // A server would run all of them.
+  // A server would run all of the allowed tools.
   const toolChoice: ToolChoice = { type: mode === "auto" ? "none" : "auto" };
-  const unkept = [{ what: `tool_choice allowed_tools ${mode}`, why: ofServer }];
-  return { toolChoice, unkept, ignoredFields };
+  const unsupported = [{ what: `tool_choice allowed_tools ${mode}`, why: ofServer }];
+  return { toolChoice, unsupported, ignoredFields };
 }
 
-/** The name by which the policy knows a tool that is chosen; `undefined` where a server would run it. */
+/** Returns the policy's name for the chosen tool, or `undefined` if a server would run it. */
 function toolName(tool: Json, at: string): string | undefined {
   const type = tool["type"] as OpenAiToolType;
   if (openAiToolTypes[type] !== "client") return undefined;

@@ -1,12 +1,12 @@
-/** A tool as a client knows it that groups its tools, as Codex does those of MCP servers. */
+/** The name of a tool in a namespace, as Codex groups the tools of MCP servers. */
 interface NamespacedName {
   readonly namespace: string;
   readonly name: string;
 }
 
 /**
- * The one name by which the policy knows a tool of a namespace. `functions` is the one of tools that stand
- * in none.
+ * Returns the single name by which the policy knows a namespaced tool. Tools of the namespace
+ * `functions` keep their own name.
  */
 export function flatName({ namespace, name }: NamespacedName): string {
   if (namespace === "" || namespace === "functions") return name;
@@ -14,9 +14,9 @@ export function flatName({ namespace, name }: NamespacedName): string {
 }
 
 /**
- * The tools of a request that stand in namespaces, by the names that the policy knows them by.
+ * Returns the namespaced tools of a request, by the policy's names for them.
  *
- * @param tools - As the request has them.
+ * @param tools - The request's `tools`.
  */
 export function namespacedTools(tools: unknown): ReadonlyMap<string, NamespacedName> {
   const found = new Map<string, NamespacedName>();
@@ -25,8 +25,8 @@ export function namespacedTools(tools: unknown): ReadonlyMap<string, NamespacedN
     if (type !== "namespace" || typeof namespace !== "string" || !Array.isArray(inner)) continue;
     for (const { name } of inner as readonly Group[]) {
       if (typeof name !== "string") continue;
-      const whole = { namespace, name };
-      found.set(flatName(whole), whole);
+      const fullName = { namespace, name };
+      found.set(flatName(fullName), fullName);
     }
   }
   return found;

@@ -4,11 +4,11 @@ import { exactOf } from "../../python/json/exact-json.ts";
 import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { toPyValue, type PlainJson } from "../../python/value.ts";
 import type { CallForm } from "../call-form.ts";
-import type { ToolSet, UnkeptWish } from "../conversation.ts";
+import type { ToolSet, UnsupportedFeature } from "../conversation.ts";
 import type { DialectName, Recollection } from "./dialect.ts";
 import type { AddedTool } from "./history.ts";
 import {
-  brokenPair,
+  surrogateError,
   invalid,
   isAbsent,
   listOf,
@@ -17,70 +17,70 @@ import {
   type Json,
 } from "./read-body.ts";
 
-/** A tool as a request gives it, in the words of all dialects. */
+/** A tool of a request, independent of the dialect. */
 interface GivenTool {
   readonly name: string;
   readonly description?: unknown;
-  /** A JSON Schema; absent: the tool has no parameters. */
+  /** A JSON Schema. Absent: the tool has no parameters. */
   readonly parameters?: unknown;
-  /** The form in which its calls go to the client; absent for a function with a JSON object. */
+  /** The form of its calls. Absent: a function with a JSON object. */
   readonly form?: CallForm;
-  /** The group that it stands in; absent where it stands in none. */
+  /** The tool's namespace, if it has one. */
   readonly namespace?: string | undefined;
 }
 
-/** Collects the tools of a request, and what of them nothing here keeps. */
+/** Collects the tools of a request, its unsupported features and its ignored members. */
 export class ToolCollector {
   readonly #tools: ToolDefinition[] = [];
   readonly #given = new Map<string, Pick<GivenTool, "form" | "namespace">>();
-  readonly #unkept: UnkeptWish[] = [];
+  readonly #unsupported: UnsupportedFeature[] = [];
   readonly #ignored = new Set<string>();
 
-  /** Adds a tool that the policy is shown. `place` says where it stands in the body. */
+  /** Adds a tool that the policy sees. `place` is its path in the body. */
   add({ name, description, parameters, form, namespace }: GivenTool, place: string): void {
     if (name === "") throw invalid(`${place}.name`, "expected a name");
     const other = this.#given.get(name);
-    // The client could not tell a call of the one from a call of the other.
+    // The client could not distinguish the two tools' calls.
     if (other !== undefined && (other.form !== form || other.namespace !== namespace)) {
       const problem = `a tool of another type or namespace has the name ${JSON.stringify(name)}`;
       throw invalid(`${place}.name`, problem);
     }
     const body: Record<string, unknown> = { name };
     if (typeof description === "string") body["description"] = description;
-    // Templates print the schema: its numbers and the order of its keys are the client's.
+    // Templates print the schema, so its numbers and key order are kept.
     body["parameters"] = isAbsent(parameters)
       ? { type: "object", properties: {} }
       : exactOf(parameters);
     const openai = toPyValue({ type: "function", function: body } as PlainJson);
     if (!isWellFormed(stringifyPythonJson(openai, { ensureAscii: false }))) {
-      throw invalid(place, brokenPair);
+      throw invalid(place, surrogateError);
     }
     this.#tools.push(toolFromOpenAi(openai, place));
     this.#given.set(name, { ...(form && { form }), namespace });
   }
 
-  /** Notes a tool that a server would run: the policy is not shown it. */
+  /** Records a server tool, which the policy does not see. */
   leaveOut(type: string): void {
-    this.unkept(`tool ${type}`, "a server would run this tool, and there is none here");
+    this.addUnsupported(`tool ${type}`, "a server would run this tool, and there is none here");
   }
 
-  /** Notes a wish that nothing here keeps. */
-  unkept(what: string, why: string): void {
-    this.#unkept.push({ what, why });
+  /** Records a feature that is not supported. */
+  addUnsupported(what: string, why: string): void {
+    this.#unsupported.push({ what, why });
   }
 
-  /** Notes the members of a tool's object that are not read. */
+  /** Records the members of a tool's object that are not read. */
   ignoreOthers(tool: Json, place: string, read: readonly string[]): void {
     const { strict } = tool;
     if (strict === true) {
-      const why = "the arguments of calls are not held to the schemas of tools";
-      this.unkept("strict tools", why);
+      const why = "the arguments of calls are not constrained to the schemas of tools";
+      this.addUnsupported("strict tools", why);
     }
     refuseOtherSchema(tool, place, read);
-    const known = [...read, ...harmlessMembers];
-    // The place among the tools says nothing: each would be counted apart.
+    const readNames = [...read, ...harmlessMembers];
+    // Without list indexes, so that equal members add up in the counts.
     const where = place.replaceAll(/\[\d+\]/g, "[]");
-    for (const name of unreadMembers(tool, where, known)) this.#ignored.add(name);
+    for (const name of unreadMembers(tool, where, readNames)) this.#ignored.add(name);
   }
 
   get set(): ToolSet {
@@ -90,16 +90,19 @@ export class ToolCollector {
     return {
       tools: this.#tools,
       callForms: new Map(forms),
-      unkept: this.#unkept,
+      unsupported: this.#unsupported,
       ignoredFields: [...this.#ignored],
     };
   }
 }
 
-/** The names that protocols have for the schema of a tool. */
+/** The names that protocols have for a tool's schema. */
 const schemaNames = ["parameters", "input_schema", "inputSchema"];
 
-/** @throws ClientError where a tool has its schema under another protocol's name: the policy would be shown none. */
+/**
+ * @throws ClientError if the schema has another protocol's name, because the policy would see no
+ *   parameters.
+ */
 function refuseOtherSchema(tool: Json, place: string, read: readonly string[]): void {
   const own = schemaNames.find((name) => read.includes(name));
   if (own === undefined || !isAbsent(tool[own])) return;
@@ -107,15 +110,15 @@ function refuseOtherSchema(tool: Json, place: string, read: readonly string[]): 
   if (other !== undefined) throw invalid(`${place}.${other}`, `give the tool's schema in ${own}`);
 }
 
-/** Members of tools that change nothing that the policy or the client could notice. */
+/** Members without an effect that the policy or the client could notice. */
 const harmlessMembers = ["type", "strict", "cache_control", "eager_input_streaming"];
 
-/** Reads a tool of any type. */
+/** Reads one tool of any type. */
 type ReadTool = (tool: Json, place: string, into: ToolCollector) => void;
 
 /**
- * Reads the tools of a request. Most requests give those that the one before it gave: these are not read
- * again.
+ * Reads the tools of a request. A list that equals one of the session's earlier requests is taken
+ * from the cache.
  */
 export function toolsOf(
   tools: unknown,
@@ -128,9 +131,9 @@ export function toolsOf(
   }: {
     readonly dialect: DialectName;
     readonly recollection: Recollection;
-    /** The field of the body that holds the list. */
+    /** The body's field that contains the list. */
     readonly field?: string;
-    /** Tools that the conversation gives beside the list. */
+    /** Tools that the conversation adds to the list. */
     readonly added?: readonly AddedTool[];
     readonly read: ReadTool;
   },
@@ -146,16 +149,17 @@ export function toolsOf(
     for (const { place, tool } of added) read(objectOf(tool, place), place, collector);
     return collector.set;
   };
-  // What is remembered of a list of tools is not what the same list says in another field.
+  // The cache key includes the field, because the same list in another field means something else.
   const isAlone = field === "tools" && added.length === 0;
-  const known = isAlone ? list : [field, list, added.map(({ tool }) => tool)];
-  return recollection.toolsOf?.(dialect, known, readAll) ?? readAll();
+  const cacheKey = isAlone ? list : [field, list, added.map(({ tool }) => tool)];
+  return recollection.toolsOf?.(dialect, cacheKey, readAll) ?? readAll();
 }
 
 /**
- * Refuses a tool of a type that is not known: the policy would play without it.
+ * Returns the error for a tool of an unknown type, without which the policy would play a different
+ * task.
  *
- * @param remedy - How the dialect gives a tool that needs no type of its own.
+ * @param remedy - Advice on how to give such a tool in this dialect.
  */
 export function unknownTool(place: string, type: unknown, remedy: string): Error {
   return invalid(`${place}.type`, `there is no tool of type ${JSON.stringify(type)}; ${remedy}`);

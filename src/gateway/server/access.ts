@@ -5,56 +5,56 @@ import type { Gateway } from "../gateway.ts";
 import { hashToken, isOwnerKey } from "../session/session-keys.ts";
 import type { GatewaySession } from "../session/session.ts";
 
-/** Who may do what. */
+/** The rules that decide which key permits which action. */
 export interface AccessRules {
   /**
-   * Opens, scores, shows and ends sessions. Absent: every program that reaches the gateway may open
-   * sessions, and only a session's owner may do the rest.
+   * The key that permits every action except sampling. Absent: every program that reaches the
+   * gateway may open sessions, and only a session's owner may score, show or end it.
    */
   readonly adminToken?: string;
-  /** Whether a key that is not known opens a session of its own. */
+  /** True if an unknown key opens a new session. */
   readonly opensSessions: boolean;
   /**
-   * Whether requests must be meant for this machine: pages in a browser reach a port of it by names
-   * that lead here, too.
+   * True if requests must be addressed to this machine. The check stops web pages that reach a
+   * local port through a host name of their own (DNS rebinding).
    */
   readonly checksHost: boolean;
 }
 
-/** @throws ClientError `forbidden` for a request that was not meant for this machine. */
+/** @throws ClientError `forbidden` if the request's `Host` or `Origin` is not this machine. */
 export function requireLocal({ headers }: Request, { checksHost }: AccessRules): void {
   if (!checksHost) return;
   const host = headers.get("host");
   if (host !== null && !isLocalAddress(`http://${host}`)) {
-    throw new ClientError("forbidden", `Requests to ${host} are not answered: use 127.0.0.1`);
+    throw new ClientError("forbidden", `Cannot answer a request to ${host}: use 127.0.0.1`);
   }
   const origin = headers.get("origin");
   if (origin !== null && !isLocalAddress(origin)) {
-    throw new ClientError("forbidden", "Requests of pages elsewhere are not answered");
+    throw new ClientError("forbidden", "Cannot answer a request of a web page on another host");
   }
 }
 
 /**
- * Lets the admin pass. Without an admin token, every program that reaches the gateway passes, but none with
- * the key of an agent.
+ * Accepts the admin. Without an admin token, accepts every request that does not carry an agent's
+ * key.
  *
- * @throws ClientError `unauthorized` for any other.
+ * @throws ClientError `unauthorized` for any other request.
  */
 export function requireAdmin({ headers }: Request, rules: AccessRules, { store }: Gateway): void {
   const { adminToken } = rules;
   if (adminToken === undefined) {
     if (!keysOf(headers).some((key) => store.isSamplingKey(key))) return;
-    throw new ClientError("unauthorized", "An agent's key samples, and does nothing else");
+    throw new ClientError("unauthorized", "An agent's key permits sampling only");
   }
   if (isAdmin(headers, rules)) return;
   throw new ClientError("unauthorized", "The admin token is missing or wrong");
 }
 
 /**
- * Lets the admin pass, and the owner of a session, open or over. The answer to any other is the same whether
- * or not there is such a session.
+ * Accepts the admin and the owner of the session, even after its end. The error is the same for an
+ * unknown session, so that a stranger cannot probe for session ids.
  *
- * @throws ClientError `unauthorized` for any other.
+ * @throws ClientError `unauthorized` for any other request.
  */
 export function requireOwner(
   { headers }: Request,
@@ -74,28 +74,29 @@ function isAdmin(headers: Headers, { adminToken }: AccessRules): boolean {
   return adminToken !== undefined && isSame(bearerOf(headers) ?? "", adminToken);
 }
 
-/** Compares in a time that says nothing of either. */
+/** Compares two secrets in constant time. */
 export function isSame(given: string, wanted: string): boolean {
   const hash = (text: string): Buffer => createHash("sha256").update(text).digest();
   return timingSafeEqual(hash(given), hash(wanted));
 }
 
-/** The token of an `Authorization: Bearer` header. */
+/** Returns the token of an `Authorization: Bearer` header. */
 export function bearerOf(headers: Headers): string | undefined {
   return /^Bearer\s+(.+)$/i.exec(headers.get("authorization") ?? "")?.[1]?.trim();
 }
 
-/** The keys that a request's headers carry. */
+/** Returns the keys in a request's headers. */
 function keysOf(headers: Headers): readonly string[] {
   const keys = [bearerOf(headers), headers.get("x-api-key"), headers.get("x-turnwright-session")];
   return keys.filter((key) => key !== undefined && key !== null && key !== "") as string[];
 }
 
 /**
- * The session of a request: by its URL, its API key, or a header, in this order.
+ * Finds a request's session by the token in its URL, its API key or the `x-turnwright-session`
+ * header, in this order.
  *
- * @param inUrl - The token in the URL; absent where there is none.
- * @throws ClientError `unauthorized` where there is none, `finished` where it is over.
+ * @param inUrl - The token in the URL, if any.
+ * @throws ClientError `unauthorized` if no session has the key, `finished` if the session is over.
  */
 export async function findSession(
   gateway: Gateway,
@@ -118,10 +119,10 @@ async function byToken(
   token: string,
   { opensSessions, adminToken }: AccessRules,
 ): Promise<GatewaySession> {
-  const known = gateway.store.byToken(token);
-  if (known !== undefined) return known;
-  const isOther = isOwnerKey(token) || (adminToken !== undefined && isSame(token, adminToken));
-  if (opensSessions && !isOther) return await gateway.openWithKey(token);
-  const message = "There is no session of this token: open one with POST /sessions";
+  const session = gateway.store.byToken(token);
+  if (session !== undefined) return session;
+  const isOtherKey = isOwnerKey(token) || (adminToken !== undefined && isSame(token, adminToken));
+  if (opensSessions && !isOtherKey) return await gateway.openWithKey(token);
+  const message = "No session has this token: open one with POST /sessions";
   throw new ClientError("unauthorized", message);
 }

@@ -8,20 +8,24 @@ import { dialects } from "../dialects/registry.ts";
 import { toClientError } from "../answer-turn.ts";
 import type { Gateway } from "../gateway.ts";
 import { findSession, requireLocal, type AccessRules } from "./access.ts";
-import { addDeskRoutes, type DeskOf } from "./desk-routes.ts";
+import { addTaskRoutes, type EndpointOf } from "./task-routes.ts";
 import { BodyBudget, readBody } from "./read-request.ts";
 import { addSessionRoutes } from "./session-routes.ts";
 
-/** What the gateway calls its model where a client asks for a list. */
+/** The model's name in the list of models. */
 const listedModel = "policy";
 
 /**
- * The gateway over HTTP: what agents ask, and what opens and ends their sessions.
+ * Creates the gateway's HTTP application.
  *
- * @param deskOf - For agents that play tasks: their tools and users are there as well, and nobody opens
- *   or ends sessions from outside.
+ * @param endpointOf - Present when a run plays its tasks: then the routes of tasks replace the
+ *   routes that open and end sessions.
  */
-export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: DeskOf): Hono {
+export function createGatewayApp(
+  gateway: Gateway,
+  rules: AccessRules,
+  endpointOf?: EndpointOf,
+): Hono {
   const app = new Hono();
   const budget = new BodyBudget();
   app.use(async ({ req }, next) => {
@@ -30,8 +34,8 @@ export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: 
   });
   app.get("/", ({ json }) => json({ gateway: "turnwright" }));
   app.get("/health", ({ json }) => json({ status: "ok" }));
-  if (deskOf === undefined) addSessionRoutes(app, gateway, rules);
-  else addDeskRoutes(app, { gateway, rules, deskOf });
+  if (endpointOf === undefined) addSessionRoutes(app, gateway, rules);
+  else addTaskRoutes(app, { gateway, rules, endpointOf });
   for (const prefix of ["", "/s/:token"]) {
     if (prefix !== "") app.get(prefix, ({ json }) => json({ gateway: "turnwright" }));
     for (const base of [prefix, `${prefix}/v1`]) {
@@ -39,8 +43,14 @@ export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: 
       for (const dialect of Object.values(dialects)) {
         app.post(base + dialect.path, async ({ req, env }) => {
           const inUrl = req.param("token");
-          const over = (env ?? {}) as Connection;
-          return await answer(gateway, dialect, { request: req.raw, inUrl, rules, budget, over });
+          const connection = (env ?? {}) as Connection;
+          return await answer(gateway, dialect, {
+            request: req.raw,
+            inUrl,
+            rules,
+            budget,
+            connection,
+          });
         });
       }
       app.post(`${base}/messages/count_tokens`, async ({ req, env, json }) => {
@@ -58,8 +68,8 @@ export function createGatewayApp(gateway: Gateway, rules: AccessRules, deskOf?: 
     ),
   );
   app.onError((error, { req }) => {
-    // An attempt tells of its own failures.
-    if (deskOf === undefined) gateway.reportOutage(error);
+    // With tasks, the attempt reports its own failures.
+    if (endpointOf === undefined) gateway.reportOutage(error);
     return errorResponse(toClientError(error), dialectAt(req.path));
   });
   return app;
@@ -84,7 +94,7 @@ function addModelRoutes(app: Hono, base: string): void {
       last_id: model.id,
     }),
   );
-  // Any name is answered.
+  // Every model name is valid.
   app.get(`${base}/models/:name{.+}`, ({ req, json }) =>
     json({ ...model, id: req.param("name") ?? listedModel }),
   );
@@ -93,20 +103,20 @@ function addModelRoutes(app: Hono, base: string): void {
 async function answer(
   gateway: Gateway,
   dialect: GatewayDialect,
-  asked: {
+  context: {
     readonly request: Request;
     readonly inUrl: string | undefined;
     readonly rules: AccessRules;
     readonly budget: BodyBudget;
-    readonly over: Connection;
+    readonly connection: Connection;
   },
 ): Promise<Response> {
-  const { request, budget, over } = asked;
-  const session = await findSession(gateway, request, asked);
-  const body = await readBody(request, { budget, incoming: over.incoming });
+  const { request, budget, connection } = context;
+  const session = await findSession(gateway, request, context);
+  const body = await readBody(request, { budget, incoming: connection.incoming });
   const feed = await gateway.ask(session, dialect, { headers: request.headers, body });
-  // Whoever leaves before the reply has begun is a reader, too.
-  const reader = feed.open(withoutUndefined({ onCut: cutOf(over) }));
+  // The reader exists before the reply starts, so that an early disconnect counts too.
+  const reader = feed.open(withoutUndefined({ onCut: cutOf(connection) }));
   const leave = (): void => void reader.cancel().catch(() => {});
   request.signal.addEventListener("abort", leave, { once: true });
   try {
@@ -117,13 +127,13 @@ async function answer(
   }
 }
 
-/** What a request comes over; nothing of it where it comes from this process. */
+/** The sockets of a request. Both are absent for requests from this process. */
 interface Connection {
   readonly incoming?: Readable;
   readonly outgoing?: { destroy(): void };
 }
 
-/** Breaks a request's connection off, where it came over one: nothing is to look like a reply's end. */
+/** Returns a function that cuts the connection, so that a broken reply does not look complete. */
 function cutOf({ outgoing }: Connection): (() => void) | undefined {
   return outgoing === undefined ? undefined : () => outgoing.destroy();
 }
@@ -137,7 +147,7 @@ function withoutToken(path: string): string {
 }
 
 function errorResponse(error: ClientError, dialect: GatewayDialect): Response {
-  // Anthropic's own status for it, which its clients know.
+  // Anthropic's clients expect 529.
   const isOverloaded = error.kind === "overloaded" && dialect.name === "messages";
   const status = isOverloaded ? 529 : error.status;
   const headers = new Headers({ "content-type": "application/json" });

@@ -12,20 +12,20 @@ import { decodeText } from "../../text/decode-text.ts";
 import { rememberExact } from "../../python/json/exact-json.ts";
 import { parseStrictJson } from "../../json/strict-json.ts";
 
-/** Larger bodies are refused, in bytes. */
+/** Maximum size of a body, in bytes. */
 const maxBodySize = 64 * 1024 * 1024;
 
-/** Bodies that are being read at once may have so many bytes together. */
-const mostBytesAtOnce = 16 * maxBodySize;
+/** Maximum total size of all bodies that are being read, in bytes. */
+const maxConcurrentBytes = 16 * maxBodySize;
 
-/** Keeps count of the bytes of all bodies that are being read. */
+/** Counts the bytes of all bodies that are being read. */
 export class BodyBudget {
   #used = 0;
 
-  /** @throws ClientError `overloaded` where there is no room for more. */
+  /** @throws ClientError `overloaded` if the total would exceed the maximum. */
   take(size: number): void {
-    if (this.#used + size > mostBytesAtOnce) {
-      const message = "Too many large bodies are under way";
+    if (this.#used + size > maxConcurrentBytes) {
+      const message = "Cannot read the body: too many large bodies are in progress";
       throw new ClientError("overloaded", message, { retryAfterS: 1 });
     }
     this.#used += size;
@@ -36,22 +36,22 @@ export class BodyBudget {
   }
 }
 
-/** How a body is read. */
+/** Limits for reading a body. */
 interface BodyOptions {
-  /** In bytes. Default 64 MiB. */
+  /** Maximum size in bytes. Default 64 MiB. */
   readonly limit?: number;
-  /** What bodies share that are read at once. Default nothing. */
+  /** The budget that concurrent bodies share. Default: none. */
   readonly budget?: BodyBudget;
-  /** Where the request comes from, where it comes over a connection. */
+  /** The socket's stream. Absent for a request from this process. */
   readonly incoming?: Readable | undefined;
 }
 
 /**
- * Reads a request's body and decodes it by its `Content-Encoding`. The limit holds for what is sent
- * and for what that expands to; the request's own word on its length is not trusted.
+ * Reads a request's body and decodes it by its `Content-Encoding`. The limit applies to the sent
+ * and to the decoded bytes. `Content-Length` alone is not trusted.
  *
- * @throws ClientError `too-large` beyond the limit, `overloaded` beyond the budget, `bad-encoding` for
- *   a content coding that is not read here, `invalid` for compressed bytes that are broken.
+ * @throws ClientError `too-large` beyond the limit, `overloaded` beyond the budget, `bad-encoding`
+ *   for an unsupported content coding, `invalid` for broken compressed bytes.
  */
 export async function readBody(
   request: Request,
@@ -61,7 +61,7 @@ export async function readBody(
     new ClientError("too-large", `The body is larger than ${limit} bytes`);
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge();
   const codings = codingsOf(request);
-  // A connection that is read as it is saves what making a web stream of it costs.
+  // Reading the socket directly avoids the cost of a web stream.
   const source = incoming?.iterator({ destroyOnReturn: false }) ?? request.body;
   if (source === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
@@ -98,11 +98,11 @@ function toBodyError(error: unknown): unknown {
 }
 
 /**
- * Reads a body that is a JSON object or nothing.
+ * Reads a body that is a JSON object or empty.
  *
- * @param options.isExact - Whether `exactOf()` is asked for the value. Default: what JavaScript would
- *   change is refused.
- * @throws ClientError `invalid` for another body.
+ * @param options.isExact - True if the caller passes the value to `exactOf()`. Default: a number
+ *   that JavaScript would change is refused.
+ * @throws ClientError `invalid` for any other body.
  */
 export async function readJsonBody(
   request: Request,

@@ -6,18 +6,18 @@ import { listenAt } from "../../http/listen.ts";
 import { addressOf, isLocalHost } from "../../http/local-host.ts";
 import type { Gateway } from "../gateway.ts";
 import type { AccessRules } from "./access.ts";
-import type { DeskOf } from "./desk-routes.ts";
+import type { EndpointOf } from "./task-routes.ts";
 import { createGatewayApp } from "./gateway-app.ts";
 
-/** A gateway that listens. */
+/** A listening gateway. */
 export interface ServedGateway extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Where a gateway listens. */
+/** The address and access settings of a listening gateway. */
 export interface ServePlace {
   readonly host: string;
-  /** 0: any that is free. */
+  /** TCP port. 0 picks a free one. */
   readonly port: number;
   readonly adminToken?: string;
   readonly opensSessions: boolean;
@@ -26,18 +26,18 @@ export interface ServePlace {
 /**
  * Starts to listen.
  *
- * @throws UsageError for an address beyond this machine without an admin token, or one that is taken.
+ * @throws UsageError if the address is in use, or is not local and no admin token is set.
  */
 export async function serveGateway(
   gateway: Gateway,
   place: ServePlace,
-  deskOf?: DeskOf,
+  endpointOf?: EndpointOf,
 ): Promise<ServedGateway> {
   const { host, port, adminToken, opensSessions } = place;
   const isLocal = isLocalHost(host);
   if (!isLocal && adminToken === undefined) {
     throw new UsageError(
-      `Cannot listen on ${host} without --admin-token-env: everybody could open sessions`,
+      `Cannot listen on ${host} without --admin-token-env: every host that reaches it could open sessions`,
     );
   }
   const rules: AccessRules = {
@@ -45,7 +45,7 @@ export async function serveGateway(
     checksHost: isLocal,
     ...(adminToken !== undefined && { adminToken }),
   };
-  const { fetch } = createGatewayApp(gateway, rules, deskOf);
+  const { fetch } = createGatewayApp(gateway, rules, endpointOf);
   const server = await listen({ fetch, hostname: host, port });
   return {
     url: addressOf(host, (server.address() as AddressInfo).port),
@@ -58,9 +58,9 @@ export async function serveGateway(
 }
 
 /**
- * Listens with a handler of requests.
+ * Starts an HTTP server for a request handler.
  *
- * @throws UsageError for an address that is taken.
+ * @throws UsageError if the address is in use.
  */
 export async function listen(options: {
   readonly fetch: Parameters<typeof createAdaptorServer>[0]["fetch"];
@@ -69,7 +69,7 @@ export async function listen(options: {
 }): Promise<Server> {
   const { fetch, hostname: host, port } = options;
   const server = createAdaptorServer({ fetch }) as Server;
-  // Idle connections must not be closed under a client's next request.
+  // An idle connection must not close while a client sends its next request.
   server.keepAliveTimeout = 75_000;
   try {
     await listenAt(server, { host, port });

@@ -7,13 +7,13 @@ import {
   type Json,
 } from "../dialects/read-body.ts";
 import type { Gateway } from "../gateway.ts";
-import type { SessionWish } from "../session/session-store.ts";
+import type { SessionRequest } from "../session/session-store.ts";
 import type { GatewaySession, SessionReward } from "../session/session.ts";
 import { pathTo } from "../tree/path-ids.ts";
 import { requireAdmin, requireOwner, type AccessRules } from "./access.ts";
 import { readJsonBody } from "./read-request.ts";
 
-/** Opens, rewards, shows and ends sessions over HTTP. */
+/** Adds the routes that open, reward, show and end sessions. */
 export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules): void {
   const owned = (request: Request, id: string): GatewaySession => {
     requireOwner(request, rules, { gateway, sessionId: id });
@@ -22,8 +22,8 @@ export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules
 
   app.post("/sessions", async ({ req, json }) => {
     requireAdmin(req.raw, rules, gateway);
-    const wish = readWish(await readJsonBody(req.raw));
-    const opened = await gateway.openSession(wish);
+    const requested = readSessionRequest(await readJsonBody(req.raw));
+    const opened = await gateway.openSession(requested);
     const base = `${new URL(req.url).origin}/s/${opened.token}`;
     return json({ ...opened, urls: { openai: `${base}/v1`, anthropic: base } }, 201);
   });
@@ -73,7 +73,7 @@ export function addSessionRoutes(app: Hono, gateway: Gateway, rules: AccessRules
   }
 }
 
-function readWish(body: Json): SessionWish {
+function readSessionRequest(body: Json): SessionRequest {
   const { metadata } = body;
   const taskId = optionalText(body["taskId"], "taskId");
   const groupId = optionalText(body["groupId"], "groupId");
@@ -95,7 +95,7 @@ function readReward(body: Json): SessionReward | undefined {
   return { reward, ...(details !== undefined && { details: objectOf(details, "details") }) };
 }
 
-/** A session's tree, without its ids. */
+/** Returns a session's tree as JSON, without token ids. */
 function describeSession({ identity, tree, reward, activeCount }: GatewaySession): object {
   const { tokenHash: _sampling, ownerHash: _owner, ...about } = identity;
   return {

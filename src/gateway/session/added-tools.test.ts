@@ -1,20 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { writeCompactJson } from "../../python/json/exact-json.ts";
-import type { AskedTurn, ToolSet } from "../conversation.ts";
+import type { RequestedTurn, ToolSet } from "../conversation.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { calledName } from "../dialects/responses-items.ts";
 import { responsesDialect } from "../dialects/responses.ts";
 import { FieldCache } from "./field-cache.ts";
-import { KnownBodies } from "./known-bodies.ts";
+import { RecentBodies } from "./recent-bodies.ts";
 import { ToolCache } from "./tool-cache.ts";
 
-/** Reads the bodies of one session, one after the other. */
-function reader(): (body: string) => AskedTurn {
-  const bodies = new KnownBodies(new FieldCache());
-  const book = new ToolCache();
+/** Returns a function that reads the bodies of one session in turn. */
+function reader(): (body: string) => RequestedTurn {
+  const bodies = new RecentBodies(new FieldCache());
+  const cache = new ToolCache();
   const recollection = {
     toolsOf: (dialect: DialectName, list: readonly unknown[], read: () => ToolSet) =>
-      book.find({ dialect, list }, read),
+      cache.find({ dialect, list }, read),
   };
   return (body) => {
     const found = bodies.recognise(responsesDialect, Buffer.from(body));
@@ -30,19 +30,19 @@ const item = (...tools: readonly string[]) =>
 const user = (text: string) => `{"role":"user","content":"${text}"}`;
 const bodyOf = (items: readonly string[], more = "") => `{${more}"input":[${items.join(",")}]}`;
 
-const namesOf = ({ tools }: AskedTurn) => tools.map(({ name }) => name);
+const namesOf = ({ tools }: RequestedTurn) => tools.map(({ name }) => name);
 
-describe("tools that an item of Responses gives", () => {
-  test("are the policy's, and are called as the client knows them", () => {
-    const asked = reader()(bodyOf([item(group, paint), user("Hi")]));
-    expect(namesOf(asked)).toEqual(["team__ask", "paint"]);
-    expect(asked.callForms).toEqual(new Map([["team__ask", "custom"]]));
-    expect(calledName(asked, "team__ask")).toEqual({ namespace: "team", name: "ask" });
-    expect(asked.messages).toEqual([{ role: "user", content: "Hi" }]);
-    expect(writeCompactJson(asked.tools[1]!.openai)).toContain('"maximum":1.0');
+describe("tools of an `additional_tools` item", () => {
+  test("are shown to the policy, and called by the client's names", () => {
+    const requested = reader()(bodyOf([item(group, paint), user("Hi")]));
+    expect(namesOf(requested)).toEqual(["team__ask", "paint"]);
+    expect(requested.callForms).toEqual(new Map([["team__ask", "custom"]]));
+    expect(calledName(requested, "team__ask")).toEqual({ namespace: "team", name: "ask" });
+    expect(requested.messages).toEqual([{ role: "user", content: "Hi" }]);
+    expect(writeCompactJson(requested.tools[1]!.openai)).toContain('"maximum":1.0');
   });
 
-  test("stay while the conversation grows, and those that come later join them", () => {
+  test("stay while the conversation grows, and later ones are added", () => {
     const read = reader();
     const items = [item(group), user("Hi"), user("Go on")];
     expect(namesOf(read(bodyOf(items)))).toEqual(["team__ask"]);
@@ -52,15 +52,15 @@ describe("tools that an item of Responses gives", () => {
     expect(namesOf(read(bodyOf(items)))).toEqual(["team__ask"]);
   });
 
-  test("stand behind those of the request, each once", () => {
-    const asked = reader()(bodyOf([item(paint, group), user("Hi")], `"tools":[${paint}],`));
-    expect(namesOf(asked)).toEqual(["paint", "team__ask"]);
+  test("follow those of the request, each once", () => {
+    const requested = reader()(bodyOf([item(paint, group), user("Hi")], `"tools":[${paint}],`));
+    expect(namesOf(requested)).toEqual(["paint", "team__ask"]);
   });
 
-  test("may be chosen, and are refused with their place", () => {
+  test("can be chosen, and are refused with their path", () => {
     const choice = '"tool_choice":{"type":"function","name":"paint"},';
-    const asked = reader()(bodyOf([item(paint), user("Hi")], choice));
-    expect(asked.toolChoice).toEqual({ type: "named", name: "paint" });
+    const requested = reader()(bodyOf([item(paint), user("Hi")], choice));
+    expect(requested.toolChoice).toEqual({ type: "named", name: "paint" });
     expect(() => reader()(bodyOf([user("Hi"), item(paint, '{"type":"new"}')]))).toThrow(
       'Cannot read input[1].tools[1].type: there is no tool of type "new"',
     );

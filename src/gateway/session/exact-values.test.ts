@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { writeCompactJson } from "../../python/json/exact-json.ts";
 import { ClientError } from "../client-error.ts";
-import type { AskedTurn, ToolSet } from "../conversation.ts";
+import type { RequestedTurn, ToolSet } from "../conversation.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { FieldCache } from "./field-cache.ts";
-import { KnownBodies } from "./known-bodies.ts";
+import { RecentBodies } from "./recent-bodies.ts";
 import { ToolCache } from "./tool-cache.ts";
 import { parseEntry, writtenTools } from "./journal-entry.ts";
 
 const schema =
   '{"type":"object","properties":{"10":{"maximum":18446744073709551615},"2":{"default":1.0,' +
   '"minimum":-1e-7},"a":{"enum":[9007199254740993,1,1.50,"\u2028é"]},"__proto__":{"type":"null"}}}';
-/** As Python's `json` prints it. */
+/** The schema as Python's `json` prints it. */
 const printed = schema.replace("-1e-7", "-1e-07").replace("1.50", "1.5");
 
 const tools = {
@@ -32,12 +32,12 @@ function bodyOf(dialect: DialectName, items: readonly string[], toolsFirst = tru
   return Buffer.from(`{${all.join(",")}}`);
 }
 
-function reader(dialect: DialectName): (bytes: Buffer) => AskedTurn {
-  const bodies = new KnownBodies(new FieldCache());
-  const book = new ToolCache();
+function reader(dialect: DialectName): (bytes: Buffer) => RequestedTurn {
+  const bodies = new RecentBodies(new FieldCache());
+  const cache = new ToolCache();
   const recollection = {
     toolsOf: (name: DialectName, list: readonly unknown[], read: () => ToolSet) =>
-      book.find({ dialect: name, list }, read),
+      cache.find({ dialect: name, list }, read),
   };
   return (bytes) => {
     const found = bodies.recognise(dialects[dialect], bytes);
@@ -49,12 +49,12 @@ describe.each(["chat", "responses", "messages"] as const)("%s", (dialect) => {
   test.each([true, false])("a tool's schema keeps numbers and key order (%s)", (toolsFirst) => {
     const read = reader(dialect);
     for (const items of [[user], [user, user]]) {
-      const asked = read(bodyOf(dialect, items, toolsFirst));
-      expect(asked.tools.map(({ openai }) => writeCompactJson(openai))).toEqual([shown]);
+      const requested = read(bodyOf(dialect, items, toolsFirst));
+      expect(requested.tools.map(({ openai }) => writeCompactJson(openai))).toEqual([shown]);
     }
   });
 
-  test("schemas that differ in a number's form alone are two", () => {
+  test("schemas that differ only in the form of a number are distinct", () => {
     const read = reader(dialect);
     const floats = bodyOf(dialect, [user]);
     const ints = Buffer.from(floats.toString().replace('"default":1.0', '"default":1'));
@@ -62,18 +62,18 @@ describe.each(["chat", "responses", "messages"] as const)("%s", (dialect) => {
     expect(writeCompactJson(read(ints).tools[0]!.openai)).toContain('"default":1,');
   });
 
-  test("half of a surrogate pair in a text is refused with its place", () => {
+  test("half of a surrogate pair in text is refused with its path", () => {
     const body = bodyOf(dialect, [user, '{"role":"user","content":"a\\ud800"}']);
     const place = `${dialects[dialect].historyField}[1].content`;
     expect(() => reader(dialect)(body)).toThrow(
-      `Cannot read ${place}: it holds half of a surrogate pair, which no prompt can hold`,
+      `Cannot read ${place}: it contains half of a surrogate pair, which no prompt can contain`,
     );
   });
 
-  test("and in a tool's schema", () => {
+  test("half of a surrogate pair in a tool's schema is refused", () => {
     const body = bodyOf(dialect, [user]).toString().replace('"null"', '"\\udc00"');
     expect(() => reader(dialect)(Buffer.from(body))).toThrow(
-      /Cannot read tools\[0\].*: it holds half of a surrogate pair, which no prompt can hold/,
+      /Cannot read tools\[0\].*: it contains half of a surrogate pair, which no prompt can contain/,
     );
   });
 
@@ -101,7 +101,7 @@ test.each([
     "chat",
     `{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":${input}}}]}`,
   ],
-] as const)("arguments that %s gives as an object are kept", (dialect, call) => {
+] as const)("arguments that %s sends as an object keep their exact values", (dialect, call) => {
   const read = reader(dialect);
   for (const items of [
     [user, call, user],
@@ -114,14 +114,16 @@ test.each([
   }
 });
 
-test("arguments keep their numbers in a body that has its messages twice", () => {
+test("arguments keep their exact values in a body with repeated messages", () => {
   const call = '{"type":"tool_use","id":"c","name":"f","input":{"n":9007199254740993}}';
   const items = `{"role":"assistant","content":[${call}]},{"role":"user","content":"go"}`;
-  const asked = reader("messages")(Buffer.from(`{"messages":[],"messages":[${items}]}`));
-  expect(asked.messages[0]).toMatchObject({ calls: [{ argumentsText: '{"n":9007199254740993}' }] });
+  const requested = reader("messages")(Buffer.from(`{"messages":[],"messages":[${items}]}`));
+  expect(requested.messages[0]).toMatchObject({
+    calls: [{ argumentsText: '{"n":9007199254740993}' }],
+  });
 });
 
-test("the journal keeps a root's tools", () => {
+test("the journal keeps the exact values of a root's tools", () => {
   const { tools: read } = reader("chat")(bodyOf("chat", [user]));
   expect(writtenTools(read)).toBe(`[${shown}]`);
   const entry = {

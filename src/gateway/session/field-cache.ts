@@ -3,36 +3,37 @@ import { rememberTools } from "./remember-values.ts";
 import { TextCache } from "./text-cache.ts";
 
 /**
- * The fields that stand around a body's conversation, by their text. An agent's requests have the same
- * there, its tools above all, and so have the requests of other sessions of that agent.
+ * Caches the fields around a body's conversation by their text. Most requests of one agent share
+ * them, in particular the tools.
  */
 export class FieldCache {
   readonly #before = new TextCache<Json>();
-  readonly #behind = new TextCache<Json | null>();
+  readonly #after = new TextCache<Json | null>();
 
   /**
-   * The fields before a list, and the list, which is empty.
+   * Reads the fields before a list. The list itself is empty in the result.
    *
-   * @param text - Up to and with the list's opening bracket.
-   * @throws SyntaxError where the text is no JSON.
+   * @param text - The body's text up to and including the list's opening bracket.
+   * @throws SyntaxError if the text is not valid JSON.
    */
   before(text: string): Json {
     return this.#before.find(text, () => readFields(`${text}]}`));
   }
 
   /**
-   * The fields behind a list.
+   * Reads the fields after a list.
    *
-   * @param text - From behind the list's closing bracket to the end.
-   * @returns nothing where the list's name is among them: then the list is not what counts.
-   * @throws SyntaxError where the text is no JSON.
+   * @param text - The body's text after the list's closing bracket.
+   * @returns `undefined` if a later field has the list's name, because that field would count
+   *   instead.
+   * @throws SyntaxError if the text is not valid JSON.
    */
-  behind(text: string, name: string): Json | undefined {
+  after(text: string, name: string): Json | undefined {
     const opening = `{${JSON.stringify(name)}:`;
-    const found = this.#behind.find(`${opening}${text}`, () => {
+    const found = this.#after.find(`${opening}${text}`, () => {
       const { [name]: first, ...fields } = readFields(`${opening}true${text}`);
       const { [name]: second } = JSON.parse(`${opening}false${text}`) as Json;
-      // A field of that name would be the same both times.
+      // A later field of that name would give the same value both times.
       return first === true && second === false ? fields : null;
     });
     return found ?? undefined;

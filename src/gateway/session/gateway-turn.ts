@@ -4,24 +4,27 @@ import type { SamplingConstraint, SamplingParameters } from "../../engine/engine
 import type { ShownTurn } from "../turn/prompt-builder.ts";
 import type { PlacementNote, SentTurn } from "../tree/turn-node.ts";
 
-/** A turn that a session sampled, with everything that is kept of it. JSON-able. */
+/** A sampled turn of a session, as it is kept in memory and in the journal. JSON-able. */
 export interface GatewayTurn extends ShownTurn {
   readonly replyId: string;
   readonly dialect: DialectName;
   /** The model's name as the client spelled it. */
   readonly model: string;
-  /** What the client sent since the turn before. */
+  /** The client's messages since the turn before. */
   readonly environment: readonly ClientMessage[];
-  /** Whether the first message is not carried over to a reply that continues this one by its id. */
+  /**
+   * True if the first message comes from `instructions`, which a continuation by reply id does not
+   * inherit.
+   */
   readonly hasInstructions: boolean;
   readonly sampling: SamplingParameters;
-  /** What the engine held the turn to; absent where it was sampled freely. */
+  /** The form that the engine enforced. Absent if the turn was sampled freely. */
   readonly constraint?: SamplingConstraint["type"];
   readonly finish: ReplyFinish;
   readonly notes: readonly PlacementNote[];
   readonly attemptCounts: Readonly<Record<string, number>>;
   readonly isFormatError: boolean;
-  /** Names that the client gave its conversation; never an identity. */
+  /** Names that the client gave its conversation. They do not identify the session. */
   readonly labels: Readonly<Record<string, string>>;
   readonly promptTokenCount: number;
   /** Milliseconds since the epoch. */
@@ -29,7 +32,7 @@ export interface GatewayTurn extends ShownTurn {
   readonly engineMs: number;
 }
 
-/** A sampled turn as a client would send it back that changes nothing. */
+/** Returns a sampled turn as a client would send it back unchanged. */
 export function sentBack({ text, calls, marks, parts }: SentTurn): ClientAssistant {
   const reasoning = parts
     .flatMap((part) => (part.type === "reasoning" ? [part.text] : []))

@@ -1,40 +1,42 @@
 import { z } from "zod";
 import { parseJsonText } from "../../json/parse-json.ts";
 import { writeCompactJson } from "../../python/json/exact-json.ts";
-import type { AskedTurn, ReplyPart } from "../conversation.ts";
+import type { RequestedTurn, ReplyPart } from "../conversation.ts";
 import type { PlaceKey } from "../tree/session-tree.ts";
 import { rootCauses, type RootCause } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
 import type { SessionIdentity, SessionReward } from "./session.ts";
 import type { SessionEnd } from "./to-episode.ts";
 
-/** A turn of a session, with its place in the tree. */
+/** A turn of a session with its position in the tree. */
 export interface TurnEntry {
   readonly type: "turn";
   readonly sessionId: string;
-  /** The session's own number of the turn, by which others name it; no two have the same. */
+  /** The turn's unique number in the session, by which other entries refer to it. */
   readonly index: number;
-  /** The number of requests that the session had started by then. */
+  /** Number of requests that the session had started. */
   readonly requestCount: number;
   readonly parentIndex?: number;
   readonly cause?: RootCause;
   readonly key: Pick<PlaceKey, "environment" | "holdsAssistant">;
-  /** As JSON text, which keeps each number's form. Only for roots: what continues one has the same. */
+  /**
+   * JSON text, which preserves the form of numbers. Roots only: later turns have the root's tools.
+   */
   readonly tools?: string;
   readonly parts: readonly ReplyPart[];
   readonly record: GatewayTurn;
 }
 
-/** How a session was finished. */
+/** The end of a session. */
 export interface FinishedEntry {
   readonly type: "finished";
   readonly sessionId: string;
-  /** The number of the session's turns. */
+  /** Number of turns in the session. */
   readonly turnCount: number;
   readonly end: Pick<SessionEnd, "reward" | "failure" | "atMs">;
 }
 
-/** What a line of the journal says. */
+/** The content of a journal line. */
 export type JournalEntry =
   | {
       readonly type: "opened";
@@ -51,7 +53,7 @@ const count = z.number().int().min(0);
 const sessionId = z.string();
 const reward = z.looseObject({ reward: z.number() });
 
-/** What a line must have for a session to go on from it. */
+/** The members that a session needs to continue from an entry. */
 const entrySchema = z.discriminatedUnion("type", [
   z.looseObject({
     type: z.literal("opened"),
@@ -100,13 +102,13 @@ const entrySchema = z.discriminatedUnion("type", [
   }),
 ]);
 
-/** The entry that a line of the journal holds; `undefined` where the line is damaged. */
+/** Parses a line of the journal. Returns `undefined` if the line is damaged. */
 export function parseEntry(text: string): JournalEntry | undefined {
   const value = parseJsonText(text);
   return entrySchema.safeParse(value).success ? (value as JournalEntry) : undefined;
 }
 
-/** A root's tools as a line holds them. */
-export function writtenTools(tools: AskedTurn["tools"]): string {
+/** Returns a root's tools as JSON text for the journal. */
+export function writtenTools(tools: RequestedTurn["tools"]): string {
   return writeCompactJson(tools.map(({ openai }) => openai));
 }

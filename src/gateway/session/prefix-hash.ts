@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** The hashes of a text's beginnings, made as it is gone through once. */
+/** Hashes increasing prefixes of a byte array in a single pass. */
 export class PrefixHash {
   readonly #bytes: Uint8Array;
   #hash = createHash("sha256");
@@ -11,9 +11,9 @@ export class PrefixHash {
   }
 
   /**
-   * The hash of so many of the first bytes.
+   * Returns the hash of the first `length` bytes.
    *
-   * @param length - No less than was asked for before, and no more than there are.
+   * @param length - At least the length of the previous call.
    */
   upTo(length: number): string {
     this.#hash.update(this.#bytes.subarray(this.#length, length));
@@ -21,7 +21,7 @@ export class PrefixHash {
     return this.#hash.copy().digest("base64");
   }
 
-  /** The same, to be gone on with from the same place. */
+  /** Returns a copy that continues from the same position. */
   fork(): PrefixHash {
     const fork = new PrefixHash(this.#bytes);
     fork.#hash = this.#hash.copy();

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import type { DialectName } from "../dialects/dialect.ts";
 
-/** How a client spells JSON: nothing of it means anything. */
+/** The client's formatting of JSON, which must not matter. */
 export interface Spelling {
-  /** Space around everything. */
+  /** White space around every token. */
   readonly space: string;
-  /** Every so many characters of texts and names are escaped; 0 for none. */
+  /** Interval of escaped characters in texts and names. 0 for none. */
   readonly escapeEvery: number;
   readonly reversesKeys: boolean;
-  /** Whether objects begin with a field that a later one of the same name overrules. */
+  /** True if objects start with a field that a later one of the same name overrides. */
   readonly repeatsKeys: boolean;
 }
 
@@ -16,23 +16,23 @@ export interface Spelling {
 export interface BodyPlan {
   readonly items: readonly unknown[];
   readonly before: Readonly<Record<string, unknown>>;
-  readonly behind: Readonly<Record<string, unknown>>;
+  readonly after: Readonly<Record<string, unknown>>;
   readonly spelling: Spelling;
 }
 
-/** What becomes of a body on the way to the next request. */
+/** A change of the body for the next request. */
 export type BodyChange =
   | { readonly kind: "add"; readonly items: readonly unknown[] }
   | { readonly kind: "edit"; readonly at: number; readonly item: unknown }
   | { readonly kind: "drop" | "mark-last"; readonly count: number }
   | { readonly kind: "fields"; readonly before: boolean; readonly fields: BodyPlan["before"] }
   | { readonly kind: "respell"; readonly spelling: Spelling }
-  /** As an earlier body was. */
+  /** Returns to an earlier body. */
   | { readonly kind: "back"; readonly at: number }
-  /** To the bytes, and for this request alone. */
+  /** Replaces a byte, for this request only. */
   | { readonly kind: "byte"; readonly at: number; readonly to: number }
   | { readonly kind: "cut" | "splice"; readonly at: number; readonly text: string }
-  /** Before the last bracket. */
+  /** Inserts text before the last bracket. */
   | { readonly kind: "splice-at-end"; readonly text: string };
 
 const text = fc.oneof(
@@ -116,7 +116,7 @@ const responsesItem = fc.oneof(
   }),
 );
 
-/** Items as the dialects have them, and now and then something that is none. */
+/** Items of each dialect, and occasionally an invalid one. */
 export const itemOf: Readonly<Record<DialectName, fc.Arbitrary<unknown>>> = {
   chat: withRubbish(chatItem),
   messages: withRubbish(messagesItem),
@@ -163,7 +163,7 @@ const fields = fc.dictionary(
   { maxKeys: 4 },
 );
 
-/** Fields that stand around a conversation; seldom a second conversation is among them. */
+/** Fields around a conversation. They rarely contain a second conversation. */
 export const fieldsAround = fc
   .tuple(fields, tools, text, fc.nat(400))
   .map(([names, ownTools, ownText, seldom]) =>
@@ -214,7 +214,7 @@ const splices = fc.constantFrom(
   "0",
 );
 
-/** Changes as clients make them, most of them additions. */
+/** Changes as clients make them, mostly additions. */
 export function changesOf(dialect: DialectName): fc.Arbitrary<BodyChange> {
   const item = itemOf[dialect];
   const at = fc.nat(5000);
@@ -241,7 +241,7 @@ export function changesOf(dialect: DialectName): fc.Arbitrary<BodyChange> {
   );
 }
 
-/** The plan of the body that follows others. */
+/** Returns the plan of the next body. */
 export function nextPlan(plans: readonly BodyPlan[], change: BodyChange): BodyPlan {
   const plan = plans.at(-1)!;
   const { items } = plan;
@@ -260,7 +260,7 @@ export function nextPlan(plans: readonly BodyPlan[], change: BodyChange): BodyPl
       return { ...plan, items: items.with(place, { ...item, cache_control: change.count }) };
     }
     case "fields":
-      return { ...plan, [change.before ? "before" : "behind"]: change.fields };
+      return { ...plan, [change.before ? "before" : "after"]: change.fields };
     case "back":
       return plans[change.at % plans.length]!;
     case "respell":
@@ -270,15 +270,15 @@ export function nextPlan(plans: readonly BodyPlan[], change: BodyChange): BodyPl
   }
 }
 
-/** A body as it is sent. */
+/** Returns a body's bytes. */
 export function bodyOf(plan: BodyPlan, field: string, change?: BodyChange): Uint8Array {
-  const { items, before, behind, spelling } = plan;
+  const { items, before, after, spelling } = plan;
   const around = (values: BodyPlan["before"]): string[] =>
     Object.entries(values).map((entry) => member(entry, spelling));
   const fieldsText = [
     ...around(before),
     member([field, items], { ...spelling, reversesKeys: false }),
-    ...around(behind),
+    ...around(after),
   ];
   const { space } = spelling;
   const bytes = Buffer.from(`${space}{${space}${fieldsText.join(`${space},${space}`)}${space}}`);

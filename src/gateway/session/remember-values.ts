@@ -6,10 +6,10 @@ import { ClientError } from "../client-error.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Remembers exactly what the chat template prints of a request's fields: the schemas of its tools.
+ * Remembers the exact values of the request's tools, because the chat template prints them.
  *
  * @param text - The JSON that `fields` was read from.
- * @throws ClientError `invalid` for what Python cannot hold either.
+ * @throws ClientError `invalid` for a value that Python cannot represent either.
  */
 export function rememberTools(fields: unknown, text: string | Uint8Array): void {
   const tools = (fields as Json | null)?.["tools"];
@@ -23,11 +23,11 @@ export function rememberTools(fields: unknown, text: string | Uint8Array): void 
 }
 
 /**
- * Remembers exactly the arguments of calls that a client gives as objects, and the tools that an item gives, where
+ * Remembers the exact values of call arguments that are JSON objects, and of tools in items, if
  * JavaScript may have changed them.
  *
  * @param list - The JSON list that `items` was read from.
- * @param firstIndex - The place of the first item in the conversation.
+ * @param firstIndex - Index of the first item in the conversation.
  */
 export function rememberArguments(
   items: readonly unknown[],
@@ -47,7 +47,10 @@ export function rememberArguments(
   }
 }
 
-/** The same where it is not known where in the body its items stand: the whole body is remembered. */
+/**
+ * Remembers the exact values of the complete body, for use when the items' positions in it are
+ * unknown.
+ */
 export function rememberAll(body: unknown, items: readonly unknown[], bytes: Uint8Array): void {
   if (!items.some(mayBeChanged)) return;
   remember("the body", () => rememberExact(body, bufferOf(bytes).toString("utf8")));
@@ -62,23 +65,28 @@ function remember(place: string, read: () => void): void {
   }
 }
 
-/** Returns whether an item holds tools, or arguments that are no text, with a number or a key that looks like one. */
+/**
+ * True if an item contains tools or object arguments with a number, or with a key that looks like
+ * one.
+ */
 function mayBeChanged(item: unknown): boolean {
   const { content, tool_calls: calls, tools } = (item ?? {}) as Json;
-  if (holdsNumber(tools)) return true;
+  if (containsNumber(tools)) return true;
   const blocks = Array.isArray(content) ? (content as readonly (Json | null)[]) : [];
   const chat = Array.isArray(calls) ? (calls as readonly (Json | null)[]) : [];
   return (
-    blocks.some((block) => block?.["type"] === "tool_use" && holdsNumber(block["input"])) ||
-    chat.some((call) => holdsNumber((call?.["function"] as Json | null | undefined)?.["arguments"]))
+    blocks.some((block) => block?.["type"] === "tool_use" && containsNumber(block["input"])) ||
+    chat.some((call) =>
+      containsNumber((call?.["function"] as Json | null | undefined)?.["arguments"]),
+    )
   );
 }
 
-function holdsNumber(value: unknown): boolean {
+function containsNumber(value: unknown): boolean {
   if (typeof value === "number") return true;
   if (typeof value !== "object" || value === null) return false;
   return Object.entries(value).some(
-    ([key, member]) => (!Array.isArray(value) && /^\d/.test(key)) || holdsNumber(member),
+    ([key, member]) => (!Array.isArray(value) && /^\d/.test(key)) || containsNumber(member),
   );
 }
 

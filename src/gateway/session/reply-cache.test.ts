@@ -10,28 +10,28 @@ function feed(length: number): ReplyFeed {
   return made;
 }
 
-test("a request is known again only where it says that it is made again", () => {
-  const book = new ReplyCache();
+test("only a request that is marked as a retry gets a kept reply", () => {
+  const cache = new ReplyCache();
   const kept = feed(1);
-  book.keep("a", kept);
-  expect(book.find(marked, "a")).toBe(kept);
-  expect(book.find(new Headers({ "idempotency-key": "k" }), "a")).toBe(kept);
-  expect(book.find(new Headers({ "x-stainless-retry-count": "0" }), "a")).toBe(undefined);
-  expect(book.find(new Headers(), "a")).toBe(undefined);
-  expect(book.find(marked, "b")).toBe(undefined);
+  cache.keep("a", kept);
+  expect(cache.find(marked, "a")).toBe(kept);
+  expect(cache.find(new Headers({ "idempotency-key": "k" }), "a")).toBe(kept);
+  expect(cache.find(new Headers({ "x-stainless-retry-count": "0" }), "a")).toBe(undefined);
+  expect(cache.find(new Headers(), "a")).toBe(undefined);
+  expect(cache.find(marked, "b")).toBe(undefined);
 });
 
-test("the newest replies are kept, as many and as long as there is room for", () => {
-  const book = new ReplyCache();
-  for (let count = 0; count < 20; count++) book.keep(`short ${count}`, feed(10));
-  expect(book.find(marked, "short 3")).toBe(undefined);
-  expect(book.find(marked, "short 4")).not.toBe(undefined);
-  book.keep("long", feed(300 * 1024));
-  expect(book.find(marked, "long")).not.toBe(undefined);
-  expect(book.find(marked, "short 19")).toBe(undefined);
+test("the newest replies are kept within the limits of number and length", () => {
+  const cache = new ReplyCache();
+  for (let count = 0; count < 20; count++) cache.keep(`short ${count}`, feed(10));
+  expect(cache.find(marked, "short 3")).toBe(undefined);
+  expect(cache.find(marked, "short 4")).not.toBe(undefined);
+  cache.keep("long", feed(300 * 1024));
+  expect(cache.find(marked, "long")).not.toBe(undefined);
+  expect(cache.find(marked, "short 19")).toBe(undefined);
 });
 
-test("requests are told apart by dialect, idempotency key and body", () => {
+test("the key depends on dialect, idempotency key and body", () => {
   const body = "hash of {}";
   const keys = [
     requestKey("chat", new Headers(), body),

@@ -1,20 +1,22 @@
 import { digest } from "../tree/message-keys.ts";
 import type { ReplyFeed } from "./reply-feed.ts";
 
-/** So many replies of a session are kept for clients that ask again. */
+/** Maximum number of kept replies of a session. */
 const keptReplies = 16;
 
-/** All of them but the newest are together no longer than this, in UTF-16 code units. */
+/** Maximum total length of the kept replies except the newest, in UTF-16 code units. */
 const keptLength = 32 * 1024;
 
 /**
- * Replies by what was asked for, for requests that say that they are made again. Others are sampled
- * anew: the same body alone is no sign, since a client may mean it.
+ * Keeps replies for requests that are marked as retries. An unmarked request with an equal body is
+ * sampled again, because the client may want another sample.
  */
 export class ReplyCache {
   readonly #feeds = new Map<string, ReplyFeed>();
 
-  /** The reply to give once more; `undefined` where the request is not marked, or is not known. */
+  /**
+   * Returns the kept reply, or `undefined` if the request is not marked as a retry or is unknown.
+   */
   find(headers: Headers, request: string): ReplyFeed | undefined {
     return isMarked(headers) ? this.#feeds.get(request) : undefined;
   }
@@ -41,7 +43,7 @@ function isMarked(headers: Headers): boolean {
   return Number(headers.get("x-stainless-retry-count") ?? 0) > 0 || headers.has("idempotency-key");
 }
 
-/** What a request is known by: its dialect, its idempotency key and the hash of its body. */
+/** Returns the key of a request: a hash of its dialect, idempotency key and body hash. */
 export function requestKey(dialect: string, headers: Headers, bodyHash: string): string {
   return digest(`${dialect}\n${bodyHash}\n${headers.get("idempotency-key") ?? ""}`);
 }

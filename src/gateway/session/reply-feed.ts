@@ -1,32 +1,32 @@
 import { withResolvers } from "../../async/with-resolvers.ts";
 
-/** How a reply begins. */
+/** The start of a reply. */
 interface ReplyHead {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What becomes of a reply. */
+/** Callbacks for the fate of a reply. */
 interface FeedReader {
-  /** Somebody has read the reply to its end. Told once. */
+  /** Called once, when a reader has received the complete reply. */
   onDelivered(): void;
-  /** Nobody reads any more, and nobody has the reply whole. */
+  /** Called when the last reader has left and none has received the complete reply. */
   onAbandoned(): void;
 }
 
-/** When so much of a reply waits for a reader, nothing more is kept for it, in bytes. */
+/** Maximum size of the unread part of a reply per reader, in bytes. */
 export const maxQueuedLength = 1024 * 1024;
 
-/** How a reader is served. */
+/** Options of a reader. */
 interface ReaderOptions {
-  /** Ends the connection of a reader that is too slow. Default: its stream fails. */
+  /** Cuts the connection of a reader that is too slow. Default: its stream fails. */
   readonly onCut?: () => void;
 }
 
 /**
- * A reply as it is written, for whoever reads it: the client that asked, and one that asks again for
- * the same while it is under way or afterwards. A slow reader slows nobody: what it leaves waiting is
- * bounded, and it is cut off beyond that.
+ * A reply that is written once and can be read several times: by the client that requested it, and
+ * by retries during or after sampling. A slow reader does not delay others; it is cut off when its
+ * unread part exceeds the maximum.
  */
 export class ReplyFeed {
   readonly #chunks: string[] = [];
@@ -39,16 +39,16 @@ export class ReplyFeed {
 
   constructor(listener: FeedReader) {
     this.#listener = listener;
-    // Whoever opens the feed hears of a failure; nobody has to.
+    // A failure must not become an unhandled rejection when the feed has no reader.
     this.#head.promise.catch(() => {});
   }
 
-  /** The reply's beginning. Rejects where there is none. */
+  /** The start of the reply. Rejects if the request is refused. */
   get head(): Promise<ReplyHead> {
     return this.#head.promise;
   }
 
-  /** In UTF-16 code units, as far as it is written. */
+  /** Length so far, in UTF-16 code units. */
   get length(): number {
     return this.#length;
   }
@@ -61,7 +61,7 @@ export class ReplyFeed {
     this.#head.resolve(head);
   }
 
-  /** Ends a feed that was never begun. */
+  /** Ends a feed that has not started. */
   refuse(error: unknown): void {
     this.#isDone = true;
     this.#head.reject(error);
@@ -71,42 +71,43 @@ export class ReplyFeed {
     if (chunk === "") return;
     this.#chunks.push(chunk);
     this.#length += chunk.length;
-    for (const reader of this.#readers) this.#offer(reader, chunk);
+    for (const reader of this.#readers) this.#notify(reader, chunk);
   }
 
-  /** The reply is whole. */
+  /** Marks the reply as complete. */
   end(): void {
     this.#isDone = true;
-    // Who has everything need not ask once more: clients know a reply's last event.
+    // A reader that has received everything may never pull again, because clients stop at a reply's
+    // last event.
     for (const reader of this.#readers) {
-      if (reader.place === this.#chunks.length) this.#serve(reader);
+      if (reader.position === this.#chunks.length) this.#serve(reader);
     }
   }
 
-  /** A stream of the whole reply, from its beginning on. */
+  /** Opens a stream of the complete reply from its start. */
   open({ onCut }: ReaderOptions = {}): ReadableStream<Uint8Array> {
     let own: Reader;
     return new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
-          own = { controller, onCut, place: 0, waitingLength: 0, isAsking: false };
+          own = { controller, onCut, position: 0, waitingLength: 0, isPulling: false };
           this.#readers.add(own);
         },
         pull: () => this.#serve(own),
         cancel: () => this.#leave(own),
       },
-      // What waits stays here, and so it is known what a reader has.
+      // Without a buffer in the stream, the feed knows what the reader has received.
       { highWaterMark: 0 },
     );
   }
 
-  /** Gives a reader that asks what there is. */
+  /** Sends the pending text to a reader that pulls. */
   #serve(reader: Reader): void {
-    const { controller, place } = reader;
-    const isSomething = place < this.#chunks.length;
-    reader.isAsking = !isSomething && !this.#isDone;
-    if (isSomething) controller.enqueue(encoder.encode(this.#chunks.slice(place).join("")));
-    [reader.place, reader.waitingLength] = [this.#chunks.length, 0];
+    const { controller, position } = reader;
+    const hasPending = position < this.#chunks.length;
+    reader.isPulling = !hasPending && !this.#isDone;
+    if (hasPending) controller.enqueue(encoder.encode(this.#chunks.slice(position).join("")));
+    [reader.position, reader.waitingLength] = [this.#chunks.length, 0];
     if (!this.#isDone) return;
     controller.close();
     this.#readers.delete(reader);
@@ -115,12 +116,12 @@ export class ReplyFeed {
     this.#listener.onDelivered();
   }
 
-  #offer(reader: Reader, chunk: string): void {
-    if (reader.isAsking) {
+  #notify(reader: Reader, chunk: string): void {
+    if (reader.isPulling) {
       this.#serve(reader);
       return;
     }
-    // A piece of any size may wait: a whole reply is one.
+    // A single piece may exceed the maximum, because a complete reply is one.
     if (reader.waitingLength < maxQueuedLength) {
       reader.waitingLength += Buffer.byteLength(chunk);
       return;
@@ -142,12 +143,12 @@ export class ReplyFeed {
 interface Reader {
   readonly controller: ReadableStreamDefaultController<Uint8Array>;
   readonly onCut: (() => void) | undefined;
-  /** How many pieces it has. */
-  place: number;
-  /** How much was written since it asked last, in bytes. */
+  /** Number of pieces that it has received. */
+  position: number;
+  /** Size of the pending text in bytes. */
   waitingLength: number;
-  /** Whether it has everything, and wants more. */
-  isAsking: boolean;
+  /** True if it has received everything and pulls for more. */
+  isPulling: boolean;
 }
 
 const encoder = new TextEncoder();

@@ -17,36 +17,39 @@ import type { GatewaySession, SessionIdentity } from "./session.ts";
 import type { SessionEnd } from "./to-episode.ts";
 import { TurnNumbers } from "./turn-numbers.ts";
 
-/** A session that was finished, and whose episode is lost. */
-interface LostSession {
+/** A finished session without an episode in the folder. */
+interface SessionWithoutEpisode {
   readonly session: GatewaySession;
-  /** How it ended. */
+  /** The end as the journal recorded it. */
   readonly end: SessionEnd;
 }
 
-/** What became of the sessions of earlier processes. */
+/** The sessions of earlier processes. */
 export interface RestoredSessions {
-  /** How the turns of the open ones are numbered, by the sessions' ids. */
+  /** The turn numbers of the open sessions, by session id. */
   readonly numbers: Map<string, TurnNumbers>;
-  readonly lost: readonly LostSession[];
-  /** What people may want to know. */
+  readonly withoutEpisode: readonly SessionWithoutEpisode[];
+  /** Messages for the operator. */
   readonly notes: readonly string[];
 }
 
-/** What is known beside the journal. */
+/** The inputs beside the journal. */
 interface RestoreOptions {
   readonly store: SessionStore;
-  /** The folder's own. */
+  /** The id of the folder's run. */
   readonly runId: string;
-  /** The episodes in the folder: a crash may have come before the last line of such a session. */
+  /**
+   * The episodes in the folder. After a crash, a session's episode may be present although the
+   * journal lacks its last entry.
+   */
   readonly written: readonly Pick<FinishedEpisode, "rolloutId" | "taskIndex" | "sampleIndex">[];
 }
 
 /**
- * Opens the sessions of a journal whose episodes are not written. A line that is damaged is passed over with what
- * builds on it, and so are sessions of another run.
+ * Restores the sessions of a journal that have no episode in the folder. Skips damaged lines with
+ * the turns that depend on them, and sessions of other runs.
  *
- * @throws UsageError where the journal cannot be read.
+ * @throws UsageError if the journal cannot be read.
  */
 export async function restoreSessions(
   journal: JsonlJournal,
@@ -54,7 +57,7 @@ export async function restoreSessions(
 ): Promise<RestoredSessions> {
   const found = await survey(journal, { runId, written });
   const numbers = new Map<string, TurnNumbers>();
-  let passedOverCount = 0;
+  let skippedCount = 0;
   for await (const entry of readEntries(journal)) {
     if (entry === undefined) continue;
     if (entry.type === "opened") {
@@ -71,38 +74,41 @@ export async function restoreSessions(
     const own = numbers.get(entry.sessionId);
     const session = store.byId(entry.sessionId);
     if (session !== undefined && own !== undefined) {
-      if (!takeUp(session, own, entry)) passedOverCount++;
-    } else if (!found.opened.has(entry.sessionId)) passedOverCount++;
+      if (!applyEntry(session, own, entry)) skippedCount++;
+    } else if (!found.opened.has(entry.sessionId)) skippedCount++;
   }
   for (const { rolloutId, taskIndex, sampleIndex } of written) {
     if (found.rolloutIds.has(rolloutId)) continue;
     const taskId = rolloutId.slice(0, rolloutId.lastIndexOf("#"));
     store.restoreWritten({ taskId, taskIndex, sampleIndex });
   }
-  const { lost, incomplete } = sortEnds(store, found);
+  const { withoutEpisode, incomplete } = sortEnds(store, found);
   const { path } = journal;
-  const passedOver =
-    passedOverCount === 0 ? "" : `, and so are lines that build on them (${passedOverCount})`;
+  const skipped =
+    skippedCount === 0 ? "" : `, and so are lines that depend on them (${skippedCount})`;
   const notes = [
-    ...(found.damagedCount === 0 && passedOverCount === 0
+    ...(found.damagedCount === 0 && skippedCount === 0
       ? []
-      : [`${path} has damaged lines (${found.damagedCount}): they are passed over${passedOver}`]),
+      : [`${path} has damaged lines (${found.damagedCount}): they are skipped${skipped}`]),
     ...(found.foreign.size === 0
       ? []
-      : [`${path} has sessions of another run (${found.foreign.size}): they are not gone on with`]),
-    ...noteOf(lost, `whose episodes are lost are written again from ${path}`),
-    ...noteOf(incomplete, `whose episodes are lost stay so, as ${path} lacks turns of them`),
+      : [`${path} has sessions of another run (${found.foreign.size}): they are not continued`]),
+    ...noteOf(withoutEpisode, `without an episode are written again from ${path}`),
+    ...noteOf(
+      incomplete,
+      `without an episode cannot be written, because ${path} lacks some of their turns`,
+    ),
   ];
-  return { numbers, lost, notes };
+  return { numbers, withoutEpisode, notes };
 }
 
-/** What a journal says of its sessions as a whole. */
+/** An overview of a journal's sessions. */
 interface Survey {
   readonly opened: ReadonlySet<string>;
   readonly foreign: ReadonlySet<string>;
-  /** The rollouts of its own sessions. */
+  /** The rollout ids of the run's own sessions. */
   readonly rolloutIds: ReadonlySet<string>;
-  /** The last lines of sessions that were finished and are not written. */
+  /** The last entries of finished sessions without an episode, by session id. */
   readonly ends: ReadonlyMap<string, FinishedEntry>;
   readonly damagedCount: number;
   isWritten(identity: SessionIdentity): boolean;
@@ -137,24 +143,31 @@ async function survey(
   return { opened, foreign, rolloutIds, ends, damagedCount, isWritten };
 }
 
-/** Sorts finished sessions: `lost` ones can end again as they did, `incomplete` ones lack turns. */
+/**
+ * Sorts finished sessions without an episode: those in `withoutEpisode` can be finished again, those
+ * in `incomplete` lack turns.
+ */
 function sortEnds(store: SessionStore, { ends }: Survey) {
-  const lost: LostSession[] = [];
+  const withoutEpisode: SessionWithoutEpisode[] = [];
   const incomplete: { readonly session: GatewaySession }[] = [];
   for (const [sessionId, { turnCount, end }] of ends) {
     const session = store.byId(sessionId);
     if (session === undefined) continue;
-    if (turnCount === session.tree.nodes.length) lost.push({ session, end });
+    if (turnCount === session.tree.nodes.length) withoutEpisode.push({ session, end });
     else {
       store.remove(session);
       incomplete.push({ session });
     }
   }
-  return { lost, incomplete };
+  return { withoutEpisode, incomplete };
 }
 
-/** Has a session take up what a line says; whether it could. */
-function takeUp(
+/**
+ * Applies an entry to its session.
+ *
+ * @returns true if the entry could be applied.
+ */
+function applyEntry(
   session: GatewaySession,
   numbers: TurnNumbers,
   entry: Exclude<JournalEntry, { readonly type: "opened" }>,
@@ -162,7 +175,7 @@ function takeUp(
   if (entry.type === "turn") return restoreTurn(session, numbers, entry);
   if (entry.type === "reward") session.reward = entry.reward;
   if (entry.type === "delivered") {
-    const index = numbers.placeOf(entry.index);
+    const index = numbers.indexOf(entry.index);
     if (index === undefined) return false;
     session.tree.setDelivered({ index }, true);
   }
@@ -171,18 +184,18 @@ function takeUp(
 
 function restoreTurn(session: GatewaySession, numbers: TurnNumbers, entry: TurnEntry): boolean {
   const { parentIndex: parent, cause, key, parts, record, index } = entry;
-  numbers.note(index);
-  session.noteRequests(entry.requestCount);
-  const parentIndex = parent === undefined ? undefined : numbers.placeOf(parent);
+  numbers.reserve(index);
+  session.skipRequests(entry.requestCount);
+  const parentIndex = parent === undefined ? undefined : numbers.indexOf(parent);
   const isOrphan = parent !== undefined && parentIndex === undefined;
-  if (isOrphan || numbers.placeOf(index) !== undefined) return false;
+  if (isOrphan || numbers.indexOf(index) !== undefined) return false;
   const tools = readTools(entry);
   if (tools === undefined) return false;
   session.restoreTurn(
     { parentIndex, cause, tools, key },
     { turn: toSentTurn(parts), record, isDelivered: false },
   );
-  numbers.enter(index);
+  numbers.assign(index);
   return true;
 }
 
@@ -203,7 +216,7 @@ function rolloutIdOf({ taskId, sampleIndex }: SessionIdentity): string {
   return `${taskId}#${sampleIndex}`;
 }
 
-/** How many sessions are named in a note. */
+/** Maximum number of sessions to name in a message. */
 const namedCount = 10;
 
 function noteOf(

@@ -2,7 +2,7 @@ import { withoutUndefined } from "../../values/without-undefined.ts";
 import { sessionsFile } from "../../run/folder/folder-journals.ts";
 import type { JsonlJournal } from "../../run/disk/jsonl-journal.ts";
 import type { RunFolder } from "../../run/folder/run-folder.ts";
-import type { AskedTurn } from "../conversation.ts";
+import type { RequestedTurn } from "../conversation.ts";
 import type { Placement } from "../tree/session-tree.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
@@ -12,16 +12,16 @@ import type { SessionStore } from "./session-store.ts";
 import type { GatewaySession, SessionReward } from "./session.ts";
 import type { SessionEnd } from "./to-episode.ts";
 
-/** What a journal is opened with. */
+/** Options of a session journal. */
 interface SessionJournalOptions {
   readonly store: SessionStore;
-  /** Takes known secrets out of what is said beside the turns: metadata, rewards and ends. */
+  /** Removes registered secrets from metadata, rewards and failures. */
   readonly clean: <Value>(value: Value) => Value;
 }
 
 /**
- * Everything that happens in sessions, line by line, so that another process can go on with them: a
- * turn is in it before its client has the end of the reply. Tokens are not in it, only their hashes.
+ * Records the events of all sessions line by line, so that another process can continue them. A
+ * turn is on disk before its client receives the end of the reply. Keys are recorded as hashes.
  */
 export class SessionJournal implements AsyncDisposable {
   readonly #journal: JsonlJournal;
@@ -44,10 +44,10 @@ export class SessionJournal implements AsyncDisposable {
   }
 
   /**
-   * Opens the journal of a run's folder, and the sessions of that run in it that are not finished, or whose
-   * episodes the folder lacks. It is closed with the folder.
+   * Opens the journal of a run's folder and restores the run's unfinished sessions, and finished
+   * ones without an episode. The journal is closed with the folder.
    *
-   * @throws UsageError where it cannot be read or written.
+   * @throws UsageError if the journal cannot be read or written.
    */
   static async open(
     folder: Pick<RunFolder, "openJournal" | "manifest" | "finished">,
@@ -59,14 +59,14 @@ export class SessionJournal implements AsyncDisposable {
     return new SessionJournal(journal, { runId, clean, restored });
   }
 
-  /** What was found on opening that people may want to know. */
+  /** Messages for the operator about the restored sessions. */
   get notes(): readonly string[] {
     return this.#restored.notes;
   }
 
-  /** Sessions that an earlier process finished, open again because their episodes are lost, with their ends. */
-  get lost(): RestoredSessions["lost"] {
-    return this.#restored.lost;
+  /** Sessions that an earlier process finished and that have no episode, with their ends. */
+  get withoutEpisode(): RestoredSessions["withoutEpisode"] {
+    return this.#restored.withoutEpisode;
   }
 
   async opened({ identity }: GatewaySession): Promise<void> {
@@ -78,7 +78,7 @@ export class SessionJournal implements AsyncDisposable {
     { identity: { sessionId }, requestCount }: GatewaySession,
     { key }: Placement<GatewayTurn>,
     node: TurnNode<GatewayTurn>,
-    tools: AskedTurn["tools"],
+    tools: RequestedTurn["tools"],
   ): Promise<void> {
     const { environment, holdsAssistant } = key;
     const place =

@@ -1,22 +1,22 @@
-/** How far a session may go. */
+/** Limits of sessions. */
 export interface SessionLimits {
-  /** Turns of one session, over all of its branches. Default 1,000. */
+  /** Maximum number of turns in a session, over all branches. Default 1,000. */
   readonly maxTurns: number;
-  /** Ids sampled in one turn, whatever the client asks for. Default 4,096. */
+  /** Maximum number of sampled ids in a turn. Default 4,096. */
   readonly maxTokensPerTurn: number;
-  /** Ids sampled in one session. Default unlimited. */
+  /** Maximum number of sampled ids in a session. Default unlimited. */
   readonly maxSessionTokens: number;
-  /** Prompt and output together. Default what the engine names. */
+  /** Maximum of prompt and output together, in tokens. Default: the engine's. */
   readonly maxContextTokens: number;
-  /** Turns of one session that are sampled at once. Default 64. */
+  /** Maximum number of turns that a session samples at once. Default 64. */
   readonly maxParallelTurns: number;
-  /** Requests that wait for the engine or are sampled at once, over all sessions. Default 4,096. */
+  /** Maximum number of concurrent requests over all sessions. Default 4,096. */
   readonly maxRequests: number;
-  /** Sessions that are open at once. Default 100,000. */
+  /** Maximum number of open sessions. Default 100,000. */
   readonly maxSessions: number;
-  /** A session that nobody asks anything for so long is ended, milliseconds. Default an hour. */
+  /** Milliseconds without a request after which a session ends. Default one hour. */
   readonly idleTimeoutMs: number;
-  /** One turn of the engine's, milliseconds. Default 25 minutes. */
+  /** Time limit of the engine for a turn, in milliseconds. Default 25 minutes. */
   readonly engineTimeoutMs: number;
 }
 

@@ -7,7 +7,7 @@ import type { TurnNode } from "../tree/turn-node.ts";
 import type { ToolCache } from "./tool-cache.ts";
 import { sentBack, type GatewayTurn } from "./gateway-turn.ts";
 
-/** What a session remembers of its replies, for clients that name them by their ids. */
+/** Finds a session's replies, items and calls by id. */
 export class SessionMemory implements Recollection {
   readonly #items = new Map<string, object>();
   readonly #replies = new Map<string, TurnNode<GatewayTurn>>();
@@ -16,7 +16,10 @@ export class SessionMemory implements Recollection {
   readonly #turns = new Map<string, TurnNode<GatewayTurn>["turn"]>();
   readonly #tools: ToolCache;
 
-  /** @param tools - Shared by the sessions of a gateway: their agents are mostly the same. */
+  /**
+   * @param tools - Cache that the sessions of a gateway share, because their agents usually send
+   *   equal tools.
+   */
   constructor(tree: SessionTree<GatewayTurn>, tools: ToolCache) {
     this.#tools = tools;
     for (const node of tree.nodes) this.keep(node);
@@ -36,7 +39,7 @@ export class SessionMemory implements Recollection {
     });
   }
 
-  /** Ids under which the policy knows the calls that it made, by the ids that clients were sent. */
+  /** The policy's ids of sampled calls, by the ids that the client received. */
   get callIds(): ReadonlyMap<string, string> {
     return this.#callIds;
   }

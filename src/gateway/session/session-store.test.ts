@@ -7,7 +7,7 @@ import { defaultSessionLimits } from "./session-limits.ts";
 import { hashToken } from "./session-keys.ts";
 import { SessionStore } from "./session-store.ts";
 
-test("SessionStore knows the newest sessions that are over, and a bounded number of them", () => {
+test("SessionStore remembers a bounded number of finished sessions", () => {
   const store = new SessionStore({
     rules: { ignore: defaultIgnore, strictness: "calls" },
     limits: defaultSessionLimits,
@@ -30,23 +30,23 @@ test("SessionStore knows the newest sessions that are over, and a bounded number
   expect(store.byToken("token 0")).toBe(undefined);
   expect(() => store.byToken("token 1")).toThrow(ClientError);
   expect(() => store.byToken("token 100000")).toThrow("This session is finished");
-  expect(() => store.requireById("s0")).toThrow("There is no open session of this id");
+  expect(() => store.requireById("s0")).toThrow("No open session has this id");
   expect(() => store.requireById("s1")).toThrow("This session is finished");
 });
 
-test("SessionStore gives no task's name or index again, whichever sessions are not known any more", () => {
+test("SessionStore never reuses a task's name or index, even of forgotten sessions", () => {
   const store = new SessionStore({
     rules: { ignore: defaultIgnore, strictness: "calls" },
     limits: defaultSessionLimits,
     clock: { now: () => 0 },
     now: () => 0,
   });
-  // Nothing is known of the one between them.
+  // Index 1 is unknown.
   for (const taskIndex of [0, 2]) {
     store.restoreWritten({ taskId: `session-${taskIndex}`, taskIndex, sampleIndex: 0 });
   }
-  const places = [{}, { taskId: "session-0" }].map((wish) => {
-    const { taskId, taskIndex, sampleIndex } = store.create(wish).session.identity;
+  const places = [{}, { taskId: "session-0" }].map((request) => {
+    const { taskId, taskIndex, sampleIndex } = store.create(request).session.identity;
     return { taskId, taskIndex, sampleIndex };
   });
   expect(places).toEqual([
@@ -55,7 +55,7 @@ test("SessionStore gives no task's name or index again, whichever sessions are n
   ]);
 });
 
-test("sessions read their tools as their own dialect has them, whatever others made of the same text", () => {
+test("sessions read tools by their own dialect, even if another read the same text", () => {
   const store = new SessionStore({
     rules: { ignore: defaultIgnore, strictness: "calls" },
     limits: defaultSessionLimits,
@@ -68,7 +68,7 @@ test("sessions read their tools as their own dialect has them, whatever others m
     const { tools, callForms } = bodies.read(dialects[name], found, memory);
     return tools.map((tool) => [tool.name, callForms.get(tool.name)]);
   };
-  // Text is what such a tool takes in Responses; in Messages it is a tool without parameters.
+  // In Responses the tool takes text; in Messages it is a tool without parameters.
   const body = (own: string, space: string): string =>
     `{"tools":[{"type":"custom","name":"look"}],${space}"${own}":[{"role":"user","content":"Hi"}]}`;
   for (const space of ["", " "]) {

@@ -8,25 +8,25 @@ import { ToolCache } from "./tool-cache.ts";
 import { createOwnerKey, createSamplingKey, hashToken } from "./session-keys.ts";
 import { GatewaySession, type SessionIdentity } from "./session.ts";
 
-/** What a session may be opened for; what is absent is chosen. */
-export interface SessionWish {
-  /** Sessions of one task are one group. Default: a task of its own. */
+/** The settings of a new session. */
+export interface SessionRequest {
+  /** Sessions with the same task id are a group. Default: a new task. */
   readonly taskId?: string;
   readonly groupId?: string;
-  /** 0-based place within the group. Default the next that is free. */
+  /** 0-based index in the group. Default: the next free one. */
   readonly sampleIndex?: number;
-  /** Default the number of sessions before it. */
+  /** Default: the number of sessions before it. */
   readonly seed?: number;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-/** Where an attempt stands among the others. */
+/** The task and index of an attempt. */
 type SessionPlace = Pick<SessionIdentity, "taskId" | "taskIndex" | "sampleIndex">;
 
-/** So many finished sessions are told from those that never were. */
+/** Maximum number of finished sessions to remember. */
 const keptFinished = 100_000;
 
-/** What the sessions of a gateway are kept by. */
+/** Settings that all sessions share. */
 interface StoreOptions {
   readonly rules: TreeRules;
   readonly limits: SessionLimits;
@@ -35,25 +35,25 @@ interface StoreOptions {
   readonly now: () => number;
 }
 
-/** @throws ClientError `invalid` for a name that nobody could tell from none. */
+/** @throws ClientError `invalid` for an empty name. */
 function requireName(name: string | undefined, place: string, otherwise: string): void {
   if (name === undefined || name.trim() !== "") return;
   const message = `Cannot use an empty ${place}: give it a name, or leave it out for ${otherwise}`;
   throw new ClientError("invalid", message, { place });
 }
 
-/** The sessions of a gateway that are open, and what is left of those that are not. */
+/** The open sessions of a gateway, and the keys of finished ones. */
 export class SessionStore {
   readonly #options: StoreOptions;
   readonly #byHash = new Map<string, GatewaySession>();
   readonly #byId = new Map<string, GatewaySession>();
-  /** Ids of sessions that are over, by the hashes of their sampling keys. */
+  /** Session ids by hash of the sampling key, for finished sessions. */
   readonly #finished = new Map<string, string>();
-  /** The hashes of the owners' keys of sessions that are over, by the sessions' ids. */
+  /** Hashes of owner keys by session id, for finished sessions. */
   readonly #finishedOwners = new Map<string, string | undefined>();
   readonly #taskIndexes = new Map<string, number>();
   readonly #nextSamples = new Map<string, number>();
-  readonly #books = { tools: new ToolCache(), fields: new FieldCache() };
+  readonly #caches = { tools: new ToolCache(), fields: new FieldCache() };
   #nextTaskIndex = 0;
   #openedCount = 0;
 
@@ -74,61 +74,64 @@ export class SessionStore {
   }
 
   /**
-   * Opens a session and makes its keys.
+   * Opens a session and creates its keys.
    *
-   * @throws ClientError `overloaded` where too many are open, `invalid` for a place that is taken
-   *   and for names without a letter.
+   * @throws ClientError `overloaded` if too many sessions are open, `invalid` if the index is taken
+   *   or a name is empty.
    */
-  create(wish: SessionWish): {
+  create(request: SessionRequest): {
     readonly session: GatewaySession;
     readonly token: string;
     readonly ownerToken: string;
   } {
     const [token, ownerToken] = [createSamplingKey(), createOwnerKey()];
     const hashes = { tokenHash: hashToken(token), ownerHash: hashToken(ownerToken) };
-    return { session: this.#open(wish, hashes), token, ownerToken };
+    return { session: this.#open(request, hashes), token, ownerToken };
   }
 
   /**
-   * Opens a session for a key that an agent chose itself. It has no owner's key.
+   * Opens a session for a key that an agent chose itself. It has no owner key.
    *
-   * @throws ClientError `overloaded` where too many are open.
+   * @throws ClientError `overloaded` if too many sessions are open.
    */
   createWithKey(token: string): GatewaySession {
     return this.#open({}, { tokenHash: hashToken(token) });
   }
 
   #open(
-    wish: SessionWish,
+    request: SessionRequest,
     hashes: Pick<SessionIdentity, "tokenHash" | "ownerHash">,
   ): GatewaySession {
-    requireName(wish.taskId, "taskId", "a task of its own");
-    requireName(wish.groupId, "groupId", "the group of its task");
+    requireName(request.taskId, "taskId", "a task of its own");
+    requireName(request.groupId, "groupId", "the group of its task");
     const { maxSessions } = this.#options.limits;
     if (this.#byId.size >= maxSessions) {
       throw new ClientError("overloaded", `${maxSessions} sessions are open`, { retryAfterS: 10 });
     }
     const number = this.#openedCount;
-    const taskId = wish.taskId ?? this.#freeTaskId(number);
+    const taskId = request.taskId ?? this.#freeTaskId(number);
     const identity: SessionIdentity = {
       sessionId: `s${number}-${randomBytes(6).toString("hex")}`,
       ...hashes,
       taskId,
       taskIndex: this.#taskIndexes.get(taskId) ?? this.#nextTaskIndex,
-      groupId: wish.groupId ?? taskId,
-      sampleIndex: wish.sampleIndex ?? this.#nextSamples.get(taskId) ?? 0,
-      seed: wish.seed ?? number,
-      metadata: wish.metadata ?? {},
+      groupId: request.groupId ?? taskId,
+      sampleIndex: request.sampleIndex ?? this.#nextSamples.get(taskId) ?? 0,
+      seed: request.seed ?? number,
+      metadata: request.metadata ?? {},
       openedAtMs: this.#options.now(),
     };
     if (identity.sampleIndex < (this.#nextSamples.get(taskId) ?? 0)) {
-      const message = `Attempt ${identity.sampleIndex} at ${taskId} was begun already`;
+      const message = `Attempt ${identity.sampleIndex} at ${taskId} already exists`;
       throw new ClientError("invalid", message, { place: "sampleIndex" });
     }
     return this.restore(identity);
   }
 
-  /** The name of a task of its own: sessions that cannot be read any more may have had the next one. */
+  /**
+   * Returns an unused task id. Sessions that were lost with a damaged journal may have used the
+   * next number.
+   */
   #freeTaskId(number: number): string {
     for (let free = number; ; free++) {
       const taskId = `session-${free}`;
@@ -136,24 +139,24 @@ export class SessionStore {
     }
   }
 
-  /** Opens a session of an earlier process again. */
+  /** Restores a session of an earlier process. */
   restore(identity: SessionIdentity): GatewaySession {
-    const session = new GatewaySession(identity, { ...this.#options, ...this.#books });
-    this.#note(identity);
+    const session = new GatewaySession(identity, { ...this.#options, ...this.#caches });
+    this.#register(identity);
     this.#byHash.set(identity.tokenHash, session);
     this.#byId.set(identity.sessionId, session);
     return session;
   }
 
-  /** Takes note of a session that an earlier process finished. */
+  /** Registers a session that an earlier process finished. */
   restoreFinished(identity: SessionIdentity): void {
-    this.#note(identity);
+    this.#register(identity);
     this.#keepFinished(identity);
   }
 
-  /** Takes note of an episode whose session is known no longer: its place is not given again. */
+  /** Registers an episode without a known session, so that its index is not used again. */
   restoreWritten(place: SessionPlace): void {
-    this.#note(place);
+    this.#register(place);
   }
 
   #keepFinished({ tokenHash, ownerHash, sessionId }: SessionIdentity): void {
@@ -167,7 +170,7 @@ export class SessionStore {
     }
   }
 
-  #note({ taskId, taskIndex, sampleIndex }: SessionPlace): void {
+  #register({ taskId, taskIndex, sampleIndex }: SessionPlace): void {
     this.#openedCount += 1;
     this.#taskIndexes.set(taskId, taskIndex);
     this.#nextTaskIndex = Math.max(this.#nextTaskIndex, taskIndex + 1);
@@ -175,20 +178,24 @@ export class SessionStore {
     this.#nextSamples.set(taskId, Math.max(next, sampleIndex + 1));
   }
 
-  /** @throws ClientError `finished` where the token's session is over. */
+  /**
+   * Finds the open session of a sampling key.
+   *
+   * @throws ClientError `finished` if the session is over.
+   */
   byToken(token: string): GatewaySession | undefined {
     const hash = hashToken(token);
     if (this.#finished.has(hash)) throw finishedError();
     return this.#byHash.get(hash);
   }
 
-  /** Tells the key with which an agent samples, or sampled, in a session of this gateway. */
+  /** True if the key is the sampling key of an open or finished session. */
   isSamplingKey(token: string): boolean {
     const hash = hashToken(token);
     return this.#finished.has(hash) || this.#byHash.has(hash);
   }
 
-  /** Returns the hash of the owner's key of a session, open or over; `undefined` where it has none. */
+  /** Returns the hash of a session's owner key, or `undefined` if it has none. */
   ownerHashOf(sessionId: string): string | undefined {
     return this.#byId.get(sessionId)?.identity.ownerHash ?? this.#finishedOwners.get(sessionId);
   }
@@ -197,15 +204,15 @@ export class SessionStore {
     return this.#byId.get(sessionId);
   }
 
-  /** @throws ClientError `finished` where the session is over, `not-found` where none of that id is known. */
+  /** @throws ClientError `finished` if the session is over, `not-found` if the id is unknown. */
   requireById(sessionId: string): GatewaySession {
     const session = this.#byId.get(sessionId);
     if (session !== undefined) return session;
     if (this.#finishedOwners.has(sessionId)) throw finishedError();
-    throw new ClientError("not-found", "There is no open session of this id");
+    throw new ClientError("not-found", "No open session has this id");
   }
 
-  /** Nothing more is asked of the session. */
+  /** Removes a session and remembers its keys as finished. */
   remove({ identity }: GatewaySession): void {
     this.#byId.delete(identity.sessionId);
     this.#byHash.delete(identity.tokenHash);
@@ -213,7 +220,7 @@ export class SessionStore {
   }
 }
 
-/** The agent reads this: it does not learn the session's id. */
+/** Omits the session's id, because the agent reads the message. */
 function finishedError(): ClientError {
   return new ClientError("finished", "This session is finished");
 }

@@ -5,25 +5,25 @@ import { chooseCallIds } from "../../agent/call-id.ts";
 import type { AssistantMessage } from "../../message.ts";
 import type { RolloutError } from "../../errors.ts";
 import { ClientError } from "../client-error.ts";
-import type { AskedTurn } from "../conversation.ts";
+import type { RequestedTurn } from "../conversation.ts";
 import { SessionTree, type Placement, type TreeRules } from "../tree/session-tree.ts";
 import type { SentTurn, TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
 import type { FieldCache } from "./field-cache.ts";
-import { KnownBodies } from "./known-bodies.ts";
+import { RecentBodies } from "./recent-bodies.ts";
 import { ReplyCache } from "./reply-cache.ts";
 import { SessionMemory } from "./session-memory.ts";
 import type { ToolCache } from "./tool-cache.ts";
 import type { SessionLimits } from "./session-limits.ts";
 
-/** What a session is opened for. JSON-able. */
+/** The settings and key hashes of a session. JSON-able. */
 export interface SessionIdentity {
   readonly sessionId: string;
-  /** The hash of the key with which the agent samples. The key itself is kept nowhere. */
+  /** The hash of the agent's sampling key. */
   readonly tokenHash: string;
   /**
-   * The hash of the key with which the session is scored, shown and ended. Absent where an agent's own key
-   * opened the session: then only the admin may do that.
+   * The hash of the owner key, which scores, shows and ends the session. Absent if an agent's own
+   * key opened the session: then only the admin may do that.
    */
   readonly ownerHash?: string;
   readonly taskId: string;
@@ -36,32 +36,32 @@ export interface SessionIdentity {
   readonly openedAtMs: number;
 }
 
-/** A reward that somebody gave a session. JSON-able. */
+/** The reward of a session. JSON-able. */
 export interface SessionReward {
   readonly reward: number;
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Why the last request of a session brought no turn, where the agent cannot do anything about it. */
+/** The reason why the last request produced no turn, if the agent could not have prevented it. */
 export type SessionSetback =
-  /** What samples did not do its part. */
+  /** The engine failed. */
   | { readonly type: "failure"; readonly error: RolloutError }
-  /** The session may not go on, or the conversation is too long for the model. */
+  /** The session reached a limit, or the conversation exceeds the context. */
   | { readonly type: "limit"; readonly stopReason: "max-turns" | "max-tokens" | "context-full" };
 
-/** One session: what was sampled in it, and what came of it. */
+/** One session with its sampled turns. */
 export class GatewaySession {
   readonly identity: SessionIdentity;
   readonly tree: SessionTree<GatewayTurn>;
   readonly memory: SessionMemory;
-  readonly bodies: KnownBodies;
+  readonly bodies: RecentBodies;
   readonly retries = new ReplyCache();
   readonly #limits: SessionLimits;
   readonly #clock: Pick<Clock, "now">;
-  /** Ends what is being sampled. */
+  /** Aborts the turns that are being sampled. */
   readonly stop = new AbortController();
   reward: SessionReward | undefined;
-  /** Why the last request for a turn brought none; absent where it brought one, or was never made. */
+  /** The setback of the last request. Absent if that request produced a turn. */
   setback: SessionSetback | undefined;
   lastUsedAt: number;
   activeCount = 0;
@@ -83,7 +83,7 @@ export class GatewaySession {
     this.#limits = options.limits;
     this.#clock = options.clock;
     this.tree = new SessionTree(options.rules);
-    this.bodies = new KnownBodies(options.fields);
+    this.bodies = new RecentBodies(options.fields);
     this.memory = new SessionMemory(this.tree, options.tools);
     this.lastUsedAt = options.clock.now();
   }
@@ -93,16 +93,17 @@ export class GatewaySession {
   }
 
   /**
-   * Nothing is asked any more; what is being sampled is given up. A second time changes nothing.
+   * Ends the session: refuses requests and aborts the turns that are being sampled. A second call
+   * changes nothing.
    *
-   * @param why - What clients are told. Default: that it is finished.
+   * @param why - The reason for the client. Default: it is finished.
    */
   finish(why = "it is finished"): void {
     this.#finished ??= new ClientError("finished", `This session takes no more turns: ${why}`);
     this.stop.abort(this.#finished);
   }
 
-  /** Whether nobody has asked anything for so long that it is over. */
+  /** True if the session has had no request for the idle timeout. */
   get isIdle(): boolean {
     return (
       this.activeCount === 0 && this.#clock.now() - this.lastUsedAt >= this.#limits.idleTimeoutMs
@@ -114,10 +115,8 @@ export class GatewaySession {
   }
 
   /**
-   * Says whether one more turn may be sampled.
-   *
-   * @throws ClientError `finished` where the session is over or has used up what it may, `overloaded`
-   *   where too much of it is under way.
+   * @throws ClientError `finished` if the session is over or has reached a limit, `overloaded` if
+   *   too many of its turns are being sampled.
    */
   requireRoom(): void {
     if (this.#finished !== undefined) throw this.#finished;
@@ -131,35 +130,35 @@ export class GatewaySession {
       this.setback = { type: "limit", stopReason: "max-tokens" };
       throw new ClientError("finished", `This session has used up ${limit}`);
     }
-    // The turn that asks is one of them.
+    // Includes the current request.
     if (this.activeCount > this.#limits.maxParallelTurns) {
-      const message = `This session has ${this.activeCount - 1} turns under way`;
+      const message = `This session has ${this.activeCount - 1} turns in progress`;
       throw new ClientError("overloaded", message, { retryAfterS: 1 });
     }
   }
 
   /**
-   * Refuses conversations that cannot fit before they are rendered: each message takes a token at least.
+   * Refuses conversations that cannot fit, before rendering. A message has at least one token.
    *
    * @throws ClientError `too-long`.
    */
-  requireFits({ messages: { length } }: Pick<AskedTurn, "messages">): void {
-    const most = Math.min(this.#limits.maxContextTokens, mostMessages);
-    if (length < most) return;
-    const message = `prompt is too long: at least ${length} tokens > ${most - 1} maximum`;
+  requireFits({ messages: { length } }: Pick<RequestedTurn, "messages">): void {
+    const limit = Math.min(this.#limits.maxContextTokens, maxMessages);
+    if (length < limit) return;
+    const message = `prompt is too long: at least ${length} tokens > ${limit - 1} maximum`;
     throw new ClientError("too-long", message);
   }
 
   /**
-   * How many ids a turn may sample behind a prompt.
+   * Returns the maximum number of ids to sample after a prompt.
    *
-   * @throws ClientError `too-long` where there is no room for one.
+   * @throws ClientError `too-long` if there is no room for one.
    */
-  roomBehind(promptTokenCount: number, { maxTokens = Infinity }: AskedTurn): number {
+  maxNewTokensAfter(promptTokenCount: number, { maxTokens = Infinity }: RequestedTurn): number {
     const { maxContextTokens, maxTokensPerTurn, maxSessionTokens } = this.#limits;
     const inContext = maxContextTokens - promptTokenCount;
     if (inContext <= 0) {
-      // Claude Code shortens its conversation on just these words.
+      // Claude Code shortens its conversation only for exactly this text.
       const message = `prompt is too long: ${promptTokenCount} tokens > ${maxContextTokens - 1} maximum`;
       throw new ClientError("too-long", message);
     }
@@ -167,40 +166,41 @@ export class GatewaySession {
     return Math.max(1, Math.min(maxTokens, maxTokensPerTurn, inContext, inSession));
   }
 
-  /** How many requests were begun, those that brought no turn included. */
+  /** Number of started requests, including those without a turn. */
   get requestCount(): number {
     return this.#requestCount;
   }
 
   /**
-   * Notes the requests of an earlier process, so that no id or seed is used twice.
+   * Continues numbering after the requests of an earlier process, so that no request id or seed is
+   * used twice.
    *
-   * @param count - The number of requests that had been started when a turn was written.
+   * @param count - Number of requests that had been started.
    */
-  noteRequests(count: number): void {
+  skipRequests(count: number): void {
     this.#requestCount = Math.max(this.#requestCount, count);
   }
 
-  /** An id that no other request of the gateway has. */
+  /** Returns a request id that is unique in the gateway. */
   nextRequestId(): string {
     return `${this.identity.sessionId}:${this.#requestCount++};`;
   }
 
-  /** Sampling with the session's own seed. */
+  /** Returns the sampling parameters with a seed for the next turn. */
   seeded(sampling: SamplingParameters): SamplingParameters {
     const { seed } = this.identity;
     return samplingOfTurn(sampling, { seed, turnIndex: this.#requestCount });
   }
 
-  /** Enters a turn of an earlier process again; see `SessionTree.restore()`. */
+  /** Restores a turn of an earlier process. See `SessionTree.restore()`. */
   restoreTurn(...[place, sampled]: Parameters<SessionTree<GatewayTurn>["restore"]>): void {
     const node = this.tree.restore(place, sampled);
     this.memory.keep(node);
     this.#sampledCount += sampled.record.generation.outputIds.length;
   }
 
-  /** Enters a sampled turn. */
-  enter(
+  /** Adds a sampled turn. */
+  addTurn(
     placement: Placement<GatewayTurn>,
     sampled: {
       readonly turn: SentTurn;
@@ -216,14 +216,14 @@ export class GatewaySession {
   }
 }
 
-/** Longer conversations would keep the template busy for seconds, and everybody else waiting. */
-const mostMessages = 50_000;
+/** Maximum number of messages. Rendering more would block the process for seconds. */
+const maxMessages = 50_000;
 
 /**
- * A sampled turn as the chat template is to see it: calls under the ids that the model wrote, where it
- * wrote any that templates take.
+ * Converts a sampled turn to the chat template's message. Calls keep the ids that the model wrote
+ * if templates accept them.
  *
- * @param writtenIds - Ids that the model gave its calls, in their order.
+ * @param writtenIds - The ids that the model wrote for its calls, in order.
  */
 export function toTemplateTurn(
   turn: SentTurn,

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { TextCache } from "./text-cache.ts";
 
-test("TextBook gives the same value for the same text, and keeps a bounded number", () => {
-  const book = new TextCache<object>();
+test("TextCache returns the same value for the same text, and keeps a bounded number", () => {
+  const cache = new TextCache<object>();
   let readCount = 0;
   const find = (text: string) =>
-    book.find(text, () => {
+    cache.find(text, () => {
       readCount += 1;
       return {};
     });

@@ -1,20 +1,23 @@
-/** So many texts are kept. */
+/** Maximum number of kept texts. */
 const keptTexts = 64;
 
-/** Together they are no longer than this, in UTF-16 code units. */
+/** Maximum total length of the kept texts, in UTF-16 code units. */
 const keptLength = 4 * 1024 * 1024;
 
-/** What texts were read as, for texts that are met again and again. */
+/** Caches the parsed value of texts that occur repeatedly. */
 export class TextCache<Value> {
   readonly #values = new Map<string, Value>();
   #length = 0;
 
-  /** What a text says; `read` makes it where it is not known. Very long ones are not kept. */
+  /**
+   * Returns the cached value of a text, or the result of `read`. Longer texts than the maximum are
+   * not cached.
+   */
   find(text: string, read: () => Value): Value {
     if (text.length > keptLength) return read();
     const isKnown = this.#values.has(text);
     const value = isKnown ? this.#values.get(text)! : read();
-    // What was used last is forgotten last.
+    // Moves the text to the end, so that the least recently used one is evicted first.
     this.#values.delete(text);
     this.#values.set(text, value);
     if (!isKnown) this.#length += text.length;

@@ -9,23 +9,23 @@ import type { TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
 import type { GatewaySession, SessionReward } from "./session.ts";
 
-/** The environment that a gateway's episodes name: whoever drives the sessions. */
+/** The environment of a gateway's episodes. The agent's own program plays that role. */
 export const gatewayEnvironment = { name: "gateway", split: "live" } as const;
 
-/** How a session ended. */
+/** The end of a session. */
 export interface SessionEnd {
   readonly reward?: SessionReward;
-  /** Why nothing scores it: the agent broke off, say. */
+  /** The reason why the session has no score, for example an agent that stopped early. */
   readonly failure?: Failure;
-  /** How it ended, where that is known better than from the others. */
+  /** Replaces the end that follows from `reward` and `failure`. */
   readonly end?: RolloutEnd & Pick<Episode, "rewardDetails">;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
 }
 
 /**
- * A finished session as an episode, so that a run's folder holds it as any other: its rows are its
- * segments, and its turns are those that are trained, row by row. No reward stays no reward.
+ * Converts a session to an episode. Its rows are the segments, and the trained turns are the turns,
+ * row by row. A session without a reward gives an episode without one.
  */
 export function toEpisode(
   { identity, tree }: Pick<GatewaySession, "identity" | "tree">,
@@ -63,7 +63,7 @@ export function toEpisode(
   };
 }
 
-/** All that was sampled, trained or not, and what continued what. */
+/** Returns all sampled turns with their parents, including untrained ones. */
 function describeTree(
   nodes: readonly TurnNode<GatewayTurn>[],
   rows: readonly TreeRow<GatewayTurn>[],
@@ -135,7 +135,10 @@ function recordTurns({ trained, path, segment }: TreeRow<GatewayTurn>): TurnReco
   });
 }
 
-/** What the agent answered a turn, results of its calls first, as far as it told the policy. */
+/**
+ * Returns the agent's answers to a turn, results of calls first, as far as the policy received
+ * them.
+ */
 function stepsOf(
   { record }: TurnNode<GatewayTurn>,
   next: TurnNode<GatewayTurn> | undefined,

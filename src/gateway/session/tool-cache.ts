@@ -3,27 +3,27 @@ import type { ToolSet } from "../conversation.ts";
 import { TextCache } from "./text-cache.ts";
 import { exactKey } from "../../python/json/exact-json.ts";
 
-/** A list of tools as a request gives it. */
+/** A request's list of tools. */
 interface ToolList {
-  /** The same text may be other tools in another dialect, or none. */
+  /** Part of the key, because dialects read the same list differently. */
   readonly dialect: DialectName;
   readonly list: readonly unknown[];
 }
 
 /**
- * Tools by the list in which a request gives them. Agents send the same with every request; what the
- * renderer and the parser have prepared of them is found again by the objects.
+ * Caches the tools of a request by their list. Agents send equal tools with every request, and the
+ * renderer and the parser cache by the returned objects.
  */
 export class ToolCache {
   readonly #byText = new TextCache<ToolSet>();
-  /** Most requests have their lists from the same text, which is read once. */
+  /** Faster than the text: most requests share the list object, because its text is parsed once. */
   readonly #byList = new WeakMap<readonly unknown[], Map<DialectName, ToolSet>>();
 
-  /** The tools of a list; `read` makes them where they are not known. */
+  /** Returns the cached tools of a list, or the result of `read`. */
   find({ dialect, list }: ToolList, read: () => ToolSet): ToolSet {
     const byDialect = this.#byList.get(list) ?? new Map<DialectName, ToolSet>();
-    const known = byDialect.get(dialect);
-    if (known !== undefined) return known;
+    const cached = byDialect.get(dialect);
+    if (cached !== undefined) return cached;
     const tools = this.#byText.find(`${dialect}${exactKey(list)}`, read);
     this.#byList.set(list, byDialect.set(dialect, tools));
     return tools;

@@ -1,31 +1,31 @@
 /**
- * The numbers of a session's turns in the journal. They are the places of the turns in the session's tree, unless
- * a turn before them could not be read any more: a number is never given twice.
+ * Numbers a session's turns in the journal. A number equals the turn's index in the tree, unless an
+ * earlier turn could not be restored. Numbers are never reused.
  */
 export class TurnNumbers {
-  /** By place. */
+  /** Turn numbers by index in the tree. */
   readonly #numbers: number[] = [];
-  readonly #places = new Map<number, number>();
+  readonly #indexes = new Map<number, number>();
   #next = 0;
 
-  /** Takes note of a number that was given, whatever becomes of its turn. */
-  note(number: number): void {
+  /** Marks a number as used, even if its turn cannot be restored. */
+  reserve(number: number): void {
     this.#next = Math.max(this.#next, number + 1);
   }
 
-  /** Says that the turn of a number stands in the next place of the tree. */
-  enter(number: number): void {
-    this.#places.set(number, this.#numbers.length);
+  /** Assigns a number to the next index of the tree. */
+  assign(number: number): void {
+    this.#indexes.set(number, this.#numbers.length);
     this.#numbers.push(number);
   }
 
-  /** Where the turn stands in the tree; `undefined` where it does not. */
-  placeOf(number: number): number | undefined {
-    return this.#places.get(number);
+  /** Returns the turn's index in the tree, or `undefined` if the turn was not restored. */
+  indexOf(number: number): number | undefined {
+    return this.#indexes.get(number);
   }
 
-  /** The number of the turn in a place, one that is entered later included. */
-  numberOf(place: number): number {
-    return this.#numbers[place] ?? this.#next + place - this.#numbers.length;
+  /** Returns the number of the turn at an index, including indexes that are added later. */
+  numberOf(index: number): number {
+    return this.#numbers[index] ?? this.#next + index - this.#numbers.length;
   }
 }

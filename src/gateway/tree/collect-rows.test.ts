@@ -38,7 +38,7 @@ function playAll(script: readonly ClientStep[]): RandomSession {
 
 type Rows = readonly TreeRow<RandomSession["tree"]["nodes"][number]["record"]>[];
 
-/** The rows as `samples.jsonl` would hold them. */
+/** Converts rows to the form of `samples.jsonl`. */
 function samplesOf(rows: Rows): readonly RawRow[] {
   const identity = { rolloutId: "t#0", groupId: "t", taskId: "t" };
   const end = { outcome: "completed", stopReason: "finished", reward: 1 } as const;
@@ -65,7 +65,7 @@ const simple: ClientStep = {
 };
 
 describe("a session of random clients", () => {
-  test("each request continues the deepest turn that it repeats, however it is spelled", () => {
+  test("each request continues the deepest turn that it repeats, in any spelling", () => {
     fc.assert(
       fc.property(steps, (script) => {
         const { placed } = playAll(script);
@@ -75,7 +75,7 @@ describe("a session of random clients", () => {
     );
   });
 
-  test("a continued turn is sampled behind the very ids that were sampled before it", () => {
+  test("the prompt of a continued turn starts with exactly the earlier ids", () => {
     fc.assert(
       fc.property(steps, (script) => {
         for (const node of playAll(script).tree.nodes) {
@@ -90,7 +90,7 @@ describe("a session of random clients", () => {
     );
   });
 
-  test("each sampled id that reached the client is trained in exactly one row, unchanged", () => {
+  test("each delivered id is trained in exactly one row, unchanged", () => {
     fc.assert(
       fc.property(steps, (script) => {
         const { nodes } = playAll(script).tree;
@@ -111,7 +111,7 @@ describe("a session of random clients", () => {
     );
   });
 
-  test("the rows pass the verifier, each and together", () => {
+  test("the rows pass the verifier, individually and together", () => {
     fc.assert(
       fc.property(steps, (script) => {
         const samples = samplesOf(collectRows(playAll(script).tree.nodes));
@@ -128,7 +128,7 @@ describe("a session of random clients", () => {
 });
 
 describe("collectRows()", () => {
-  test("trains a shared turn in the newest branch, and shows it to the older with mask 0", () => {
+  test("trains a shared turn in the newest branch, with mask 0 in the older one", () => {
     const session = playAll([
       { ...simple, kind: "begin" },
       { ...simple, turn: 0 },
@@ -146,7 +146,7 @@ describe("collectRows()", () => {
     expect(rows.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 2], [1]]);
   });
 
-  test("leaves out a branch that never reached the client, and trains what it shares elsewhere", () => {
+  test("omits an undelivered branch, and trains its shared turns elsewhere", () => {
     const session = playAll([
       { ...simple, kind: "begin" },
       { ...simple, turn: 0 },
@@ -156,7 +156,7 @@ describe("collectRows()", () => {
     expect(rows.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 1]]);
   });
 
-  test("gives the row of the first conversation, or the one with most sampled ids", () => {
+  test("returns the row of the first conversation, or the one with most sampled ids", () => {
     const session = playAll([
       { ...simple, kind: "begin" },
       { ...simple, kind: "begin" },

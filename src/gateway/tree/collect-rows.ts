@@ -3,29 +3,30 @@ import { idsBefore, pathTo, type SampledTurn } from "./path-ids.ts";
 import { TrajectoryRecorder, type Segment } from "../../trajectory/trajectory-recorder.ts";
 import type { TurnNode } from "./turn-node.ts";
 
-/** Which rows a session gives. */
+/** The values of `RowChoice`. */
 export const rowChoices = ["all", "main", "longest"] as const;
 
-/** Which paths through a session become rows. */
+/**
+ * The paths through a session that become rows: all, the newest of the first conversation, or the
+ * longest.
+ */
 export type RowChoice = (typeof rowChoices)[number];
 
 /** One training row: a path through the tree. */
 export interface TreeRow<Record extends SampledTurn> {
   readonly segment: Segment;
-  /** The turns that are trained in it, in order. */
+  /** The turns that are trained in this row, in order. */
   readonly trained: readonly TurnNode<Record>[];
-  /** All turns of the path, from the root on. */
+  /** All turns of the path, from the root. */
   readonly path: readonly TurnNode<Record>[];
 }
 
 /**
- * The training rows of a session: one for each turn that nobody went on from. A turn is trained in the
- * newest of the rows that it lies in, and in the others it is part of the prompt: with mask 0, as
- * everything that the row's own turns were sampled behind.
+ * Returns the training rows of a session: one for each leaf of the tree. A turn that several rows
+ * share is trained in the newest one and belongs to the prompt of the others, with mask 0. Turns
+ * that the client never received completely are left out unless a later turn answers them.
  *
- * What never reached the client whole is left out, unless it was answered.
- *
- * @param nodes - All turns of the session, in the order in which they were sampled.
+ * @param nodes - All turns of the session in sampling order.
  */
 export function collectRows<Record extends SampledTurn>(
   nodes: readonly TurnNode<Record>[],
@@ -44,14 +45,14 @@ export function collectRows<Record extends SampledTurn>(
 
 interface RowPath<Record extends SampledTurn> {
   readonly path: readonly TurnNode<Record>[];
-  /** Place of the first turn that is trained in the row. */
+  /** Index of the first turn that is trained in the row. */
   readonly firstTrained: number;
 }
 
 function findPaths<Record extends SampledTurn>(
   nodes: readonly TurnNode<Record>[],
 ): readonly RowPath<Record>[] {
-  /** The newest kept turn of each turn's branch that nobody went on from, by index. */
+  /** The newest kept leaf below each turn, by the turn's index. */
   const newest = new Map<number, number>();
   for (const node of nodes.toReversed()) {
     if (!node.isDelivered) continue;
@@ -99,7 +100,7 @@ function record(
   firstTrained: number,
 ): void {
   recorder.openSegment(idsBefore(path.slice(0, firstTrained + 1)));
-  /** What stands between the turn before and the next that is trained. */
+  /** The ids between two trained turns. */
   let between: EnvironmentDelta | undefined;
   path.slice(firstTrained).forEach(({ record: { generation, isTrainable, prompt } }, place) => {
     if (prompt.type === "delta" && place > 0) between = join(between, prompt.delta);

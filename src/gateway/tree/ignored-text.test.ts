@@ -4,19 +4,19 @@ import { ClientError } from "../client-error.ts";
 import { ignoredText } from "./ignored-text.ts";
 import { defaultIgnore } from "./message-keys.ts";
 
-test("ignoredText() takes out each match", () => {
+test("ignoredText() removes each match", () => {
   expect(ignoredText(/^date: .*\n?/gm).remove("a\ndate: 1\nb\ndate: 2")).toBe("a\nb\n");
   expect(ignoredText(/\s+$/i).remove("a b  ")).toBe("a b");
 });
 
-test("the default takes out the billing line alone", () => {
+test("the default pattern removes only the billing line", () => {
   const [billing] = defaultIgnore;
   const text =
     "x-anthropic-billing-header: cc_version=2; cch=1;\nYou are x-anthropic-billing-header: a";
   expect(billing?.remove(text)).toBe("You are x-anthropic-billing-header: a");
 });
 
-test("a pattern that would backtrack for years comes to an end", () => {
+test("a pattern with exponential backtracking runs in linear time", () => {
   const text = `${"a".repeat(2_000)}!`;
   expect(ignoredText(/^(a+)+$/).remove(text)).toBe(text);
 });
@@ -28,7 +28,7 @@ test.each([
   expect(() => ignoredText(pattern)).toThrow(new UsageError(message));
 });
 
-test("a pattern that is too slow for a text is the request's failure, and names the setting", () => {
+test("a pattern that is too slow for a text fails the request, naming the setting", () => {
   const slow = ignoredText(/(?:(?=.*b)a)*c/);
   const remove = () => slow.remove(`${"a".repeat(3_000)}b`);
   expect(remove).toThrow(ClientError);

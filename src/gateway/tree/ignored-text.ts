@@ -3,20 +3,20 @@ import { compilePattern, removeAll } from "../../pattern/compile-pattern.ts";
 import { StepBudget, StepLimitError } from "../../pattern/step-budget.ts";
 import { ClientError } from "../client-error.ts";
 
-/** A text that is taken out of messages before they are compared. */
+/** Text that is removed from messages before they are compared. */
 export interface IgnoredText {
-  /** @throws ClientError `invalid` where it takes too many steps for this text. */
+  /** @throws ClientError `invalid` if the pattern needs too many steps for this text. */
   readonly remove: (text: string) => string;
 }
 
-/** Steps that a text costs at most, and those of each of its characters. */
+/** The limit of steps for a text: a constant plus an amount per character. */
 const baseSteps = 1_000_000;
 const stepsPerCharacter = 100;
 
 /**
- * Reads a pattern of the gateway's settings, which is run on what clients write: in linear time.
+ * Compiles a pattern of the settings for use on clients' text, in linear time.
  *
- * @throws UsageError for back-references and the flag `v`, which linear time does not allow.
+ * @throws UsageError for back-references and the flag `v`, which are not possible in linear time.
  */
 export function ignoredText({ source, flags }: RegExp): IgnoredText {
   const pattern = compile(source, flags);

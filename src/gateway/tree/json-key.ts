@@ -1,7 +1,7 @@
 /**
- * A text that two JSON documents share where they say the same, however they are spelled: keys in any
- * order, and numbers as doubles, because that is what they become in every client that reads and
- * prints them. Text that is no JSON stands for itself.
+ * Returns a text that is equal for JSON documents with equal values. Key order does not matter, and
+ * numbers are compared as doubles, because clients read and print them so. Text that is not JSON
+ * equals only itself.
  */
 export function jsonKey(text: string): string {
   let value: unknown;
@@ -14,13 +14,13 @@ export function jsonKey(text: string): string {
   try {
     return `json:${write(value)}`;
   } catch (error) {
-    // Nested so deeply that it cannot be gone through.
+    // The value is nested too deeply to traverse.
     if (error instanceof RangeError) return `text:${text}`;
     throw error;
   }
 }
 
-/** The same for a value that was read already. */
+/** Returns the key of a parsed value. See `jsonKey()`. */
 export function valueKey(value: unknown): string {
   return `json:${write(value)}`;
 }
@@ -33,6 +33,6 @@ function write(value: unknown): string {
       .map(([key, member]) => `${JSON.stringify(key)}:${write(member)}`);
     return `{${members.join(",")}}`;
   }
-  // Minus zero and zero are one number to whoever prints them.
+  // Clients print -0 as 0.
   return value === 0 ? "0" : (JSON.stringify(value) ?? "null");
 }

@@ -2,28 +2,28 @@ import type { ClientAssistant } from "../conversation.ts";
 import { jsonKey } from "./json-key.ts";
 import type { PlacementNote, SentTurn } from "./turn-node.ts";
 
-/** How exactly a turn that came back has to be what was sent. */
+/** The strictness of comparing a returned turn with the sampled one. */
 export type Strictness =
-  /** Text beside calls may differ: some clients put text of their own in, or leave it out. */
+  /** Text beside calls may differ, because some clients add or drop it. */
   | "calls"
-  /** All text must be the same. */
+  /** All text must be equal. */
   | "strict";
 
-/** What comparing an assistant's message with a sampled turn came to. */
+/** The result of comparing an assistant message with a sampled turn. */
 type TurnMatch =
   | {
       readonly type: "same";
-      /** Whether an id that we made up came back with it. */
+      /** True if an id of this gateway came back with the message. */
       readonly byId: boolean;
       readonly notes: readonly PlacementNote[];
     }
-  /** Our ids, and something else under them: the client changed what the policy said. */
+  /** The ids are this gateway's, but the content was changed by the client. */
   | { readonly type: "edited" }
   | { readonly type: "other" };
 
 /**
- * Whether an assistant's message is a sampled turn come back. What was called decides, by value: an
- * id alone is never enough, and a guess is never made.
+ * Compares an assistant message with a sampled turn. The called functions and their argument values
+ * decide. Equal ids alone are not enough.
  */
 export function matchTurn(
   message: ClientAssistant,
@@ -58,7 +58,7 @@ function matchCalls(message: ClientAssistant, turn: SentTurn): TurnMatch {
   return hasAllIds ? { type: "edited" } : { type: "other" };
 }
 
-/** How a client spelled a call's arguments last: it will do so again with each request. */
+/** The client's last spelling of a call's arguments, which it usually repeats with each request. */
 const spellings = new WeakMap<SentTurn["calls"][number], string>();
 
 function isSameValue(argumentsText: string, sent: SentTurn["calls"][number]): boolean {
@@ -73,7 +73,7 @@ function matchText(message: ClientAssistant, turn: SentTurn): TurnMatch {
   if (message.calls.length > 0) return byId ? { type: "edited" } : { type: "other" };
   if (message.content === turn.text) return { type: "same", byId, notes: [] };
   if (!byId) return { type: "other" };
-  // Some clients trim a text, leave an empty one out, or put something into its place.
+  // Some clients trim text, drop empty text, or replace it.
   const isTrimmed = message.content.trim() === turn.text.trim();
   const isEmpty = message.content === "" || turn.text === "";
   return isTrimmed || isEmpty ? { type: "same", byId, notes: [] } : { type: "edited" };

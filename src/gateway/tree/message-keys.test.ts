@@ -15,29 +15,33 @@ const result = (callId: string, content: string): ClientMessage => {
 
 const user = (content: string): ClientMessage => ({ role: "user", content });
 
-/** The texts in their order, and what was noticed. */
+/** Returns the texts in their new order, and the anomalies. */
 function order(messages: readonly ClientMessage[]) {
-  const { keyed, noted } = keyMessages(messages, { ignore: [] }, { book: new DigestCache() });
+  const { keyed, anomalies } = keyMessages(
+    messages,
+    { ignore: [] },
+    { digests: new DigestCache() },
+  );
   const texts = keyed.flatMap(({ message }) => (message.content === "" ? [] : [message.content]));
-  return { texts: texts.join(), notes: noted.map(({ note }) => note) };
+  return { texts: texts.join(), notes: anomalies.map(({ note }) => note) };
 }
 
 describe("results of calls", () => {
   test.each([
     ["in the order of the calls", ["a", "b"], "A,B", []],
     ["in another order", ["b", "a"], "A,B", ["results-reordered"]],
-  ] as const)("that come %s stand in that of the calls", (_, ids, texts, notes) => {
+  ] as const)("that arrive %s are put in the calls' order", (_, ids, texts, notes) => {
     const results = ids.map((id) => result(id, id.toUpperCase()));
     expect(order([turn("a", "b"), ...results])).toEqual({ texts, notes });
   });
 
-  test("stand right after their turn, though users and systems spoke before them", () => {
+  test("follow their turn directly, even after user and system messages", () => {
     const reminder: ClientMessage = { role: "system", content: "S" };
     const messages = [turn("a", "b"), result("a", "A"), user("U"), reminder, result("b", "B")];
     expect(order(messages)).toEqual({ texts: "A,B,U,S", notes: ["results-reordered"] });
   });
 
-  test("belong to an earlier turn where that made the call", () => {
+  test("belong to an earlier turn that made the call", () => {
     const messages = [
       turn("a", "b"),
       result("a", "A"),
@@ -51,7 +55,7 @@ describe("results of calls", () => {
     });
   });
 
-  test("of an id that comes twice belong to the newest turn that used it", () => {
+  test("of a repeated id belong to the newest turn that used it", () => {
     const messages = [turn("x", "y"), result("x", "1"), result("y", "2"), turn("y", "x")];
     expect(order([...messages, result("x", "3"), result("y", "4")])).toEqual({
       texts: "1,2,4,3",
@@ -59,7 +63,7 @@ describe("results of calls", () => {
     });
   });
 
-  test("stay where they are where no call asked for them, or one has a result already", () => {
+  test("keep their place if no call matches, or the call already has a result", () => {
     expect(order([user("U"), result("z", "Z"), turn("a"), user("V"), result("a", "A")])).toEqual({
       texts: "U,Z,A,V",
       notes: ["result-without-call", "results-reordered"],
@@ -74,7 +78,7 @@ describe("results of calls", () => {
     expect(order(twice)).toEqual({ texts: "A,B,U,new", notes: [] });
   });
 
-  test("under ids that no call has stand in the places of the calls without a result", () => {
+  test("with unknown ids are assigned to the calls without a result", () => {
     const messages = [turn("a", "b", "c"), result("?", "A"), result("b", "B"), result("!", "C")];
     expect(order([...messages, user("U"), result("-", "D")])).toEqual({
       texts: "A,B,C,U,D",
@@ -82,7 +86,7 @@ describe("results of calls", () => {
     });
   });
 
-  test("are the same from the beginning as from a turn on", () => {
+  test("have the same keys when the search starts at a later turn", () => {
     const messages = [
       turn("a", "b"),
       result("a", "A"),
@@ -91,20 +95,20 @@ describe("results of calls", () => {
       result("b", "B"),
     ];
     const keysFrom = (start: number) =>
-      keyMessages(messages, { ignore: [] }, { book: new DigestCache(), start })
+      keyMessages(messages, { ignore: [] }, { digests: new DigestCache(), start })
         .keyed.slice(start === 0 ? 2 : 0)
         .map(({ key }) => key());
     expect(keysFrom(2)).toEqual(keysFrom(0));
   });
 
-  test("by the ten thousand under one id are ordered in no time to speak of", () => {
+  test("sort ten thousand results of one id in linear time", () => {
     const ids = Array.from({ length: 10_000 }, () => "x");
     const results = ids.map((id, place) => result(id, `${place}`));
     expect(order([turn(...ids), ...results]).notes).toEqual([]);
   });
 });
 
-test("results come under the ids that the calls were sent with, though the client renames them", () => {
+test("results get the ids under which the calls were sent, even if the client renames them", () => {
   const tree = new SessionTree<number>({ ignore: [], strictness: "calls" });
   const opening = [user("Go")];
   const sent = toSentTurn([

@@ -5,133 +5,133 @@ import { jsonKey } from "./json-key.ts";
 import { ResultFinder, type CallPlace } from "./result-finder.ts";
 import type { PlacementNote } from "./turn-node.ts";
 
-/** How messages are compared. */
+/** Rules for comparing messages. */
 export interface KeyRules {
-  /** What is taken out of system and user messages before they are compared, and only then. */
+  /** Text that is ignored in system and user messages. */
   readonly ignore: readonly IgnoredText[];
 }
 
-/**
- * Digests of what was said, kept for what is said again with every request: to look a text up costs a
- * fraction of what hashing it does.
- */
+/** Caches digests of texts that are kept in memory anyway. A lookup is much faster than hashing. */
 export class DigestCache {
   readonly #kept = new Map<string, string>();
 
-  /** A short text for a long one: equal for equal texts, and never for others. */
+  /** Returns the text's digest. Different texts have different digests. */
   digest(text: string): string {
     return this.#kept.get(text) ?? digest(text);
   }
 
-  /** Keeps the digest of a text that is kept anyway, so that this costs no memory for the text. */
+  /** Caches the digest of a text that is kept elsewhere. */
   keep(text: string): void {
     if (text.length >= shortLength && !this.#kept.has(text)) this.#kept.set(text, digest(text));
   }
 }
 
-/** Shorter texts are hashed as fast as they are looked up. */
+/** Texts below this length are hashed as fast as they are looked up. */
 const shortLength = 64;
 
 /**
- * The billing line that Claude Code puts in front of its system prompt: its version, and what the
- * process was started as.
+ * Claude Code's billing line at the start of the system prompt, which contains its version and
+ * entry point.
  */
 export const defaultIgnore: readonly IgnoredText[] = [
   ignoredText(/^x-anthropic-billing-header:[^\n]*\n?/m),
 ];
 
-/** A message with the key that equal messages share: a digest of what they say. */
+/** A message with a key that equal messages share. */
 export interface KeyedMessage {
   readonly message: ClientMessage;
-  /** Place in the request. */
+  /** Index in the request. */
   readonly index: number;
-  /** Made when it is asked for first: a turn that was sampled here is not known by it. */
+  /** Computed on demand, because a sampled turn is recognised without it. */
   readonly key: () => string;
-  /** The call that it is a result of; absent where it is none. */
+  /** The call that this result answers. Absent for other messages. */
   readonly answers?: CallPlace;
-  /** True for a result whose id no call has: it is taken for that of a call without a result. */
+  /** True for a result with an id that no call has. It is assigned to a call without a result. */
   readonly isOrphan?: true;
 }
 
-/** Something that was noticed between two turns. */
-interface NotedPlace {
-  /** Place of the first message between them. */
+/** An anomaly between two turns. */
+interface Anomaly {
+  /** Index of the first message between them. */
   readonly index: number;
   readonly note: PlacementNote;
 }
 
 /**
- * The messages of a request, ready to be compared. The results of calls stand right after the turn that
- * they follow, in the order of the calls, and are known by these, not by their ids.
+ * Prepares a request's messages for comparison. Results move directly after their turn, in the
+ * order of the calls, and their keys identify the call by position instead of id.
  *
- * @param options - `start` is the first message that is wanted: a turn of the assistant, or the first of all.
+ * @param options - `start` is the index of the first message to return: an assistant turn or 0.
  */
 export function keyMessages(
   messages: readonly ClientMessage[],
   rules: KeyRules,
-  options: { readonly book: DigestCache; readonly start?: number },
-): { readonly keyed: readonly KeyedMessage[]; readonly noted: readonly NotedPlace[] } {
-  const { book, start = 0 } = options;
+  options: { readonly digests: DigestCache; readonly start?: number },
+): { readonly keyed: readonly KeyedMessage[]; readonly anomalies: readonly Anomaly[] } {
+  const { digests, start = 0 } = options;
   const keyed: KeyedMessage[] = [];
-  const noted: NotedPlace[] = [];
+  const anomalies: Anomaly[] = [];
   const finder = new ResultFinder(messages, start);
   let index = start;
   while (index < messages.length) {
     const message = messages[index]!;
     if (message.role === "assistant") {
       finder.addTurn(message, index);
-      keyed.push({ message, index, key: once(() => messageKey(message, rules, book)) });
+      keyed.push({ message, index, key: once(() => messageKey(message, rules, digests)) });
       index += 1;
       continue;
     }
-    const end = endOfStretch(messages, index);
-    const stretch = orderStretch(messages, { start: index, end, finder, rules, book });
-    const isReordered = stretch.some((each, place) => each.index !== index + place);
-    if (isReordered) noted.push({ index, note: "results-reordered" });
-    if (stretch.some((each) => each.isOrphan === true))
-      noted.push({ index, note: "result-without-call" });
-    if (finder.hasOpen) noted.push({ index, note: "call-without-result" });
-    for (const each of stretch) keyed.push(each);
+    const end = nextAssistantIndex(messages, index);
+    const ordered = orderMessages(messages, { start: index, end, finder, rules, digests });
+    const isReordered = ordered.some((each, place) => each.index !== index + place);
+    if (isReordered) anomalies.push({ index, note: "results-reordered" });
+    if (ordered.some((each) => each.isOrphan === true))
+      anomalies.push({ index, note: "result-without-call" });
+    if (finder.hasOpen) anomalies.push({ index, note: "call-without-result" });
+    for (const each of ordered) keyed.push(each);
     index = end;
   }
-  return { keyed, noted };
+  return { keyed, anomalies };
 }
 
-function endOfStretch(messages: readonly ClientMessage[], start: number): number {
+function nextAssistantIndex(messages: readonly ClientMessage[], start: number): number {
   let end = start;
   while (end < messages.length && messages[end]!.role !== "assistant") end += 1;
   return end;
 }
 
-/** The messages between two turns: first results of calls come first, all others stay in their order. */
-function orderStretch(
+/**
+ * Orders the messages between two turns: first results of their calls, then the others in their
+ * order.
+ */
+function orderMessages(
   messages: readonly ClientMessage[],
   options: {
     readonly start: number;
     readonly end: number;
     readonly finder: ResultFinder;
     readonly rules: KeyRules;
-    readonly book: DigestCache;
+    readonly digests: DigestCache;
   },
 ): readonly KeyedMessage[] {
-  const { start, end, finder, rules, book } = options;
+  const { start, end, finder, rules, digests } = options;
   const results: (KeyedMessage & { readonly answers: CallPlace })[] = [];
   const orphans: KeyedMessage[] = [];
   const others: KeyedMessage[] = [];
   for (let index = start; index < end; index++) {
     const message = messages[index]!;
     if (message.role !== "tool") {
-      others.push({ message, index, key: once(() => messageKey(message, rules, book)) });
+      others.push({ message, index, key: once(() => messageKey(message, rules, digests)) });
       continue;
     }
     const found = finder.find(message.callId);
     const name = found?.name ?? textKey("id", message.callId);
-    const key = once(() => `tool ${name} ${book.digest(message.content)};`);
+    const key = once(() => `tool ${name} ${digests.digest(message.content)};`);
     if (found === undefined) orphans.push({ message, index, key, isOrphan: true });
     else if (found.isFirst) results.push({ message, index, key, answers: found });
     else others.push({ message, index, key, answers: found });
   }
-  // The template takes them for the results of these calls, one by one.
+  // The template pairs them with these calls in order.
   const open = orphans.length === 0 ? [] : finder.open;
   orphans.forEach((orphan, place) => {
     const call = open[place];
@@ -145,12 +145,12 @@ function orderStretch(
   return [...results, ...others];
 }
 
-/** A short text for a long one: equal for equal texts, and never for others. */
+/** Returns the text's hash. Different texts have different hashes. */
 export function digest(text: string): string {
   return hash("sha256", text, "base64url");
 }
 
-/** Lengths stand in front, so that no text can pass for the end of another. */
+/** Prefixes lengths, so that concatenated keys are unambiguous. */
 function textKey(what: string, text: string): string {
   return `${what} ${text.length}:${text}`;
 }
@@ -158,17 +158,17 @@ function textKey(what: string, text: string): string {
 function messageKey(
   message: Exclude<ClientMessage, { role: "tool" }>,
   { ignore }: KeyRules,
-  book: DigestCache,
+  digests: DigestCache,
 ): string {
   if (message.role !== "assistant") {
     const text = ignore.reduce((left, each) => each.remove(left), message.content);
-    return `${message.role} ${book.digest(text)};`;
+    return `${message.role} ${digests.digest(text)};`;
   }
   const calls = message.calls.map(({ name, argumentsText }) =>
     textKey(textKey("call", name), jsonKey(argumentsText)),
   );
   const called = digest(calls.join(""));
-  return `assistant ${calls.length} ${called} ${book.digest(message.content)};`;
+  return `assistant ${calls.length} ${called} ${digests.digest(message.content)};`;
 }
 
 function once<Value>(make: () => Value): () => Value {

@@ -11,29 +11,30 @@ interface Answer<Call> {
 }
 
 /**
- * The calls of a conversation so far. A result belongs to the call that has its id, wherever that stands: of
- * several with one id, to one of the newest turn that used it, and there to the first without a result.
+ * The calls of a conversation so far. A result belongs to the call with its id. If several calls
+ * share an id, it belongs to the newest turn that used the id, and there to the first call without
+ * a result.
  */
 export class OpenCalls<Call> {
   readonly #byId = new Map<string, OpenCall<Call>[]>();
-  /** Calls of the newest turn, the last first. */
+  /** Calls of the newest turn, last first. */
   #newest: OpenCall<Call>[] = [];
 
-  /** Enters the calls of the next turn, in their order. */
+  /** Adds the calls of the next turn, in order. */
   addTurn(calls: readonly { readonly id: string; readonly call: Call }[]): void {
     const entries = calls.map(({ call }): OpenCall<Call> => ({ call, isAnswered: false }));
     const own = new Map<string, OpenCall<Call>[]>();
     calls.forEach(({ id }, place) => {
-      const known = own.get(id);
-      if (known === undefined) own.set(id, [entries[place]!]);
-      else known.push(entries[place]!);
+      const entriesOfId = own.get(id);
+      if (entriesOfId === undefined) own.set(id, [entries[place]!]);
+      else entriesOfId.push(entries[place]!);
     });
-    // The last of a list is the next to be answered.
+    // Reversed, so that the next call to answer is last.
     for (const [id, list] of own) this.#byId.set(id, list.toReversed());
     this.#newest = entries.toReversed();
   }
 
-  /** Takes the call with the id of a result; `undefined` where no call has that id. */
+  /** Marks the call with this id as answered. Returns `undefined` if no call has the id. */
   answer(id: string): Answer<Call> | undefined {
     const named = this.#byId.get(id);
     if (named === undefined) return undefined;
@@ -44,19 +45,19 @@ export class OpenCalls<Call> {
     return { call: found.call, isFirst };
   }
 
-  /** Takes the first call of the newest turn that has no result. */
+  /** Marks the newest turn's first call without a result as answered, and returns it. */
   answerNext(): Call | undefined {
     const next = this.#nextOpen();
     if (next !== undefined) next.isAnswered = true;
     return next?.call;
   }
 
-  /** The calls of the newest turn that have no result, in their order. */
+  /** The newest turn's calls without a result, in order. */
   get open(): readonly Call[] {
     return this.#newest.flatMap(({ call, isAnswered }) => (isAnswered ? [] : [call])).toReversed();
   }
 
-  /** True where a call of the newest turn has no result. */
+  /** True if a call of the newest turn has no result. */
   get hasOpen(): boolean {
     return this.#nextOpen() !== undefined;
   }

@@ -3,18 +3,21 @@ import { assertInvariant } from "../../errors.ts";
 import type { EnvironmentDelta } from "../../renderer/renderer.ts";
 import type { TurnNode } from "./turn-node.ts";
 
-/** What a turn was sampled with, and what came of it. */
+/** The prompt and the output of a sampled turn. */
 export interface SampledTurn {
   readonly generation: Generation;
-  /** The ids in front of the turn: all of them for a root, else those behind the turn before it. */
+  /**
+   * The ids before the output: the complete prompt of a root, otherwise the ids since the turn
+   * before.
+   */
   readonly prompt:
     | { readonly type: "root"; readonly ids: readonly number[] }
     | { readonly type: "delta"; readonly delta: EnvironmentDelta };
-  /** Whether the turn may be trained: not where another model's name was asked for. */
+  /** False if the request named a model that is not trained. */
   readonly isTrainable: boolean;
 }
 
-/** The turns from the root to a turn. */
+/** Returns the turns from the root to a turn. */
 export function pathTo<Record>(leaf: TurnNode<Record>): readonly TurnNode<Record>[] {
   const path: TurnNode<Record>[] = [];
   for (let node: TurnNode<Record> | undefined = leaf; node !== undefined; node = node.parent) {
@@ -24,47 +27,47 @@ export function pathTo<Record>(leaf: TurnNode<Record>): readonly TurnNode<Record
 }
 
 /**
- * The ids that the last turn of a path was sampled behind. They are put together anew each time: a
- * turn keeps its own alone.
+ * Returns the complete prompt of a path's last turn. It is concatenated on each call, because a
+ * turn stores only its own part.
  */
 export function idsBefore(path: readonly TurnNode<SampledTurn>[]): number[] {
-  return join(stretchesBefore(path));
+  return join(listsBefore(path));
 }
 
-/** Ids of one kind after the other. */
-type Stretches = (readonly number[])[];
+/** Lists of ids to concatenate. */
+type IdLists = (readonly number[])[];
 
-function stretchesBefore(path: readonly TurnNode<SampledTurn>[]): Stretches {
-  const stretches: Stretches = [];
+function listsBefore(path: readonly TurnNode<SampledTurn>[]): IdLists {
+  const lists: IdLists = [];
   path.forEach(({ record: { generation, prompt } }, place) => {
-    appendPrompt(stretches, prompt, place === 0);
-    if (place < path.length - 1) stretches.push(generation.outputIds);
+    appendPrompt(lists, prompt, place === 0);
+    if (place < path.length - 1) lists.push(generation.outputIds);
   });
-  return stretches;
+  return lists;
 }
 
-/** Lists are joined as wholes: a prompt has many thousands of ids, and each turn has a prompt. */
-function join(stretches: Stretches): number[] {
-  return ([] as number[]).concat(...stretches);
+/** `concat()` copies complete lists, which is faster than pushing thousands of ids. */
+function join(lists: IdLists): number[] {
+  return ([] as number[]).concat(...lists);
 }
 
-/** The ids of a path, and what is put behind it: the prompt of a turn that continues it. */
-export function idsBehind(
+/** Returns the prompt of a turn that continues a path: the path's ids and the delta. */
+export function idsAfter(
   path: readonly TurnNode<SampledTurn>[],
   delta: EnvironmentDelta,
 ): number[] {
-  const stretches = stretchesBefore(path);
-  stretches.push(path.at(-1)?.record.generation.outputIds ?? []);
-  appendPrompt(stretches, { type: "delta", delta }, false);
-  return join(stretches);
+  const lists = listsBefore(path);
+  lists.push(path.at(-1)?.record.generation.outputIds ?? []);
+  appendPrompt(lists, { type: "delta", delta }, false);
+  return join(lists);
 }
 
 /**
- * Makes the prompt of a turn the prompt of the one that continues it, in place: it is not copied.
+ * Extends a turn's prompt in place to the prompt of the turn that continues it.
  *
- * @param ids - What the turn was sampled behind. Nobody else may read it any more.
+ * @param ids - The turn's prompt. The caller must not use it any more.
  */
-export function extendBehindTurn(
+export function extendWithTurn(
   ids: number[],
   { generation: { outputIds } }: SampledTurn,
   { droppedStopId, ids: added }: EnvironmentDelta,
@@ -78,20 +81,17 @@ export function extendBehindTurn(
   for (const id of added) ids.push(id);
 }
 
-function appendPrompt(stretches: Stretches, prompt: SampledTurn["prompt"], isFirst: boolean): void {
-  assertInvariant(
-    (prompt.type === "root") === isFirst,
-    "a path begins at its root, and only there",
-  );
+function appendPrompt(lists: IdLists, prompt: SampledTurn["prompt"], isFirst: boolean): void {
+  assertInvariant((prompt.type === "root") === isFirst, "only the first turn of a path is a root");
   if (prompt.type === "root") {
-    stretches.push(prompt.ids);
+    lists.push(prompt.ids);
     return;
   }
   const { droppedStopId, ids: added } = prompt.delta;
   if (droppedStopId !== undefined) {
-    const last = stretches.pop() ?? [];
+    const last = lists.pop() ?? [];
     assertInvariant(last.at(-1) === droppedStopId, "only the last sampled id can be dropped");
-    stretches.push(last.slice(0, -1));
+    lists.push(last.slice(0, -1));
   }
-  stretches.push(added);
+  lists.push(added);
 }

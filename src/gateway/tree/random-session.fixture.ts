@@ -1,16 +1,16 @@
 import type { Generation } from "../../engine/engine.ts";
 import type { ClientAssistant, ClientMessage, ReplyPart } from "../conversation.ts";
 import { defaultIgnore } from "./message-keys.ts";
-import { idsBefore, idsBehind, pathTo, type SampledTurn } from "./path-ids.ts";
+import { idsBefore, idsAfter, pathTo, type SampledTurn } from "./path-ids.ts";
 import { SessionTree } from "./session-tree.ts";
 import { toSentTurn, type TurnNode } from "./turn-node.ts";
 
-/** One thing that a client does; numbers choose among what there is. */
+/** One action of a client. The numbers choose among the available turns. */
 export interface ClientStep {
   readonly kind: "begin" | "continue" | "edit" | "again";
-  /** Which earlier turn it is about. */
+  /** The earlier turn to continue. */
   readonly turn: number;
-  /** Which turn on the way there is edited. */
+  /** The turn on its path to edit. */
   readonly edited: number;
   readonly calls: 0 | 1 | 2;
   readonly saysText: boolean;
@@ -19,7 +19,7 @@ export interface ClientStep {
   readonly habits: ClientHabits;
 }
 
-/** What a client makes of a turn before it sends it back. */
+/** The changes that a client makes to a turn before it sends it back. */
 export interface ClientHabits {
   readonly respells: boolean;
   readonly dropsReasoning: boolean;
@@ -34,10 +34,10 @@ type Kept = SampledTurn & {
   readonly environment: readonly ClientMessage[];
 };
 
-/** A session that a random client plays, with what the tree should make of it. */
+/** A session of a random client, with the expected tree. */
 export class RandomSession {
   readonly tree = new SessionTree<Kept>({ ignore: defaultIgnore, strictness: "calls" });
-  /** The turn that each request should have continued, and the one that it did. */
+  /** The turn that each request should continue, and the one that it did. */
   readonly placed: {
     readonly expected: number | undefined;
     readonly actual: number | undefined;
@@ -70,12 +70,12 @@ export class RandomSession {
     }
   }
 
-  /** What the client sends of a turn and of what came before it since the last. */
+  /** Returns the client's messages for a turn and its environment. */
   #exchange(node: TurnNode<Kept>, habits: ClientHabits): readonly ClientMessage[] {
     return [...this.#sendEnvironment(node, habits), sendBack(node, habits)];
   }
 
-  /** Results stand in the order of the calls here; their ids are those of the turn as it is sent. */
+  /** Results follow the order of the calls, with the ids of the turn as it is sent. */
   #sendEnvironment(
     { parent, record }: TurnNode<Kept>,
     habits: ClientHabits,
@@ -117,13 +117,13 @@ export class RandomSession {
     const placement = this.tree.place({ messages, tools: [] });
     this.placed.push({ expected: expected?.index, actual: placement.parent?.index });
     const index = this.#count++;
-    // Ids that no other turn has, so that each can be found again.
+    // Ids that no other turn has, so that each can be found.
     const outputIds = [1, 2, 3].map((place) => 1000 + index * 10 + place);
     const delta = { ids: [2, index], text: "", closeSynthesised: false };
     const path = placement.parent === undefined ? [] : pathTo(placement.parent);
     const prompt: SampledTurn["prompt"] =
       placement.parent === undefined ? { type: "root", ids: [1, index] } : { type: "delta", delta };
-    const promptIds = placement.parent === undefined ? [1, index] : idsBehind(path, delta);
+    const promptIds = placement.parent === undefined ? [1, index] : idsAfter(path, delta);
     this.tree.add(placement, {
       turn: toSentTurn(replyParts(index, step)),
       isDelivered: step.isDelivered,
@@ -138,7 +138,7 @@ export class RandomSession {
   }
 }
 
-/** The ids that a turn was sampled behind, as the tree puts them together now. */
+/** Returns a turn's prompt, built from the tree. */
 export function promptOf(node: TurnNode<Kept>): readonly number[] {
   return idsBefore(pathTo(node));
 }
@@ -199,7 +199,7 @@ function respell(text: string): string {
   return JSON.stringify(Object.fromEntries(Object.entries(value).toReversed()));
 }
 
-/** Changes what the assistant said or called; everything else stays. */
+/** Changes the assistant's text or calls only. */
 function edit(message: ClientMessage): ClientMessage {
   if (message.role !== "assistant") return message;
   const [first, ...others] = message.calls;

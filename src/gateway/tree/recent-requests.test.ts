@@ -11,7 +11,7 @@ const said = (content: string, argumentsText = "{}"): ClientMessage => ({
 });
 const result = (content: string): ClientMessage => ({ role: "tool", callId: "call_1", content });
 
-test("a request is known by the longest earlier one that it repeats to the letter", () => {
+test("find() returns the longest earlier request that a new one repeats exactly", () => {
   const recent = new RecentRequests<string>();
   const [hi, first, answer] = [user("hi"), said("a"), result("r")];
   recent.keep([hi], 0, "root");
@@ -19,14 +19,14 @@ test("a request is known by the longest earlier one that it repeats to the lette
   recent.keep([user("hi"), said("a"), result("r")], 0, "deep");
   const next = [hi, first, answer, said("b"), user("on")];
   expect(recent.find(next, 0)).toEqual({ place: "deep", length: 3 });
-  // Other tools, another history, nothing new, and no turn where it goes on.
+  // Other tools, another history, no new message, and no assistant turn after the repeated part.
   expect(recent.find(next, 1)).toBe(undefined);
   expect(recent.find([hi, said("a", "{ }"), answer, said("b")], 0)).toBe(undefined);
   expect(recent.find([hi, first, answer], 0)).toBe(undefined);
   expect(recent.find([hi, first, answer, user("more")], 0)).toBe(undefined);
 });
 
-test("conversations that go on side by side are told apart, and a few are kept", () => {
+test("a few parallel conversations are remembered", () => {
   const recent = new RecentRequests<number>();
   for (let index = 0; index < 10; index++) recent.keep([user(`hi ${index}`)], 0, index);
   const find = (index: number) => recent.find([user(`hi ${index}`), said("a")], 0)?.place;

@@ -1,12 +1,12 @@
 import type { ClientMessage } from "../conversation.ts";
 
-/** So many requests are kept. */
+/** Maximum number of remembered requests. */
 const keptRequests = 8;
 
-/** A request that begins as an earlier one did, and goes on with a turn of an assistant's. */
+/** An earlier request that a new one repeats and continues with an assistant turn. */
 interface RepeatedRequest<Place> {
   readonly place: Place;
-  /** How many messages the earlier one had. */
+  /** Number of messages of the earlier request. */
   readonly length: number;
 }
 
@@ -17,14 +17,14 @@ interface Kept<Place> {
 }
 
 /**
- * The newest requests of a session, with the places that were found for them. Most requests repeat one
- * of them to the letter and add a turn with its answers: only what is added has to be placed then.
+ * Remembers a session's newest requests with their positions in the tree. Most requests repeat one
+ * of them exactly and add a turn with its answers, so that only the addition must be placed.
  */
 export class RecentRequests<Place> {
-  /** The least recent first. */
+  /** Least recent first. */
   readonly #kept: Kept<Place>[] = [];
 
-  /** The longest of them that a request repeats. */
+  /** Finds the longest remembered request that the messages repeat. */
   find(messages: readonly ClientMessage[], tools: number): RepeatedRequest<Place> | undefined {
     let best: Kept<Place> | undefined;
     for (const kept of this.#kept) {
@@ -37,8 +37,8 @@ export class RecentRequests<Place> {
   }
 
   /**
-   * Keeps a request. Of messages that were kept already the earlier ones stay: they are in memory for
-   * other reasons, and a session's history would be there many times otherwise.
+   * Remembers a request. Messages that equal earlier ones are shared with them, so that a history
+   * is not in memory several times.
    */
   keep(messages: readonly ClientMessage[], tools: number, place: Place): void {
     let shared: Kept<Place> | undefined;
@@ -55,7 +55,7 @@ export class RecentRequests<Place> {
   }
 }
 
-/** Whether two messages are spelled alike, to the letter. */
+/** True if two messages are exactly equal. */
 function isSame(left: ClientMessage, right: ClientMessage): boolean {
   if (left === right) return true;
   if (left.content !== right.content) return false;

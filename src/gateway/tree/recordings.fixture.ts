@@ -5,7 +5,7 @@ import type { GatewayDialect, Recollection } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { encodeItem } from "../dialects/responses-items.ts";
 
-/** One request of a recorded client, and what was sampled for it. */
+/** One request of a recorded client, with the sampled reply. */
 export interface RecordedExchange {
   readonly method: string;
   readonly path: string;
@@ -22,7 +22,7 @@ export interface RecordedExchange {
   readonly expected?: { readonly parent: number | null; readonly why: string };
 }
 
-/** All recordings below a folder, by their names. */
+/** Returns the recordings below a folder, by name. */
 export function readRecordings(
   folder: string,
 ): Readonly<Record<string, readonly RecordedExchange[]>> {
@@ -38,7 +38,7 @@ export function readRecordings(
   );
 }
 
-/** The dialect of a recorded path; `undefined` for what asks for no turn. */
+/** Returns the dialect of a recorded path, or `undefined` for a request without a turn. */
 export function dialectOf({ method, path: where }: RecordedExchange): GatewayDialect | undefined {
   const [place = ""] = where.split("?");
   return method === "POST"
@@ -46,7 +46,7 @@ export function dialectOf({ method, path: where }: RecordedExchange): GatewayDia
     : undefined;
 }
 
-/** The parts of the reply that the recorded client was sent. */
+/** Returns the parts of the reply that the recorded client received. */
 export function recordedParts({ sampled }: RecordedExchange): readonly ReplyPart[] {
   const { reasoning = "", text = "", calls = [], itemIds = [] } = sampled ?? {};
   const ids = [...itemIds];
@@ -66,15 +66,15 @@ export function recordedParts({ sampled }: RecordedExchange): readonly ReplyPart
   ];
 }
 
-/** What a server of Responses remembers of its replies. */
+/** The reply memory of a Responses server. */
 export class RecordedMemory implements Recollection {
   readonly #items = new Map<string, object>();
   readonly #replies = new Map<string, readonly ClientMessage[]>();
 
-  keep(replyId: string, asked: readonly ClientMessage[], parts: readonly ReplyPart[]): void {
+  keep(replyId: string, requested: readonly ClientMessage[], parts: readonly ReplyPart[]): void {
     for (const part of parts) this.#items.set(part.id, encodeItem(part, false));
     const turn = dialects.responses.decode({ input: parts.map((part) => encodeItem(part, false)) });
-    this.#replies.set(replyId, [...asked, ...turn.messages]);
+    this.#replies.set(replyId, [...requested, ...turn.messages]);
   }
 
   item(id: string): object | undefined {

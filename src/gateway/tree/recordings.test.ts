@@ -17,7 +17,7 @@ const shared = sharedData();
 const recordings =
   shared === null ? {} : readRecordings(path.join(shared, "data", "gateway-clients"));
 
-/** Places each exchange as a gateway would, and gives the turns that were sampled to the tree. */
+/** Places each exchange as a gateway does, and adds the sampled turns to the tree. */
 function replay(exchanges: readonly RecordedExchange[]) {
   const tree = new SessionTree<number>({ ignore: defaultIgnore, strictness: "calls" });
   const memory = new RecordedMemory();
@@ -25,18 +25,19 @@ function replay(exchanges: readonly RecordedExchange[]) {
   exchanges.forEach((exchange, index) => {
     const dialect = dialectOf(exchange);
     if (dialect === undefined || exchange.sampled === undefined) return;
-    let asked;
+    let requested;
     try {
-      asked = dialect.decode(exchange.body, memory);
+      requested = dialect.decode(exchange.body, memory);
     } catch (error) {
       if (!(error instanceof ClientError)) throw error;
       places.push({ index, parent: null, images: true });
       return;
     }
-    const placement = tree.place(asked);
+    const placement = tree.place(requested);
     const parts = recordedParts(exchange);
     tree.add(placement, { turn: toSentTurn(parts), record: index, isDelivered: true });
-    const carried = asked.hasInstructions === true ? asked.messages.slice(1) : asked.messages;
+    const carried =
+      requested.hasInstructions === true ? requested.messages.slice(1) : requested.messages;
     memory.keep(exchange.sampled.responseId ?? "", carried, parts);
     const parent = placement.parent?.record ?? null;
     places.push({ index, parent, ...(placement.cause && { cause: placement.cause }) });
@@ -45,7 +46,7 @@ function replay(exchanges: readonly RecordedExchange[]) {
 }
 
 describe.skipIf(shared === null)("recorded clients", () => {
-  test.each(Object.keys(recordings))("%s: each exchange continues what it should", (name) => {
+  test.each(Object.keys(recordings))("%s: each exchange continues the expected turn", (name) => {
     const exchanges = recordings[name]!;
     const places = replay(exchanges);
     const expected = exchanges.flatMap(({ expected: wanted, sampled }, index) =>
@@ -61,7 +62,7 @@ describe.skipIf(shared === null)("recorded clients", () => {
     ["codex/codex-compact.json", ["first", "tools-changed", "new-conversation"]],
     ["py-openai-agents/py-openai-agents.json", ["first", "repeated-prompt", "repeated-prompt"]],
     ["smolagents/smolagents.json", ["first", "foreign-assistant", "foreign-assistant"]],
-  ])("%s: each root says why it continues nothing", (name, causes) => {
+  ])("%s: each root has the expected cause", (name, causes) => {
     const places = replay(recordings[name]!);
     expect(places.flatMap(({ cause }) => cause ?? [])).toEqual(causes);
   });

@@ -1,37 +1,37 @@
 import type { ClientAssistant, ClientMessage } from "../conversation.ts";
 import { OpenCalls } from "./open-calls.ts";
 
-/** The place of a call in a conversation. */
+/** The position of a call in a conversation. */
 export interface CallPlace {
-  /** Place of the turn that makes it, among the messages of the request. */
+  /** Index of the message that makes the call. */
   readonly at: number;
-  /** Its place among the calls of that turn. */
+  /** Index of the call in that message. */
   readonly place: number;
 }
 
 /** The call that a result answers. */
 interface FoundCall extends CallPlace {
-  /** The same however many messages come before. */
+  /** Independent of the number of messages before. */
   readonly name: string;
   /** False for a second result of the same call. */
   readonly isFirst: boolean;
 }
 
 interface NumberedPlace extends CallPlace {
-  /** Number of its turn: the first that is wanted has 0, those before it less. */
+  /** Number of its turn, counted from the first message of interest. Earlier turns are negative. */
   readonly turn: number;
 }
 
-/** Finds the calls that the results of a conversation answer, message by message. */
+/** Finds the calls that the results of a conversation answer. */
 export class ResultFinder {
   readonly #messages: readonly ClientMessage[];
   readonly #start: number;
   readonly #calls = new OpenCalls<NumberedPlace>();
-  /** Calls before the first message that is wanted; read once a result asks for one. */
+  /** The calls before the first message of interest, computed on demand. */
   #earlier: OpenCalls<NumberedPlace> | undefined;
   #turn = -1;
 
-  /** @param start - Place of the first message that is wanted. */
+  /** @param start - Index of the first message of interest. */
   constructor(messages: readonly ClientMessage[], start: number) {
     this.#messages = messages;
     this.#start = start;
@@ -57,12 +57,12 @@ export class ResultFinder {
     };
   }
 
-  /** The calls of the newest turn that have no result, in their order. */
+  /** The newest turn's calls without a result, in order. */
   get open(): readonly CallPlace[] {
     return this.#calls.open;
   }
 
-  /** True where a call of the newest turn has no result. */
+  /** True if a call of the newest turn has no result. */
   get hasOpen(): boolean {
     return this.#calls.hasOpen;
   }

@@ -1,5 +1,5 @@
 import type { ToolDefinition } from "../../message.ts";
-import type { AskedTurn, ClientMessage } from "../conversation.ts";
+import type { RequestedTurn, ClientMessage } from "../conversation.ts";
 import { assertInvariant } from "../../errors.ts";
 import { toPlainJson } from "../../python/value.ts";
 import { valueKey } from "./json-key.ts";
@@ -14,93 +14,93 @@ import {
 import { RecentRequests } from "./recent-requests.ts";
 import type { PlacementNote, RootCause, SentTurn, TurnNode } from "./turn-node.ts";
 
-/** How requests are matched to turns. */
+/** Rules for matching requests to turns. */
 export interface TreeRules extends KeyRules {
   readonly strictness: Strictness;
 }
 
-/** Where a request belongs. */
+/** The position of a request in the tree. */
 export interface Placement<Record> {
-  /** The turn that it continues; absent where it begins a root. */
+  /** The turn that the request continues. Absent for a root. */
   readonly parent: TurnNode<Record> | undefined;
-  /** Why it begins a root; absent where it does not. */
+  /** The reason why the request starts a root. Absent otherwise. */
   readonly cause: RootCause | undefined;
-  /** The place of the message that `cause` is about; absent where it is about the whole. */
+  /** Index of the message that `cause` refers to. Absent if it refers to the complete request. */
   readonly causeAt?: number;
-  /** What follows the turn that is continued, or the whole conversation; results in order. */
+  /** The messages after the continued turn, or the complete conversation. Results are in order. */
   readonly environment: readonly ClientMessage[];
   readonly notes: readonly PlacementNote[];
-  /** How nodes under the same parent are found again; see `SessionTree`. */
+  /** Identifies the node among its siblings. See `SessionTree`. */
   readonly key: PlaceKey;
 }
 
-/** What the requests that one node answers have in common, from the turn before it on. */
+/** The key that the requests of one node share, counted from the turn before it. */
 export interface PlaceKey {
   /** A number that stands for the tools. */
   readonly tools: number;
-  /** A digest of what the client sent there. */
+  /** A digest of the messages since the turn before. */
   readonly environment: string;
   readonly holdsAssistant: boolean;
 }
 
-/** A request, and the place up to which it needs no search when it comes again with more. */
+/** A request with its position, from which a longer request can continue without a search. */
 interface PlacedRequest<Record> {
   readonly messages: readonly ClientMessage[];
   readonly tools: number;
   readonly place: Walk<Record>;
 }
 
-/** A place that part of a request leads to. */
+/** A position in the tree that a part of a request leads to. */
 interface Walk<Record> {
   readonly node: Node<Record> | undefined;
-  /** Number of messages up to and with the node's turn. */
+  /** Number of messages up to and including the node's turn. */
   readonly end: number;
-  /** Keys of the messages since. */
+  /** Keys of the messages after the node's turn. */
   key: string;
   readonly byId: boolean;
   readonly notes: readonly PlacementNote[];
 }
 
-/** The beginning of a conversation. */
-const noWalk: Walk<never> = { node: undefined, end: 0, key: "", byId: true, notes: [] };
+/** The position before the first message. */
+const startWalk: Walk<never> = { node: undefined, end: 0, key: "", byId: true, notes: [] };
 
 interface Node<Record> extends TurnNode<Record> {
   readonly children: Node<Record>[];
   readonly parent: Node<Record> | undefined;
   isDelivered: boolean;
-  /** Children behind messages of an assistant that were not sampled here. */
+  /** Number of children after assistant messages that were not sampled here. */
   foreignCount: number;
 }
 
 /**
- * The turns that were sampled in one session, and which continues which. A request continues the
- * deepest turn whose conversation it repeats, message by message from the beginning; a turn that was
- * sampled here is known by what it called or said, and never by an id alone.
+ * The sampled turns of a session as a tree. A request continues the deepest turn with a
+ * conversation that it repeats from the start. A turn is recognised by its calls or its text, never
+ * by an id alone.
  *
- * Pure: no ids of tokens, no clock, nothing rendered.
+ * The tree has no token ids, no clock and no rendering.
  */
 export class SessionTree<Record> {
   readonly #rules: TreeRules;
   readonly #nodes: Node<Record>[] = [];
   readonly #roots: Node<Record>[] = [];
-  /** Nodes by the place at which they stand: parent, tools and what lies between. */
+  /** Nodes by parent index, and by the key of the messages since the parent. */
   readonly #byPlace = new Map<number, Map<string, Node<Record>[]>>();
-  /** Roots behind messages of an assistant that were not sampled here, by their tools. */
+  /** Numbers of the tools of roots after assistant messages that were not sampled here. */
   readonly #foreignRoots = new Set<number>();
-  /** A number for each set of tools. */
+  /** A number for each distinct set of tools. */
   readonly #toolNumbers = new Map<string, number>();
-  /** Ids of calls and marks that were ever sent. */
+  /** Ids of calls and marks that were sent to the client. */
   readonly #sentIds = new Set<string>();
   readonly #digests = new DigestCache();
   readonly #recent = new RecentRequests<Walk<Record>>();
-  /** What is kept of a request once a turn was sampled for it: of others nothing is. */
+  /** The request of each placement, which is remembered once its turn is added. */
   readonly #placed = new WeakMap<Placement<Record>, PlacedRequest<Record>>();
 
   constructor(rules: TreeRules) {
     this.#rules = rules;
   }
 
-  /** In the order in which they were sampled. */
+  /** The turns in sampling order. */
   get nodes(): readonly TurnNode<Record>[] {
     return this.#nodes;
   }
@@ -110,7 +110,7 @@ export class SessionTree<Record> {
   }
 
   /** Finds the turn that a request continues. */
-  place({ messages, tools }: Pick<AskedTurn, "messages" | "tools">): Placement<Record> {
+  place({ messages, tools }: Pick<RequestedTurn, "messages" | "tools">): Placement<Record> {
     const toolsKey = this.#numberOf(tools);
     const repeated = this.#recent.find(messages, toolsKey);
     if (repeated !== undefined) {
@@ -122,22 +122,22 @@ export class SessionTree<Record> {
   }
 
   /**
-   * Places a request, from the place on where so many of its messages are known to belong.
+   * Places a request, starting after the messages with a known position.
    *
-   * @returns nothing where it continues no turn from there on.
+   * @returns `undefined` if the request continues no turn after that position.
    */
   #placeFrom(
     messages: readonly ClientMessage[],
     tools: number,
-    known?: { readonly start: Walk<Record>; readonly length: number },
+    from?: { readonly start: Walk<Record>; readonly length: number },
   ): Placement<Record> | undefined {
-    const { length: start = 0 } = known ?? {};
-    const options = { book: this.#digests, start };
-    const { keyed, noted } = keyMessages(messages, this.#rules, options);
-    const { best, edited, isAmbiguous } = this.#walk(keyed, tools, known);
+    const { length: start = 0 } = from ?? {};
+    const options = { digests: this.#digests, start };
+    const { keyed, anomalies } = keyMessages(messages, this.#rules, options);
+    const { best, edited, isAmbiguous } = this.#walk(keyed, tools, from);
     const rest = keyed.slice(best.end - start);
     if (best.node === undefined || best.end <= start || rest.length === 0) return undefined;
-    const environment = rest.map((each) => underSentId(each, best));
+    const environment = rest.map((each) => withSentId(each, best));
     const own = joinKeys(rest);
     const key = {
       tools,
@@ -146,7 +146,7 @@ export class SessionTree<Record> {
     };
     const notes = new Set([
       ...best.notes,
-      ...noted.flatMap(({ index, note }) => (index >= best.end ? [note] : [])),
+      ...anomalies.flatMap(({ index, note }) => (index >= best.end ? [note] : [])),
       ...(isAmbiguous ? (["ambiguous"] as const) : []),
       ...(edited !== undefined && edited >= best.end ? (["edited-later"] as const) : []),
     ]);
@@ -161,48 +161,48 @@ export class SessionTree<Record> {
     return placement;
   }
 
-  /** Places a request that continues nothing, and says why. */
+  /** Places a request that continues no turn, and determines the cause. */
   #placeRoot(messages: readonly ClientMessage[], tools: number): Placement<Record> {
-    const { keyed, noted } = keyMessages(messages, this.#rules, { book: this.#digests });
+    const { keyed, anomalies } = keyMessages(messages, this.#rules, { digests: this.#digests });
     const { best, edited } = this.#walk(keyed, tools);
-    const whole = keyed.map(({ message }) => message);
+    const environment = keyed.map(({ message }) => message);
     const own = joinKeys(keyed);
     const key = {
       tools,
       environment: digest(own),
-      holdsAssistant: whole.some(({ role }) => role === "assistant"),
+      holdsAssistant: environment.some(({ role }) => role === "assistant"),
     };
     const found =
       best.node === undefined
         ? this.#findCause(keyed, { key, edited })
         : { cause: "no-environment" as const };
-    const notes = [...new Set(noted.map(({ note }) => note))];
-    const placement = { parent: undefined, ...found, environment: whole, notes, key };
+    const notes = [...new Set(anomalies.map(({ note }) => note))];
+    const placement = { parent: undefined, ...found, environment, notes, key };
     if (best.node === undefined && !key.holdsAssistant) {
-      this.#placed.set(placement, { messages, tools, place: { ...noWalk, key: own } });
+      this.#placed.set(placement, { messages, tools, place: { ...startWalk, key: own } });
     }
     return placement;
   }
 
   /**
-   * The same request as a root: where the chat template cannot continue the turn that was found.
+   * Places a request as a root, if the chat template cannot continue the turn that `place()` found.
    */
   asRoot(
-    { messages, tools }: Pick<AskedTurn, "messages" | "tools">,
+    { messages, tools }: Pick<RequestedTurn, "messages" | "tools">,
     cause: RootCause,
   ): Placement<Record> {
-    const { keyed, noted } = keyMessages(messages, this.#rules, { book: this.#digests });
+    const { keyed, anomalies } = keyMessages(messages, this.#rules, { digests: this.#digests });
     const environment = keyed.map(({ message }) => message);
     const key = {
       tools: this.#numberOf(tools),
       environment: digest(joinKeys(keyed)),
       holdsAssistant: environment.some(({ role }) => role === "assistant"),
     };
-    const notes = [...new Set(noted.map(({ note }) => note))];
+    const notes = [...new Set(anomalies.map(({ note }) => note))];
     return { parent: undefined, cause, environment, notes, key };
   }
 
-  /** Enters a turn that was sampled where a request was placed. */
+  /** Adds a turn that was sampled at a placement. */
   add(
     placement: Placement<Record>,
     sampled: { readonly turn: SentTurn; readonly record: Record; readonly isDelivered: boolean },
@@ -225,7 +225,7 @@ export class SessionTree<Record> {
     if (parentNode === undefined) this.#roots.push(node);
     else {
       parentNode.children.push(node);
-      // Whoever answers a turn has it.
+      // A client that answers a turn has received it.
       parentNode.isDelivered = true;
     }
     if (key.holdsAssistant) {
@@ -242,16 +242,15 @@ export class SessionTree<Record> {
   }
 
   /**
-   * Enters a turn of an earlier process again.
+   * Restores a turn of an earlier process.
    *
-   * @param place - Where it stood: the index of the turn before it, the root's tools, and what `key` of
-   *   its placement was.
+   * @param place - Its position: the parent's index, the root's tools, and `key` of its placement.
    */
   restore(
     place: {
       readonly parentIndex: number | undefined;
       readonly cause: RootCause | undefined;
-      readonly tools: AskedTurn["tools"];
+      readonly tools: RequestedTurn["tools"];
       readonly key: Pick<PlaceKey, "environment" | "holdsAssistant">;
     },
     sampled: { readonly turn: SentTurn; readonly record: Record; readonly isDelivered: boolean },
@@ -262,41 +261,41 @@ export class SessionTree<Record> {
     return this.add({ parent, cause, environment: [], notes: [], key }, sampled);
   }
 
-  /** Notes that a client has a turn whole, or that its connection ended before that. */
+  /** Records whether the client received the complete turn. */
   setDelivered({ index }: Pick<TurnNode<Record>, "index">, isDelivered: boolean): void {
     this.#nodes[index]!.isDelivered = isDelivered;
   }
 
-  #numberOf(tools: AskedTurn["tools"]): number {
+  #numberOf(tools: RequestedTurn["tools"]): number {
     const key = toolsKey(tools);
-    const known = this.#toolNumbers.get(key);
-    if (known !== undefined) return known;
+    const number = this.#toolNumbers.get(key);
+    if (number !== undefined) return number;
     this.#toolNumbers.set(key, this.#toolNumbers.size);
     return this.#toolNumbers.size - 1;
   }
 
   #placesUnder(parent: Node<Record> | undefined): Map<string, Node<Record>[]> {
     const name = parent?.index ?? -1;
-    const known = this.#byPlace.get(name);
-    if (known !== undefined) return known;
+    const existing = this.#byPlace.get(name);
+    if (existing !== undefined) return existing;
     const places = new Map<string, Node<Record>[]>();
     this.#byPlace.set(name, places);
     return places;
   }
 
-  /** Follows a request through the tree, on every way that fits. */
+  /** Follows a request through the tree along every matching path. */
   #walk(
     keyed: readonly KeyedMessage[],
     tools: number,
-    known?: { readonly start: Walk<Record>; readonly length: number },
+    from?: { readonly start: Walk<Record>; readonly length: number },
   ) {
-    const { start = noWalk, length: first = 0 } = known ?? {};
+    const { start = startWalk, length: first = 0 } = from ?? {};
     let best: Walk<Record> = start;
     let walks: Walk<Record>[] = [{ ...best }];
     let edited: number | undefined;
     let isAmbiguous = false;
     keyed.forEach(({ message, key }, place) => {
-      // Results may stand in another order than they came in; their number is the same.
+      // Results may be reordered, but their number is the same.
       const index = first + place;
       if (message.role === "assistant") {
         const reached: Walk<Record>[] = [];
@@ -315,7 +314,7 @@ export class SessionTree<Record> {
           best = chosen.best;
           isAmbiguous = chosen.isAmbiguous;
         }
-        walks = [...walks.filter((walk) => this.#mayGoOn(walk, tools)), ...reached];
+        walks = [...walks.filter((walk) => this.#mayContinue(walk, tools)), ...reached];
       }
       for (const walk of walks) if (walk.end <= index) walk.key += key();
     });
@@ -327,8 +326,8 @@ export class SessionTree<Record> {
     return this.#placesUnder(walk.node).get(placeName(walk.node, key)) ?? [];
   }
 
-  /** Whether a turn may stand behind messages of an assistant that were not sampled here. */
-  #mayGoOn({ node }: Walk<Record>, tools: number): boolean {
+  /** True if a turn may follow assistant messages that were not sampled here. */
+  #mayContinue({ node }: Walk<Record>, tools: number): boolean {
     return node === undefined ? this.#foreignRoots.has(tools) : node.foreignCount > 0;
   }
 
@@ -352,7 +351,7 @@ export class SessionTree<Record> {
     return { cause: "foreign-assistant", causeAt: at };
   }
 
-  /** Whether the request would continue something, or ask for a root again, with these tools. */
+  /** True if the request would continue a turn or repeat a root with these tools. */
   #repeatsUnder(keyed: readonly KeyedMessage[], tools: number): boolean {
     if (this.#walk(keyed, tools).best.node !== undefined) return true;
     const environment = digest(joinKeys(keyed));
@@ -370,8 +369,8 @@ export class SessionTree<Record> {
   }
 }
 
-/** A result of the turn that is continued has the id that its call was sent with, though the client renames it. */
-function underSentId(
+/** Replaces the client's id of a result with the id under which the call was sent. */
+function withSentId(
   { message, answers }: KeyedMessage,
   { node, end }: Walk<unknown>,
 ): ClientMessage {
@@ -386,18 +385,18 @@ function joinKeys(keyed: readonly KeyedMessage[]): string {
   return keyed.map(({ key }) => key()).join("");
 }
 
-/** Keys of tools, which agents send again and again. */
+/** Keys of tools by their list, because agents send equal tools repeatedly. */
 const toolsKeys = new WeakMap<readonly ToolDefinition[], string>();
 
 function toolsKey(tools: readonly ToolDefinition[]): string {
-  const known = toolsKeys.get(tools);
-  if (known !== undefined) return known;
+  const cached = toolsKeys.get(tools);
+  if (cached !== undefined) return cached;
   const key = digest(valueKey(tools.map(({ openai }) => toPlainJson(openai))));
   toolsKeys.set(tools, key);
   return key;
 }
 
-/** Tools are the root's: whatever continues it has the same. */
+/** The tools are part of a root's name only, because later turns have the root's tools. */
 function placeName(
   parent: TurnNode<unknown> | undefined,
   { tools, environment }: PlaceKey,
@@ -405,11 +404,11 @@ function placeName(
   return parent === undefined ? `${tools}\n${environment}` : environment;
 }
 
-/** Of turns that a message all fits: one whose id came back, or else the newest. */
+/** Chooses among matching turns: the newest that came back with its id, otherwise the newest. */
 function choose<Record>(reached: readonly Walk<Record>[]) {
   if (reached.length === 0) return undefined;
-  const known = reached.filter(({ byId }) => byId);
-  const fitting = known.length > 0 ? known : reached;
+  const withId = reached.filter(({ byId }) => byId);
+  const fitting = withId.length > 0 ? withId : reached;
   const best = fitting.reduce((left, right) =>
     right.node!.index > left.node!.index ? right : left,
   );

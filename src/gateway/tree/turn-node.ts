@@ -2,55 +2,57 @@ import { sentArguments } from "../call-form.ts";
 import type { ReplyPart } from "../conversation.ts";
 import { jsonKey } from "./json-key.ts";
 
-/** Why a request did not continue a turn. */
+/** Reasons why a request does not continue a turn. */
 export const rootCauses = [
   /** The session's first request. */
   "first",
-  /** Nothing of it was sampled here: a sub-agent, a title, a second conversation. */
+  /**
+   * No part of the request was sampled here, for example in a sub-agent or a second conversation.
+   */
   "new-conversation",
-  /** The prompt of an earlier root again: a retry that was not marked, or a second attempt. */
+  /** The prompt of an earlier root again: an unmarked retry or a second attempt. */
   "repeated-prompt",
-  /** The same conversation with other tools: templates print them in front of it. */
+  /** The same conversation with other tools, which templates print before it. */
   "tools-changed",
-  /** Something before or in a sampled turn is not as it was. */
+  /** A sampled turn, or a message before it, was changed. */
   "history-edited",
-  /** A turn that was sampled here stands behind another history: compaction, as a rule. */
+  /** A turn that was sampled here follows another history, usually after compaction. */
   "moved-turn",
-  /** An assistant's turn that was never sampled here. */
+  /** An assistant turn that was not sampled here. */
   "foreign-assistant",
-  /** The request ends with a sampled turn: nothing answers it. */
+  /** The request ends with a sampled turn and adds no answer. */
   "no-environment",
-  /** The chat template cannot say behind a turn what the client sends there. */
+  /** The chat template cannot render the new messages after the turn. */
   "delta-unsupported",
-  /** The chat template shows the earlier turns otherwise by now. */
+  /** The chat template renders the earlier turns differently now. */
   "rewritten-by-template",
 ] as const;
 
-/** Why a request begins a conversation of its own. */
+/** The reason why a request starts a root. */
 export type RootCause = (typeof rootCauses)[number];
 
-/** What was noticed as a request was placed. */
+/** Anomalies that can occur when a request is placed. */
 const placementNotes = [
-  /** The text beside the calls is not the one that was sent. */
+  /** The text beside the calls differs from the sampled one. */
   "text-differs",
-  /** The results of the calls came in another order than the calls, or after other messages. */
+  /** The results are in another order than the calls, or after other messages. */
   "results-reordered",
   /** A call has no result before the next turn. */
   "call-without-result",
-  /** No call has the id of a result. */
+  /** A result's id belongs to no call. */
   "result-without-call",
-  /** A turn with calls came back under other ids. */
+  /** A turn with calls came back with other ids. */
   "ids-differ",
-  /** Several turns fitted, and the newest was taken. */
+  /** Several turns matched; the newest was chosen. */
   "ambiguous",
-  /** The client edited a turn further on than the one that it continues. */
+  /** The client edited a turn after the one that it continues. */
   "edited-later",
 ] as const;
 
-/** Something that was noticed as a request was placed. */
+/** An anomaly that was found when a request was placed. */
 export type PlacementNote = (typeof placementNotes)[number];
 
-/** A sampled turn as the client was sent it, with what it takes to know it again. */
+/** A sampled turn as the client received it, with the data to recognise it. */
 export interface SentTurn {
   readonly parts: readonly ReplyPart[];
   readonly text: string;
@@ -58,14 +60,14 @@ export interface SentTurn {
     readonly id: string;
     readonly name: string;
     readonly argumentsText: string;
-    /** Of the arguments as the client was sent them; see `jsonKey()`. */
+    /** The key of the arguments as the client received them. See `jsonKey()`. */
     readonly key: string;
   }[];
-  /** Ids and signatures that we made up for its parts. */
+  /** Ids and signatures that this gateway created for its parts. */
   readonly marks: ReadonlySet<string>;
 }
 
-/** A turn as it was sent, ready to be compared. */
+/** Prepares a sampled turn for comparison. */
 export function toSentTurn(parts: readonly ReplyPart[]): SentTurn {
   const calls = parts.flatMap((part) => {
     if (part.type !== "call") return [];
@@ -79,17 +81,17 @@ export function toSentTurn(parts: readonly ReplyPart[]): SentTurn {
   return { parts, text, calls, marks: new Set(marks.filter((mark) => mark !== "")) };
 }
 
-/** A sampled turn in the tree. `Record` is what is kept with it: ids and logprobs. */
+/** A sampled turn in the tree. `Record` is its data, such as ids and logprobs. */
 export interface TurnNode<Record> {
-  /** 0-based, in the order in which turns were sampled. */
+  /** 0-based index in sampling order. */
   readonly index: number;
-  /** The turn that it continues; absent for a root. */
+  /** The turn that it continues. Absent for a root. */
   readonly parent: TurnNode<Record> | undefined;
   readonly children: readonly TurnNode<Record>[];
-  /** Why it continues nothing; absent where it does. */
+  /** The reason why it is a root. Absent otherwise. */
   readonly cause: RootCause | undefined;
   readonly turn: SentTurn;
   readonly record: Record;
-  /** Whether the client has the turn whole, as far as anybody knows. */
+  /** True if the client has received the complete turn, as far as is known. */
   readonly isDelivered: boolean;
 }

@@ -17,16 +17,16 @@ test.each([
   ["lookingUp", { ...usual, looksUpIds: true }],
   ["firstOnly", { ...usual, showsAllCalls: false }],
   ["single", { ...usual, showsAllCalls: false }],
-] as const)("the habits of a template that is %s are measured", async (name, habits) => {
+] as const)("measures the rules of a template that is %s", async (name, habits) => {
   expect(await measureCallHabits(templateRenderer(callTemplates[name]))).toEqual(habits);
 });
 
-test("a template that shows no calls gets ids that every template takes", async () => {
+test("a template without calls gets ids that every template accepts", async () => {
   const deaf = "{% for m in messages %}{{ m.content }}{% endfor %}";
   expect(await measureCallHabits(templateRenderer(deaf))).toEqual(strictestHabits);
 });
 
-test("a tokenizer that fails says nothing of the template", async () => {
+test("a failed tokenizer is not a property of the template", async () => {
   const failure = new RolloutError("internal/tokenizer", "Cannot use the tokenizer");
   const renderer = {
     ...templateRenderer(callTemplates.printing),

@@ -3,22 +3,28 @@ import { toolFromOpenAi, type Message, type ToolDefinition } from "../../message
 import { toPyValue } from "../../python/value.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 
-/** The way in which a chat template shows calls and their results. */
+/** The rules by which a chat template renders calls and their results. */
 export interface CallHabits {
-  /** True where it accepts ids of any length; otherwise it accepts nine letters and digits, as Mistral's do. */
+  /**
+   * True if it accepts ids of any length. Otherwise an id must have nine letters and digits, as for
+   * Mistral.
+   */
   readonly takesAnyId: boolean;
   /**
-   * True where it shows a call as `functions.NAME:PLACE`, its id notwithstanding, and the result under the id that
-   * the result has, as Kimi K2's does.
+   * True if it renders a call as `functions.NAME:INDEX` instead of its id, and a result under the
+   * result's own id, as Kimi K2's does.
    */
   readonly numbersCalls: boolean;
-  /** True where it looks a result's call up in the whole conversation, so that no id may come twice. */
+  /** True if it looks up a result's call in the entire conversation, so that ids must be unique. */
   readonly looksUpIds: boolean;
-  /** True where it shows all calls of a turn; otherwise it refuses those after the first, or leaves them out. */
+  /**
+   * True if it renders all calls of a turn. Otherwise it refuses or drops the calls after the
+   * first.
+   */
   readonly showsAllCalls: boolean;
 }
 
-/** Habits that every id of ours is right for: those of templates that cannot be measured. */
+/** Rules for templates that cannot be measured. Ids made for them suit every template. */
 export const strictestHabits: CallHabits = {
   takesAnyId: false,
   numbersCalls: false,
@@ -26,7 +32,7 @@ export const strictestHabits: CallHabits = {
   showsAllCalls: true,
 };
 
-/** Measures a template by rendering conversations whose ids differ. */
+/** Measures a template by rendering conversations with different ids. */
 export async function measureCallHabits(renderer: Renderer): Promise<CallHabits> {
   const show = async (rounds: readonly Round[]): Promise<string | undefined> =>
     await render(renderer, [{ role: "user", content: "Hi" }, ...rounds.flatMap(messagesOf)]);
@@ -45,17 +51,17 @@ export async function measureCallHabits(renderer: Renderer): Promise<CallHabits>
   return strictestHabits;
 }
 
-/** Two calls in one turn, and one in the next. */
+/** Returns two calls in one turn and one in the next. */
 function together([a, b, c]: Ids): readonly Round[] {
   return [[call("alpha", a), call("beta", b)], [call("alpha", c)]];
 }
 
-/** Each call in a turn of its own. */
+/** Returns three turns with one call each. */
 function apart([a, b, c]: Ids): readonly Round[] {
   return [[call("alpha", a)], [call("beta", b)], [call("alpha", c)]];
 }
 
-/** The id of a call as Kimi's models know it. */
+/** Returns the id of a call as Kimi's models write it. */
 export function numberedId(name: string, place: number): string {
   return `functions.${name}:${place}`;
 }
@@ -64,7 +70,7 @@ type Ids = readonly [string, string, string];
 
 const [first, second, third]: Ids = ["tw0prob1a", "tw0prob2b", "tw0prob3c"];
 
-/** Ids as clients send them: short, with other signs, and long. */
+/** Ids as clients send them: short, with punctuation, and long. */
 const oddIds: Ids = ["c1", "functions.probe_beta:0", "call_00000000000000000000prob"];
 
 interface ProbeCall {
@@ -78,7 +84,7 @@ function call(kind: string, id: string): ProbeCall {
   return { name: `probe_${kind}`, id };
 }
 
-/** Arguments that stand in a text only where their call is shown. */
+/** Arguments that appear in the rendered text only if their call is rendered. */
 const shownValues = ["value for probe_alpha", "value for probe_beta"];
 
 function messagesOf(round: Round): readonly Message[] {
@@ -107,12 +113,12 @@ const probeTools: readonly ToolDefinition[] = ["probe_alpha", "probe_beta"].map(
   ),
 );
 
-/** The text of a conversation; `undefined` where the template refuses it. */
+/** Returns the rendered conversation, or `undefined` if the template refuses it. */
 async function render(
   renderer: Renderer,
   messages: readonly Message[],
 ): Promise<string | undefined> {
-  // Some templates show no tools, and refuse a conversation with any; others need them.
+  // Some templates refuse conversations with tools; others refuse calls without them.
   for (const tools of [probeTools, []]) {
     try {
       return (await renderer.prompt({ messages, tools })).text;

@@ -1,18 +1,19 @@
 import { numberedId, type CallHabits } from "./call-habits.ts";
 
-/** Names the calls that were not sampled where they stand, as the chat template needs it. */
+/** Chooses ids that the chat template accepts for calls that the client did not sample here. */
 export class CallNamer {
   readonly #habits: CallHabits;
   readonly #sampledIds: ReadonlyMap<string, string>;
   readonly #prefix: string;
   readonly #callIdsBefore: () => Iterable<string>;
-  #known: Set<string> | undefined;
+  #usedIds: Set<string> | undefined;
   #madeCount = 0;
 
   /**
-   * @param options.sampledIds - Ids under which the policy knows calls that it made, by the clients' ids.
-   * @param options.depth - Number of turns before; what is named there has other names.
-   * @param options.callIdsBefore - Ids that the conversation has already; asked for once a call is named.
+   * @param options.sampledIds - The policy's ids of sampled calls, by the client's ids.
+   * @param options.depth - Number of earlier turns. It makes the new ids differ from theirs.
+   * @param options.callIdsBefore - Returns the ids in the conversation so far. Called when the
+   *   first id is chosen.
    */
   constructor(
     habits: CallHabits,
@@ -28,7 +29,7 @@ export class CallNamer {
     this.#callIdsBefore = options.callIdsBefore;
   }
 
-  /** The ids of a turn's calls, in their order. No two are alike. */
+  /** Returns unique ids for a turn's calls, in order. */
   nameCalls(calls: readonly { readonly id: string; readonly name: string }[]): readonly string[] {
     if (this.#habits.numbersCalls) return calls.map(({ name }, place) => numberedId(name, place));
     const own = new Set<string>();
@@ -39,38 +40,38 @@ export class CallNamer {
     });
   }
 
-  /** The id of a result that belongs to no call. */
+  /** Returns the id for a result without a call. */
   nameOrphan(id: string): string {
     return this.#nameOne(id, new Set());
   }
 
-  get #taken(): Set<string> {
-    return (this.#known ??= new Set(this.#callIdsBefore()));
+  get #allIds(): Set<string> {
+    return (this.#usedIds ??= new Set(this.#callIdsBefore()));
   }
 
   #nameOne(wanted: string, own: ReadonlySet<string>): string {
     const { takesAnyId, looksUpIds } = this.#habits;
     const isFit = (takesAnyId ? plainId : nineSigns).test(wanted);
-    const isTaken = own.has(wanted) || (looksUpIds && this.#taken.has(wanted));
+    const isTaken = own.has(wanted) || (looksUpIds && this.#allIds.has(wanted));
     const chosen = isFit && !isTaken ? wanted : this.#makeId();
-    this.#taken.add(chosen);
+    this.#allIds.add(chosen);
     return chosen;
   }
 
   #makeId(): string {
     for (;;) {
       const made = `${this.#prefix}${base36(this.#madeCount++)}`;
-      if (!this.#taken.has(made)) return made;
+      if (!this.#allIds.has(made)) return made;
     }
   }
 }
 
-/** Nothing that could be read as a control token. */
+/** Characters that cannot form a control token. */
 const plainId = /^[\w.:-]{1,64}$/;
 
 const nineSigns = /^[A-Za-z0-9]{9}$/;
 
-/** Four letters and digits. */
+/** Returns the number as four letters and digits. */
 function base36(value: number): string {
   return value.toString(36).padStart(4, "0");
 }

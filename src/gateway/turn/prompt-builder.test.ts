@@ -38,7 +38,7 @@ function nodeOf(
 }
 
 describe("PromptBuilder", () => {
-  test("makes the same prompts of what it kept as of the tree, for branches too", async () => {
+  test("builds the same prompts from kept ids as from the tree, for branches too", async () => {
     const builder = new PromptBuilder(characterRenderer());
     const user = (content: string) => [{ role: "user", content } as const];
     const root = await builder.begin(user("Hi"), []);
@@ -48,7 +48,7 @@ describe("PromptBuilder", () => {
     const prompts: { readonly ids: readonly number[]; readonly node: TurnNode<ShownTurn> }[] = [];
     let parent = first;
     for (const said of ["left", "right", "on"]) {
-      // "right" continues the same turn as "left", whose prompt is used up by then.
+      // "right" continues the same turn as "left", after its kept prompt was used.
       const behind = said === "right" ? first : parent;
       const built = await builder.continue(behind, user(said), []);
       if ("cause" in built) throw new Error("the template goes on");
@@ -70,7 +70,7 @@ describe("PromptBuilder", () => {
     "Cannot encode a text of 4000001 characters: expected at most 4000000",
   );
 
-  /** A renderer whose `prompt()` fails while there is something to fail with. */
+  /** A renderer with a `prompt()` that throws the given errors in turn. */
   function failingRenderer(failures: Error[]): Renderer {
     const renderer = characterRenderer();
     return {
@@ -83,7 +83,7 @@ describe("PromptBuilder", () => {
     };
   }
 
-  test("tells a client that a prompt is too long where it is, and of nothing else", async () => {
+  test("refuses a prompt that is too long as `too-long`, and no other", async () => {
     const hi = [{ role: "user", content: "Hi" } as const];
     const begin = async (error: Error): Promise<unknown> => {
       try {
@@ -102,7 +102,7 @@ describe("PromptBuilder", () => {
     expect(await begin(guarded)).toMatchObject({ kind: "invalid", message: guarded.message });
   });
 
-  test("measures a mixture again where the tokenizer failed while it was measured", async () => {
+  test("measures a role sequence again after the tokenizer failed", async () => {
     const failures: Error[] = [];
     const builder = new PromptBuilder(failingRenderer(failures));
     const first = nodeOf(await builder.begin([{ role: "user", content: "Hi" }], []), "Hello");
@@ -118,7 +118,7 @@ describe("PromptBuilder", () => {
     expect(await builder.continue(first, twoLines, [])).toMatchObject({
       prompt: { type: "delta" },
     });
-    // What the template itself refuses is remembered.
+    // A refusal by the template is remembered.
     const other = [...twoLines, ...twoLines];
     failures.push(new UsageError("Cannot render the conversation"));
     for (let time = 0; time < 2; time++) {

@@ -5,20 +5,20 @@ import type { EnvironmentDelta, Renderer } from "../../renderer/renderer.ts";
 import { textTooLong } from "../../tokenizer/text-length.ts";
 import { ClientError } from "../client-error.ts";
 import type { ClientMessage } from "../conversation.ts";
-import { extendBehindTurn, idsBehind, pathTo, type SampledTurn } from "../tree/path-ids.ts";
+import { extendWithTurn, idsAfter, pathTo, type SampledTurn } from "../tree/path-ids.ts";
 import type { RootCause, TurnNode } from "../tree/turn-node.ts";
 import { measureCallHabits, strictestHabits, type CallHabits } from "./call-habits.ts";
 import {
-  nothingShown,
+  emptyHistory,
   toTemplateMessages,
   type KnownTurn,
   type ShownBefore,
   type ShowRules,
 } from "./template-messages.ts";
 
-/** What is kept of a turn, so that another can be put behind it. */
+/** The data of a turn from which the next turn's prompt is built. */
 export interface ShownTurn extends SampledTurn {
-  /** What the policy was shown since the turn before. */
+  /** The messages that the policy received since the turn before. */
   readonly shown: readonly Message[];
   readonly message: KnownTurn["message"];
 }
@@ -26,24 +26,24 @@ export interface ShownTurn extends SampledTurn {
 /** The prompt of a turn. */
 export interface BuiltPrompt {
   readonly prompt: SampledTurn["prompt"];
-  /** All ids that the engine is sent. */
+  /** The complete prompt for the engine. */
   readonly ids: number[];
   readonly shown: readonly Message[];
-  /** Whether the prompt ends inside a reasoning block. */
+  /** True if the prompt ends inside a reasoning block. */
   readonly reasoningOpened: boolean;
 }
 
-/** A turn cannot be continued: the request has to begin a root. */
-interface MustBegin {
+/** The turn cannot be continued, so that the request must start a root. */
+interface MustStartRoot {
   readonly cause: RootCause;
 }
 
-/** Makes prompts: ids that were sampled are put in as they are, and only what is new is rendered. */
+/** Builds prompts. It keeps sampled ids unchanged and renders only new messages. */
 export class PromptBuilder {
   readonly #renderer: Renderer;
-  /** Whether the delta of a mixture of messages was right when it was first met, by the mixture. */
-  readonly #mixtures = new Map<string, boolean>();
-  /** What some turns were sampled behind, the least recent first. */
+  /** The result of the first check of each sequence of roles: true if its delta can be trusted. */
+  readonly #roleSequences = new Map<string, boolean>();
+  /** Prompts of recent turns, least recent first. */
   readonly #prompts = new Map<TurnNode<ShownTurn>, number[]>();
   #keptCount = 0;
   #callHabits: Promise<CallHabits> | undefined;
@@ -53,10 +53,10 @@ export class PromptBuilder {
   }
 
   /**
-   * The prompt of a conversation that continues nothing.
+   * Builds the prompt of a root.
    *
-   * @throws ClientError `invalid` where the chat template refuses it, `too-long`.
-   * @throws RolloutError `internal/tokenizer` where the tokenizer fails.
+   * @throws ClientError `invalid` if the chat template refuses the conversation, `too-long`.
+   * @throws RolloutError `internal/tokenizer` if the tokenizer fails.
    */
   async begin(
     messages: readonly ClientMessage[],
@@ -65,11 +65,11 @@ export class PromptBuilder {
   ): Promise<BuiltPrompt> {
     const shown = toTemplateMessages(
       messages,
-      nothingShown,
+      emptyHistory,
       await this.#rules(messages, sampledIds),
     );
     const { ids: rendered, text } = await this.#render(shown, tools);
-    // The tree keeps the one, and the next turn's prompt is made of the other.
+    // Copied, because the tree keeps one list and the next prompt extends the other.
     const ids = [...rendered];
     return {
       prompt: { type: "root", ids: rendered },
@@ -80,24 +80,25 @@ export class PromptBuilder {
   }
 
   /**
-   * The prompt of a turn behind another: its ids, and what the environment adds.
+   * Builds the prompt of a turn that continues another.
    *
-   * @returns why it has to begin a root, where the chat template cannot say this there.
-   * @throws ClientError `invalid` where untrusted text holds control tokens and these are refused, `too-long`.
-   * @throws RolloutError `internal/tokenizer` where the tokenizer fails.
+   * @returns the cause of a root if the chat template cannot render these messages after the turn.
+   * @throws ClientError `invalid` if untrusted text contains control tokens and these are refused,
+   *   `too-long`.
+   * @throws RolloutError `internal/tokenizer` if the tokenizer fails.
    */
   async continue<Record extends ShownTurn>(
     parent: TurnNode<Record>,
     environment: readonly ClientMessage[],
     tools: readonly ToolDefinition[],
     sampledIds: SampledIds = new Map(),
-  ): Promise<BuiltPrompt | MustBegin> {
+  ): Promise<BuiltPrompt | MustStartRoot> {
     const path = pathTo(parent);
     const { message, generation } = parent.record;
     const rules = await this.#rules(environment, sampledIds);
     const shown = toTemplateMessages(environment, shownBefore(path), rules);
     const change = {
-      // Most templates go on from a turn without what was before it.
+      // Computed on demand, because most templates do not need the history.
       get history() {
         return path.flatMap(({ record }, place) =>
           place === path.length - 1 ? record.shown : [...record.shown, record.message],
@@ -116,7 +117,7 @@ export class PromptBuilder {
       if (!(await this.#isTrusted(change, delta))) return { cause: "delta-unsupported" };
       return {
         prompt: { type: "delta", delta },
-        ids: this.#idsBehind(path, delta),
+        ids: this.#idsAfter(path, delta),
         shown,
         reasoningOpened: opensReasoning(delta.text),
       };
@@ -128,34 +129,33 @@ export class PromptBuilder {
   }
 
   /**
-   * Keeps the ids that a turn was sampled behind, for the next one: a gateway has few sessions that ask
-   * again and again with long conversations, and those it serves faster so.
+   * Keeps a turn's prompt for the turn that continues it, which avoids building it again.
    *
-   * @param ids - Nobody reads them any more: the next prompt is made of them.
+   * @param ids - Passed over to the builder, which extends the list in place.
    */
   keep(node: TurnNode<ShownTurn>, ids: number[]): void {
     this.#prompts.set(node, ids);
     this.#keptCount += ids.length;
     for (const [oldest, { length }] of this.#prompts) {
-      if (this.#keptCount <= mostKeptIds || oldest === node) break;
+      if (this.#keptCount <= maxKeptIds || oldest === node) break;
       this.#prompts.delete(oldest);
       this.#keptCount -= length;
     }
   }
 
-  #idsBehind(path: readonly TurnNode<ShownTurn>[], delta: EnvironmentDelta): number[] {
+  #idsAfter(path: readonly TurnNode<ShownTurn>[], delta: EnvironmentDelta): number[] {
     const parent = path.at(-1)!;
     const before = this.#prompts.get(parent);
-    if (before === undefined) return idsBehind(path, delta);
+    if (before === undefined) return idsAfter(path, delta);
     this.#prompts.delete(parent);
     this.#keptCount -= before.length;
-    extendBehindTurn(before, parent.record, delta);
+    extendWithTurn(before, parent.record, delta);
     return before;
   }
 
   async #rules(messages: readonly ClientMessage[], sampledIds: SampledIds): Promise<ShowRules> {
     const laterSystem = this.#renderer.card.supports.system;
-    // Most conversations begin without a call, and need no measuring.
+    // Most conversations start without calls and need no measurement.
     const hasCalls = messages.some(({ role }) => role === "assistant" || role === "tool");
     const calls = hasCalls ? await this.#measuredHabits() : strictestHabits;
     return { laterSystem, calls, sampledIds };
@@ -166,7 +166,7 @@ export class PromptBuilder {
     try {
       return await this.#callHabits;
     } catch (error) {
-      // A tokenizer that fails now may work later.
+      // The measurement can succeed later.
       this.#callHabits = undefined;
       throw error;
     }
@@ -182,8 +182,8 @@ export class PromptBuilder {
   }
 
   /**
-   * Mixtures of messages that were not measured with the template are held against a rendering of the
-   * whole conversation when they are first met: it has to end with the delta.
+   * Checks a sequence of roles that was not measured with the template: the rendering of the
+   * complete conversation must end with the delta.
    */
   async #isTrusted(
     change: Parameters<Renderer["delta"]>[0] extends infer Change
@@ -192,28 +192,28 @@ export class PromptBuilder {
     delta: EnvironmentDelta,
   ): Promise<boolean> {
     const { assistant, environment, tools } = change;
-    const mixture = (environment as readonly Message[]).map(({ role }) => role).join(" ");
-    if (measuredMixture.test(mixture)) return true;
-    const known = this.#mixtures.get(mixture);
-    if (known !== undefined) return known;
+    const roleSequence = (environment as readonly Message[]).map(({ role }) => role).join(" ");
+    if (measuredSequence.test(roleSequence)) return true;
+    const checked = this.#roleSequences.get(roleSequence);
+    if (checked !== undefined) return checked;
     let isRight: boolean;
     try {
       const messages = [...change.history, assistant, ...environment];
-      const whole = await this.#renderer.prompt({ messages, tools });
-      isRight = whole.text.endsWith(delta.text);
+      const complete = await this.#renderer.prompt({ messages, tools });
+      isRight = complete.text.endsWith(delta.text);
     } catch (error) {
-      // The template's own refusal is an answer; that a text cannot be encoded now says nothing of the mixture.
+      // A refusal by the template is a result. A failed tokenizer is not, so that it propagates.
       if (!(error instanceof UsageError)) throw error;
       isRight = false;
     }
-    // Agents have few habits; whoever has many is measured again.
-    if (this.#mixtures.size >= keptMixtures) this.#mixtures.clear();
-    this.#mixtures.set(mixture, isRight);
+    // Agents use few sequences. Clearing the cache only costs another check.
+    if (this.#roleSequences.size >= maxRoleSequences) this.#roleSequences.clear();
+    this.#roleSequences.set(roleSequence, isRight);
     return isRight;
   }
 }
 
-/** Ids under which the policy knows calls that it made, by the clients' ids. */
+/** The policy's ids of sampled calls, by the client's ids. */
 type SampledIds = ReadonlyMap<string, string>;
 
 function shownBefore(path: readonly TurnNode<ShownTurn>[]): ShownBefore {
@@ -226,13 +226,13 @@ function shownBefore(path: readonly TurnNode<ShownTurn>[]): ShownBefore {
   return { turns, callIds };
 }
 
-/** What a client is told of a conversation that cannot be rendered; a failure of ours where it is none of its. */
+/** Converts a rendering error to the client's error, unless the tokenizer failed. */
 function refusal(error: UsageError | RolloutError): ClientError | RolloutError {
-  // The client does not learn where the template lies.
+  // Removes the template's path.
   const message = error.message.replace(/ chat template of .*?(?=: |$)/s, " chat template");
   if (error instanceof RolloutError) {
     if (error.code === "internal/tokenizer") return error;
-    // Clients shorten the conversation and go on where they are told that it is too long.
+    // Clients shorten the conversation on this kind of error.
     if (error.code === textTooLong) {
       return new ClientError("too-long", `prompt is too long: ${message}`, { cause: error });
     }
@@ -240,11 +240,11 @@ function refusal(error: UsageError | RolloutError): ClientError | RolloutError {
   return new ClientError("invalid", message, { cause: error });
 }
 
-/** So many ids of prompts are kept, over all sessions. */
-const mostKeptIds = 2_000_000;
+/** Maximum number of kept prompt ids over all sessions. */
+const maxKeptIds = 2_000_000;
 
-/** So many mixtures are kept. */
-const keptMixtures = 1000;
+/** Maximum number of remembered role sequences. */
+const maxRoleSequences = 1000;
 
-/** What the renderer measures itself when a template is loaded. */
-const measuredMixture = /^(?:user|tool(?: tool)*|tool user|system user)$/;
+/** Sequences of roles that the renderer measures when it loads a template. */
+const measuredSequence = /^(?:user|tool(?: tool)*|tool user|system user)$/;

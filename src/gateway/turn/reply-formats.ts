@@ -5,9 +5,10 @@ import type { Renderer } from "../../renderer/renderer.ts";
 import type { ReplyFormats } from "./turn-reader.ts";
 
 /**
- * In which formats the turns of a model are written, by the capability card of its template.
+ * Returns the formats of a model's turns, according to its template's capability card.
  *
- * @throws UsageError where no control token ends a turn: it could never be told where one ends.
+ * @throws UsageError if no control token ends a turn, because the end of a turn would be
+ *   undetectable.
  */
 export function replyFormats({ card, codec, responseTemplate }: Renderer): ReplyFormats {
   if (card.stopLiterals.length === 0) {

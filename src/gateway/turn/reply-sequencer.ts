@@ -2,16 +2,16 @@ import type { CallForm } from "../call-form.ts";
 import type { ReplyEvent, ReplyPart } from "../conversation.ts";
 import type { MintId } from "../mint-id.ts";
 
-/** Makes ids for the parts of a reply. */
+/** Creates ids for the parts of a reply. */
 export interface PartIds {
   readonly mint: MintId;
-  /** What the ids of calls begin with, such as `call_`. */
+  /** The prefix of call ids, such as `call_`. */
   readonly callPrefix: string;
 }
 
 /**
- * Makes one sequence of events out of what a turn brings: a part is begun when its first text comes, and
- * ended when another kind of text follows, so that every dialect can be written from it.
+ * Orders a turn's output as events that every dialect can encode. A part starts with its first text
+ * and ends when another kind of output follows.
  */
 export class ReplySequencer {
   readonly #ids: PartIds;
@@ -22,7 +22,7 @@ export class ReplySequencer {
     this.#ids = ids;
   }
 
-  /** The parts that are whole. */
+  /** The complete parts. */
   get parts(): readonly ReplyPart[] {
     return this.#parts;
   }
@@ -39,13 +39,13 @@ export class ReplySequencer {
   }
 
   /**
-   * A call with its arguments, a JSON object.
+   * Adds a call with its arguments, a JSON object.
    *
-   * @param form - How it goes to the client; absent for a function with a JSON object.
+   * @param form - The form of the call for the client. Absent: a function with a JSON object.
    */
   call(name: string, argumentsText: string, form?: CallForm): readonly ReplyEvent[] {
     const { mint, callPrefix } = this.#ids;
-    // Older functions have no ids: their results name the function.
+    // A `function_call` has no id; its result names the function.
     const callId = form === "function-call" ? name : mint(callPrefix);
     const ended = this.end();
     const id = mint(form === undefined ? "fc_" : itemPrefixes[form]);
@@ -57,26 +57,26 @@ export class ReplySequencer {
       text: "",
       ...(form !== undefined && { form }),
     };
-    return [...ended, ...this.#begin(part), ...this.#add(argumentsText), ...this.end()];
+    return [...ended, ...this.#start(part), ...this.#add(argumentsText), ...this.end()];
   }
 
-  /** Ends the part that is open. */
+  /** Ends the open part, if any. */
   end(): readonly ReplyEvent[] {
     if (this.#open === undefined) return [];
     const { part, texts } = this.#open;
     this.#open = undefined;
-    const whole = { ...part, text: texts.join("") };
-    this.#parts.push(whole);
-    return [{ type: "part-end", index: this.#parts.length - 1, part: whole }];
+    const complete = { ...part, text: texts.join("") };
+    this.#parts.push(complete);
+    return [{ type: "part-end", index: this.#parts.length - 1, part: complete }];
   }
 
   #grow(type: ReplyPart["type"], text: string, createPart: () => ReplyPart): readonly ReplyEvent[] {
     if (text === "") return [];
     if (this.#open?.part.type === type) return this.#add(text);
-    return [...this.end(), ...this.#begin(createPart()), ...this.#add(text)];
+    return [...this.end(), ...this.#start(createPart()), ...this.#add(text)];
   }
 
-  #begin(part: ReplyPart): readonly ReplyEvent[] {
+  #start(part: ReplyPart): readonly ReplyEvent[] {
     this.#open = { part, texts: [] };
     return [{ type: "part-start", index: this.#parts.length, part }];
   }
@@ -87,7 +87,7 @@ export class ReplySequencer {
   }
 }
 
-/** The beginnings of the ids of items that hold a call. */
+/** The id prefixes of items with a call. */
 const itemPrefixes: Readonly<Record<CallForm, string>> = {
   custom: "ctc_",
   "function-call": "fc_",

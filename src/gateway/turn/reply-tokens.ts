@@ -4,9 +4,8 @@ import type { ReplyToken } from "../conversation.ts";
 import type { SampledReply } from "./sample-reply.ts";
 
 /**
- * The tokens of a reply's text one by one, for clients that want their logprobs: what was thought, said and
- * called, with the markup. The token that ends the turn is no text, and neither is what follows the
- * stop text at which the reply was cut.
+ * Returns the tokens of a reply's text with their logprobs: reasoning, text and calls, including
+ * markup. The token that ends the turn and the tokens after a stop text are left out.
  */
 export async function replyTokens(
   { codec, stopTokenIds }: { readonly codec: TokenCodec; readonly stopTokenIds: readonly number[] },
@@ -16,19 +15,19 @@ export async function replyTokens(
   const isEnded = last !== undefined && stopTokenIds.includes(last);
   const ids = isEnded ? outputIds.slice(0, -1) : outputIds;
   const pieces = await tokenBytes(codec, ids);
-  const tokens = pieces.map((bytes, place) => ({ bytes, logprob: logprobs[place]! }));
+  const tokens = pieces.map((piece, place) => ({ bytes: piece, logprob: logprobs[place]! }));
   if (finish.type !== "stop-text") return tokens;
-  const whole = Buffer.concat(pieces);
-  // What was said before the stop text goes to the client; the rest does not.
+  const bytes = Buffer.concat(pieces);
+  // The client gets the text before the stop text.
   const said = parts.at(-1)?.type === "text" ? parts.at(-1)!.text : "";
   const end = said + finish.text;
-  // What was sampled after the stop text may hold it again, and markup before the text may hold it too.
+  // The stop text may occur again after the cut, or in markup before the text.
   const isTextAlone = parts.every(({ type }) => type === "text");
-  const cut = isTextAlone ? whole.indexOf(end) : whole.lastIndexOf(end);
+  const cut = isTextAlone ? bytes.indexOf(end) : bytes.lastIndexOf(end);
   return cut === -1 ? tokens : tokensUpTo(tokens, cut + Buffer.byteLength(said));
 }
 
-/** The tokens that begin before so many bytes. */
+/** Returns the tokens that start before the offset `end`, in bytes. */
 function tokensUpTo(tokens: readonly ReplyToken[], end: number): readonly ReplyToken[] {
   let start = 0;
   return tokens.filter(({ bytes: { length } }) => {

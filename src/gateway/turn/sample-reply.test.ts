@@ -5,7 +5,10 @@ import { RolloutError } from "../../errors.ts";
 import { characterIds, characterRenderer } from "../../testing/character-renderer.ts";
 import { sampleReply, type ReplyToSample, type SampledReply } from "./sample-reply.ts";
 
-/** Samples a reply that ends with "END", by an engine that tells of all and ends its call in the given way when it is cut. */
+/**
+ * Samples a reply with the stop text "END" from an engine that reports all tokens, and ends its
+ * call by `endBy` when it is stopped.
+ */
 async function sampleUntilStop(endBy: (cutShort: AbortSignal) => unknown): Promise<SampledReply> {
   const tokenIds = characterIds("Hello END").slice(0, -1);
   const engine: Engine = {
@@ -41,8 +44,8 @@ async function sampleUntilStop(endBy: (cutShort: AbortSignal) => unknown): Promi
   });
 }
 
-describe("a turn that is held to a form", () => {
-  /** Whether the engine is given somebody to tell of tokens. */
+describe("a constrained turn", () => {
+  /** Returns true if the engine receives an `onTokens` callback. */
   async function isListenedTo(
     own: Partial<Pick<ReplyToSample, "isStreamed">> & { stops?: readonly string[] },
     held: Partial<GenerateRequest> = { constraint: { type: "json-schema", schema: {} } },
@@ -84,7 +87,7 @@ describe("a turn that is held to a form", () => {
     return listens;
   }
 
-  test("is listened to only where somebody reads it as it comes, so that it can begin anew", async () => {
+  test("reports tokens only if a client reads them, so that it can otherwise be sampled again", async () => {
     expect(await isListenedTo({ isStreamed: false })).toBe(false);
     expect(await isListenedTo({ isStreamed: true })).toBe(true);
     expect(await isListenedTo({ isStreamed: false, stops: ["END"] })).toBe(true);
@@ -92,11 +95,11 @@ describe("a turn that is held to a form", () => {
   });
 });
 
-describe("an engine that is told to stop behind a stop text", () => {
+describe("an engine that is stopped after a stop text", () => {
   test.each<[what: string, endBy: (cutShort: AbortSignal) => unknown]>([
     ["its reason", (cutShort) => cutShort.reason],
     ["an AbortError", () => new DOMException("This operation was aborted", "AbortError")],
-  ])("has sampled what it told of where it ends its call by %s", async (_, endBy) => {
+  ])("returns the tokens reported before its call ended by %s", async (_, endBy) => {
     const { generation, parts, finish } = await sampleUntilStop(endBy);
     const outputIds = characterIds("Hello END").slice(0, -1);
     expect(generation).toMatchObject({
@@ -108,7 +111,7 @@ describe("an engine that is told to stop behind a stop text", () => {
     expect(finish).toEqual({ type: "stop-text", text: "END" });
   });
 
-  test("has failed where it ends it otherwise", async () => {
+  test("fails if the call ended for another reason", async () => {
     const gone = new RolloutError("engine/unreachable", "gone");
     await expect(sampleUntilStop(() => gone)).rejects.toBe(gone);
   });

@@ -13,50 +13,50 @@ import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
 import type { ReplyEvent, ReplyFinish, ReplyPart } from "../conversation.ts";
 import { TurnReader, type TurnToStream } from "./turn-reader.ts";
 
-/** What sampling a reply takes. */
+/** The inputs of `sampleReply()`. */
 export interface ReplyToSample {
   readonly engine: Engine;
   readonly renderer: Renderer;
   readonly request: GenerateRequest;
   readonly read: TurnToStream;
-  /** Told of each event as soon as it can be released. */
+  /** Called with events as soon as they can be sent. */
   readonly onEvents: (events: readonly ReplyEvent[]) => void;
-  /** Whether the client reads events as they come. Default true. */
+  /** True if the client reads events while the turn is sampled. Default true. */
   readonly isStreamed?: boolean;
-  /** Aborted, the turn is given up, and the engine is told to stop. */
+  /** Aborts the turn and stops the engine. */
   readonly signal: AbortSignal;
   /** See `GenerateOptions.onHeld`. */
   readonly onHeld?: (isHeld: boolean) => void;
 }
 
-/** A sampled reply: the ids as the engine returned them, and what they say. */
+/** A sampled reply: the engine's ids and the parts that they decode to. */
 export interface SampledReply {
   readonly generation: Generation;
   readonly parts: readonly ReplyPart[];
   readonly finish: ReplyFinish;
-  /** How often each status occurred among the attempts to call a tool. */
+  /** Number of attempts to call a tool, by status. */
   readonly attemptCounts: Readonly<Record<string, number>>;
-  /** Whether calls were tried and none could be read. */
+  /** True if the turn attempted calls and none could be read. */
   readonly isFormatError: boolean;
-  /** Ids that the model gave its calls, in their order. */
+  /** Ids that the model wrote for its calls, in order. */
   readonly writtenIds: readonly (string | undefined)[];
-  /** The number of calls that the client does not get, because it takes one alone. */
+  /** Number of calls that are withheld because the client accepts one. */
   readonly leftOutCallCount: number;
 }
 
 /**
- * Samples a turn and reads it as it comes. The generation that the engine returns at the end is the
- * truth; an engine that tells of nothing before gives everything then.
+ * Samples a turn and reads it while tokens arrive. The engine's final generation is authoritative.
+ * If the engine reports no tokens before it, all events come at the end.
  *
  * @throws RolloutError as `Engine.generate()` does.
- * @throws the signal's reason.
+ * @throws the signal's reason if it is aborted.
  */
 export async function sampleReply(options: ReplyToSample): Promise<SampledReply> {
   const { request } = options;
   const feed = new ReadingFeed(options);
   const generation = await askEngine(options, feed);
   if (generation.outputIds.length === 0) {
-    const message = `Cannot sample ${request.requestId}: the engine sampled nothing`;
+    const message = `Cannot sample ${request.requestId}: the engine sampled no tokens`;
     throw new RolloutError("engine/bad-reply", message, { retryable: true });
   }
   await feed.finish(generation);
@@ -79,8 +79,8 @@ export async function sampleReply(options: ReplyToSample): Promise<SampledReply>
 }
 
 /**
- * Asks the engine, which may be anyone's: what it throws plainly is its own failure, and one that ignores its
- * signal is not waited for.
+ * Calls the engine. Its plain errors become engine failures, and an engine that ignores its signal
+ * is not awaited.
  */
 async function askEngine(
   { engine, request, read, signal, onHeld, isStreamed = true }: ReplyToSample,
@@ -90,34 +90,34 @@ async function askEngine(
   const what = `sample ${request.requestId}`;
   const stopped = new AbortController();
   feed.onStopText = () => stopped.abort();
-  // Where it is interrupted, a turn that is told of cannot begin anew.
+  // Without a listener, an interrupted turn can be sampled again from its start.
   const listens = isStreamed || read.stops.length > 0 || findOutputRule(request) === undefined;
-  const told = new TokenNotifier({
+  const notifier = new TokenNotifier({
     onHeld,
     cutShort: stopped.signal,
     ...(listens && { onTokens: ({ tokenIds }) => feed.push(tokenIds) }),
   });
   const generate = async (ended: AbortSignal): Promise<Generation> => {
     try {
-      return await engine.generate(request, { ...told.options, signal: ended });
+      return await engine.generate(request, { ...notifier.options, signal: ended });
     } catch (error) {
       if (!endedBy(stopped.signal, error)) throw error;
-      // It hands over nothing that names its version.
-      return told.toGeneration(request.requestId, "");
+      // The tokens so far carry no version of their own.
+      return notifier.toGeneration(request.requestId, "");
     }
   };
   const ask = async (ended: AbortSignal): Promise<Generation> =>
     checkGeneration(await generate(ended), request);
   try {
     const onLate = (): never => {
-      throw ownBug("a wait without an end is never over");
+      throw ownBug("a wait without a deadline expired");
     };
     return await withDeadline(ask, { ms: Infinity, signal, onLate });
   } catch (error) {
     signal.throwIfAborted();
     throw attribute(error, { party: "engine", what });
   } finally {
-    told.mute();
+    notifier.mute();
   }
 }
 
@@ -144,14 +144,14 @@ function finishOf(
   return { type: parts.some(({ type }) => type === "call") ? "calls" : "stop" };
 }
 
-/** Decodes and reads ids one piece after the other, while the engine goes on. */
+/** Decodes and reads ids in order while the engine samples. */
 class ReadingFeed {
   readonly reader: TurnReader;
   onStopText: () => void = () => {};
   readonly #options: ReplyToSample;
   readonly #text: IncrementalDecoder;
   readonly #stopIds: ReadonlySet<number>;
-  readonly #told: number[] = [];
+  readonly #reportedIds: number[] = [];
   #work: Promise<void> = Promise.resolve();
   #failure: { readonly error: unknown } | undefined;
 
@@ -163,12 +163,12 @@ class ReadingFeed {
   }
 
   push(ids: readonly number[]): void {
-    for (const id of ids) this.#told.push(id);
-    const spoken = ids.filter((id) => !this.#stopIds.has(id));
+    for (const id of ids) this.#reportedIds.push(id);
+    const textIds = ids.filter((id) => !this.#stopIds.has(id));
     this.#work = this.#work.then(async () => {
       if (this.#failure !== undefined || this.reader.stopText !== undefined) return;
       try {
-        this.#release(this.reader.push(await this.#text.push(spoken)));
+        this.#release(this.reader.push(await this.#text.push(textIds)));
         if (this.reader.stopText !== undefined) this.onStopText();
       } catch (error) {
         this.#failure = { error };
@@ -176,16 +176,16 @@ class ReadingFeed {
     });
   }
 
-  /** Reads what the engine did not tell of before, and ends the turn. */
+  /** Reads the ids that the engine has not reported before, and ends the turn. */
   async finish({ outputIds, finish }: Generation): Promise<void> {
-    const known = this.#told.every((id, place) => outputIds[place] === id);
-    if (!known) {
+    const isPrefix = this.#reportedIds.every((id, place) => outputIds[place] === id);
+    if (!isPrefix) {
       throw new RolloutError(
         "engine/bad-reply",
-        "Cannot use the turn: the ids that the engine told of are not those that it returned",
+        "Cannot use the turn: the ids that the engine reported while sampling differ from those that it returned",
       );
     }
-    this.push(outputIds.slice(this.#told.length));
+    this.push(outputIds.slice(this.#reportedIds.length));
     await this.#work;
     if (this.#failure !== undefined) throw this.#failure.error;
     const last = outputIds.at(-1);

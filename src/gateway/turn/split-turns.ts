@@ -2,8 +2,8 @@ import type { ClientAssistant, ClientMessage, ClientResult } from "../conversati
 import { OpenCalls } from "../tree/open-calls.ts";
 
 /**
- * Gives each call a turn of its own, with its result after it: for chat templates that show one call of a
- * turn. Messages without such turns stay as they are.
+ * Moves each call into its own turn, followed by its result, for chat templates that render one
+ * call a turn. Other messages stay unchanged.
  */
 export function splitTurns(messages: readonly ClientMessage[]): readonly ClientMessage[] {
   const split: ClientMessage[] = [];
@@ -35,10 +35,10 @@ function splitTurn(
     const place = open.answer(result.callId)?.call ?? open.answerNext();
     (place === undefined ? others : answers[place]!).push(result);
   }
-  const { reasoning: _thought, ...silent } = { ...turn, content: "" };
+  const { reasoning: _reasoning, ...withoutText } = { ...turn, content: "" };
   return [
     ...turn.calls.flatMap((call, place): ClientMessage[] => [
-      place === 0 ? { ...turn, calls: [call] } : { ...silent, calls: [call] },
+      place === 0 ? { ...turn, calls: [call] } : { ...withoutText, calls: [call] },
       ...answers[place]!,
     ]),
     ...others,

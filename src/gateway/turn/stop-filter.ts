@@ -1,6 +1,6 @@
 import { holdBackLength } from "../../parser/hold-back.ts";
 
-/** Cuts a text that arrives in pieces where the first of several texts begins. */
+/** Cuts streamed text at the first of several stop texts. */
 export class StopFilter {
   readonly #stops: readonly string[];
   #held = "";
@@ -10,31 +10,35 @@ export class StopFilter {
     this.#stops = stops;
   }
 
-  /** The text at which it was cut; `undefined` where it was not. */
+  /** The stop text that cut the stream, if any. */
   get found(): string | undefined {
     return this.#found;
   }
 
-  /** What of the text can be released, because no stop can begin in it. */
+  /**
+   * Adds text.
+   *
+   * @returns the text that can be released, because no stop text can start in it.
+   */
   push(text: string): string {
     if (this.#found !== undefined) return "";
-    const whole = this.#held + text;
+    const pending = this.#held + text;
     const places = this.#stops.flatMap((stop) => {
-      const at = whole.indexOf(stop);
+      const at = pending.indexOf(stop);
       return at === -1 ? [] : [{ stop, at }];
     });
     const [first] = places.toSorted((left, right) => left.at - right.at);
     if (first !== undefined) {
       this.#found = first.stop;
       this.#held = "";
-      return whole.slice(0, first.at);
+      return pending.slice(0, first.at);
     }
-    const kept = this.#stops.length === 0 ? 0 : holdBackLength(whole, this.#stops);
-    this.#held = whole.slice(whole.length - kept);
-    return whole.slice(0, whole.length - kept);
+    const kept = this.#stops.length === 0 ? 0 : holdBackLength(pending, this.#stops);
+    this.#held = pending.slice(pending.length - kept);
+    return pending.slice(0, pending.length - kept);
   }
 
-  /** Releases what was held back. */
+  /** Releases the rest. */
   end(): string {
     const rest = this.#held;
     this.#held = "";

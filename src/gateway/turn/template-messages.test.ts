@@ -3,7 +3,7 @@ import type { ClientCall, ClientMessage } from "../conversation.ts";
 import { toSentTurn } from "../tree/turn-node.ts";
 import { measureCallHabits, type CallHabits } from "./call-habits.ts";
 import { callTemplates, templateRenderer } from "./call-templates.fixture.ts";
-import { nothingShown, toTemplateMessages, type ShownBefore } from "./template-messages.ts";
+import { emptyHistory, toTemplateMessages, type ShownBefore } from "./template-messages.ts";
 
 const call = (id: string, name: string, argumentsText = "{}"): ClientCall => {
   return { id, name, argumentsText };
@@ -19,7 +19,7 @@ const result = (callId: string, content: string): ClientMessage => {
 
 const user = (content: string): ClientMessage => ({ role: "user", content });
 
-/** The text of a conversation as a template shows it. */
+/** Returns a conversation as a template renders it. */
 async function show(
   template: keyof typeof callTemplates,
   messages: readonly ClientMessage[],
@@ -27,7 +27,7 @@ async function show(
 ): Promise<readonly string[]> {
   const renderer = templateRenderer(callTemplates[template]);
   const calls = await measureCallHabits(renderer);
-  const shown = toTemplateMessages(messages, nothingShown, {
+  const shown = toTemplateMessages(messages, emptyHistory, {
     laterSystem: true,
     calls,
     sampledIds,
@@ -43,7 +43,7 @@ const twoCalls = [
 ];
 
 describe("calls that were not sampled", () => {
-  test("keep the client's ids where the template prints any", async () => {
+  test("keep the client's ids if the template prints any id", async () => {
     expect(await show("printing", twoCalls)).toEqual([
       "assistant: <call_Xz81|look{}><call_Qd90|open{}>",
       "result call_Xz81 look seen",
@@ -51,7 +51,7 @@ describe("calls that were not sampled", () => {
     ]);
   });
 
-  test("are known by their numbers where the template numbers calls", async () => {
+  test("get numbered ids if the template numbers calls", async () => {
     const more = [turn("", call("a", "look")), result("a", "again")];
     expect(await show("numbering", [...twoCalls, ...more])).toEqual([
       "assistant: <functions.look:0{}><functions.open:1{}>",
@@ -62,7 +62,7 @@ describe("calls that were not sampled", () => {
     ]);
   });
 
-  test("have nine letters and digits where the template insists on these", async () => {
+  test("get nine letters and digits if the template requires them", async () => {
     const more = [turn("", call("Abc123xyZ", "look")), result("Abc123xyZ", "again")];
     expect(await show("nine", [...twoCalls, ...more])).toEqual([
       "assistant: <f00000000look{}><f00000001open{}>",
@@ -73,7 +73,7 @@ describe("calls that were not sampled", () => {
     ]);
   });
 
-  test("have an id each where the template looks results up, though the client repeats its ids", async () => {
+  test("get unique ids if the template looks up results, even if the client repeats ids", async () => {
     const repeated = [
       user("Go"),
       turn("", call("call_0", "look")),
@@ -87,7 +87,7 @@ describe("calls that were not sampled", () => {
       "assistant: <open{}>",
       "result of open: opened",
     ]);
-    // Where results follow their calls alone, the client's ids do no harm.
+    // In a template that does not look up ids, the client's ids stay.
     expect((await show("printing", repeated))[3]).toBe("result call_0 open opened");
   });
 
@@ -112,7 +112,7 @@ describe("calls that were not sampled", () => {
     },
   );
 
-  test("of one id in one turn are told apart, and so are their results", async () => {
+  test("of one id in one turn get different ids, as do their results", async () => {
     const messages = [
       user("Go"),
       turn("", call("x", "look"), call("x", "open")),
@@ -126,7 +126,7 @@ describe("calls that were not sampled", () => {
     ]);
   });
 
-  test("get ids of ours where theirs could be read as control tokens", async () => {
+  test("get new ids if the client's could form control tokens", async () => {
     const id = "<|stop|>";
     expect(
       await show("printing", [user("Go"), turn("", call(id, "look")), result(id, "seen")]),
@@ -143,7 +143,7 @@ describe("calls that were not sampled", () => {
     },
   );
 
-  test("keep the ids under which the policy sampled them before", async () => {
+  test("keep the ids under which the policy sampled them", async () => {
     const sampled = new Map([["call_Xz81", "functions.look:7"]]);
     expect(await show("printing", twoCalls, sampled)).toEqual([
       "assistant: <functions.look:7|look{}><call_Qd90|open{}>",
@@ -179,7 +179,7 @@ describe("results", () => {
   } as const;
   const before = (...turns: ShownBefore["turns"]): ShownBefore => ({ turns, callIds: () => [] });
 
-  test("of a sampled turn have the ids that the policy knows, in any order", () => {
+  test("of a sampled turn get the policy's ids, in any order", () => {
     const answered = [result("call_b", "opened"), result("call_a", "seen")];
     expect(toTemplateMessages(answered, before(first), rules)).toEqual([
       { role: "tool", content: "opened", toolCallId: "t0000c001", name: "open" },
@@ -193,8 +193,8 @@ describe("results", () => {
     ]);
   });
 
-  test("that no call asked for keep their id, and belong to no tool", () => {
-    expect(toTemplateMessages([user("Go"), result("call_z", "lost")], nothingShown, rules)).toEqual(
+  test("without a call keep their id and belong to no tool", () => {
+    expect(toTemplateMessages([user("Go"), result("call_z", "lost")], emptyHistory, rules)).toEqual(
       [
         { role: "user", content: "Go" },
         { role: "tool", content: "lost", toolCallId: "call_z", name: "tool" },

@@ -6,38 +6,38 @@ import { splitTurns } from "./split-turns.ts";
 import { CallNamer } from "./call-namer.ts";
 import type { CallHabits } from "./call-habits.ts";
 
-/** A turn as the client knows it and as the chat template does. */
+/** A turn in the client's form and in the chat template's form. */
 export interface KnownTurn {
   readonly sent: SentTurn;
   readonly message: AssistantMessage;
 }
 
-/** The way in which messages are shown to the policy. */
+/** The rules for converting messages for the chat template. */
 export interface ShowRules {
   /**
-   * Whether the chat template takes system messages behind the first. Where it does not, they are shown
-   * as a user's.
+   * True if the chat template accepts system messages after the first message. Otherwise they
+   * become user messages.
    */
   readonly laterSystem: boolean;
   readonly calls: CallHabits;
-  /** Ids under which the policy knows calls that it made, by the clients' ids. */
+  /** The policy's ids of sampled calls, by the client's ids. */
   readonly sampledIds: ReadonlyMap<string, string>;
 }
 
-/** Turns and messages of a conversation before the messages that are to be shown. */
+/** The turns and call ids before the messages to convert. */
 export interface ShownBefore {
-  /** The sampled turns, the first comes first. */
+  /** The sampled turns in order. */
   readonly turns: readonly KnownTurn[];
-  /** All ids of calls so far. */
+  /** Returns all call ids so far. */
   readonly callIds: () => Iterable<string>;
 }
 
-/** The beginning of a conversation. */
-export const nothingShown: ShownBefore = { turns: [], callIds: () => [] };
+/** The state before the first message. */
+export const emptyHistory: ShownBefore = { turns: [], callIds: () => [] };
 
 /**
- * The messages of a client as the chat template is to see them: each result under the id and the name of its
- * call, and calls under ids that the template accepts and shows.
+ * Converts a client's messages for the chat template. Each result gets its call's id and name, and
+ * calls get ids that the template accepts.
  */
 export function toTemplateMessages(
   sent: readonly ClientMessage[],
@@ -50,9 +50,9 @@ export function toTemplateMessages(
   const messages = habits.showsAllCalls ? sent : splitTurns(sent);
   const namer = new CallNamer(habits, { sampledIds, depth, callIdsBefore: callIds });
   const open = new OpenCalls<ToolCall>();
-  for (const { sent: known, message } of turns) {
+  for (const { sent: sentTurn, message } of turns) {
     const { toolCalls = [] } = message;
-    open.addTurn(toolCalls.map((call, place) => ({ id: known.calls[place]!.id, call })));
+    open.addTurn(toolCalls.map((call, place) => ({ id: sentTurn.calls[place]!.id, call })));
   }
   return messages.map((message, index): Message => {
     if (message.role === "assistant") {

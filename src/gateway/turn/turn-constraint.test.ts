@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { dialects } from "../dialects/registry.ts";
-import type { AskedTurn } from "../conversation.ts";
-import { unkeptWishes, wantedForm } from "./turn-constraint.ts";
+import type { RequestedTurn } from "../conversation.ts";
+import { unsupportedFeatures, wantedForm } from "./turn-constraint.ts";
 
 const schema = { type: "object", properties: { n: { type: "integer" } } };
 const tools = ["look", "press"].map((name) => ({
@@ -9,20 +9,20 @@ const tools = ["look", "press"].map((name) => ({
   function: { name, parameters: schema },
 }));
 
-function asked(more: object): AskedTurn {
+function requested(more: object): RequestedTurn {
   return dialects.chat.decode({ messages: [{ role: "user", content: "Hi" }], ...more });
 }
 
 const qwen = { parser: "qwen25", reasoningOpened: false };
 
 describe("wantedForm()", () => {
-  test("is free where nothing is asked for", () => {
+  test("is free without a choice or format", () => {
     for (const more of [{}, { tools }, { tools, tool_choice: "none" }, { response_format: null }]) {
-      expect(wantedForm(asked(more), qwen)).toEqual({ type: "free" });
+      expect(wantedForm(requested(more), qwen)).toEqual({ type: "free" });
     }
   });
 
-  test("holds the text to a schema, as each dialect spells it", () => {
+  test("constrains the text to a schema in each dialect's spelling", () => {
     const { chat, responses, messages } = dialects;
     const hi = { messages: [{ role: "user", content: "Hi" }] };
     const form = { type: "json_schema", name: "n", schema };
@@ -40,12 +40,14 @@ describe("wantedForm()", () => {
         constraint: { type: "json-schema", schema },
       });
     }
-    expect(wantedForm(asked({ response_format: { type: "json_object" } }), qwen)).toMatchObject({
-      constraint: { type: "json-schema", schema: { type: "object" } },
-    });
+    expect(wantedForm(requested({ response_format: { type: "json_object" } }), qwen)).toMatchObject(
+      {
+        constraint: { type: "json-schema", schema: { type: "object" } },
+      },
+    );
   });
 
-  test("holds the turn to calls as the model writes them", () => {
+  test("constrains the turn to calls in the model's format", () => {
     const tag = (name: string) => ({
       type: "tag",
       begin: `<tool_call>\n{"name": "${name}", "arguments": `,
@@ -65,13 +67,13 @@ describe("wantedForm()", () => {
         },
       },
     });
-    expect(wantedForm(asked({ tools, tool_choice: "required" }), qwen)).toEqual({
+    expect(wantedForm(requested({ tools, tool_choice: "required" }), qwen)).toEqual({
       type: "held",
       what: "tool_choice required",
       constraint: constraint(["look", "press"]),
     });
     const named = { type: "function", function: { name: "press" } };
-    expect(wantedForm(asked({ tools, tool_choice: named }), qwen)).toMatchObject({
+    expect(wantedForm(requested({ tools, tool_choice: named }), qwen)).toMatchObject({
       constraint: constraint(["press"]),
     });
   });
@@ -94,8 +96,8 @@ describe("wantedForm()", () => {
       ...(["tool_choice required", ["look", "press"]] as const),
       { at_least_one: true, stop_after_first: true },
     ],
-  ])("holds the turn to the calls that %j allows", (more, what, names, ending) => {
-    const form = wantedForm(asked({ tools, ...more }), qwen);
+  ])("constrains the turn to the calls that %j allows", (more, what, names, ending) => {
+    const form = wantedForm(requested({ tools, ...more }), qwen);
     expect(form).toMatchObject({
       type: "held",
       what,
@@ -107,10 +109,10 @@ describe("wantedForm()", () => {
     expect(JSON.stringify(form).match(/<tool_call>\\n/g)).toHaveLength(names.length);
   });
 
-  test("says that a text format is not kept where the turn is to be a call", () => {
-    const wishes = { tools, tool_choice: "required", response_format: { type: "json_object" } };
-    expect(unkeptWishes(asked(wishes))).toEqual([
-      { what: "text format json-object", why: "the turn is to be a call, which is no text" },
+  test("reports that a text format is not enforced if the turn must be a call", () => {
+    const features = { tools, tool_choice: "required", response_format: { type: "json_object" } };
+    expect(unsupportedFeatures(requested(features))).toEqual([
+      { what: "text format json-object", why: "the turn must be a call, which is not text" },
     ]);
   });
 
@@ -131,22 +133,22 @@ describe("wantedForm()", () => {
       "a schema beside tools that may be called",
       { tools, response_format: { type: "json_object" } },
       {},
-      "there are tools, which the policy may call",
+      "the request gives tools, which the policy may call instead",
     ],
-  ])("says why nothing enforces it: %s", (_, more, forms, why) => {
-    expect(wantedForm(asked(more), { ...qwen, ...forms })).toMatchObject({
+  ])("returns the reason why nothing enforces it: %s", (_, more, forms, why) => {
+    expect(wantedForm(requested(more), { ...qwen, ...forms })).toMatchObject({
       type: "unenforceable",
       why,
     });
   });
 
   test.each([
-    [{ tool_choice: "required" }, "a tool must be called, and there is none"],
+    [{ tool_choice: "required" }, "a tool must be called, and the request gives none"],
     [
       { tools, tool_choice: { type: "function", function: { name: "absent" } } },
       'there is no tool "absent"',
     ],
   ])("refuses %j", (more, problem) => {
-    expect(() => wantedForm(asked(more), qwen)).toThrow(`Cannot read tool_choice: ${problem}`);
+    expect(() => wantedForm(requested(more), qwen)).toThrow(`Cannot read tool_choice: ${problem}`);
   });
 });

@@ -2,33 +2,33 @@ import type { SamplingConstraint } from "../../engine/engine.ts";
 import type { ToolDefinition } from "../../message.ts";
 import { toPlainJson, type PyDict } from "../../python/value.ts";
 import { ClientError } from "../client-error.ts";
-import type { AskedTurn, ToolChoice, UnkeptWish } from "../conversation.ts";
+import type { RequestedTurn, ToolChoice, UnsupportedFeature } from "../conversation.ts";
 
-/** What a client wants the policy's turn to be held to. */
+/** The form that a request requires of the turn. */
 export type WantedForm =
   | { readonly type: "free" }
-  /** The engine can be asked for it. */
+  /** A form that the engine can be asked to enforce. */
   | { readonly type: "held"; readonly what: string; readonly constraint: SamplingConstraint }
-  /** No engine can be asked for it. */
+  /** A form that no engine can enforce. */
   | { readonly type: "unenforceable"; readonly what: string; readonly why: string };
 
-/** What decides how a turn can be held to a form. */
+/** The facts that decide how a form can be enforced. */
 interface TurnForms {
-  /** The tool-call parser that reads the model's turns, by its name; absent where there is none. */
+  /** The name of the parser that reads the model's calls. Absent if the model has no parser. */
   readonly parser: string | undefined;
-  /** Whether the prompt ends inside an opened reasoning block. */
+  /** True if the prompt ends inside an open reasoning block. */
   readonly reasoningOpened: boolean;
 }
 
 /**
- * The form that a request asks for, in words that engines understand: a schema for the text, or a tool
- * that must be called. A choice of tools comes first: a call is no text.
+ * Returns the form that a request requires: a schema for the text, or a tool that must be called. A
+ * tool choice takes precedence, because a call is not text.
  *
- * @throws ClientError `invalid` where it names a tool that it does not give.
+ * @throws ClientError `invalid` if the request names a tool that it does not give.
  */
-export function wantedForm(asked: AskedTurn, forms: TurnForms): WantedForm {
-  const { toolChoice, textFormat, tools, parallelCalls } = asked;
-  const wanted = chosenTools(asked);
+export function wantedForm(requested: RequestedTurn, forms: TurnForms): WantedForm {
+  const { toolChoice, textFormat, tools, parallelCalls } = requested;
+  const wanted = chosenTools(requested);
   if (wanted !== undefined) {
     const what = choiceName(toolChoice);
     const isCallNeeded = toolChoice.type !== "auto";
@@ -37,19 +37,27 @@ export function wantedForm(asked: AskedTurn, forms: TurnForms): WantedForm {
   if (textFormat === undefined) return { type: "free" };
   const what = `text format ${textFormat.type}`;
   if (tools.length > 0 && toolChoice.type !== "none") {
-    // The policy may call a tool first, and a call does not keep to the schema.
-    return { type: "unenforceable", what, why: "there are tools, which the policy may call" };
+    // The policy may call a tool, and a call does not follow the schema.
+    return {
+      type: "unenforceable",
+      what,
+      why: "the request gives tools, which the policy may call instead",
+    };
   }
   const schema = textFormat.type === "json-schema" ? textFormat.schema : { type: "object" };
   return hold(what, forms, () => ({ type: "json-schema", schema }));
 }
 
-/** Everything that a request asks for and that no turn here is held to, with any engine. */
-export function unkeptWishes({ unkept, textFormat, toolChoice }: AskedTurn): readonly UnkeptWish[] {
+/** Returns the request's features that no engine can provide here. */
+export function unsupportedFeatures({
+  unsupported,
+  textFormat,
+  toolChoice,
+}: RequestedTurn): readonly UnsupportedFeature[] {
   const isCallNeeded = toolChoice.type === "required" || toolChoice.type === "named";
-  if (textFormat === undefined || !isCallNeeded) return unkept;
-  const why = "the turn is to be a call, which is no text";
-  return [...unkept, { what: `text format ${textFormat.type}`, why }];
+  if (textFormat === undefined || !isCallNeeded) return unsupported;
+  const why = "the turn must be a call, which is not text";
+  return [...unsupported, { what: `text format ${textFormat.type}`, why }];
 }
 
 function choiceName(choice: ToolChoice): string {
@@ -57,8 +65,8 @@ function choiceName(choice: ToolChoice): string {
   return `tool_choice ${isLimited ? `allowed_tools ${choice.type}` : choice.type}`;
 }
 
-/** The tools that may be called; `undefined` where nothing is asked for. */
-function chosenTools({ toolChoice, tools }: AskedTurn): readonly ToolDefinition[] | undefined {
+/** Returns the tools that may be called, or `undefined` if the request does not limit them. */
+function chosenTools({ toolChoice, tools }: RequestedTurn): readonly ToolDefinition[] | undefined {
   switch (toolChoice.type) {
     case "none":
       return undefined;
@@ -69,7 +77,7 @@ function chosenTools({ toolChoice, tools }: AskedTurn): readonly ToolDefinition[
       const { type, allowed } = toolChoice;
       if (allowed !== undefined) return namedTools(allowed, tools);
       if (type === "auto") return undefined;
-      if (tools.length === 0) throw badChoice("a tool must be called, and there is none");
+      if (tools.length === 0) throw badChoice("a tool must be called, and the request gives none");
       return tools;
     }
   }
@@ -104,7 +112,7 @@ function hold(
     : { type: "held", what, constraint: built };
 }
 
-/** How the models of a parser write a call around its arguments. */
+/** The markup around a call's arguments, by parser. */
 const callMarkup: Readonly<
   Record<string, (name: string) => { readonly begin: string; readonly end: string }>
 > = {
@@ -118,12 +126,13 @@ function tagged(name: string) {
 }
 
 /**
- * Calls of these tools and of no others: one or more, or any number beside text where none is needed.
+ * Returns a constraint to calls of these tools: one or more, or any number beside text if no call
+ * is required.
  *
- * **Source:** mlc-ai/xgrammar docs/tutorials/structural_tag.md (`triggered_tags`), which SGLang and vLLM
- * hand on.
+ * **Source:** mlc-ai/xgrammar docs/tutorials/structural_tag.md (`triggered_tags`), which SGLang and
+ * vLLM pass on.
  *
- * @returns why it cannot be said, where it cannot.
+ * @returns the constraint, or the reason why it cannot be expressed.
  */
 function callTag(
   tools: readonly ToolDefinition[],

@@ -44,7 +44,7 @@ function readAll(read: TurnReader, text: string, size: number) {
 }
 
 describe("TurnReader", () => {
-  test.each([1, 2, 3, 5, 1000])("reads the same however the turn is cut (%i)", (size) => {
+  test.each([1, 2, 3, 5, 1000])("reads the same parts for every chunk size (%i)", (size) => {
     const read = reader();
     const { events } = readAll(read, turn, size);
     expect(read.parts.map(({ type, text }) => [type, text])).toEqual([
@@ -60,7 +60,7 @@ describe("TurnReader", () => {
     expect(joined.map((texts) => texts.join(""))).toEqual(read.parts.map(({ text }) => text));
   });
 
-  test("hands on a call as one without arguments where the engine gives no text for them", () => {
+  test("reads a call with empty arguments as a call without arguments", () => {
     const read = new TurnReader({
       formats: {
         parser: findToolCallParser("cohere_command4"),
@@ -79,7 +79,7 @@ describe("TurnReader", () => {
     expect(read.parts.map(({ type, text }) => [type, text])).toEqual([["call", "{}"]]);
   });
 
-  test("releases text and closed calls before the turn is over", () => {
+  test("releases text and closed calls before the turn ends", () => {
     const { events, before } = readAll(reader(), turn, 1);
     const early = events
       .slice(0, before)
@@ -87,7 +87,7 @@ describe("TurnReader", () => {
     expect(early.join("")).toBe('I think.Let me look.{"a": 1.0}');
   });
 
-  test("releases a call as soon as its block is closed, while the next is sampled", () => {
+  test("releases a call when its block is closed, while the next is sampled", () => {
     const read = reader();
     const one = '<tool_call>\n{"name": "look", "arguments": {"a": 1}}\n</tool_call>';
     const events = read.push(`</think>Both.\n${one}\n<tool_call>\n{"name": "lo`);
@@ -103,7 +103,7 @@ describe("TurnReader", () => {
     ]);
   });
 
-  test("what was released stands, however the turn is cut and whatever comes behind it", () => {
+  test("never changes released events, for every chunking and continuation", () => {
     const block = (inner: string) => `<tool_call>\n${inner}\n</tool_call>`;
     const fragments = fc.array(
       fc.constantFrom(
@@ -170,7 +170,7 @@ describe("TurnReader", () => {
     },
   );
 
-  test("hands on calls in the forms of their tools, and as text what has not the form", () => {
+  test("releases calls in their tools' forms, and as text if they do not fit", () => {
     const callForms = new Map([["look", "local-shell" as const]]);
     const read = new TurnReader({
       formats: { parser: findToolCallParser("qwen25"), parseOptions: {} },
@@ -190,14 +190,14 @@ describe("TurnReader", () => {
     expect(read.parts[1]!.text).toContain('{"command": "ls"}');
   });
 
-  test("looks for calls only where there are tools", () => {
+  test("parses calls only if the request has tools", () => {
     const read = reader([], []);
     readAll(read, turn, 7);
     expect(read.parts.map(({ type }) => type)).toEqual(["reasoning", "text"]);
     expect(read.parts[1]!.text).toBe(turn.slice(turn.indexOf("Let")));
   });
 
-  test("shows a call whose arguments are no object as it was written", () => {
+  test("shows a call with arguments that are not an object as text", () => {
     const read = reader();
     const call = '<tool_call>\n{"name": "look", "arguments": "x"}\n</tool_call>';
     readAll(read, `</think>${call}`, 4);
@@ -205,7 +205,7 @@ describe("TurnReader", () => {
     expect(read.parts[0]!.text).toContain('"x"');
   });
 
-  test("shows a turn that is nothing but a broken call as it was written", () => {
+  test("shows a turn that is only a broken call as text", () => {
     const broken = '<tool_call>\n{"name": "look", "arguments": {"a": ';
     for (const said of ["", "Hm.\n"]) {
       const read = reader();
@@ -216,7 +216,7 @@ describe("TurnReader", () => {
     }
   });
 
-  test("cuts the text where a stop begins, wherever it was cut, and says which", () => {
+  test("cuts the text at a stop text in any chunking, and reports it", () => {
     for (const size of [1, 3, 100]) {
       const read = reader(["STOP", "Observation:"]);
       readAll(read, "</think>Do it.\nObservation: STOP", size);

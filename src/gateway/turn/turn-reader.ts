@@ -1,4 +1,5 @@
 import { fitsForm, type CallForm } from "../call-form.ts";
+import { parseJsonObject } from "../json-object.ts";
 import type { ReplyEvent, ReplyPart } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
 import type { ReasoningStream } from "../../parser/reasoning/reasoning-parser.ts";
@@ -13,9 +14,9 @@ import type {
 import { ReplySequencer, type PartIds } from "./reply-sequencer.ts";
 import { StopFilter } from "./stop-filter.ts";
 
-/** In which formats a model writes its turns. */
+/** The formats in which a model writes its turns. */
 export interface ReplyFormats {
-  /** Absent: nothing is read as a call. */
+  /** Absent: calls are not parsed. */
   readonly parser?: ToolCallParser;
   readonly parseOptions: Pick<
     ParseOptions,
@@ -25,26 +26,25 @@ export interface ReplyFormats {
   createReasoningStream?(options: { readonly opened: boolean }): ReasoningStream;
 }
 
-/** What a turn is read with. */
+/** The settings for reading one turn. */
 export interface TurnToStream {
   readonly formats: ReplyFormats;
-  /** Calls are looked for only where there are any. */
+  /** The request's tools. Without tools, calls are not parsed. */
   readonly tools: readonly ToolDefinition[];
-  /** The forms in which calls go to the client, by the tool's name; see `ToolSet.callForms`. */
+  /** The forms of calls for the client, by tool name. See `ToolSet.callForms`. */
   readonly callForms?: ReadonlyMap<string, CallForm>;
-  /** True where the client takes several calls; else it gets the first one alone. Default true. */
+  /** True if the client accepts several calls. Otherwise it gets only the first. Default true. */
   readonly parallelCalls?: boolean;
-  /** Whether the prompt ended inside an opened reasoning block. */
+  /** True if the prompt ended inside an open reasoning block. */
   readonly reasoningOpened: boolean;
-  /** Texts that end what is said. */
+  /** Texts that end the reply's text. */
   readonly stops: readonly string[];
   readonly ids: PartIds;
 }
 
 /**
- * Reads a turn as it is sampled: what was thought, what is said and what is called, as an inference
- * server of the same model would tell them apart. Text is released as soon as nothing that may still
- * come can change it; what was released is never taken back.
+ * Reads a turn while it is sampled and splits it into reasoning, text and calls, as an inference
+ * server of the same model does. Text is released once later tokens cannot change it.
  */
 export class TurnReader {
   readonly #sequencer: ReplySequencer;
@@ -52,16 +52,19 @@ export class TurnReader {
   readonly #stops: StopFilter;
   readonly #turn: TurnToStream;
   #calls: ToolCallStream | undefined;
-  /** Text behind the reasoning, and how much of it was handed on as text. */
+  /** The text after the reasoning, and the length of it that was released as text. */
   #normal = "";
-  #saidLength = 0;
-  /** How much of it was searched for closed blocks, how many were found, and what was made of them. */
+  #releasedTextLength = 0;
+  /**
+   * The progress of the search for closed call blocks: offset, blocks found, calls released, offset
+   * after them.
+   */
   #searchedLength = 0;
   #closedCount = 0;
   #releasedCount = 0;
   #releasedLength = 0;
-  /** Whether there is anything but reasoning and white space. */
-  #isHeard = false;
+  /** True if the turn has a call, or text that is not only white space. */
+  #hasOutput = false;
   #attempts: readonly Attempt[] = [];
   #callCount = 0;
   #leftOutCount = 0;
@@ -74,22 +77,22 @@ export class TurnReader {
     this.#reasoning = formats.createReasoningStream?.({ opened: reasoningOpened });
   }
 
-  /** The parts that are whole: all of them after `end()`. */
+  /** The complete parts. After `end()` these are all parts. */
   get parts(): readonly ReplyPart[] {
     return this.#sequencer.parts;
   }
 
-  /** The text at which the reply was cut; nothing more comes then. */
+  /** The stop text that cut the reply, if any. No events follow it. */
   get stopText(): string | undefined {
     return this.#stops.found;
   }
 
-  /** Every attempt to call a tool, once the turn has ended. */
+  /** Every attempt to call a tool, available after `end()`. */
   get attempts(): readonly Attempt[] {
     return this.#attempts;
   }
 
-  /** The number of calls that the client does not get, because it takes one alone. */
+  /** Number of calls that are withheld because the client accepts one. */
   get leftOutCount(): number {
     return this.#leftOutCount;
   }
@@ -102,7 +105,7 @@ export class TurnReader {
     return [...this.#sequencer.reasoning(reasoning), ...this.#readNormal(normalText)];
   }
 
-  /** @param ending - How the turn ended, and the literal of the token that ended it. */
+  /** @param ending - The finish reason, and the literal of the token that ended the turn. */
   end(ending: {
     readonly finish: "stop" | "length";
     readonly closedBy?: string;
@@ -126,35 +129,35 @@ export class TurnReader {
 
   #readNormal(text: string): readonly ReplyEvent[] {
     if (text === "") return [];
-    if (this.#parser === undefined) return this.#say(text);
+    if (this.#parser === undefined) return this.#releaseText(text);
     this.#normal += text;
     this.#calls ??= this.#parser.createStream(this.#parseOptions());
-    const events = this.#calls.push(text).flatMap((event) => this.#handOn(event));
+    const events = this.#calls.push(text).flatMap((event) => this.#forward(event));
     return [...events, ...this.#releaseClosed(this.#parser)];
   }
 
-  /** Calls are certain once their blocks are closed, in formats where each block stands for itself. */
+  /** Releases the calls of closed blocks, in formats in which later text cannot change them. */
   #releaseClosed(parser: ToolCallParser): readonly ReplyEvent[] {
     const close = this.#closer;
     if (close === undefined) return [];
     const events: ReplyEvent[] = [];
     for (;;) {
       const at = this.#normal.indexOf(close, this.#searchedLength);
-      if (at === -1 || this.#closedCount >= mostEarlyBlocks) break;
+      if (at === -1 || this.#closedCount >= maxEarlyBlocks) break;
       const end = at + close.length;
       [this.#searchedLength, this.#closedCount] = [end, this.#closedCount + 1];
       const { compat, attempts } = parser.parse(this.#normal.slice(0, end), this.#parseOptions());
       if (compat.raises) {
-        this.#closedCount = mostEarlyBlocks;
+        this.#closedCount = maxEarlyBlocks;
         break;
       }
       this.#attempts = attempts;
       const certain = compat.calls.slice(this.#releasedCount);
-      events.push(...certain.flatMap((call) => this.#handCall(call)));
+      events.push(...certain.flatMap((call) => this.#releaseCall(call)));
       this.#releasedCount += certain.length;
       if (certain.length > 0) this.#releasedLength = end;
     }
-    // What may be the beginning of a closer is looked at again.
+    // A closing tag may start in the last characters.
     const seen = this.#normal.length - close.length + 1;
     this.#searchedLength = Math.max(this.#searchedLength, seen);
     return events;
@@ -176,53 +179,57 @@ export class TurnReader {
   #endCalls(finish: "stop" | "length"): readonly ReplyEvent[] {
     if (this.#calls === undefined) return [];
     const events: ReplyEvent[] = [];
-    const whole = this.#normal;
+    const text = this.#normal;
     const ended = this.#calls.end();
     const last = ended.at(-1);
     if (last?.type === "end") this.#attempts = last.result.attempts;
     if (finish === "length") {
-      // Attempts are judged by how the turn ended, which the stream was not told when it was made.
-      this.#attempts = this.#parser?.parse(whole, this.#parseOptions(finish)).attempts ?? [];
+      // The status of an attempt depends on the finish reason, which is known only now.
+      this.#attempts = this.#parser?.parse(text, this.#parseOptions(finish)).attempts ?? [];
     }
     for (const event of ended) {
-      if (event.type !== "end") events.push(...this.#handOn(event));
-      // Where the engine's own parser raises, the text is shown as it is.
+      if (event.type !== "end") events.push(...this.#forward(event));
+      // If the engine's own parser raises, the client gets the raw text.
       else if (event.result.compat.raises) {
-        // What was released stands.
-        events.push(...this.#say(whole.slice(Math.max(this.#saidLength, this.#releasedLength))));
+        // Calls that were already released are not repeated as text.
+        events.push(
+          ...this.#releaseText(
+            text.slice(Math.max(this.#releasedTextLength, this.#releasedLength)),
+          ),
+        );
       }
     }
-    // Clients drop a turn that says nothing, and the next one would not continue it.
-    if (!this.#isHeard && this.stopText === undefined) {
-      events.push(...this.#say(this.#attempts.map(({ raw }) => raw).join("\n")));
+    // Clients drop an empty turn, after which the next request could not continue it.
+    if (!this.#hasOutput && this.stopText === undefined) {
+      events.push(...this.#releaseText(this.#attempts.map(({ raw }) => raw).join("\n")));
     }
     return events;
   }
 
-  #handOn(event: ToolStreamEvent): readonly ReplyEvent[] {
+  #forward(event: ToolStreamEvent): readonly ReplyEvent[] {
     if (event.type === "end") return [];
     if (event.type === "text") {
-      this.#saidLength += event.text.length;
-      return this.#say(event.text);
+      this.#releasedTextLength += event.text.length;
+      return this.#releaseText(event.text);
     }
-    return event.index < this.#releasedCount ? [] : this.#handCall(event.call);
+    return event.index < this.#releasedCount ? [] : this.#releaseCall(event.call);
   }
 
-  #handCall({ name, argumentsText: written }: CompatCall): readonly ReplyEvent[] {
+  #releaseCall({ name, argumentsText: written }: CompatCall): readonly ReplyEvent[] {
     if (this.stopText !== undefined) return [];
     const argumentsText = written || "{}";
     const { callForms, parallelCalls = true } = this.#turn;
     const form = callForms?.get(name);
-    // Clients hand arguments to tools as an object: what is none is shown as it was written.
-    if (!isJsonObject(argumentsText) || !fitsForm(form, argumentsText)) {
-      return this.#say(this.#rawOf(name, argumentsText));
+    // Clients pass arguments to tools as an object. Other arguments are shown as text.
+    if (parseJsonObject(argumentsText) === undefined || !fitsForm(form, argumentsText)) {
+      return this.#releaseText(this.#rawOf(name, argumentsText));
     }
     if (!parallelCalls && this.#callCount > 0) {
       this.#leftOutCount += 1;
       return [];
     }
     this.#callCount += 1;
-    this.#isHeard = true;
+    this.#hasOutput = true;
     return [
       ...this.#sequencer.text(this.#stops.end()),
       ...this.#sequencer.call(name, argumentsText, form),
@@ -236,27 +243,17 @@ export class TurnReader {
     return found?.raw ?? argumentsText;
   }
 
-  #say(text: string): readonly ReplyEvent[] {
-    this.#isHeard ||= text.trim() !== "";
+  #releaseText(text: string): readonly ReplyEvent[] {
+    this.#hasOutput ||= text.trim() !== "";
     return this.#sequencer.text(this.#stops.push(text));
   }
 }
 
-/**
- * What closes a block, by the parser: those that read each block by itself, so that nothing that comes
- * later changes what a closed one says.
- */
+/** The closing tag of a call block, for parsers that read each block independently. */
 const closers: Readonly<Record<string, string>> = { qwen25: "</tool_call>" };
 
-/** Each closed block is read with all before it; those beyond so many wait for the turn's end. */
-const mostEarlyBlocks = 32;
-
-function isJsonObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
-  } catch (error) {
-    if (error instanceof SyntaxError) return false;
-    throw error;
-  }
-}
+/**
+ * Maximum number of blocks that are read before the turn's end, because each is parsed with all
+ * text before it.
+ */
+const maxEarlyBlocks = 32;

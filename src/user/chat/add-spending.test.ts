@@ -13,7 +13,7 @@ test("`addSpending()` adds calls, tokens and costs", () => {
   });
 });
 
-test("`addSpending()` knows no cost where no price is known, and else that of the priced calls", () => {
+test("`addSpending()` has no cost without a price, otherwise the cost of the priced calls", () => {
   expect(addSpending(noSpending, free)).toEqual(free);
   expect(addSpending(free, paid).costUsd).toBe(0.25);
   expect(addSpending(noSpending, { ...free, costUsd: 0 }).costUsd).toBe(0);

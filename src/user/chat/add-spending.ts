@@ -1,23 +1,23 @@
 import type { UserSpending } from "../user.ts";
 
-/** Talking to users before anyone has said a word. */
+/** The spending before the first call. */
 export const noSpending: UserSpending = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
 
-/** The counts of a spending, each of which is always there. */
+/** The counts that every spending has. */
 export const spendingCounts = ["callCount", "inputTokenCount", "outputTokenCount"] as const;
 
-/** A spending without a part of it. */
-export function withoutSpending(whole: UserSpending, part: UserSpending): UserSpending {
-  const { costUsd } = whole;
+/** Subtracts a part from a spending. */
+export function withoutSpending(total: UserSpending, part: UserSpending): UserSpending {
+  const { costUsd } = total;
   return {
-    callCount: whole.callCount - part.callCount,
-    inputTokenCount: whole.inputTokenCount - part.inputTokenCount,
-    outputTokenCount: whole.outputTokenCount - part.outputTokenCount,
+    callCount: total.callCount - part.callCount,
+    inputTokenCount: total.inputTokenCount - part.inputTokenCount,
+    outputTokenCount: total.outputTokenCount - part.outputTokenCount,
     ...(costUsd !== undefined && { costUsd: costUsd - (part.costUsd ?? 0) }),
   };
 }
 
-/** What both spendings hold at least. */
+/** Returns the smaller of each value of two spendings. */
 export function leastSpending(one: UserSpending, other: UserSpending): UserSpending {
   const costs = [one.costUsd, other.costUsd].filter((costUsd) => costUsd !== undefined);
   return {
@@ -28,7 +28,7 @@ export function leastSpending(one: UserSpending, other: UserSpending): UserSpend
   };
 }
 
-/** The sum of two spendings; its cost is that of the calls whose price is known. */
+/** Adds two spendings. The cost covers only the calls with a known price. */
 export function addSpending(one: UserSpending, other: UserSpending): UserSpending {
   const costs = [one.costUsd, other.costUsd].filter((costUsd) => costUsd !== undefined);
   return {

@@ -13,7 +13,9 @@ import type { AiSdkLanguageModel } from "./language-model-call.ts";
 const signal = new AbortController().signal;
 const request: ChatRequest = { messages: [{ role: "user", content: "Hello" }] };
 
-/** Time and chance on which pauses take no time and deadlines pass only by `expire()`. */
+/**
+ * A clock and random source in which pauses take no time, and deadlines expire only by `expire()`.
+ */
 interface PauselessClock extends Required<Pick<ChatCallOptions, "now" | "sleep" | "random">> {
   readonly pauses: readonly number[];
   expire(): void;
@@ -62,7 +64,7 @@ async function withServer(
 }
 
 describe("a chat model over an OpenAI-compatible server", () => {
-  test("sends the messages as they are, and nothing that was not asked for", async () => {
+  test("sends the messages unchanged, and no unset fields", async () => {
     await withServer(["Hi"], async (model, server) => {
       const messages = [
         { role: "system", content: "You are Ann.\n" },
@@ -84,14 +86,14 @@ describe("a chat model over an OpenAI-compatible server", () => {
     });
   });
 
-  test("sends temperature, token limit and seed where they are given", async () => {
+  test("sends temperature, token limit and seed if they are set", async () => {
     await withServer(["Hi"], async (model, server) => {
       await model.complete({ ...request, temperature: 0, maxTokens: 7, seed: 3 }, { signal });
       expect(server.requests[0]?.body).toMatchObject({ temperature: 0, max_tokens: 7, seed: 3 });
     });
   });
 
-  test("sends the key and headers that environment variables hold", async () => {
+  test("sends the key and headers from environment variables", async () => {
     const endpoint = {
       apiKeyEnv: "THE_KEY",
       headers: { "x-plain": "1", "x-secret": { env: "THE_KEY" } },
@@ -110,7 +112,7 @@ describe("a chat model over an OpenAI-compatible server", () => {
     );
   });
 
-  test("keeps the key out of a refusal that repeats it", async () => {
+  test("removes the key from a refusal that repeats it", async () => {
     const body = JSON.stringify({
       error: { message: "no access with Bearer k-123, retry: never" },
     });
@@ -128,7 +130,7 @@ describe("a chat model over an OpenAI-compatible server", () => {
     );
   });
 
-  test("keeps its connection for the next call", async () => {
+  test("reuses its connection", async () => {
     await withServer(
       ["a", "b", "c"],
       async (model, server) => {
@@ -141,13 +143,13 @@ describe("a chat model over an OpenAI-compatible server", () => {
     );
   });
 
-  test("leaves the model's reasoning out", async () => {
+  test("omits the model's reasoning", async () => {
     await withServer([{ content: "Hi", reasoning: "greet" }], async (model) => {
       expect(await model.complete(request, { signal })).toMatchObject({ text: "Hi" });
     });
   });
 
-  test("tells a reply that was cut from one that ended", async () => {
+  test("distinguishes a cut reply from a complete one", async () => {
     await withServer([{ content: "Hi th", finishReason: "length" }], async (model) => {
       expect(await model.complete(request, { signal })).toMatchObject({
         text: "Hi th",
@@ -158,7 +160,7 @@ describe("a chat model over an OpenAI-compatible server", () => {
 });
 
 describe("failures", () => {
-  test("an overloaded or broken server is asked again, ever later", async () => {
+  test("an overloaded or broken server is retried with growing pauses", async () => {
     const answers = [
       { status: 429, body: '{"error": {"message": "slow down"}}' },
       { status: 500, body: "oops" },
@@ -222,7 +224,7 @@ describe("failures", () => {
     });
   });
 
-  test("the server's own words are in the message", async () => {
+  test("the server's error text is in the message", async () => {
     const body = '{"error": {"message": "context too long"}}';
     await withServer([{ status: 400, body }], async (model) => {
       await expect(model.complete(request, { signal })).rejects.toThrow(
@@ -232,7 +234,7 @@ describe("failures", () => {
     });
   });
 
-  test("the server says how long to wait, in seconds, as a date, or in milliseconds", async () => {
+  test("reads the server's requested wait in seconds, as a date, or in milliseconds", async () => {
     const body = "{}";
     const answers = [
       { status: 429, body, headers: { "retry-after": "7" } },
@@ -246,7 +248,7 @@ describe("failures", () => {
     });
   });
 
-  test("a server that wants a longer wait than allowed is not waited for", async () => {
+  test("a server that requests a longer wait than allowed is not retried", async () => {
     const answer = { status: 429, body: "{}", headers: { "retry-after": "3600" } };
     await withServer([answer], async (model, server) => {
       await expect(model.complete(request, { signal })).rejects.toMatchObject({
@@ -256,7 +258,7 @@ describe("failures", () => {
     });
   });
 
-  test("`user/timeout` where no reply comes in time", async () => {
+  test("`user/timeout` if no reply arrives in time", async () => {
     await withServer(
       [{ trouble: "hang" }],
       async (model, server, clock) => {
@@ -276,7 +278,7 @@ describe("failures", () => {
     );
   });
 
-  test("one time limit holds for all attempts and pauses, from when the call has its turn", async () => {
+  test("one time limit covers all attempts and pauses, from the call's start", async () => {
     const clock = manualClock();
     const busy = { status: 503, body: "{}" };
     await using server = await startChatCompletionsServer([
@@ -305,7 +307,7 @@ describe("failures", () => {
     await model.close();
   });
 
-  test("no time limit of its own unless it is told one", async () => {
+  test("has no time limit by default", async () => {
     const clock = manualClock();
     await using server = await startChatCompletionsServer([{ trouble: "hang" }]);
     const endpoint = { baseUrl: server.baseUrl, model: "test-model" };
@@ -319,7 +321,7 @@ describe("failures", () => {
     await model.close();
   });
 
-  test("`user/unreachable` where nothing listens", async () => {
+  test("`user/unreachable` if nothing listens", async () => {
     const server = await startChatCompletionsServer([]);
     await server[Symbol.asyncDispose]();
     const endpoint = { baseUrl: server.baseUrl, model: "m" };
@@ -343,7 +345,7 @@ describe("failures", () => {
     );
   });
 
-  test("whoever aborts gets their own reason, while waiting and while asking", async () => {
+  test("an abort rejects with its own reason, in the queue and during the call", async () => {
     await withServer(
       [{ trouble: "hang" }],
       async (model, server) => {
@@ -362,7 +364,7 @@ describe("failures", () => {
     );
   });
 
-  test("one call more than may wait is `user/overloaded`", async () => {
+  test("a call beyond the queue's limit is `user/overloaded`", async () => {
     await withServer(
       [{ trouble: "hang" }],
       async (model, server) => {
@@ -372,7 +374,7 @@ describe("failures", () => {
         await expect(model.complete(request, { signal })).rejects.toMatchObject({
           code: "user/overloaded",
           message:
-            "Cannot get a reply from test-model: 0 calls wait for their turn already, " +
+            "Cannot get a reply from test-model: 0 calls are already waiting, " +
             "expected a reply with text",
         });
         abort.abort(new Error("over"));
@@ -390,7 +392,7 @@ describe("spending", () => {
     [{ content: "", reasoning_content: "hm" }, "has no text but reasoning"],
     [{ content: null, refusal: "I can't" }, "has no text but a refusal"],
     [{ content: "" }, "is empty"],
-  ])("says of the reply %j that it %s", async (message, is) => {
+  ])("the usage of reply %j: %s", async (message, is) => {
     const body = JSON.stringify({ choices: [{ message, finish_reason: "stop" }] });
     await withServer(
       [{ status: 200, body }],
@@ -404,7 +406,7 @@ describe("spending", () => {
     );
   });
 
-  test("prices count all attempts, also those whose reply was empty", async () => {
+  test("prices count all attempts, including empty replies", async () => {
     await withServer(
       [{ content: "" }, "Hi"],
       async (model) => {
@@ -445,7 +447,7 @@ describe("spending", () => {
     );
   });
 
-  test("a server that reports no usage cannot be held to a budget", async () => {
+  test("a server without usage fails a budget", async () => {
     const answer = { content: "Hi", usage: null };
     await withServer([answer], async (model) => {
       expect(await model.complete(request, { signal })).toMatchObject({ inputTokenCount: 0 });
@@ -462,10 +464,10 @@ describe("spending", () => {
     );
   });
 
-  test("a budget in dollars needs prices", () => {
+  test("a budget in dollars requires prices", () => {
     const endpoint = { baseUrl: "http://127.0.0.1:1/v1", model: "m" };
     expect(() => endpointChatModel({ endpoint, env: {}, budget: { maxCostUsd: 1 } })).toThrow(
-      new UsageError("Cannot keep to `budget.maxCostUsd`: `prices` is absent, expected prices"),
+      new UsageError("Cannot enforce `budget.maxCostUsd`: `prices` is absent, expected prices"),
     );
   });
 });
@@ -487,7 +489,7 @@ describe("the endpoint", () => {
     },
   );
 
-  test("a header whose variable is not set is refused", () => {
+  test("a header with an unset variable is refused", () => {
     const headers = { "api-key": { env: "ABSENT" } };
     const endpoint = { baseUrl: "http://127.0.0.1:1/v1", model: "m", headers };
     expect(() => endpointChatModel({ endpoint, env: {} })).toThrow(
@@ -495,14 +497,14 @@ describe("the endpoint", () => {
     );
   });
 
-  test("a URL that is refused is shown without its password", () => {
+  test("a refused URL is shown without its password", () => {
     const baseUrl = "ftp://me:pass-word-1@x/v1?key=abc";
     expect(() => endpointChatModel({ endpoint: { baseUrl, model: "m" }, env: {} })).toThrow(
       'Cannot reach a chat model: `baseUrl` is "ftp://x/v1", expected a URL',
     );
   });
 
-  test.each(["api.example.com", "ftp://x/v1", ""])("%j is no URL", (baseUrl) => {
+  test.each(["api.example.com", "ftp://x/v1", ""])("%j is not a URL", (baseUrl) => {
     expect(() => endpointChatModel({ endpoint: { baseUrl, model: "m" }, env: {} })).toThrow(
       `Cannot reach a chat model: \`baseUrl\` is ${JSON.stringify(baseUrl)}, ` +
         "expected a URL such as http://127.0.0.1:8000/v1",
@@ -514,7 +516,7 @@ describe("the endpoint", () => {
     ["a query", "https://x.example/v1?api_key=hunter2"],
   ])("%s in the URL is refused without repeating it", (held, baseUrl) => {
     const make = () => endpointChatModel({ endpoint: { baseUrl, model: "m" }, env: {} });
-    expect(make).toThrow(`holds ${held}`);
+    expect(make).toThrow(`contains ${held}`);
     expect(make).not.toThrow(/hunter2/);
   });
 });
@@ -572,7 +574,7 @@ describe("a chat model over an AI SDK model", () => {
     });
   });
 
-  test("one that ignores its signal is not waited for", async () => {
+  test("a model that ignores its signal is not awaited", async () => {
     const clock = pauselessClock();
     const model = aiSdkChatModel({
       model: sdkModel(() => {
@@ -583,7 +585,7 @@ describe("a chat model over an AI SDK model", () => {
       timeoutMs: 120_000,
       maxConcurrent: 1,
     });
-    // The second is let through though the first never came back.
+    // The second call starts although the first never returned.
     for (let call = 0; call < 2; call++) {
       await expect(model.complete(request, { signal })).rejects.toMatchObject({
         code: "user/timeout",

@@ -14,31 +14,33 @@ import { retryChatCall } from "./chat-retry.ts";
 import type { AiSdkLanguageModel, LanguageModelAnswer } from "./language-model-call.ts";
 import { callLanguageModel } from "./language-model-call.ts";
 
-/** How a chat model's calls are made, whichever model answers. Every field has a default. */
+/** Settings of a chat model's calls. Every field has a default. */
 export interface ChatCallOptions extends Partial<ChatRetryOptions> {
-  /** Calls in progress at once, pauses between attempts included. Default 32. */
+  /** Maximum number of calls in progress, including pauses between attempts. Default 32. */
   readonly maxConcurrent?: number;
-  /** Calls waiting for their turn; one more fails as `user/overloaded`. Default 4,096. */
+  /** Maximum number of waiting calls. A further one fails as `user/overloaded`. Default 4,096. */
   readonly maxWaiting?: number;
   /**
-   * Longest wait for a reply in milliseconds once its turn has come: for all attempts and the pauses
-   * between them. Default: none of its own, because the caller's signal is the limit, as an episode's
-   * `userTimeoutMs` is for all that one line of the user's takes, its turn included.
+   * Time limit of a started call in milliseconds, including all attempts and pauses. Default: no
+   * limit, because the caller's signal limits the call, such as an episode's `userTimeoutMs`.
    */
   readonly timeoutMs?: number;
   readonly budget?: ChatBudget;
   readonly prices?: ChatPrices;
-  /** Who a failure is attributed to. Default `user`. */
+  /** The party of a failure. Default `user`. */
   readonly party?: Extract<Party, "user" | "grader">;
-  /** Milliseconds since 1970. Default `Date.now`. */
+  /** Returns the milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
-  /** Default: the machine's timers. Deadlines are kept with it too. */
+  /** Default: the machine's timers. Deadlines use it too. */
   readonly sleep?: Clock["sleep"];
-  /** A number in [0, 1), for spreading retries. Default `Math.random`. */
+  /** Returns a number in [0, 1) that spreads retries. Default `Math.random`. */
   readonly random?: () => number;
 }
 
-/** Defaults of `ChatCallOptions`: pauses of up to 1, 2 and 4 s ride out a hiccup, no outage. */
+/**
+ * Defaults of `ChatCallOptions`. Pauses of up to 1, 2 and 4 seconds cover a short disturbance, not
+ * an outage.
+ */
 const chatCallDefaults = {
   maxConcurrent: 32,
   maxWaiting: 4096,
@@ -48,17 +50,17 @@ const chatCallDefaults = {
   maxPauseMs: 30_000,
 } as const;
 
-/** A chat model with what it has cost so far. */
+/** A chat model that counts its spending. */
 export interface MeteredChatModel extends ChatModel {
-  /** What all calls together took, failed attempts included. */
+  /** Returns the spending of all calls, including failed attempts. */
   spent(): ChatSpending;
-  /** Drops its connections; calls under way fail. */
+  /** Closes the connections. Calls in progress fail. */
   close(): Promise<void>;
 }
 
 /**
- * A chat model over any model of the AI SDK: bounded, retried by kind of error, with a deadline, a
- * budget and typed failures.
+ * Creates a chat model from a model of the AI SDK, with a queue, retries, a deadline, a budget and
+ * typed failures.
  */
 export function aiSdkChatModel(
   options: ChatCallOptions & { readonly model: AiSdkLanguageModel },
@@ -75,9 +77,9 @@ export function aiSdkChatModel(
 }
 
 /**
- * A chat model over an OpenAI-compatible server; see `aiSdkChatModel()`.
+ * Creates a chat model for an OpenAI-compatible server. See `aiSdkChatModel()`.
  *
- * @throws UsageError for a URL that is none and for a key that is not in the environment.
+ * @throws UsageError for an invalid URL or a key that is missing in the environment.
  */
 export function endpointChatModel(
   options: ChatCallOptions & {
@@ -99,7 +101,7 @@ function meteredChatModel(source: ChatSource, options: ChatCallOptions): Metered
     maxConcurrent,
     maxWaiting,
     onFull: () =>
-      new ChatFailure("overloaded", `${maxWaiting} calls wait for their turn already`, {
+      new ChatFailure("overloaded", `${maxWaiting} calls are already waiting`, {
         retryable: true,
       }),
   });
@@ -114,7 +116,8 @@ function meteredChatModel(source: ChatSource, options: ChatCallOptions): Metered
     async complete(request, { signal }) {
       const call = { ...settings, request, source, meter, now, clock, random, signal };
       try {
-        // A call keeps its turn while it pauses: an overloaded server is asked less, not more.
+        // A call keeps its place in the queue during a pause, so that an overloaded server receives
+        // fewer requests.
         return await queue.run(() => completeInTime(call), { signal });
       } catch (error) {
         throw error instanceof ChatFailure ? toRolloutError(error) : error;
@@ -136,7 +139,10 @@ interface ChatCall extends ChatRetryOptions {
   readonly timeoutMs: number;
 }
 
-/** A model that ignores its signal is not waited for: its turn goes to the next call. */
+/**
+ * Stops waiting after the deadline even if the model ignores its signal, so that the next call can
+ * start.
+ */
 async function completeInTime(call: ChatCall): Promise<ChatReply> {
   const { timeoutMs: ms, clock, signal } = call;
   return await withDeadline((inner) => completeWithRetries({ ...call, signal: inner }), {
@@ -160,9 +166,10 @@ async function completeWithRetries(call: ChatCall): Promise<ChatReply> {
     outputTokenCount += usage?.outputTokenCount ?? 0;
     if (price !== undefined) costUsd = (costUsd ?? 0) + price;
     if (text.trim() === "") {
-      const is = instead === undefined ? "is empty" : `has no text but ${nameOfInstead[instead]}`;
-      throw new ChatFailure("empty-reply", `the reply ${is} (it ended by ${finishReason})`, {
-        // A reply that thought up to its limit would do so again.
+      const problem =
+        instead === undefined ? "is empty" : `has no text but ${nameOfInstead[instead]}`;
+      throw new ChatFailure("empty-reply", `the reply ${problem} (it ended by ${finishReason})`, {
+        // After reasoning up to the limit, another attempt would end the same way.
         retryable: finishReason !== "length",
       });
     }

@@ -10,7 +10,7 @@ function queueOf(maxConcurrent: number, maxWaiting = 100) {
   return createCallQueue({ maxConcurrent, maxWaiting, onFull: () => full });
 }
 
-/** Calls that end when they are told to, and say when they began. */
+/** Creates calls that end on demand and record their start. */
 function manualCalls() {
   const begun: number[] = [];
   const ends = new Map<number, () => void>();
@@ -26,7 +26,7 @@ function manualCalls() {
 }
 
 describe("createCallQueue()", () => {
-  test("lets so many through at once, and the others in the order in which they came", async () => {
+  test("runs a limited number of calls at once, and the others in order of arrival", async () => {
     const queue = queueOf(2);
     const { begun, call, end } = manualCalls();
     const results = [0, 1, 2, 3].map((name) => queue.run(call(name), { signal }));
@@ -45,7 +45,7 @@ describe("createCallQueue()", () => {
     expect(begun).toEqual([0, 1, 2, 3]);
   });
 
-  test("never runs more than allowed, over 2,000 calls", async () => {
+  test("never exceeds the limit, over 2,000 calls", async () => {
     const queue = queueOf(7, 2000);
     let running = 0;
     let most = 0;
@@ -65,7 +65,7 @@ describe("createCallQueue()", () => {
     expect(most).toBe(7);
   });
 
-  test("refuses the call that finds the queue full, and takes calls again later", async () => {
+  test("refuses a call that finds the queue full, and accepts calls later", async () => {
     const queue = queueOf(1, 1);
     const { call, end } = manualCalls();
     const first = queue.run(call(0), { signal });
@@ -82,7 +82,7 @@ describe("createCallQueue()", () => {
     expect(await third).toBe(3);
   });
 
-  test("a call that fails gives its turn on", async () => {
+  test("a failed call passes its place on", async () => {
     const queue = queueOf(1);
     const failed = queue.run(() => Promise.reject(new Error("no")), { signal });
     const next = queue.run(async () => "yes", { signal });
@@ -90,7 +90,7 @@ describe("createCallQueue()", () => {
     expect(await next).toBe("yes");
   });
 
-  test("a call that is aborted while it waits never runs and holds no place", async () => {
+  test("a call that is aborted while it waits never runs and frees its place", async () => {
     const queue = queueOf(1, 1);
     const { begun, call, end } = manualCalls();
     const first = queue.run(call(0), { signal });
@@ -107,7 +107,7 @@ describe("createCallQueue()", () => {
     expect(begun).toEqual([0, 2]);
   });
 
-  test("an aborted signal is refused before it takes a turn", async () => {
+  test("an aborted signal is refused immediately", async () => {
     const queue = queueOf(1);
     const gone = AbortSignal.abort(new Error("gone"));
     await expect(queue.run(async () => 1, { signal: gone })).rejects.toThrow("gone");

@@ -1,31 +1,31 @@
 /** Settings of `createCallQueue()`. */
 interface CallQueueOptions {
-  /** Calls in progress at once; at least 1. */
+  /** Maximum number of calls in progress. At least 1. */
   readonly maxConcurrent: number;
-  /** Calls waiting for their turn; at least 0. */
+  /** Maximum number of waiting calls. At least 0. */
   readonly maxWaiting: number;
-  /** What to throw at the call that finds the queue full. */
+  /** Returns the error for a call that finds the queue full. */
   readonly onFull: () => Error;
 }
 
-/** Lets a bounded number of calls through at once, first come, first served. */
+/** Limits the number of concurrent calls. Waiting calls start in order of arrival. */
 export interface CallQueue {
   /**
    * Waits for a turn, then runs the call.
    *
-   * @throws what `onFull` returns where too many wait, the signal's reason where it is aborted
-   *   while waiting, and whatever the call throws.
+   * @throws the error of `onFull` if too many calls wait, the signal's reason if it is aborted
+   *   while waiting, and every error of the call.
    */
   run<Result>(call: () => Promise<Result>, options: { signal: AbortSignal }): Promise<Result>;
 }
 
-/** Creates a queue; see `CallQueue`. */
+/** Creates a queue. See `CallQueue`. */
 export function createCallQueue({
   maxConcurrent,
   maxWaiting,
   onFull,
 }: CallQueueOptions): CallQueue {
-  // Insertion order is the order of turns; deleting from the middle (an abort) costs nothing.
+  // A set keeps the order of arrival and allows cheap removal after an abort.
   const waiting = new Set<() => void>();
   let runningCount = 0;
 
@@ -56,7 +56,7 @@ export function createCallQueue({
       runningCount -= 1;
       return;
     }
-    // The turn is handed over, not released: a newcomer cannot slip in between.
+    // The place passes directly to the next call, so that a new call cannot take it.
     waiting.delete(next);
     next();
   }

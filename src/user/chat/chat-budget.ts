@@ -1,50 +1,50 @@
 import { UsageError } from "../../errors.ts";
 import { ChatFailure } from "./chat-failure.ts";
 
-/** What a chat model's tokens cost, in US dollars per million tokens. */
+/** Prices of a chat model's tokens, in US dollars per million tokens. */
 export interface ChatPrices {
   readonly inputUsd: number;
   readonly outputUsd: number;
-  /** For input that the server had cached. Default: as `inputUsd`. */
+  /** Price of input that the server had cached. Default: `inputUsd`. */
   readonly cachedInputUsd?: number;
 }
 
-/** How much a chat model may take in all its calls together. */
+/** Limits for the sum of all calls of a chat model. */
 export interface ChatBudget {
-  /** Input and output tokens together. */
+  /** Maximum of input and output tokens together. */
   readonly maxTokenCount?: number;
-  /** In US dollars; needs prices. */
+  /** Maximum in US dollars. Requires prices. */
   readonly maxCostUsd?: number;
 }
 
-/** What one reply took, as the server counts it. */
+/** The usage of one reply, as the server reports it. */
 export interface ChatUsage {
-  /** Cached input included. */
+  /** Includes cached input. */
   readonly inputTokenCount: number;
   readonly cachedInputTokenCount: number;
   readonly outputTokenCount: number;
 }
 
-/** What a chat model has taken so far. JSON-able. */
+/** The spending of a chat model. JSON-able. */
 export interface ChatSpending {
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars; absent where no price is known. */
+  /** In US dollars. Absent if no price is known. */
   readonly costUsd?: number;
 }
 
-/** Adds up what calls took, and refuses further ones once the budget is spent. */
+/** Sums the usage of calls, and refuses calls after the budget is spent. */
 export interface BudgetMeter {
   /**
-   * Calls in progress are not foreseen: the budget can be passed by what they take.
+   * Checks the budget before a call. Calls in progress can exceed it.
    *
-   * @throws ChatFailure `budget` where nothing is left.
+   * @throws ChatFailure `budget` if the budget is spent.
    */
   assertLeft(): void;
   /**
-   * Adds one reply; `null` where the server reported no usage. Returns the reply's price.
+   * Adds the usage of one reply, or `null` if the server reported none. Returns the reply's price.
    *
-   * @throws ChatFailure `bad-reply` where a budget is set and there is nothing to hold against it.
+   * @throws ChatFailure `bad-reply` if a budget is set and the usage is `null`.
    */
   add(usage: ChatUsage | null): number | undefined;
   spent(): ChatSpending;
@@ -64,7 +64,7 @@ export function createBudgetMeter({
 }): BudgetMeter {
   const { maxTokenCount = Infinity, maxCostUsd = Infinity } = budget;
   if (maxCostUsd !== Infinity && prices === undefined) {
-    throw new UsageError("Cannot keep to `budget.maxCostUsd`: `prices` is absent, expected prices");
+    throw new UsageError("Cannot enforce `budget.maxCostUsd`: `prices` is absent, expected prices");
   }
   let inputTokenCount = 0;
   let outputTokenCount = 0;
@@ -83,7 +83,10 @@ export function createBudgetMeter({
     add(usage) {
       if (usage === null) {
         if (maxTokenCount === Infinity && maxCostUsd === Infinity) return undefined;
-        throw new ChatFailure("bad-reply", "the reply reports no token usage to hold to a budget");
+        throw new ChatFailure(
+          "bad-reply",
+          "the reply reports no token usage, which the budget requires",
+        );
       }
       inputTokenCount += usage.inputTokenCount;
       outputTokenCount += usage.outputTokenCount;

@@ -7,51 +7,52 @@ import type { ChatRequest } from "./chat-model.ts";
 import { callEndpoint } from "./endpoint-call.ts";
 import type { LanguageModelAnswer } from "./language-model-call.ts";
 
-/** A chat model behind an OpenAI-compatible server. */
+/** The address of a chat model on an OpenAI-compatible server. */
 export interface ChatEndpoint {
-  /** Up to and including the version, such as `https://api.openai.com/v1`. */
+  /** Base URL including the version, such as `https://api.openai.com/v1`. */
   readonly baseUrl: string;
   /** The server's name for the model. */
   readonly model: string;
-  /** The environment variable that holds the key; absent where the server wants none. */
+  /** The environment variable with the key. Absent if the server needs none. */
   readonly apiKeyEnv?: string;
-  /** Further headers: their values, or the environment variables that hold them. */
+  /** Further headers, as values or as environment variables that contain them. */
   readonly headers?: Readonly<Record<string, string | { readonly env: string }>>;
 }
 
-/** Replies larger than this, in bytes, are refused. */
+/** Maximum size of a reply in bytes. */
 const maxReplyBytes = 16 * 1024 * 1024;
 
-/** Whom a chat model's calls go to. */
+/** A source of chat completions. */
 export interface ChatSource {
   /** The model's name in messages. */
   readonly name: string;
   /**
    * Makes one call.
    *
-   * @throws what `classifyChatError()` understands.
+   * @throws an error that `classifyChatError()` can classify.
    */
   call(request: ChatRequest, options: { signal: AbortSignal }): Promise<LanguageModelAnswer>;
-  /** Drops all connections; calls under way fail. */
+  /** Closes all connections. Calls in progress fail. */
   close(): Promise<void>;
 }
 
 /**
- * How long an idle connection is kept, in milliseconds. Servers of models keep theirs longer, and most
- * are behind TLS, where a new one is dear; a call that meets a closed one is made again.
+ * Milliseconds before an idle connection is closed. Model servers keep theirs longer, and a new TLS
+ * connection is slow. A call on a closed connection is retried.
  */
 const keepAliveMs = 30_000;
 
 /**
- * Describes how to reach an endpoint; makes no request. Keys are read here, once, and only from the environment.
+ * Creates a source for an endpoint without a request. Keys are read once, from the environment
+ * only.
  *
- * @throws UsageError for a URL that is none, and for an environment variable that is not set.
+ * @throws UsageError for an invalid URL, and for an environment variable that is not set.
  */
 export function chatEndpointSource(
   endpoint: ChatEndpoint,
   options: {
     readonly env: Readonly<Record<string, string | undefined>>;
-    /** Connections kept open at once. */
+    /** Maximum number of open connections. */
     readonly maxConcurrent: number;
   },
 ): ChatSource {
@@ -74,7 +75,7 @@ export function chatEndpointSource(
   };
 }
 
-/** A header's value or, behind a scheme such as `Bearer`, the key. */
+/** Returns the secret of a header: its value, or the part after a scheme such as `Bearer`. */
 function secretOfHeader(value: string): string {
   return /^\w+ (.+)$/.exec(value)?.[1] ?? value;
 }
@@ -89,13 +90,13 @@ function readBaseUrl(baseUrl: string): URL {
   }
   if (url.username !== "" || url.password !== "") {
     throw new UsageError(
-      "Cannot reach a chat model: `baseUrl` holds a password, expected `apiKeyEnv` to name an " +
+      "Cannot reach a chat model: `baseUrl` contains a password, expected `apiKeyEnv` to name an " +
         "environment variable with the key",
     );
   }
   if (url.search !== "") {
     throw new UsageError(
-      `Cannot reach a chat model: \`baseUrl\` holds a query, expected ${url.origin}${url.pathname} ` +
+      `Cannot reach a chat model: \`baseUrl\` contains a query, expected ${url.origin}${url.pathname} ` +
         "and, for a key, `apiKeyEnv` to name an environment variable with it",
     );
   }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { hideEverywhere } from "../../secrets/redactor.ts";
 import { classifyChatError } from "./chat-failure.ts";
 
-test("a long complaint of a user's model is cut behind its keys, and not within one", () => {
+test("a long error message is cut after its keys are removed", () => {
   hideEverywhere({ secrets: ["complaint-canary-0123456789"] });
   const text = `${"x".repeat(280)} complaint-canary-0123456789 is no key of ours`;
   const error = Object.assign(new Error(text), { statusCode: 401 });

@@ -1,7 +1,7 @@
 import { describeError } from "../../errors.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 
-/** What went wrong with one attempt; the party is put before it in a failure's code. */
+/** The kind of a failed attempt. A failure's code is the party and this kind. */
 type ChatFailureKind =
   | "timeout"
   | "unreachable"
@@ -14,13 +14,13 @@ type ChatFailureKind =
   | "budget"
   | "model-error";
 
-/** One failed attempt, understood. */
+/** One failed and classified attempt. */
 export class ChatFailure extends Error {
   override readonly name = "ChatFailure";
   readonly kind: ChatFailureKind;
-  /** Whether the same call may succeed when it is made again. */
+  /** True if a retry of the call can succeed. */
   readonly retryable: boolean;
-  /** How long the server asks to wait, in milliseconds. */
+  /** The wait that the server requested, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -36,8 +36,8 @@ export class ChatFailure extends Error {
 }
 
 /**
- * Understands what an AI SDK model threw. Errors are told apart by their public fields and names,
- * not by class, so that a model from another copy of the SDK is understood as well.
+ * Classifies an error of an AI SDK model. It uses public fields and names instead of classes, so
+ * that errors of another copy of the SDK are classified too.
  *
  * **Source:** vercel/ai, packages/provider/src/errors (`AI_APICallError` and its siblings).
  */
@@ -82,17 +82,17 @@ function classifyStatus(
   const retryAfterMs = readRetryAfter(responseHeaders, now);
   const again = { retryable: true, retryAfterMs, cause: error };
   const never = { cause: error };
-  // The connection broke while a good reply was being read.
+  // The connection broke during a successful reply.
   if (statusCode < 300 && isRetryable === true)
     return new ChatFailure("unreachable", message, again);
   if (statusCode < 300) {
     const reply = JSON.stringify(shorten(responseBody ?? ""));
-    return new ChatFailure("bad-reply", `HTTP ${statusCode}: ${reply} is no completion`, again);
+    return new ChatFailure("bad-reply", `HTTP ${statusCode}: ${reply} is not a completion`, again);
   }
   if (statusCode === 401 || statusCode === 403) {
     return new ChatFailure("unauthorized", message, never);
   }
-  // The account is used up; waiting does not fill it.
+  // The account has no quota left, so that a retry cannot succeed.
   if (statusCode === 429 && responseBody?.includes("insufficient_quota") === true) {
     return new ChatFailure("budget", message, never);
   }
@@ -104,9 +104,9 @@ function classifyStatus(
   return new ChatFailure("bad-request", message, never);
 }
 
-/** One line of at most 300 characters: what servers answer is long, and goes into tables. */
+/** Shortens text to one line of at most 300 characters, because failures appear in tables. */
 function shorten(text: string): string {
-  // Cut behind that: what is left of a key would not be known as one.
+  // Secrets are removed before the cut, because a part of a key would not be recognised.
   const line = new Redactor().text(text).replace(/\s+/g, " ").trim();
   return line.length <= 300 ? line : `${line.slice(0, 299)}…`;
 }
@@ -125,7 +125,7 @@ function readFields(error: unknown): ErrorFields {
 
 function* causes(error: unknown): Generator<{ readonly code?: unknown }> {
   let current = error;
-  // A chain of causes longer than this is a loop.
+  // A longer chain of causes is a cycle.
   for (let depth = 0; depth < 16 && current instanceof Error; depth++) {
     yield current as { code?: unknown };
     current = current.cause;
@@ -145,7 +145,7 @@ function isNetworkError(error: unknown): boolean {
   return [...causes(error)].some(({ code }) => typeof code === "string" && networkCode.test(code));
 }
 
-/** `Retry-After` in seconds or as a date, or the finer `retry-after-ms` that OpenAI sends. */
+/** Reads `retry-after-ms` of OpenAI, or `Retry-After` in seconds or as a date. */
 function readRetryAfter(
   headers: Readonly<Record<string, string>> | undefined,
   now: () => number,

@@ -34,24 +34,24 @@ const chatModelSchema = z.strictObject({
     .exactOptional(),
 });
 
-/** A chat model as configuration: `ChatEndpoint` and `ChatCallOptions` in one. JSON-able. */
+/** A chat model as configuration: `ChatEndpoint` and `ChatCallOptions` together. JSON-able. */
 export interface ChatModelConfig
   extends
     Pick<ChatCallOptions, "maxConcurrent" | "maxWaiting" | "timeoutMs" | "maxAttempts">,
     Pick<ChatCallOptions, "firstPauseMs" | "maxPauseMs" | "budget" | "prices"> {
-  /** Such as `http://127.0.0.1:8000/v1`. */
+  /** Base URL, such as `http://127.0.0.1:8000/v1`. */
   readonly baseUrl: string;
   readonly model: string;
-  /** The environment variable that holds the key. */
+  /** The environment variable with the key. */
   readonly apiKeyEnv?: string;
-  /** Sent with each call; of `{ env }` the value is that of the environment variable. */
+  /** Headers of each call. `{ env }` names an environment variable with the value. */
   readonly headers?: Readonly<Record<string, string | { readonly env: string }>>;
 }
 
 /**
- * Makes a chat model from configuration; unknown fields are errors.
+ * Creates a chat model from configuration. Unknown fields are errors.
  *
- * @throws UsageError naming the field; `place` says where the configuration stands.
+ * @throws UsageError that names the field. `place` is the configuration's path in the message.
  */
 export function chatModelFromConfig(
   config: unknown,

@@ -4,43 +4,45 @@ export interface ChatMessage {
   readonly content: string;
 }
 
-/** One call of a chat model. A field that is absent is not sent: the server's default applies. */
+/** One call of a chat model. For an absent field the server's default applies. */
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
   /** 0 is greedy. */
   readonly temperature?: number;
-  /** Upper bound of the reply, in tokens; at least 1. */
+  /** Maximum length of the reply in tokens. At least 1. */
   readonly maxTokens?: number;
-  /** Makes the call repeatable where the server can. */
+  /** Makes the call reproducible if the server supports it. */
   readonly seed?: number;
 }
 
-/** Why a reply ended: said to the end, cut at the token limit, withheld, or anything else. */
+/**
+ * The reason for the end of a reply: complete, cut at the token limit, withheld, or another one.
+ */
 export type ChatFinishReason = "stop" | "length" | "content-filter" | "other";
 
-/** What a chat model answered, and what that took. */
+/** The reply of a chat model with its usage. */
 export interface ChatReply {
-  /** Never empty or only white space. */
+  /** Contains at least one character that is not white space. */
   readonly text: string;
-  /** Counts include attempts whose reply could not be used; 0 where the server reports none. */
+  /** Includes attempts with an unusable reply. 0 if the server reports no usage. */
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars; absent where no price is known. */
+  /** In US dollars. Absent if no price is known. */
   readonly costUsd?: number;
   readonly finishReason: ChatFinishReason;
 }
 
-/** A hosted or local model that answers in text: what model users and judges need, and no more. */
+/** A hosted or local model that answers in text, for users and judges. */
 export interface ChatModel {
-  /** As it is named in messages and records, such as `gpt-4o`. */
+  /** The model's name in messages and records, such as `gpt-4o`. */
   readonly name: string;
   /**
-   * Asks for one reply.
+   * Requests one reply.
    *
    * @throws RolloutError `user/timeout`, `user/unreachable`, `user/overloaded`,
    *   `user/server-error`, `user/bad-request`, `user/unauthorized`, `user/empty-reply`,
-   *   `user/bad-reply`, `user/budget` or `user/model-error` (or the same under `grader/`).
-   * @throws the signal's reason where the signal is aborted.
+   *   `user/bad-reply`, `user/budget` or `user/model-error` (or the same with `grader/`).
+   * @throws the signal's reason if it is aborted.
    */
   complete(request: ChatRequest, options: { signal: AbortSignal }): Promise<ChatReply>;
 }

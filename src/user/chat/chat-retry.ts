@@ -2,29 +2,29 @@ import { backOffMs } from "../../async/back-off.ts";
 import type { Clock } from "../../async/clock.ts";
 import { ChatFailure } from "./chat-failure.ts";
 
-/** How often and how patiently a failed call is made again. */
+/** The number of attempts of a call and the pauses between them. */
 export interface ChatRetryOptions {
-  /** Attempts in all, the first included; at least 1. */
+  /** Number of attempts, including the first. At least 1. */
   readonly maxAttempts: number;
-  /** Upper bound of the first pause in milliseconds; it doubles from pause to pause. */
+  /** Maximum of the first pause in milliseconds. It doubles with each pause. */
   readonly firstPauseMs: number;
-  /** Upper bound of any pause, also of one that the server asks for. */
+  /** Maximum of every pause in milliseconds, including a pause that the server requests. */
   readonly maxPauseMs: number;
 }
 
 /**
- * Makes a call until it succeeds, fails for good, or has had its attempts. A pause is drawn between
- * half its bound and its bound, so that calls that failed together do not come back together; where
- * the server says how long to wait, that is the pause.
+ * Repeats a call until it succeeds, fails permanently, or has used its attempts. A pause is random
+ * between half its maximum and its maximum, so that simultaneous failures are retried at different
+ * times. A pause that the server requests replaces it.
  *
- * @throws ChatFailure the last one, its message naming the number of attempts.
- * @throws the signal's reason where the signal is aborted.
+ * @throws ChatFailure of the last attempt, with the number of attempts in its message.
+ * @throws the signal's reason if it is aborted.
  */
 export async function retryChatCall<Result>(
   attempt: () => Promise<Result>,
   options: ChatRetryOptions & {
     readonly clock: Pick<Clock, "sleep">;
-    /** In [0, 1). */
+    /** Returns a number in [0, 1). */
     readonly random: () => number;
     readonly signal: AbortSignal;
   },

@@ -20,7 +20,7 @@ const replies = [
   { choices: [{ message: { content: "a" } }], usage: { completion_tokens: 2 } },
 ].map((reply) => ({ id: "1", created: 1, model: "m", object: "chat.completion", ...reply }));
 
-test.each(replies)("asks and reads as the AI SDK's client does: %j", async (reply) => {
+test.each(replies)("sends and reads as the AI SDK's client does: %j", async (reply) => {
   const body = JSON.stringify(reply);
   const answer = { status: 200, body, headers: { "content-type": "application/json" } };
   await using server = await startChatCompletionsServer([answer, answer]);
@@ -95,7 +95,7 @@ describe("a reply's content", () => {
     "MAX_TOKENS",
     "model_length",
     "model_context_window_exceeded",
-  ])("is cut where the server says %j", async (reason) => {
+  ])("is cut if the server says %j", async (reason) => {
     expect((await read({ content: "I want" }, reason)).finishReason).toBe("length");
   });
 
@@ -162,7 +162,7 @@ test.each([
   },
 );
 
-test("says where an address has moved, and does not follow it", async () => {
+test("reports a redirect, and does not follow it", async () => {
   const location = "https://elsewhere.example/v1/chat/completions";
   const moved = { status: 308, body: "", headers: { location } };
   await using server = await startChatCompletionsServer([moved]);

@@ -7,16 +7,16 @@ import type { ChatUsage } from "./chat-budget.ts";
 import { readContent } from "./read-content.ts";
 import type { LanguageModelAnswer } from "./language-model-call.ts";
 
-/** An OpenAI-compatible server, and how it is asked. */
+/** The connection to an OpenAI-compatible server. */
 interface EndpointConnection {
-  /** To the server's base URL. */
+  /** A transport to the server's base URL. */
   readonly transport: HttpTransport;
   readonly headers: Readonly<Record<string, string>>;
   /** The server's name for the model. */
   readonly model: string;
 }
 
-/** An HTTP answer that is no completion, with the fields that `classifyChatError()` goes by. */
+/** An HTTP response that is not a completion, with the fields that `classifyChatError()` reads. */
 class EndpointError extends Error {
   override readonly name = "EndpointError";
   readonly statusCode: number;
@@ -36,13 +36,13 @@ class EndpointError extends Error {
 }
 
 /**
- * Calls a server's `/chat/completions` once. A simulated user is called for every other turn of every
- * episode, so this is written for what it costs: an SDK's own way takes many times as long.
+ * Calls a server's `/chat/completions` once. It does not use an SDK, because a simulated user is
+ * called for every other turn and an SDK's call takes many times as long.
  *
  * **Source:** platform.openai.com/docs/api-reference/chat/create (request, reply, finish reasons).
  *
- * @throws ChatFailure, or an error that `classifyChatError()` understands.
- * @throws the signal's reason where the signal is aborted.
+ * @throws ChatFailure, or an error that `classifyChatError()` can classify.
+ * @throws the signal's reason if it is aborted.
  */
 export async function callEndpoint(
   { transport, headers, model }: EndpointConnection,
@@ -53,7 +53,7 @@ export async function callEndpoint(
     method: "POST",
     path: "/chat/completions",
     headers,
-    // What is undefined is left out.
+    // `JSON.stringify()` omits undefined members.
     body: JSON.stringify({ model, messages, temperature, max_tokens: maxTokens, seed }),
     signal,
   });
@@ -83,8 +83,8 @@ function readReply(reply: HttpReply): LanguageModelAnswer {
 }
 
 /**
- * Throws the error that a reply with the status 200 holds. Servers that stand before others have sent the
- * status before the others fail.
+ * Throws the error in a reply with status 200. A proxy may have sent the status before its upstream
+ * failed.
  *
  * **Source:** openrouter.ai/docs/api-reference/errors (`error` of the reply, or of its choice).
  */
@@ -115,7 +115,7 @@ function firstChoice({ choices }: Fields): Fields {
   return Array.isArray(choices) ? fieldsOf(choices[0]) : {};
 }
 
-/** `undefined` for what is no completion. */
+/** Reads a completion. Returns `undefined` if the body is not one. */
 function readCompletion(body: Fields): LanguageModelAnswer | undefined {
   const { message, finish_reason: reason } = firstChoice(body);
   if (!isFields(message)) return undefined;
@@ -126,7 +126,7 @@ function readCompletion(body: Fields): LanguageModelAnswer | undefined {
   };
 }
 
-/** Words of servers that hand on another vendor's reason for a reply that is cut: Mistral's, Anthropic's, Google's. */
+/** Reasons for a cut reply that servers pass on from Mistral, Anthropic and Google. */
 const cutReasons: readonly unknown[] = [
   "length",
   "max_tokens",

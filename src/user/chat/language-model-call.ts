@@ -1,10 +1,7 @@
 import type { ChatUsage } from "./chat-budget.ts";
 import type { ChatFinishReason, ChatMessage, ChatRequest } from "./chat-model.ts";
 
-/**
- * A model of the AI SDK, as its providers make them: what versions 2 and 3 of their interface have in
- * common, as far as it is used here.
- */
+/** A model of the AI SDK: the members that versions 2 and 3 of the interface share. */
 export interface AiSdkLanguageModel {
   readonly specificationVersion: string;
   readonly provider: string;
@@ -12,7 +9,7 @@ export interface AiSdkLanguageModel {
   doGenerate(call: LanguageModelCall): PromiseLike<LanguageModelResult>;
 }
 
-/** What such a model is asked. */
+/** The input of such a model. */
 export interface LanguageModelCall {
   prompt: PromptMessage[];
   temperature?: number;
@@ -21,28 +18,28 @@ export interface LanguageModelCall {
   abortSignal?: AbortSignal;
 }
 
-/** What it answers. */
+/** The output of such a model. */
 export interface LanguageModelResult {
   content: readonly { readonly type: string }[];
   finishReason: string | { readonly unified: string };
   usage: ReportedUsage;
 }
 
-/** What an AI SDK model answered, in our words. */
+/** A chat completion, independent of its source. */
 export interface LanguageModelAnswer {
-  /** The text parts joined; reasoning and tool calls are left out. */
+  /** The text parts joined, without reasoning and tool calls. */
   readonly text: string;
   /** The content of a reply without text. */
   readonly instead?: "reasoning" | "refusal";
   readonly finishReason: ChatFinishReason;
-  /** `null` where the server reports none. */
+  /** `null` if the server reports none. */
   readonly usage: ChatUsage | null;
 }
 
 /**
- * Calls an AI SDK model once, past the SDK's own loop, retries and telemetry.
+ * Calls an AI SDK model once, without the SDK's loop, retries and telemetry.
  *
- * @throws whatever the model throws; see `classifyChatError()`.
+ * @throws every error of the model. See `classifyChatError()`.
  */
 export async function callLanguageModel(
   model: AiSdkLanguageModel,
@@ -71,7 +68,7 @@ function textOf(part: { readonly type: string }): string {
   return part.type === "text" && "text" in part ? String(part.text) : "";
 }
 
-/** What versions 2 and 3 of the model interface have in common. */
+/** The message type that versions 2 and 3 of the interface share. */
 export type PromptMessage =
   | { role: "system"; content: string }
   | { role: "user"; content: { type: "text"; text: string }[] }
@@ -82,23 +79,23 @@ function toPromptMessage({ role, content }: ChatMessage): PromptMessage {
   return { role, content: [{ type: "text", text: content }] };
 }
 
-/** Version 2 models give a word, version 3 models a word with the server's own beside it. */
+/** Reads the finish reason: a string in version 2, an object in version 3. */
 function toFinishReason(reason: string | { readonly unified: string }): ChatFinishReason {
   const word = typeof reason === "string" ? reason : reason.unified;
   return word === "stop" || word === "length" || word === "content-filter" ? word : "other";
 }
 
-/** Absent where a server counts none. */
+/** Undefined if the server does not report it. */
 export type TokenCount = number | undefined;
 
-/** How many tokens a call took. */
+/** The token counts of a call. */
 export interface ReportedUsage {
   readonly inputTokens: TokenCount | { readonly total: TokenCount; readonly cacheRead: TokenCount };
   readonly outputTokens: TokenCount | { readonly total: TokenCount };
   readonly cachedInputTokens?: TokenCount;
 }
 
-/** Version 2 models give bare counts, version 3 models a breakdown. */
+/** Reads the usage: numbers in version 2, objects in version 3. */
 function toUsage({
   inputTokens,
   outputTokens,

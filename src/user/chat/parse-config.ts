@@ -2,9 +2,9 @@ import type { z } from "zod";
 import { UsageError } from "../../errors.ts";
 
 /**
- * Checks configuration against a schema.
+ * Validates configuration against a schema.
  *
- * @throws UsageError "Cannot <what>: <place>.<field> is …" with the first complaint.
+ * @throws UsageError "Cannot <what>: <place>.<field> …" with the first issue.
  */
 export function parseConfig<Schema extends z.ZodType>(
   schema: Schema,

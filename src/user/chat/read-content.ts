@@ -3,14 +3,14 @@ import type { LanguageModelAnswer } from "./language-model-call.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One part of a message: its text, or what it is instead. */
+/** The text of a part, or its kind if it has none. */
 type Part = { readonly text: string } | "reasoning" | "refusal";
 
 /**
- * Reads the content of a message, which is a text or a list of parts: the texts are joined, and
- * reasoning is left out. Mistral and some proxies send lists.
+ * Reads the content of a message: text, or a list of parts as Mistral and some proxies send it.
+ * Joins the texts and omits reasoning.
  *
- * @throws ChatFailure `bad-reply` for a part of an unknown form, which it names.
+ * @throws ChatFailure `bad-reply` for a part of an unknown form.
  */
 export function readContent(message: Fields): Pick<LanguageModelAnswer, "text" | "instead"> {
   const content = message["content"] ?? [];
@@ -41,9 +41,9 @@ function readPart(part: unknown, place: string): Part {
       return "refusal";
     default:
   }
-  const is =
+  const found =
     type === "text" || type === "output_text" ? "a text part without a text" : nameOf(part);
-  throw new ChatFailure("bad-reply", `${place} of the reply is ${is}, expected text`, {
+  throw new ChatFailure("bad-reply", `${place} of the reply is ${found}, expected text`, {
     retryable: true,
   });
 }

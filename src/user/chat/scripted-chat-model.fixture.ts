@@ -1,21 +1,21 @@
 import { ownBug, RolloutError } from "../../errors.ts";
 import type { ChatModel, ChatReply, ChatRequest } from "./chat-model.ts";
 
-/** One scripted answer: its text alone, or with what it took, or a failure to throw. */
+/** A scripted answer: text, text with usage, or an error to throw. */
 export type ScriptedChatReply = string | ({ readonly text: string } & Partial<ChatReply>) | Error;
 
-/** A chat model that answers from a list and remembers what it was asked. */
+/** A chat model that answers from a list and records its requests. */
 export interface ScriptedChatModel extends ChatModel {
-  /** Every request so far, in order, as it was when it was made. */
+  /** Copies of the requests so far, in order. */
   readonly requests: readonly ChatRequest[];
-  /** @throws InvariantError where answers are left over. */
+  /** @throws InvariantError if answers are left. */
   assertDrained(): void;
 }
 
 /**
- * Answers with the given texts in order: for tests of users and judges, without a server.
+ * Creates a chat model for tests of users and judges that returns the given answers in order.
  *
- * `complete()` throws RolloutError `user/script-exhausted` where no answer is left.
+ * `complete()` throws RolloutError `user/script-exhausted` after the last answer.
  */
 export function scriptedChatModel(replies: readonly ScriptedChatReply[]): ScriptedChatModel {
   const requests: ChatRequest[] = [];

@@ -14,68 +14,68 @@ import type { Task } from "../../task.ts";
 import { ClientError } from "../client-error.ts";
 import type { ForeignTool } from "./foreign-agent.ts";
 
-/** What an agent finds at its desk: the task, and how it begins. */
-interface DeskTask {
+/** The description of the attempt's task. */
+interface TaskDescription {
   readonly task: Task;
   readonly policyText: string;
   readonly firstUserText: string;
   readonly tools: readonly ToolDefinition[];
 }
 
-/** What a call or words brought. */
-interface DeskAnswer {
+/** The result of a tool call or of a message to the user. */
+interface ActionResult {
   readonly observation: string;
-  /** Whether the tool changed nothing and reports a mistake. */
+  /** True if the tool reports a mistake and changed nothing. */
   readonly isError?: boolean;
-  /** Whether the conversation is over. */
+  /** True if the conversation is over. */
   readonly isDone: boolean;
 }
 
 /**
- * The world as an agent in its own process or in another sees it: one thing is done at a time, within the
- * limits that hold for the built-in agents.
+ * The endpoint through which an agent reaches its task's tools and user, directly or over HTTP.
+ * Actions run one at a time, with the time limits of the built-in agents.
  */
-export class WorldDesk {
-  /** Why the world is done; absent while it goes on. */
+export class TaskEndpoint {
+  /** The reason why the world is done. Absent while it is not. */
   done: Step["done"];
-  /** What the world or the user did not do. Nothing more is done then. */
+  /** A failure of the world or the user, after which every action fails. */
   failure: RolloutError | undefined;
-  readonly about: DeskTask;
+  readonly description: TaskDescription;
   readonly #world: World;
   readonly #watch: CallWatch;
-  readonly #hearing: Pick<UserCallTracker, "watchCall">;
+  readonly #userCalls: Pick<UserCallTracker, "watchCall">;
   readonly #limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
   readonly #redactor: Pick<Redactor, "thrown" | "without"> | undefined;
   readonly #onDone: () => void;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  /** @param open - `watch` is the desk's own. */
+  /** @param open - `watch` belongs to the endpoint alone. */
   constructor(
-    about: DeskTask,
+    description: TaskDescription,
     open: {
       readonly world: World;
       readonly watch: CallWatch;
-      readonly hearing: Pick<UserCallTracker, "watchCall">;
+      readonly userCalls: Pick<UserCallTracker, "watchCall">;
       readonly limits: Pick<EpisodeLimits, "toolTimeoutMs" | "userTimeoutMs">;
-      /** Told once, before the agent hears of it, that the world is done. */
+      /** Called once when the world is done, before the agent gets the answer. */
       readonly onDone: () => void;
-      /** Takes secrets out of what the agent hears. Default: none are known. */
+      /** Removes secrets from text for the agent. Default: no secrets are known. */
       readonly redactor?: Pick<Redactor, "thrown" | "without">;
     },
   ) {
-    this.about = about;
+    this.description = description;
     this.#world = open.world;
     this.#watch = open.watch;
-    this.#hearing = open.hearing;
+    this.#userCalls = open.userCalls;
     this.#limits = open.limits;
     this.#redactor = open.redactor;
     this.#onDone = open.onDone;
   }
 
-  /** The tools, as an agent in this process takes them. */
+  /** The tools for an agent in this process. */
   get tools(): readonly ForeignTool[] {
-    return this.about.tools.map((tool) => {
+    return this.description.tools.map((tool) => {
       const { description, parameters } = describeTool(tool);
       return {
         name: tool.name,
@@ -86,42 +86,47 @@ export class WorldDesk {
     });
   }
 
-  /** Nothing is done any more; resolves when what is being done has ended. */
+  /** Refuses further actions and resolves when the current one has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#last;
   }
 
-  /** @throws ClientError for a tool that there is not, or arguments that are no object. */
-  async call(name: string, given: unknown = {}): Promise<DeskAnswer> {
-    if (!this.about.tools.some((tool) => tool.name === name)) {
+  /**
+   * Calls a tool.
+   *
+   * @throws ClientError for an unknown tool, or arguments that are not an object.
+   */
+  async call(name: string, given: unknown = {}): Promise<ActionResult> {
+    if (!this.description.tools.some((tool) => tool.name === name)) {
       throw new ClientError("not-found", `There is no tool ${name}`);
     }
     const value = given ?? {};
     if (typeof value !== "object" || Array.isArray(value)) {
-      throw new ClientError("invalid", `Cannot call ${name}: expected its arguments as an object`);
+      throw new ClientError("invalid", `Cannot call ${name}: expected an object as its arguments`);
     }
-    const taken = exactOf(value) as PyDict;
-    return await this.#step({ type: "call", name, arguments: taken });
+    const callArguments = exactOf(value) as PyDict;
+    return await this.#step({ type: "call", name, arguments: callArguments });
   }
 
   /**
-   * The user's answer; `undefined` where the conversation is over.
+   * Sends a message to the user.
    *
-   * @throws ClientError for what is no text.
+   * @returns the answer, or `undefined` if the conversation is over.
+   * @throws ClientError if the content is not text.
    */
   async say(content: string): Promise<string | undefined> {
-    const said: unknown = content;
-    if (typeof said !== "string") {
-      throw new ClientError("invalid", `Cannot say ${describe(said)}: expected a text`);
+    const text: unknown = content;
+    if (typeof text !== "string") {
+      throw new ClientError("invalid", `Cannot say ${describe(text)}: expected text`);
     }
     const { observation, isDone } = await this.#step({ type: "say", content });
     return isDone ? undefined : observation;
   }
 
-  async #step(action: Action): Promise<DeskAnswer> {
+  async #step(action: Action): Promise<ActionResult> {
     const before = this.#last;
-    const work = (async (): Promise<DeskAnswer> => {
+    const work = (async (): Promise<ActionResult> => {
       await before;
       if (this.done !== undefined || this.#isClosed) return over;
       if (this.failure !== undefined) throw this.failure;
@@ -134,7 +139,7 @@ export class WorldDesk {
       } catch (thrown) {
         const error = this.#redactor === undefined ? thrown : this.#redactor.thrown(thrown);
         if (error instanceof RolloutError) this.failure = error;
-        // The agent has ended, and whoever forgot to await the answer is not to be thrown anything.
+        // The agent has ended, so that an unawaited promise must not reject.
         if (this.#isClosed) return over;
         throw error;
       }
@@ -148,7 +153,7 @@ export class WorldDesk {
   }
 
   async #perform(action: Action): Promise<Step> {
-    const { id, environment } = this.about.task;
+    const { id, environment } = this.description.task;
     const { toolTimeoutMs, userTimeoutMs } = this.#limits;
     const isSaid = action.type === "say";
     const what = isSaid
@@ -159,7 +164,7 @@ export class WorldDesk {
       {
         party: "environment",
         what,
-        waitsFor: this.#hearing.watchCall(this.#watch),
+        waitsFor: this.#userCalls.watchCall(this.#watch),
         timeoutMs: isSaid ? userTimeoutMs : toolTimeoutMs,
       },
       async (signal) =>
@@ -171,13 +176,13 @@ export class WorldDesk {
   }
 }
 
-const over: DeskAnswer = {
+const over: ActionResult = {
   observation: "Error: the conversation is over",
   isError: true,
   isDone: true,
 };
 
-/** A tool's description and schema, as JSON. */
+/** Returns a tool's description and schema as JSON. */
 function describeTool({ openai }: ToolDefinition): Pick<ForeignTool, "description" | "parameters"> {
   const body = openai.get("function") as PyDict;
   const description = body.get("description");

@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { describeError } from "../../errors.ts";
 import { ClientError } from "../client-error.ts";
-import type { AskedTurn } from "../conversation.ts";
+import type { RequestedTurn } from "../conversation.ts";
 import { dialectNames, type DialectName, type Recollection } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { FieldCache } from "./field-cache.ts";
-import { KnownBodies } from "./known-bodies.ts";
+import { RecentBodies } from "./recent-bodies.ts";
 import {
   bodyOf,
   changesOf,
@@ -24,19 +24,19 @@ const recollection: Recollection = {
   conversationOf: () => [{ role: "user", content: "earlier" }],
 };
 
-/** What reading a body came to. */
-type Outcome = { readonly asked: AskedTurn } | { readonly refusal: string };
+/** The result of reading a body. */
+type Outcome = { readonly requested: RequestedTurn } | { readonly refusal: string };
 
-function outcomeOf(read: () => AskedTurn): Outcome {
+function outcomeOf(read: () => RequestedTurn): Outcome {
   try {
-    return { asked: read() };
+    return { requested: read() };
   } catch (error) {
     if (error instanceof ClientError) return { refusal: error.message };
     throw error;
   }
 }
 
-/** Reads all of a body, and knows of no other. */
+/** Reads a complete body without earlier ones. */
 function readWhole(name: DialectName, bytes: Uint8Array): Outcome {
   return outcomeOf(() => {
     let value: unknown;
@@ -51,15 +51,15 @@ function readWhole(name: DialectName, bytes: Uint8Array): Outcome {
   });
 }
 
-function readKnown(bodies: KnownBodies, name: DialectName, bytes: Uint8Array): Outcome {
+function readKnown(bodies: RecentBodies, name: DialectName, bytes: Uint8Array): Outcome {
   const dialect = dialects[name];
   return outcomeOf(() => bodies.read(dialect, bodies.recognise(dialect, bytes), recollection));
 }
 
-/** Two outcomes are the same where their texts are: the order of what is told counts. */
+/** Formats an outcome for comparison, including member order. */
 function textOf(outcome: Outcome): string {
   return JSON.stringify(outcome, (key, value: unknown) =>
-    // What a tool was read from has its own way of being printed.
+    // Tools print their source text.
     key === "tools" && Array.isArray(value)
       ? value.map(({ name }: { name: string }) => name)
       : value,
@@ -74,12 +74,12 @@ describe.each(dialectNames)("%s: bodies that begin like earlier ones", (name) =>
         fc.record<BodyPlan>({
           items: fc.array(itemOf[name], { maxLength: 8 }),
           before: fieldsAround,
-          behind: fieldsAround,
+          after: fieldsAround,
           spelling: spellings,
         }),
         fc.array(changesOf(name), { maxLength: 12 }),
         (first, changes) => {
-          const bodies = new KnownBodies(new FieldCache());
+          const bodies = new RecentBodies(new FieldCache());
           const plans = [first];
           for (const change of [undefined, ...changes]) {
             if (change !== undefined) plans.push(nextPlan(plans, change));
@@ -93,15 +93,15 @@ describe.each(dialectNames)("%s: bodies that begin like earlier ones", (name) =>
   });
 });
 
-/** Reads bodies one after the other: how many messages of each were not read again. */
+/** Reads bodies in turn. Returns the number of messages that each shared with an earlier one. */
 function sharedCounts(name: DialectName, bodies: readonly (object | string)[]): readonly number[] {
-  const known = new KnownBodies(new FieldCache());
+  const known = new RecentBodies(new FieldCache());
   const before = new Set<unknown>();
   return bodies.map((body) => {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const outcome = readKnown(known, name, Buffer.from(text));
     if ("refusal" in outcome) throw new Error(outcome.refusal);
-    const { messages } = outcome.asked;
+    const { messages } = outcome.requested;
     const count = messages.filter((message) => before.has(message)).length;
     for (const message of messages) before.add(message);
     return count;
@@ -111,14 +111,14 @@ function sharedCounts(name: DialectName, bodies: readonly (object | string)[]): 
 const said = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ role: "user", content: `${index}` }));
 
-describe("what is read of a body", () => {
-  test("is only what an earlier one does not have", () => {
+describe("reading a body", () => {
+  test("reads only the items that an earlier body lacks", () => {
     const tools = [{ type: "function", function: { name: "look" } }];
     const body = (count: number) => ({ model: "m", messages: said(count), tools });
     expect(sharedCounts("chat", [body(1), body(3), body(3), body(20)])).toEqual([0, 1, 3, 3]);
   });
 
-  test("goes on where the fields behind it change, and begins anew where those before it do", () => {
+  test("reuses an earlier body if later fields change, but not if earlier ones do", () => {
     const body = (model: string, count: number, temperature: number) => {
       return { model, messages: said(count), temperature };
     };
@@ -126,7 +126,7 @@ describe("what is read of a body", () => {
     expect(sharedCounts("messages", bodies)).toEqual([0, 2, 0, 3]);
   });
 
-  test("goes on from one of the last items, where a client changes those behind it", () => {
+  test("continues from one of the last items if the client changes later ones", () => {
     const marked = (count: number, at: number) => {
       const messages = said(count).map((message, index) =>
         index === at ? { ...message, cache_control: { type: "ephemeral" } } : message,
@@ -137,26 +137,26 @@ describe("what is read of a body", () => {
     expect(sharedCounts("messages", bodies)).toEqual([0, 9, 11, 0]);
   });
 
-  test("goes on from several bodies side by side", () => {
+  test("continues several parallel bodies", () => {
     const body = (model: string, count: number) => ({ model, messages: said(count) });
     const bodies = ["a", "b", "c", "d"].map((model) => body(model, 2));
     const longer = ["a", "b", "c", "d"].map((model) => body(model, 3));
     expect(sharedCounts("chat", [...bodies, ...longer])).toEqual([0, 0, 0, 0, 2, 2, 2, 2]);
-    // Of five, the first is forgotten.
+    // Of five bodies, the first is evicted.
     expect(sharedCounts("chat", [...bodies, body("e", 2), ...longer])).toEqual([
       0, 0, 0, 0, 0, 0, 0, 0, 0,
     ]);
   });
 
-  test("goes on in the middle of a turn of several items", () => {
+  test("continues in the middle of a turn of several items", () => {
     const call = (id: number) => {
       return { type: "function_call", call_id: `${id}`, name: "look", arguments: "{}" };
     };
-    const known = new KnownBodies(new FieldCache());
+    const known = new RecentBodies(new FieldCache());
     const read = (items: readonly unknown[]) => {
       const input = [{ role: "user", content: "Hi" }, ...items];
       const outcome = readKnown(known, "responses", Buffer.from(JSON.stringify({ input })));
-      return "asked" in outcome ? outcome.asked.messages : outcome;
+      return "requested" in outcome ? outcome.requested.messages : outcome;
     };
     const first = read([call(1)]);
     const second = read([call(1), call(2)]);
@@ -166,10 +166,10 @@ describe("what is read of a body", () => {
   });
 
   test.each([
-    ["the conversation comes again behind it", '{"messages":[$],"messages":[$]}'],
+    ["the conversation occurs again after it", '{"messages":[$],"messages":[$]}'],
     ["it comes again under an escaped name", '{"messages":[$],"m\\u0065ssages":[$]}'],
     ["its own name is escaped", '{"m\\u0065ssages":[$]}'],
-  ])("is all of it where %s", (_, pattern) => {
+  ])("is complete if %s", (_, pattern) => {
     const spelled = (count: number) =>
       pattern.replaceAll(
         "$",
@@ -180,8 +180,8 @@ describe("what is read of a body", () => {
     expect(sharedCounts("chat", [spelled(1), spelled(2)])).toEqual([0, 0]);
   });
 
-  test("is all of it where the earlier one was forgotten, or was not to be kept", () => {
-    const known = new KnownBodies(new FieldCache());
+  test("is complete if the earlier body was forgotten or not kept", () => {
+    const known = new RecentBodies(new FieldCache());
     const bytes = (count: number) => Buffer.from(JSON.stringify({ messages: said(count) }));
     const read = (count: number, keeps?: boolean) => {
       const found = known.recognise(dialects.chat, bytes(count));
@@ -200,7 +200,7 @@ describe("what is read of a body", () => {
     expect(read(5).first).not.toBe(first.first);
   });
 
-  test("goes on where the conversation's name stands in other places", () => {
+  test("reuses an earlier body if the field's name occurs elsewhere", () => {
     const spelled = (count: number) =>
       JSON.stringify({ metadata: { messages: "[" }, messages: said(count), x: { messages: [1] } });
     expect(sharedCounts("chat", [spelled(2), spelled(3)])).toEqual([0, 2]);

@@ -4,30 +4,30 @@ import { parsePythonJson } from "../python/json/json-parse.ts";
 import { PythonError } from "../python/python-error.ts";
 import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
 
-/** A call as it was probably meant. */
-interface MendedCall {
+/** A repaired call. */
+interface RepairedCall {
   readonly name: string;
   readonly arguments: PyDict;
 }
 
 /**
- * What a malformed call was probably meant to be, where little is missing; `undefined` where it would
- * have to be guessed. Reads nothing but the attempt, in time linear in its text.
+ * Repairs a malformed call. Returns `undefined` if the repair would be a guess. The time is linear
+ * in the attempt's text.
  */
-export function mendCall(attempt: Attempt): MendedCall | undefined {
+export function repairCall(attempt: Attempt): RepairedCall | undefined {
   const { name, status, argumentsText } = attempt;
-  if (status === "invalid-json") return mendInvalidJson(attempt);
+  if (status === "invalid-json") return repairInvalidJson(attempt);
   if (name === undefined || argumentsText === undefined) return undefined;
   const given = tryRead(() => parsePythonJson(argumentsText));
   const value =
     typeof given === "string" && given !== "" ? tryRead(() => parsePythonJson(given)) : given;
   if (isPyDict(value)) return { name, arguments: value };
-  const isNothing = value === null || value === "" || (isPyList(value) && value.length === 0);
-  return isNothing ? { name, arguments: new Map() } : undefined;
+  const isEmpty = value === null || value === "" || (isPyList(value) && value.length === 0);
+  return isEmpty ? { name, arguments: new Map() } : undefined;
 }
 
-/** Formats write the name into the JSON, or beside it. */
-function mendInvalidJson({ raw, name }: Attempt): MendedCall | undefined {
+/** Finds the name in the JSON or beside it, depending on the format. */
+function repairInvalidJson({ raw, name }: Attempt): RepairedCall | undefined {
   const start = raw.indexOf("{");
   const end = raw.lastIndexOf("}");
   if (start === -1 || end < start) return undefined;
@@ -60,8 +60,8 @@ function tryRead<Value>(read: () => Value): Value | undefined {
 const escapes: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /**
- * JSON without commas before closing brackets, with line breaks and tabs in strings escaped, and with
- * the brackets closed that are open at its end.
+ * Completes JSON: removes commas before closing brackets, escapes line breaks and tabs in strings,
+ * and closes open brackets at the end.
  */
 function completeJson(source: string): string {
   const open: string[] = [];
@@ -82,7 +82,7 @@ function completeJson(source: string): string {
   return pieces.join("") + open.toReversed().join("");
 }
 
-/** Drops a comma that nothing but white space follows. */
+/** Removes a final comma, ignoring white space after it. */
 function dropComma(pieces: string[]): void {
   let last = pieces.length - 1;
   while (last >= 0 && pieces[last]?.trim() === "") last -= 1;

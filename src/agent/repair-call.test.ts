@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { workedMs } from "../testing/worked-ms.fixture.ts";
 import type { Attempt } from "../parser/tool-call-parser.ts";
-import { mendCall } from "./mend-call.ts";
+import { repairCall } from "./repair-call.ts";
 
 function invalid(raw: string, name?: string): Attempt {
   return {
@@ -13,7 +13,7 @@ function invalid(raw: string, name?: string): Attempt {
   };
 }
 
-describe("mendCall()", () => {
+describe("repairCall()", () => {
   test.each([
     [
       '{"a": 1, "b": [1, 2, ], }',
@@ -33,7 +33,7 @@ describe("mendCall()", () => {
     ['{"a": {"b": "c"}', [["a", new Map([["b", "c"]])]]],
     ['{"a": "}, ]", }', [["a", "}, ]"]]],
   ] as const)("reads the arguments %s", (raw, entries) => {
-    expect(mendCall(invalid(`<x>${raw}</x>`, "act"))).toEqual({
+    expect(repairCall(invalid(`<x>${raw}</x>`, "act"))).toEqual({
       name: "act",
       arguments: new Map<string, unknown>(entries),
     });
@@ -42,20 +42,20 @@ describe("mendCall()", () => {
   test.each(["{bad}", "no braces", "{", '{"a": }', '{"a": 1} {"b": 2}', "{1, 2}", ""])(
     "does not guess what %j was meant to be",
     (raw) => {
-      expect(mendCall(invalid(raw, "act"))).toBeUndefined();
+      expect(repairCall(invalid(raw, "act"))).toBeUndefined();
     },
   );
 
-  test("wants a name and an object of arguments where the name is in the JSON", () => {
-    expect(mendCall(invalid('{"name": "act", "parameters": {"a": 1,}}'))).toEqual({
+  test("requires a name and an object of arguments if the name is in the JSON", () => {
+    expect(repairCall(invalid('{"name": "act", "parameters": {"a": 1,}}'))).toEqual({
       name: "act",
       arguments: new Map([["a", 1n]]),
     });
-    expect(mendCall(invalid('{"name": "act", "arguments": [1,]}'))).toBeUndefined();
-    expect(mendCall(invalid('{"arguments": {"a": 1,}}'))).toBeUndefined();
+    expect(repairCall(invalid('{"name": "act", "arguments": [1,]}'))).toBeUndefined();
+    expect(repairCall(invalid('{"arguments": {"a": 1,}}'))).toBeUndefined();
   });
 
-  test("takes a time that grows as the text does", () => {
+  test("takes linear time", () => {
     const timeOf = (size: number): number => {
       const hostile = [
         `{"a": ${"[".repeat(size)}`,
@@ -65,7 +65,7 @@ describe("mendCall()", () => {
         `{"a": ${'"b" '.repeat(size)}}`,
       ];
       const start = workedMs();
-      for (const raw of hostile) mendCall(invalid(raw, "act"));
+      for (const raw of hostile) repairCall(invalid(raw, "act"));
       return workedMs() - start;
     };
     timeOf(2_000);

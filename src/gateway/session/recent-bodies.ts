@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { describeError } from "../../errors.ts";
 import { decodeText } from "../../text/decode-text.ts";
 import { ClientError } from "../client-error.ts";
-import type { AskedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
+import type { RequestedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
 import type { GatewayDialect, Recollection } from "../dialects/dialect.ts";
 import { noHistory, type History } from "../dialects/history.ts";
 import { findList, followItems, keptEnds } from "../dialects/list-in-body.ts";
@@ -10,20 +10,20 @@ import type { FieldCache } from "./field-cache.ts";
 import { PrefixHash } from "./prefix-hash.ts";
 import { rememberAll, rememberArguments, rememberTools } from "./remember-values.ts";
 
-/** So many bodies are known: conversations of one session that go on side by side. */
+/** Maximum number of remembered bodies. Each is one conversation of the session. */
 const keptBodies = 4;
 
 /**
- * A body is known up to the end of each of its last items, so many. Clients that mark the newest
- * messages for a cache change them with the next request.
+ * Number of cuts per body: one after each of its last items. Several are needed because clients
+ * mark the newest messages for a cache and move the mark with the next request.
  */
 const keptCuts = keptEnds;
 
-/** A place in a body, behind an item of its conversation. */
+/** A position in a body, after an item of its conversation. */
 interface Cut {
-  /** Bytes before it. */
+  /** Offset in bytes. */
   readonly length: number;
-  /** Of these bytes. */
+  /** Hash of the bytes before the offset. */
   readonly hash: string;
   readonly itemCount: number;
   readonly messageCount: number;
@@ -33,43 +33,43 @@ interface Cut {
   readonly addedTools: History["addedTools"];
 }
 
-/** What is kept of a body. Not its text: what was read of it is in memory for other reasons. */
-interface KnownBody {
+/** The data about a body. The text itself is not kept. */
+interface RecentBody {
   readonly dialect: GatewayDialect;
-  /** Of all of it. */
+  /** Hash of the complete body. */
   readonly hash: string;
-  /** Where the items of its conversation begin. */
+  /** Offset of the conversation's first item, in bytes. */
   readonly start: number;
   readonly messages: readonly ClientMessage[];
-  /** The first comes first. */
+  /** In order of their offsets. */
   readonly cuts: readonly Cut[];
 }
 
-/** A body that has come, and the body that it begins like. */
+/** A new body, with the earlier body that shares its start. */
 export interface RecognisedBody {
   readonly bytes: Uint8Array;
-  /** Of all of it. */
+  /** Hash of the complete body. */
   readonly hash: string;
-  /** How far an earlier body began alike. */
-  readonly shared?: { readonly body: KnownBody; readonly cut: Cut; readonly walk: PrefixHash };
+  /** The longest shared start with an earlier body. `walk` has hashed the bytes up to `cut`. */
+  readonly shared?: { readonly body: RecentBody; readonly cut: Cut; readonly walk: PrefixHash };
 }
 
 /**
- * The newest bodies of a session. Clients send the whole conversation with each request: a body that
- * begins like an earlier one, byte for byte, is read from the first item on in which they differ.
- * What is read is exactly what reading all of it would give.
+ * Remembers a session's newest bodies. Clients send the complete conversation with each request. If
+ * a body starts with the same bytes as an earlier one, only the items after the shared start are
+ * read. The result equals a complete read.
  */
-export class KnownBodies {
-  /** The least recent first. */
-  #kept: KnownBody[] = [];
+export class RecentBodies {
+  /** Least recent first. */
+  #kept: RecentBody[] = [];
   readonly #fields: FieldCache;
 
-  /** @param fields - Shared by the sessions of a gateway. */
+  /** @param fields - Cache that the sessions of a gateway share. */
   constructor(fields: FieldCache) {
     this.#fields = fields;
   }
 
-  /** Finds the body that a new one begins like for longest. */
+  /** Finds the earlier body with the longest shared start. */
   recognise(dialect: GatewayDialect, bytes: Uint8Array): RecognisedBody {
     const walk = new PrefixHash(bytes);
     let shared: RecognisedBody["shared"];
@@ -87,27 +87,30 @@ export class KnownBodies {
   /**
    * Reads a body.
    *
-   * @param options.keeps - Whether later ones may go on from it. Default true. What is kept takes
-   *   memory for as long as the session is open.
-   * @throws ClientError `invalid` where it cannot be read.
+   * @param options.keeps - True if later bodies may continue from this one, which costs memory
+   *   while the session is open. Default true.
+   * @throws ClientError `invalid` if the body cannot be read.
    */
   read(
     dialect: GatewayDialect,
     found: RecognisedBody,
     recollection: Recollection,
     { keeps = true }: { readonly keeps?: boolean | undefined } = {},
-  ): AskedTurn {
+  ): RequestedTurn {
     const options = { dialect, recollection, keeps };
-    return this.#readOn(found, options) ?? this.#readWhole(found, options);
+    return this.#readOn(found, options) ?? this.#readComplete(found, options);
   }
 
-  /** Later bodies do not go on from those of that hash any more. */
+  /** Stops later bodies from continuing from the ones with this hash. */
   forget(hash: string): void {
     this.#kept = this.#kept.filter((body) => body.hash !== hash);
   }
 
-  /** Reads what an earlier body does not have; nothing where that cannot be done for any reason. */
-  #readOn({ bytes, hash, shared }: RecognisedBody, options: ReadOptions): AskedTurn | undefined {
+  /** Reads the items after the shared start. Returns `undefined` if a complete read is needed. */
+  #readOn(
+    { bytes, hash, shared }: RecognisedBody,
+    options: ReadOptions,
+  ): RequestedTurn | undefined {
     if (shared === undefined) return undefined;
     const { body, cut, walk } = shared;
     const { dialect, recollection, keeps } = options;
@@ -116,35 +119,35 @@ export class KnownBodies {
     try {
       const fields = this.#fieldsAround(bytes, { ...rest, start: body.start }, dialect);
       if (fields === undefined) return undefined;
-      // The rest begins with a comma, or there is nothing but space.
+      // The text starts with a comma, or is white space.
       const list = `[0${textOf(bytes, cut.length, rest.end)}]`;
       const added = JSON.parse(list) as unknown[];
       rememberArguments(added, list, cut.itemCount - 1);
       const steps = readSteps(added.slice(1), options, historyAt(body, cut));
       const history = steps.at(-1)!;
-      const asked = dialect.decode(fields, recollection, history);
-      if (!keeps) return asked;
+      const request = dialect.decode(fields, recollection, history);
+      if (!keeps) return request;
       const cuts = [
         ...body.cuts.filter(({ length }) => length <= cut.length),
         ...cutsAt(walk, rest.itemEnds, steps.slice(1)),
       ].slice(-keptCuts);
-      // What goes on from a body's end takes its place.
+      // A continuation of a complete body replaces it.
       if (cut === body.cuts.at(-1)) this.#kept.splice(this.#kept.indexOf(body), 1);
       this.#keep({ dialect, hash, start: body.start, messages: history.messages, cuts });
-      return asked;
+      return request;
     } catch (error) {
       if (isUnreadable(error)) return undefined;
       throw error;
     }
   }
 
-  #readWhole({ bytes, hash }: RecognisedBody, options: ReadOptions): AskedTurn {
+  #readComplete({ bytes, hash }: RecognisedBody, options: ReadOptions): RequestedTurn {
     const { dialect, recollection, keeps } = options;
     const value = parseBody(bytes);
     const items = (value as Readonly<Record<string, unknown>> | null)?.[dialect.historyField];
     if (!Array.isArray(items) || items.length === 0) return dialect.decode(value, recollection);
     const found = findList(bytes, dialect.historyField);
-    // A field that is there twice counts as the last has it, and the first was found.
+    // If a field occurs twice, JSON uses the last one, but `findList()` found the first.
     const isOne = found !== undefined && this.#fieldsAround(bytes, found, dialect) !== undefined;
     const place = isOne ? found : undefined;
     if (place === undefined) rememberAll(value, items, bytes);
@@ -153,29 +156,32 @@ export class KnownBodies {
     try {
       steps = readSteps(items, options, noHistory);
     } catch (error) {
-      // What is wrong is told in the order in which a body is read.
+      // A complete decode reports the first error in the body's order.
       if (isUnreadable(error)) return dialect.decode(value, recollection);
       throw error;
     }
-    const asked = dialect.decode(value, recollection, steps.at(-1));
-    if (!keeps || place === undefined) return asked;
+    const request = dialect.decode(value, recollection, steps.at(-1));
+    if (!keeps || place === undefined) return request;
     const { messages } = steps.at(-1)!;
     const cuts = cutsAt(new PrefixHash(bytes), place.itemEnds, steps.slice(1));
     this.#keep({ dialect, hash, start: place.start, messages, cuts });
-    return asked;
+    return request;
   }
 
-  /** All fields of a body but its conversation, which is empty; nothing where another one counts. */
+  /**
+   * Returns all fields except the conversation, which is empty. Returns `undefined` if the field
+   * occurs again later.
+   */
   #fieldsAround(
     bytes: Uint8Array,
     { start, end }: { readonly start: number; readonly end: number },
     { historyField }: GatewayDialect,
   ): object | undefined {
-    const behind = this.#fields.behind(textOf(bytes, end + 1, bytes.length), historyField);
-    return behind && { ...this.#fields.before(textOf(bytes, 0, start)), ...behind };
+    const after = this.#fields.after(textOf(bytes, end + 1, bytes.length), historyField);
+    return after && { ...this.#fields.before(textOf(bytes, 0, start)), ...after };
   }
 
-  #keep(body: KnownBody): void {
+  #keep(body: RecentBody): void {
     this.#kept.push(body);
     if (this.#kept.length > keptBodies) this.#kept.shift();
   }
@@ -187,7 +193,7 @@ interface ReadOptions {
   readonly keeps: boolean;
 }
 
-function historyAt({ messages }: KnownBody, cut: Cut): History {
+function historyAt({ messages }: RecentBody, cut: Cut): History {
   const { itemCount, messageCount, openTurn, endsInText, addedTools } = cut;
   return {
     messages: messageCount === messages.length ? messages : messages.slice(0, messageCount),
@@ -198,7 +204,7 @@ function historyAt({ messages }: KnownBody, cut: Cut): History {
   };
 }
 
-/** Reads items: what they come to before the last few, and then behind each of these. */
+/** Reads items. Returns the history before the last few items, and after each of these. */
 function readSteps(
   items: readonly unknown[],
   { dialect, recollection }: ReadOptions,
@@ -214,7 +220,7 @@ function readSteps(
   return steps;
 }
 
-/** The cuts behind the last items. */
+/** Returns the cuts after the last items. */
 function cutsAt(
   walk: PrefixHash,
   itemEnds: readonly number[],
