@@ -30,14 +30,14 @@ describe("passOverFloating()", () => {
     ["what cannot be recorded", new OutsideMisuse("Cannot record 1n")],
   ])("passes over %s that somebody was given and leaves lying", (_, reason) => {
     expect(rejected(ours(reason))).toEqual([
-      "an environment, an agent or another module of yours: a promise that nobody awaits was rejected: " +
+      "an environment, an agent or another module of yours: an unhandled promise was rejected: " +
         `${reason.message}; await it, or catch what it may throw`,
     ]);
   });
 
   test("passes over a bug of somebody else's, wherever they threw it", () => {
     const [line] = rejected(new InvariantError("a lamp is on or off"));
-    expect(line).toMatch(/^pass-over-floating\.test\.ts:\d+: a promise that nobody awaits/);
+    expect(line).toMatch(/^pass-over-floating\.test\.ts:\d+: an unhandled promise/);
   });
 
   test.each([ours(new TypeError("x is not a function")), ownBug("a run has one end")])(

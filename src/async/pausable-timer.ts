@@ -1,22 +1,22 @@
 import type { Clock } from "./clock.ts";
 
-/** A timer that can be stopped for a while. */
+/** A timer that can be paused. */
 export interface PausableTimer {
-  /** In milliseconds; 0 when it is over. */
+  /** The remaining time in milliseconds; 0 when it is over. */
   leftMs(): number;
-  /** Its time stands still until `goOn()`. */
+  /** Stops the time until `goOn()`. */
   pause(): void;
   goOn(): void;
-  /** It has no more than `ms` left from now on. */
+  /** Limits the remaining time to `ms` from now. */
   shorten(ms: number): void;
-  /** It has `ms` more than it had. */
+  /** Adds `ms` to the remaining time. */
   lengthen(ms: number): void;
-  /** It never fires. */
+  /** Cancels the timer. */
   callOff(): void;
 }
 
 /**
- * Calls back once when so much time has passed, pauses left out.
+ * Calls back once after `ms` milliseconds, without pauses.
  *
  * @param ms - `Infinity` for never.
  */
@@ -30,14 +30,14 @@ export function startPausableTimer(
   return timer;
 }
 
-/** A class, as several are started in each turn of each episode. */
+/** A class for speed, as each turn of each episode starts several. */
 class RunningTimer implements PausableTimer {
   readonly #callback: () => void;
   readonly #clock: Pick<Clock, "after" | "now">;
   #atStartMs: number;
   #startedAtMs = 0;
   #isOver = false;
-  /** While it runs. */
+  /** Cancels the system timer; `undefined` while paused. */
   #stop: (() => void) | undefined;
 
   constructor(ms: number, callback: () => void, clock: Pick<Clock, "after" | "now">) {

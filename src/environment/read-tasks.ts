@@ -6,11 +6,10 @@ import { maxValueDepth, nestsDeeper } from "../json/nesting.ts";
 import { parseStrictJson } from "../json/strict-json.ts";
 
 /**
- * Reads tasks, for `defineEnvironment()`: from a JSONL file with one task a line, or from anything that
- * can be gone through, such as the rows of a data set. `toTask` makes a task of what stands there,
- * where that is none yet.
+ * Reads tasks for `defineEnvironment()`: from a JSONL file with one task a line, or from any iterable, such as the
+ * rows of a data set. `toTask` turns a row into a task, if it is not one yet.
  *
- * @throws UsageError with the file and the line for what cannot be read.
+ * @throws UsageError with the file and the line of an invalid task.
  */
 export async function readTasks<
   Item extends TaskItem = TaskItem & Readonly<Record<string, unknown>>,
@@ -45,7 +44,7 @@ export async function readTasks<
   return tasks;
 }
 
-/** Rows of a data set have integers of 64 bits: those that JavaScript's numbers hold are numbers. */
+/** Converts the 64-bit integers of data-set rows to numbers, if a number can represent them. */
 function withNumbers(value: unknown, problem: string, place: string): unknown {
   if (typeof value === "bigint") {
     if (Number.isSafeInteger(Number(value))) return Number(value);
@@ -72,7 +71,7 @@ function withNumbers(value: unknown, problem: string, place: string): unknown {
     : Object.fromEntries(members);
 }
 
-/** What may be a task, with the place where it stands. */
+/** A row that may be a task, with its place. */
 interface PlacedRow {
   readonly place: string;
   readonly row: unknown;
@@ -98,7 +97,7 @@ async function* readRows(source: string | URL): AsyncGenerator<PlacedRow> {
     let row: unknown;
     try {
       row = parseStrictJson(line);
-      // What nests deeper cannot be compared and written everywhere.
+      // Deeper values cannot be compared and written everywhere.
       if (nestsDeeper(line, maxValueDepth, () => row)) {
         throw new SyntaxError(`it nests deeper than ${maxValueDepth} levels`);
       }

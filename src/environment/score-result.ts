@@ -6,22 +6,22 @@ import { briefText } from "./brief-value.ts";
 import { NotPlain, writePlainJson } from "./plain-text.ts";
 import { findDifferences } from "./state/state-difference.ts";
 
-/** What `score()` may say: a reward, whether all is right, or more. */
+/** The result of `score()`: a reward, a verdict, or a detailed score. */
 export type ScoreResult<State> = number | boolean | DetailedScore<State>;
 
-/** A score with what was wanted, which `turnwright show` holds against what was reached. */
+/** A score with the wanted result, which `turnwright show` compares with the actual one. */
 export interface DetailedScore<State> {
-  /** Absent: 1 where the state is as wanted and all outputs were said, else 0. */
+  /** Default: 1 if the state is as wanted and all outputs were said, else 0. */
   readonly reward?: number | boolean;
-  /** What the state should be in the end, of its members those that matter. */
+  /** The wanted final state: only the members that matter. */
   readonly wanted?: Partial<State>;
-  /** What the agent should have said, in any of its lines; case and thousands commas play no part. */
+  /** Texts that the agent must have said in its messages. Letter case and thousands commas are ignored. */
   readonly outputs?: readonly string[];
-  /** Whatever else is worth keeping. JSON-able. */
+  /** Further details. JSON-able. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** What was reached, for `toScore()`. */
+/** The episode to score. */
 interface ScoredEpisode {
   readonly taskId: string;
   /** The environment's name and file. */
@@ -31,8 +31,7 @@ interface ScoredEpisode {
 }
 
 /**
- * What `score()` returned as a score with its difference.
- *
+ * Converts the result of `score()` to a score with its difference.
  * @throws RolloutError `grader/bad-score` naming the environment, the task and the field.
  */
 export function toScore(result: unknown, episode: ScoredEpisode): Score {
@@ -116,7 +115,7 @@ function toComparable(text: string): string {
   return text.toLowerCase().replaceAll(/(?<=\d),(?=\d{3})/g, "");
 }
 
-/** Details as they can be written; a whole number of any size among them. */
+/** Converts details to JSON-able values; integers may have any size. */
 function toDetails(
   details: unknown,
   bad: (what: string) => RolloutError,

@@ -287,9 +287,9 @@ export function createEnvironment() {
   const remedy = "; await it, or catch what it may throw";
   const unknown = "an environment, an agent or another module of yours";
   const lines = [
-    `${unknown}: a promise that nobody awaits was rejected: no such file${remedy}`,
-    `${unknown}: a promise that nobody awaits was rejected: no network${remedy}`,
-    `forgetful.mjs:5: a promise that nobody awaits was rejected: the log is full${remedy}`,
+    `${unknown}: an unhandled promise was rejected: no such file${remedy}`,
+    `${unknown}: an unhandled promise was rejected: no network${remedy}`,
+    `forgetful.mjs:5: an unhandled promise was rejected: the log is full${remedy}`,
   ];
   const told = (stderr: string) =>
     stderr
