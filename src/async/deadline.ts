@@ -27,7 +27,7 @@ interface DeadlineOptions {
 
 /**
  * Starts a deadline. Uses plain listeners that are removed at the end: `AbortSignal.any()` keeps an entry on each
- * parent until the parent is collected, which is a memory leak if the parent lives as long as a run.
+ * parent until the parent is collected. That is a memory leak if the parent lives for a complete run.
  */
 export function startDeadline({
   ms,

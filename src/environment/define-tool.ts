@@ -82,8 +82,8 @@ export interface ForeignTool<State> {
 }
 
 /**
- * Defines a tool whose arguments another program checks as well. Parts of its JSON Schema that cannot be used are
- * not checked here.
+ * Defines a tool with arguments that another program checks as well. Parts of its JSON Schema that cannot be used
+ * are not checked here.
  * @throws UsageError for everything else that is wrong with it.
  */
 export function defineForeignTool<Arguments, State = unknown>(

@@ -33,9 +33,9 @@ export interface Score {
 
 /** One attempt's world. It is opened for one episode, shares no state and is never reset. */
 export interface World extends AsyncDisposable {
-  /** The tools of this task, where they are others than the environment's. */
+  /** The tools of this task, if they differ from the environment's. */
   readonly tools?: readonly ToolDefinition[];
-  /** The policy text of this task, where it is another than the environment's. */
+  /** The policy text of this task, if it differs from the environment's. */
   readonly policyText?: string;
   /** Returns the user's opening line, which the agent reads first. */
   begin(options: { signal: AbortSignal }): Promise<string>;
@@ -72,7 +72,7 @@ export interface Environment<Data = unknown> {
   readonly source: string;
   /** Number of tasks of each split. */
   readonly splits: Readonly<Record<string, number>>;
-  /** The tools of every task whose world has no `tools`. */
+  /** The tools of every task, unless its world has its own `tools`. */
   readonly tools: readonly ToolDefinition[];
   /** The agent's instructions: the system message. A task's world may have its own. */
   readonly policyText: string;

@@ -152,7 +152,7 @@ function isMediaPart(value: object): boolean {
   return payload.some((key) => key in value);
 }
 
-/** Shortens a circle's place, which is as long as the nesting; its first part is enough to find it. */
+/** Shortens a circle's place, which grows with the nesting; its first part is enough to find it. */
 function named(place: string): string {
   const shown = place.length > 60 ? `${place.slice(0, 60)}…` : place;
   return place === "" ? "it" : `its ${place.startsWith("[") ? `item ${shown}` : shown}`;

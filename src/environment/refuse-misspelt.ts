@@ -2,9 +2,8 @@ import { UsageError } from "../errors.ts";
 import { nearestName } from "../values/nearest-name.ts";
 
 /**
- * Refuses an unknown member whose name resembles a known one. It would be ignored, and the intended member would be
- * missing. Other unknown members are allowed.
- *
+ * Refuses an unknown member with a name that resembles a known one. It would be ignored, and the intended member
+ * would be missing. Other unknown members are allowed.
  * @param owner - For the error, such as `tool lend_book`.
  * @throws UsageError naming the likely intended member.
  */

@@ -1,4 +1,4 @@
-/** The error that tells the model that its call was a mistake; see `refuse()`. */
+/** The error that reports a mistake to the model; see `refuse()`. */
 export class ToolRefusal extends Error {
   override readonly name = "ToolRefusal";
 }

@@ -10,7 +10,7 @@ export interface Random {
   between(low: number, high: number): number;
   /** One entry of a list that is not empty. */
   pick<Item>(items: readonly Item[]): Item;
-  /** The list in another order. */
+  /** Returns the list in random order. */
   shuffle<Item>(items: readonly Item[]): Item[];
 }
 

@@ -7,8 +7,9 @@ import { isPyDict, isPyList, type PlainJson, type PyDict, type PyValue } from ".
 const maxDepth = 100;
 
 /**
- * What a policy wrote that no tool can be given, whatever its schema says: a number that JSON does not have
- * or JavaScript cannot hold exactly (unless the tool takes exact arguments), and what nests too deeply to be written again.
+ * Finds a value in the arguments that no tool accepts under any schema: a number that JSON lacks or JavaScript
+ * cannot represent exactly (unless the tool takes exact arguments), or nesting that is too deep to be written
+ * again.
  */
 export function findUnusable(
   given: PyDict,
@@ -49,7 +50,7 @@ function isExact(value: bigint): boolean {
   return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
 }
 
-/** Shortens the place of a value that nests too deeply, since the place is as long as the nesting. */
+/** Shortens the place of a value that nests too deeply, since the place grows with the nesting. */
 function beginningOf(place: string): string {
   return place.length > 60 ? `${place.slice(0, 60)}…` : place;
 }

@@ -9,9 +9,8 @@ interface Container {
 }
 
 /**
- * Finds the first value that `JSON.parse()` changes or drops silently, and its place; `undefined` if there is none.
- * A number is unchanged if JavaScript has the same number: `1.0` is `1`.
- *
+ * Finds the first value that `JSON.parse()` changes or drops silently, and its place; returns `undefined` if all
+ * values are kept. A number is unchanged if JavaScript has the same number: `1.0` is `1`.
  * @param text - Text that `JSON.parse()` has accepted; invalid JSON is not detected here.
  */
 export function findJsonChange(text: string): string | undefined {

@@ -79,7 +79,7 @@ export function findItems(
   }
 }
 
-/** The largest integer outside of strings in a range of JSON; -1 if there is none. */
+/** The largest integer outside of strings in a range of JSON; -1 without integers. */
 export function largestInteger(bytes: Buffer, [start, end]: Extent): number {
   let largest = -1;
   for (let at = start; at < end;) {

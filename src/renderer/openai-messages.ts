@@ -28,7 +28,7 @@ export function roleOf(message: PyDict): string {
   return typeof role === "string" ? role : "";
 }
 
-/** Returns the tool definitions as chat templates read them; `null` if there are none. */
+/** Returns the tool definitions as chat templates read them; `null` without tools. */
 export function toTemplateTools(tools: readonly ToolDefinition[]): readonly PyValue[] | null {
   return tools.length === 0 ? null : tools.map((tool) => tool.openai);
 }

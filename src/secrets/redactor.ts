@@ -263,7 +263,7 @@ export function wholeSecretsEnd(text: string, end: number): number {
 }
 
 /**
- * Removes the rest of a secret from the start of a text whose first part was cut off: the rest would not be
+ * Removes the rest of a secret from the start of a text that begins within the secret: the rest would not be
  * recognized.
  *
  * @param secrets - Further secrets beside those of this process.

@@ -2,7 +2,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFile } from "../files/package-file.ts";
 
-/** Tells a package's own stack places from foreign ones. */
+/** Distinguishes a package's own stack places from foreign ones. */
 export class SourcePlaces {
   readonly #fileOf: (name: string) => string;
   /** The package's own folders. An environment's author cannot use their places. */
@@ -13,7 +13,7 @@ export class SourcePlaces {
     this.#fileOf = fileOf;
   }
 
-  /** Returns the first foreign place, a file name and a line; `undefined` if there is none. */
+  /** Returns the first foreign place, a file name and a line; `undefined` if all places are the package's own. */
   foreignPlace(stack: string): string | undefined {
     for (const { file, line } of filesOf(stack)) {
       if (file.startsWith("node:") || file.includes("/node_modules/") || this.#isOwn(file))

@@ -143,7 +143,7 @@ function readOrRefuse(this: Map<unknown, unknown>, key: unknown): unknown {
   return this.has(key) ? this.get(key) : refuseWrite();
 }
 
-/** The mutating methods of a class whose content is not in properties. */
+/** The mutating methods of a class that keeps its content outside of properties. */
 function writersOf(value: object): readonly string[] {
   if (value instanceof Map || value instanceof Set) return collectionWriters;
   return value instanceof Date ? dateWriters : noWriters;

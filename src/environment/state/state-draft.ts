@@ -277,7 +277,7 @@ export class StateDraft {
     if (place !== undefined && this.#isNew(added)) this.#added.push(place);
   }
 
-  /** Takes note of what is put into a Set that does not hold it. */
+  /** Logs that a new member is added to a Set. */
   noteMember(own: Set<unknown>, added: unknown): void {
     this.#undo.push(() => own.delete(added));
     const known = this.#filledSets.get(own);

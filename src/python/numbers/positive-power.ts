@@ -1,16 +1,16 @@
 import { bitLength, ratioToFloat } from "./ratio.ts";
 
-/** Binary digits after the point in what follows: the result has 53, and is rounded once. */
+/** Binary digits after the point of intermediate values: the result has 53 and is rounded once. */
 const precision = 192n;
 const one = 1n << precision;
 
-/** Powers whose exact value has at most about this many bits are computed exactly. */
+/** Powers with an exact value of at most about this many bits are computed exactly. */
 const maxExactBits = 4096;
 
 /**
- * `base ** exponent`, rounded to the nearest float, for a positive base other than 1; infinite or 0
- * where it is out of range. Python takes it from the C library, which is as near in all but the rarest
- * cases, while JavaScript's own operator often differs in the last digit.
+ * Returns `base ** exponent`, rounded to the nearest float, for a positive base other than 1; infinite or 0 if it
+ * is out of range. Python uses the C library, which is as exact in nearly all cases, while JavaScript's own
+ * operator often differs in the last digit.
  */
 export function positivePower(base: number, exponent: number): number {
   const rough = base ** exponent;
@@ -89,7 +89,7 @@ function divideToNearest(value: bigint, divisor: bigint): bigint {
   return doubled / (2n * divisor);
 }
 
-/** A positive float as the fraction that it is, the denominator a power of two. */
+/** A positive float as its exact fraction; the denominator is a power of two. */
 function fraction(value: number): [numerator: bigint, denominator: bigint] {
   let mantissa = value;
   let exponent = 0n;

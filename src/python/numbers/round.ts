@@ -1,12 +1,12 @@
 import { PythonError } from "../python-error.ts";
 
 /**
- * Python's `round(value, digits)`: exact on the number's true decimal expansion, ties to even, and
- * of the operand's own type. `0.125` gives `0.12`; `2.675`, which is stored a little lower, `2.67`.
+ * Python's `round(value, digits)`: exact on the number's true decimal expansion, ties to even, and of the operand's
+ * own type. `0.125` gives `0.12`; `2.675`, which is stored slightly lower, `2.67`.
  *
  * **Source:** CPython 3.11, `Objects/floatobject.c` and `Objects/longobject.c`.
  *
- * @throws PythonError `OverflowError` where the rounded float is out of range.
+ * @throws PythonError `OverflowError` if the rounded float is out of range.
  */
 export function roundHalfEven<N extends bigint | number>(value: N, digits: number): N;
 export function roundHalfEven(value: bigint | number, digits: number): bigint | number {
@@ -49,7 +49,7 @@ function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
 
 const bits = new DataView(new ArrayBuffer(8));
 
-/** A positive finite float as the fraction that it stands for. */
+/** A positive finite float as its exact fraction. */
 function exactFraction(value: number): { numerator: bigint; denominator: bigint } {
   bits.setFloat64(0, value);
   const word = bits.getBigUint64(0);

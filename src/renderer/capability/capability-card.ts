@@ -22,7 +22,7 @@ export interface CapabilityCard {
   readonly stopIds: readonly number[];
   /**
    * The stop literals that open the next turn (GLM family), so that a sampled one may have to be dropped from the
-   * ledger. Absent if there are none.
+   * ledger. Usually absent.
    */
   readonly stopOpeners?: readonly string[];
   /**
@@ -67,9 +67,9 @@ export interface CapabilityCard {
   readonly engineVersion?: string;
   /** The result of parsing a call as the template writes it; absent without a parser. */
   readonly ownCalls?: "read" | "misread" | "not-shown";
-  /** Template variables that the user set; absent if there are none. */
+  /** Template variables that the user set, if any. */
   readonly variables?: Readonly<Record<string, PlainJson>>;
-  /** The names of the settings that the user overrode; absent if there are none. */
+  /** The names of the settings that the user overrode, if any. */
   readonly overrides?: readonly string[];
   /** Problems to know before training with this template. */
   readonly warnings: readonly string[];

@@ -28,8 +28,8 @@ export type HistoryPolicy = "keep" | "split" | "refuse";
 /** The measurements of a template. */
 export interface TemplateProfile {
   /**
-   * The template as it is to be used: handed arguments in the shape that it takes, and with the
-   * variable that keeps reasoning where one is set.
+   * The template to use: adapted to the argument form that it takes, and with the variable that keeps reasoning if
+   * it is set.
    */
   readonly template: BoundTemplate;
   readonly stops: StopLiterals;

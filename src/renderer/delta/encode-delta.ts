@@ -21,7 +21,7 @@ interface DeltaEncoderParts {
   readonly stopIds: StopIds;
 }
 
-/** A delta whose text is added last. */
+/** A delta to which the text is added last. */
 type JoinedDelta = Omit<EnvironmentDelta, "text"> & { text?: string };
 
 /** Returns the `delta()` of a renderer. */
@@ -69,10 +69,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
   };
 }
 
-/**
- * Refuses message kinds whose delta was not correct when the template was measured. Checks the messages from
- * `start` on.
- */
+/** Refuses message kinds for which no correct delta was measured. Checks the messages from `start` on. */
 function requireSupport(
   messages: readonly PyDict[],
   start: number,
