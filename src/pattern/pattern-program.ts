@@ -14,7 +14,7 @@ type Instruction =
 /** A pattern as a list of instructions. */
 interface Program {
   readonly instructions: readonly Instruction[];
-  /** True if it reads towards the start of the text: the inside of a look-behind. */
+  /** True if it reads towards the start of the text, as in a lookbehind assertion. */
   readonly isBackward: boolean;
 }
 

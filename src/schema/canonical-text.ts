@@ -3,7 +3,7 @@ import type { StepBudget } from "../pattern/step-budget.ts";
 
 /**
  * Returns a text that is equal for two values exactly if JSON Schema treats them as equal: `1` and `1.0` are equal,
- * and the order of members does not matter. Comparing texts takes linear time.
+ * and the order of members does not matter. The time of a comparison grows with the values.
  */
 export function canonicalText(value: PyValue, budget?: StepBudget): string {
   budget?.spend();

@@ -83,7 +83,7 @@ describe("importTauBench()", () => {
     ],
     [
       { "tau_bench/envs/retail/tasks_dev.py": "TASKS = [\n  Task(\n    user_id=USER),\n]\n" },
-      "tasks_dev.py:3: the name USER, whose value is not known",
+      "tasks_dev.py:3: the name USER with an unknown value",
     ],
     [
       { "tau_bench/envs/retail/tasks_dev.py": '\nTASKS = [Task(user_id="a")]\n' },
