@@ -195,7 +195,7 @@ describe("createStorefront()", () => {
     expect((await other.world.score({ signal })).reward).toBe(0);
   });
 
-  test("wants to hear the answer, whatever the commas and the case", async () => {
+  test("accepts the answer with any commas and case", async () => {
     const { task, world } = await openSilent(taskEnding("answered"));
     const [goal] = task.data.goals;
     if (goal?.end.type !== "answered") throw new Error("expected a question");
@@ -240,7 +240,7 @@ describe("storefrontExpert()", () => {
     }
   });
 
-  test("solves most, not all, when it slips, and always comes to an end", async () => {
+  test("solves most, not all, tasks when it slips, and always finishes", async () => {
     let sum = 0;
     for (let index = 0; index < 100; index++) {
       const task = storefront.task("train", index);
@@ -265,7 +265,7 @@ describe("storefrontNovice()", () => {
     return await demonstrate(storefront.task("train", index), { seed: index, agent });
   }
 
-  test("solves every task where it makes no mistake, and fewer the more it makes", async () => {
+  test("solves every task without mistakes, and fewer with more mistakes", async () => {
     const solved = [];
     for (const mistakeRate of [0, 0.1, 0.3]) {
       let sum = 0;
@@ -284,7 +284,7 @@ describe("storefrontNovice()", () => {
     expect(often).toBeGreaterThan(30);
   });
 
-  test("gives up, asks what it need not know, misspells, and writes before it was told to", async () => {
+  test("gives up, asks needless questions, misspells, and writes without consent", async () => {
     const texts = [];
     for (let index = 0; index < 60; index++) {
       const { turns } = await lead(index, 0.3);

@@ -79,7 +79,7 @@ describe("loadTauBenchBundle()", () => {
       '[{"type": "function", "function": {"name": "fly"}}]',
       'there is no tool "fly" in τ-bench airline',
     ],
-  ])("names %s where it holds %s", async (file, text, problem) => {
+  ])("names %s if it contains %s", async (file, text, problem) => {
     const folder = await write({ [file]: text });
     const error = await loadTauBenchBundle(folder).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(UsageError);

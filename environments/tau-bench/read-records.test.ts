@@ -8,7 +8,7 @@ function read(text: string) {
   return readRecords(Buffer.from(text), "orders.json");
 }
 
-/** An object whose one list nests so deep, both counted, and the object that holds it. */
+/** An object with one list that nests so deep (counting both). */
 function nested(depth: number): string {
   return `{"a": {"b": ${"[".repeat(depth - 2)}${"]".repeat(depth - 2)}}}`;
 }

@@ -45,7 +45,7 @@ describe("replayCalls()", () => {
     expect(observations[3]).toBeNull();
   });
 
-  test("names the call whose arguments cannot be read", async () => {
+  test("names the call with unreadable arguments", async () => {
     await expect(
       replayCalls(retail, [{ name: "think", argumentsText: "[]" }], { signal }),
     ).rejects.toThrow("Cannot read calls[0].argumentsText: expected a JSON object");

@@ -5,7 +5,7 @@ import { createAbortController } from "./abort-controller.ts";
 import { packageFile } from "../files/package-file.ts";
 import { passOverFloating } from "./pass-over-floating.ts";
 
-test("listeners that throw are told of, and the others hear that it is over", async () => {
+test("throwing listeners are reported, and the others are still called", async () => {
   const lines: string[] = [];
   using _floating = passOverFloating((line) => lines.push(line));
   const controller = createAbortController();

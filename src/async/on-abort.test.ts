@@ -43,7 +43,7 @@ describe("onAbort()", () => {
     expect(count).toBe(2);
   });
 
-  test("listens to a signal once however many wait for it, and to none that nobody waits for", () => {
+  test("adds one listener to a signal for any number of callbacks, and none without callbacks", () => {
     const { signal } = new AbortController();
     const leaves = Array.from({ length: 1000 }, () => onAbort(signal, () => {}));
     expect(getEventListeners(signal, "abort")).toHaveLength(1);

@@ -103,7 +103,7 @@ test("long work that can be cut anywhere ends the round, for all, before its tim
   expect(byRound.filter((round) => round !== "")).toEqual(["ll", "ll", "lss", "ss"]);
 });
 
-test("whoever is called works on, promise after promise, before the next is called", async () => {
+test("a caller continues through its promise reactions before the next one starts", async () => {
   const order: string[] = [];
   await Promise.all(
     ["a", "b", "c"].map(async (name) => {
@@ -121,7 +121,7 @@ test("whoever is called works on, promise after promise, before the next is call
   );
 });
 
-test("whoever loses a turn is called first in the next round, and only once", async () => {
+test("a caller that loses a turn comes first in the next round, and only once", async () => {
   const order: string[] = [];
   const long = async (): Promise<void> => {
     await takeTurn();

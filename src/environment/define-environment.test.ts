@@ -59,7 +59,7 @@ async function play(environment: ReturnType<typeof shelves>, ...actions: readonl
   return await playActions(environment, { task, user: environment.user, actions }, { signal });
 }
 
-/** A lamp that is set to a level, of which the JSON Schema is given; its score tells of all calls. */
+/** A lamp that is set to a level, with a JSON Schema; its score lists all calls. */
 function dimmer(
   level: object,
   toLevel = (written: unknown): unknown => written,
@@ -90,7 +90,7 @@ function nested(depth: number): unknown {
 }
 
 describe("defineEnvironment()", () => {
-  test("plays tools on the episode's own state, and says where it is not as wanted", async () => {
+  test("plays tools on the episode's own state, and reports differences from the wanted state", async () => {
     const environment = shelves();
     const first = await play(environment, call("take", { book: "Emma" }), bye);
     expect(first.opening).toBe("Take Emma.");
@@ -234,7 +234,7 @@ describe("defineEnvironment()", () => {
     expect(score).toMatchObject({ reward: 0, details: { calls: [{ name: "set_level" }] } });
   });
 
-  test("what the policy writes in the form of a picture may be told back to it, and scored", async () => {
+  test("a value that the policy wrote in the form of a picture may be returned to it, and scored", async () => {
     const environment = dimmer({}, undefined, ({ level }) => ({ level }));
     const task = environment.task("test", 0);
     const level = { type: "image", url: "lamp.png" };
@@ -436,7 +436,7 @@ describe("what is broken is refused when it is defined", () => {
       "environment shelf: it has no tasks",
     ],
     [
-      "a task that is none",
+      "an invalid task",
       { tasks: [{ question: "?" }] },
       'Cannot use task 0 of split "test" of shelf: it has no instruction, expected a text',
     ],
@@ -468,7 +468,7 @@ describe("what is broken is refused when it is defined", () => {
       "two tools are called a, expected names of their own",
     ],
     [
-      "a tool that is none",
+      "an invalid tool",
       { tools: [{ name: "a" }] },
       "tools[0] is no tool, expected what defineTool()",
     ],
@@ -523,7 +523,7 @@ describe("what is broken is refused when it is defined", () => {
       "its parameters (zod) do not say their JSON Schema, expected zod 4.2 or newer",
     ],
     ["a name with spaces", { name: "my shelf" }, "expected a name of letters, digits"],
-    ["a user that is none", { user: 3 }, "its user is no user, expected lines such as"],
+    ["an invalid user", { user: 3 }, "its user is no user, expected lines such as"],
   ])("%s", (_, parts, message) => {
     const define = () => shelves(parts);
     expect(define).toThrow(UsageError);
@@ -564,7 +564,7 @@ async function playBroken(parts: object): Promise<readonly Episode[]> {
   return episodes;
 }
 
-/** A tool that breaks in the first task only; `taskId` tells which that is. */
+/** A tool that fails in the first task only, which it finds by `taskId`. */
 function breaks(how: (state: typeof shelf) => unknown, more: object = {}) {
   const execute = (_: unknown, state: typeof shelf, { taskId }: { taskId: string }) => {
     if (taskId === "shelf/test/0") return how(state);

@@ -52,7 +52,7 @@ test("a member __proto__ goes from the call through the state to the score as an
   });
 });
 
-test("a number that JavaScript cannot hold is told to the model as its mistake", async () => {
+test("a number that JavaScript cannot represent is answered as the model's mistake", async () => {
   const { observation, reached } = await keep('{"a":{"id":9007199254740993}}');
   expect(observation).toContain("Error: a.id is too large a number");
   expect(reached).toBe("{}");

@@ -45,7 +45,7 @@ test("makeFolder() says what is in the way", async () => {
 });
 
 test.runIf(process.platform === "linux")(
-  "makeFolder() ends where nothing can be made",
+  "makeFolder() ends if the folder cannot be made",
   async () => {
     await expect(makeFolder("/proc/turnwright/run")).rejects.toMatchObject({ code: "ENOENT" });
   },

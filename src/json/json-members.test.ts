@@ -73,7 +73,7 @@ describe("findItems()", () => {
     },
   );
 
-  test("finds none where items nest deeper than they may", () => {
+  test("finds no members if items nest too deep", () => {
     const bytes = Buffer.from("[[[]],1]");
     expect(findItems(bytes, 0, 2)).toHaveLength(2);
     expect(findItems(bytes, 0, 1)).toBeUndefined();

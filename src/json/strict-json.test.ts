@@ -48,7 +48,7 @@ test.each([
   expect(() => decodeText(Uint8Array.from(bytes))).toThrow(problem);
 });
 
-test("a byte order mark stays, or is dropped once where it is no part of the value", async () => {
+test("a byte order mark stays, or is dropped once if it is not part of the value", async () => {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-text-"));
   const file = path.join(dir, "a.txt");
   await writeFile(file, Uint8Array.from([0xef, 0xbb, 0xbf, 0xef, 0xbb, 0xbf, 0xc3, 0xa9]));

@@ -23,7 +23,7 @@ describe("pythonEquals()", () => {
     expect(pythonEquals(right, left)).toBe(expected);
   });
 
-  test("compares dictionaries whatever their order", () => {
+  test("compares dictionaries in any order", () => {
     const left = new Map<string, PyValue>([
       ["a", 1n],
       ["b", null],

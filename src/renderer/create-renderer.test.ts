@@ -37,7 +37,7 @@ interface Turn {
   readonly text: string;
   /** The ids that it samples; the tokenizer's own for the text where absent. */
   readonly ids?: readonly number[];
-  /** The id that it stops at; none where it was cut off. */
+  /** The stop id; absent if the turn was cut off. */
   readonly stopId: number | undefined;
   readonly message: Message;
   readonly answers: readonly Message[];
@@ -200,7 +200,7 @@ describe("createRenderer() with Qwen3", () => {
     );
   });
 
-  test("a turn that was cut off is closed with an id that nobody sampled", async () => {
+  test("a turn that was cut off is closed with an unsampled id", async () => {
     const text = "<think>\nI should look it up and th";
     const played = await play(renderer, [
       { text, stopId: undefined, message: { role: "assistant", content: text }, answers: ask("?") },
@@ -217,7 +217,7 @@ describe("createRenderer() with Qwen3", () => {
     ["tight", "<think>look</think>Sure."],
     ["a line break first", "\n<think>\nlook\n</think>\n\nSure."],
     ["spaces at the end", "Sure.  \n "],
-  ])("%s: nothing that was sampled is spelled anew", async (_name, text) => {
+  ])("%s: sampled ids are never rendered again", async (_name, text) => {
     const played = await play(renderer, [
       { text, stopId: 151645, message: { role: "assistant", content: text }, answers: ask("ok") },
     ]);
@@ -558,7 +558,7 @@ describe("createRenderer() with templates of other families", () => {
       );
     });
 
-    test('"split" begins anew where earlier reasoning is dropped, and only there', async () => {
+    test('"split" starts a new segment if earlier reasoning is dropped, and only then', async () => {
       const renderer = await createRenderer({ modelDir: keeping, codec, historyPolicy: "split" });
       const [call] = calls("A1");
       const acting: PyDict = new Map<string, PyValue>([

@@ -13,7 +13,7 @@ function dated(source: string): string {
   return source.replace("message.role + '\\n'", "message.role + strftime_now(' %d %b %Y') + '\\n'");
 }
 
-test("a conversation has the date that it is given, in its prompt and behind each turn", async () => {
+test("a conversation has the date that it is given, in its prompt and after each turn", async () => {
   const renderer = await createRenderer({ modelDir, editTemplate: dated });
   expect(renderer.now).toBeUndefined();
   const { text } = await renderer.prompt({ messages: opening, tools: [], now: then });

@@ -100,7 +100,7 @@ async function playIdeal(renderer: Renderer): Promise<IdealResult> {
   }
 }
 
-/** Writes a model folder whose tokenizer knows further control tokens. */
+/** Writes a model folder with a tokenizer that has further control tokens. */
 async function addTokens(dir: string, literals: readonly string[]): Promise<void> {
   const file = path.join(modelFolder("qwen3"), "tokenizer.json");
   const tokenizer = JSON.parse(await readFile(file, "utf8")) as {

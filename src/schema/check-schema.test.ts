@@ -199,7 +199,7 @@ describe("checkSchema() follows references inside the schema", () => {
     ]);
   });
 
-  test("two tools whose schemas share an address do not meet", () => {
+  test("two tools' schemas with the same address do not interfere", () => {
     const shared = (type: string) => ({
       $id: "https://example.com/shared",
       properties: { a: { $ref: "#/$defs/a" } },

@@ -10,7 +10,7 @@ import {
 import { Redactor } from "./redactor.ts";
 
 describe("secretsOfNamed()", () => {
-  test("finds values by their names, behind their schemes, and pairs in base64", () => {
+  test("finds values by name, after a scheme, and in base64 pairs", () => {
     const basic = Buffer.from("me:pass-word-7").toString("base64");
     expect(
       secretsOfNamed({
@@ -56,7 +56,7 @@ describe("secretsOfNamed()", () => {
   });
 });
 
-describe("secretsOfNamed() tells names of secrets from names that hold the same letters", () => {
+describe("secretsOfNamed() distinguishes names of secrets from names with the same letters", () => {
   test.each([
     { GIT_AUTHOR_NAME: "Training Agent" },
     { AUTHOR: "Mia Okafor" },

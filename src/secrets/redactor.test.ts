@@ -40,7 +40,7 @@ describe("Redactor", () => {
     }
   });
 
-  test("hides a short key behind its scheme only", () => {
+  test("hides a short key only after its scheme", () => {
     const redactor = new Redactor(["EMPTY", ""]);
     expect(redactor.text("Bearer EMPTY is EMPTY")).toBe("Bearer [redacted] is EMPTY");
   });
@@ -95,7 +95,7 @@ describe("Redactor", () => {
     expect(JSON.parse(redactor.jsonText(JSON.stringify(value)))).toEqual(clean);
   });
 
-  test("jsonText() leaves the numbers of JSON alone, and cleans what is none", () => {
+  test("jsonText() leaves the numbers of JSON alone, and cleans other text", () => {
     const redactor = new Redactor(["12345678"]);
     expect(redactor.jsonText('{"a": -0.12345678, "b": "x12345678"}')).toBe(
       '{"a":-0.12345678,"b":"x[redacted]"}',
@@ -143,7 +143,7 @@ describe("Redactor", () => {
     expect(() => redactor.error(reason)).not.toThrow();
   });
 
-  test("error() passes over what cannot be looked through, whoever threw it", () => {
+  test("error() ignores unreadable errors of any origin", () => {
     const redactor = new Redactor([secret]);
     const circle: unknown[] = [secret];
     circle.push(circle);

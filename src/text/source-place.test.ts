@@ -13,7 +13,7 @@ function stackAt(...lines: readonly string[]): string {
 
 const addressOf = (file: string): string => pathToFileURL(file).href;
 
-describe("in a folder whose name is written otherwise in an address", () => {
+describe("in a folder with a name that URLs escape", () => {
   const ours = `${root}/dist/chunks/main-3.js`;
   const theirs = "/home/Zoë/my work (1)/my lamps.js";
 
@@ -33,7 +33,7 @@ describe("in a folder whose name is written otherwise in an address", () => {
     ["a module", `lamps.open (${addressOf(theirs)}:5:9)`],
     ["a CommonJS module", `Object.<anonymous> (${theirs}:5:9)`],
     ["a CommonJS module without a function", `${theirs}:5:9`],
-  ])("somebody else's place has their file's name: %s", (_, place) => {
+  ])("a foreign place has its file's name: %s", (_, place) => {
     const stack = stackAt(place, `run (${addressOf(ours)}:7:3)`);
     expect(places.foreignPlace(stack)).toBe("my lamps.js:5");
     expect(places.isOurs(stack)).toBe(false);

@@ -27,12 +27,12 @@ test.each([
   [{}, []],
   [{}, null],
   [1, "1"],
-])("tells %j from %j", (one, other) => {
+])("distinguishes %j from %j", (one, other) => {
   expect(isAlike(one, other)).toBe(false);
   expect(isAlike(other, one)).toBe(false);
 });
 
-test("comes to an end where a value holds itself", () => {
+test("terminates for a circular value", () => {
   const ring = (name: string) => {
     const list: unknown[] = [name];
     list.push(list);

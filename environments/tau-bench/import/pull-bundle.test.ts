@@ -118,7 +118,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual(["bundle"]);
   });
 
-  test("goes on from where the connection broke", async () => {
+  test("resumes after the connection broke", async () => {
     const { handler, ranges } = archiveServer({ breaks: 2 });
     await using server = await serve(handler);
     await pull(server.url);
@@ -130,7 +130,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual(["bundle"]);
   });
 
-  test("goes on in the next call, where all attempts broke", async () => {
+  test("resumes in the next call if all attempts broke", async () => {
     const { handler, ranges } = archiveServer({ breaks: 2 });
     await using server = await serve(handler);
     await expect(pull(server.url, 2)).rejects.toThrow(`Cannot download ${server.url}`);
@@ -141,7 +141,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual(["bundle"]);
   });
 
-  test("starts over where the server cannot go on, and leaves nothing behind", async () => {
+  test("starts over if the server cannot resume, and leaves no files", async () => {
     const { handler, ranges } = archiveServer({ breaks: 1, tag: "" });
     await using server = await serve(handler);
     await expect(pull(server.url, 1)).rejects.toThrow("Cannot download");
@@ -180,7 +180,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
-  test("says what the server answered, and asks again only where that may help", async () => {
+  test("reports the server's answer, and retries only if that may help", async () => {
     const statuses: number[] = [];
     await using server = await serve((incoming, response) => {
       const status = incoming.url === "/busy" ? 503 : 404;
@@ -251,7 +251,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
-  test("stops where it is told to", async () => {
+  test("stops when the signal aborts", async () => {
     const controller = new AbortController();
     await using server = await serve((_incoming, response) => {
       response.writeHead(200, { "content-length": 1_000 });
@@ -263,7 +263,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
-  test("stops where it is told to while it waits to try again, for the reason that it is given", async () => {
+  test("stops while it waits for a retry, with the signal's reason", async () => {
     const controller = new AbortController();
     const reason = new Error("enough");
     await using server = await serve((_incoming, response) => {

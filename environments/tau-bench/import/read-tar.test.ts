@@ -97,7 +97,7 @@ describe("readTar()", () => {
     );
   });
 
-  test("lets go of the archive where nobody wants more of it", async () => {
+  test("closes the archive when the reader stops", async () => {
     let isReleased = false;
     async function* endless() {
       try {

@@ -128,7 +128,7 @@ describe("EpisodeState", () => {
         const texts: string[] = [];
         for (const { calls, isKept } of steps) {
           const work = (target: State) => {
-            // A key is `own` in a plain object only where it is defined as one.
+            // A key is `own` in a plain object only if it is defined as one.
             for (const [name, key, n] of calls) {
               if (key !== "__proto__" || name.startsWith("map")) operations[name]!(target, key, n);
             }
@@ -360,7 +360,7 @@ describe("EpisodeState", () => {
     expect(defaults).toEqual({ n: 1, tags: ["x"] });
   });
 
-  test("takes what is brought in and read at once for nobody else's", async () => {
+  test("treats an added value that is read at once as its own", async () => {
     const defaults = { n: 1, tags: ["x"] };
     for (const state of [new EpisodeState(makeState()), new EpisodeState(makeState())]) {
       await change(state, (draft) => {
@@ -413,7 +413,7 @@ describe("EpisodeState", () => {
     expect(state.close().list).toEqual([{ n: 9 }, { n: 2 }, { n: 4 }, { n: 3 }]);
   });
 
-  test("keeps a Set of objects that a call brings in, as it is for nobody else", async () => {
+  test("keeps a Set of objects that a call adds, without outside references", async () => {
     const shared = { n: 7 };
     const make = () => ({
       items: [{ n: 1 }, { n: 2 }],
@@ -525,7 +525,7 @@ describe("EpisodeState", () => {
     expect(addedCount).toBe(8);
   });
 
-  test("takes back what a call added to a Set, in whatever order it was taken out meanwhile", async () => {
+  test("undoes a call's additions to a Set, after removals in any order", async () => {
     const state = new EpisodeState({ set: new Set<unknown>(["a", "b"]) });
     const write = ({ set }: { set: Set<unknown> }): void => {
       set.add("c");
@@ -607,7 +607,7 @@ describe("EpisodeState", () => {
     expect(brought.close().list).toHaveProperty("first", { n: 1 });
   });
 
-  test("refuses a member under a Symbol, which nobody would copy or compare", async () => {
+  test("refuses a member under a Symbol, which could not be copied or compared", async () => {
     const state = new EpisodeState<Record<PropertyKey, unknown>>({ a: 1 });
     const call = change(state, (draft) => void (draft[Symbol("mark")] = { n: 1 }));
     await expect(call).rejects.toThrow(
@@ -616,7 +616,7 @@ describe("EpisodeState", () => {
     expect(state.close()).toEqual({ a: 1 });
   });
 
-  test("refuses an object as a key of a Map, which nobody would find or tell from another", async () => {
+  test("refuses an object as a key of a Map, which could not be found or compared", async () => {
     class Seat {
       readonly row = 1;
     }
@@ -637,7 +637,7 @@ describe("EpisodeState", () => {
         (draft) => draft.stock.delete(draft.items[0]),
       ];
       for (const call of calls) await expect(change(state, call)).rejects.toThrow(refused);
-      // What it began with is found by what has been there, and is written for nobody.
+      // A part of the initial state is found by the original, and stays read-only.
       await change(state, (draft) => {
         draft.stock.set(item, (draft.stock.get(item) as number) + 1).set(seat, 5);
         draft.stock.set(new Date(0), 6).set("text", 7).set(null, 8);
@@ -778,7 +778,7 @@ describe("EpisodeState", () => {
     expect(apart.close().second).toBe(second);
   });
 
-  test("is written by nobody between calls and after the end", async () => {
+  test("cannot be written between calls and after the end", async () => {
     const state = new EpisodeState(makeState());
     const { view } = state;
     const readOnly = "Cannot change the state here: it is read only";
@@ -841,7 +841,7 @@ describe("EpisodeState", () => {
         expect(
           [closed.note, closed.joined, closed.board].map((one) => Buffer.isBuffer(one)),
         ).toEqual([true, true, false]);
-        // What score() writes is seen by nobody else.
+        // Writes of score() stay invisible to other episodes.
         for (const one of [closed, state.initial]) one.board.fill(7);
         expect(() => closed.due.setTime(1)).toThrow("it is read only");
         expect(() => state.initial.due.setTime(1)).toThrow("it is read only");
@@ -1148,7 +1148,7 @@ describe("EpisodeState", () => {
     });
   });
 
-  test("refuses to write a list whose own function was made for another by a constructor that wants something", async () => {
+  test("refuses to write a list with an own function if its constructor takes parameters", async () => {
     class Line extends Array<string> {
       isFull: () => boolean;
       constructor(limit: number) {

@@ -35,7 +35,7 @@ describe("findDifferences()", () => {
     ["bytes", new Uint8Array([1, 2]), Buffer.from([1, 2])],
     ["numbers of other sizes", new Uint8Array([1, 2]), new Uint16Array([1, 2])],
     [
-      "numbers that are none",
+      "numbers that are NaN",
       new Float64Array([Number.NaN, -0]),
       new Float64Array([Number.NaN, 0]),
     ],
@@ -74,7 +74,7 @@ describe("findDifferences()", () => {
     ["Dates of which one is invalid", new Date(0), new Date("soon")],
     ["nothing and what is written as nothing", null, { toJSON: () => null }],
     ["a pattern and its text", "/5/", /5/],
-  ])("tells apart %s", (_, wanted, got) => {
+  ])("distinguishes %s", (_, wanted, got) => {
     expect([isAlike(wanted, got), isAlike([{ b: wanted }], [{ b: got }])]).toEqual([false, false]);
     expect([isAlike([wanted], []), isAlike([], [got])]).toEqual([false, false]);
   });
@@ -110,7 +110,7 @@ describe("findDifferences()", () => {
     ]);
   });
 
-  test("shows a Date that is none", () => {
+  test("shows an invalid Date", () => {
     expect(findDifferences({ due: null }, { due: new Date("soon") }).state).toEqual([
       { table: "due", record: "", field: "", wanted: null, got: "(Invalid Date)" },
     ]);
@@ -162,7 +162,7 @@ describe("findDifferences()", () => {
     expect([isAlike(named(1), named(1)), isAlike(named(1), named(2))]).toEqual([true, false]);
   });
 
-  test("refuses a promise that is wanted, whatever was reached", () => {
+  test("refuses a promise as a wanted value", () => {
     for (const got of [5, undefined, {}]) {
       const find = (): unknown =>
         findDifferences({ a: { b: Promise.resolve(5) } }, { a: { b: got } });

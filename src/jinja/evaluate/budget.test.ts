@@ -88,7 +88,7 @@ describe("a rendering is limited", () => {
     expect(problemOf(loop)).toBe(message);
   });
 
-  test("anew each time", () => {
+  test("again each time", () => {
     const template = compileChatTemplate("{% for i in range(60) %}{% endfor %}", { steps: 200 });
     const input = { messages: [], tools: null, addGenerationPrompt: false, variables: new Map() };
     for (let time = 0; time < 10; time++) expect(template.render(input)).toBe("");

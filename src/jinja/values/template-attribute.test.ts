@@ -51,7 +51,7 @@ const values = fc.oneof(plain, dicts, namespaces, fc.constant(new BuiltinFunctio
 function outcomeOf(access: () => TemplateValue): unknown {
   try {
     const value = access();
-    // Methods are bound anew each time.
+    // Each access makes a new bound method.
     return value instanceof BuiltinFunction ? "a method" : value;
   } catch (error) {
     return String(error);

@@ -70,7 +70,7 @@ describe("parsePythonJson()", () => {
     );
   });
 
-  test("lets control characters pass where it is not strict", () => {
+  test("accepts control characters if it is not strict", () => {
     expect(parsePythonJson('"a\nb\u0001"', { strict: false })).toBe("a\nb\u0001");
   });
 
@@ -98,7 +98,7 @@ describe("parsePythonJson()", () => {
 });
 
 describe("decodePythonJsonAt()", () => {
-  test("reads one value and says where it ends, in UTF-16 units", () => {
+  test("reads one value and returns its end, in UTF-16 units", () => {
     expect(decodePythonJsonAt('\u{1F600}{"a": "\u{1F600}"};', 2)).toEqual({
       value: new Map([["a", "\u{1F600}"]]),
       end: 13,

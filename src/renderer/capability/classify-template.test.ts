@@ -56,7 +56,7 @@ describe("classifyTemplate()", () => {
     expect(profile.warnings).toEqual([]);
   });
 
-  test("does not touch a variable that somebody has set", () => {
+  test("does not change a variable that the user set", () => {
     const source = `{% set thinking = thinking|default(true) %}${sampleTemplates.clearing}`;
     const template = bindTemplate(
       compileChatTemplate(source),

@@ -12,7 +12,7 @@ test("missingTool() names the first tool that a prompt does not hold", () => {
   expect(missingTool("", tools)).toBe("lift");
 });
 
-test("missingTool() finds tools in whatever order the prompt has them", () => {
+test("missingTool() finds tools in any order of the prompt", () => {
   expect(missingTool("may turn, lower and lift", tools)).toBeUndefined();
   expect(missingTool("may turn and lift", tools)).toBe("lower");
 });

@@ -31,12 +31,12 @@ async function assemble(): Promise<Renderer> {
   });
 }
 
-test("a delta whose template goes on from a turn alone does not ask for the history", async () => {
+test("a delta with a short base does not convert the history", async () => {
   const renderer = await assemble();
   expect(renderer.card.deltaBase).toBe("short");
   const delta = await renderer.delta({
     get history(): never {
-      throw new Error("nobody needs it");
+      throw new Error("the history is not needed");
     },
     assistant: { role: "assistant", content: "" },
     tools: [],

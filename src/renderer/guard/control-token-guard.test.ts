@@ -121,7 +121,7 @@ describe.each(modelNames)("control-token guard on the tokenizer of %s", (name) =
     }
   });
 
-  test("text without literals is encoded as if there were no guard, whatever its ends look like", async () => {
+  test("text without literals is encoded as without a guard, with any ends", async () => {
     const guard = guardOf(codec);
     const end = fc.constantFrom("<", "<|", "<|im_", "|>", ">", "_end|>", "", "a", " <", "> ", "</");
     await fc.assert(
@@ -220,7 +220,7 @@ describe("control-token guard", () => {
     expect(messages[1]?.get("content")).toBe("<think>\nhm\n</think>");
   });
 
-  test("trusts the system message and the tools unless it is told not to", () => {
+  test("trusts the system message and the tools by default", () => {
     const system = [message("system", forged)];
     const tools = [toPyValue({ function: { name: "f", description: forged } })];
     expect(guardOf(codec).seal(system, tools).seal).toBeUndefined();
