@@ -91,9 +91,9 @@ class ScriptedCustomer {
       case "asks-identity":
         return this.#answer("identity");
       case "asks-address":
-        return goal.wish.type === "readdress" ? this.#answer("address") : this.#goAstray();
+        return goal.wish.type === "readdress" ? this.#answer("address") : this.#repeatRequest();
       case "asks-color":
-        return goal.wish.type === "exchange" ? this.#answer("color") : this.#goAstray();
+        return goal.wish.type === "exchange" ? this.#answer("color") : this.#repeatRequest();
       case "proposes":
         return this.#decide(agentText);
       case "refuses":
@@ -101,11 +101,11 @@ class ScriptedCustomer {
           this.#hasInsisted = true;
           return this.#give("insist");
         }
-        return this.#goOn();
+        return this.#nextRequest();
       case "settles":
-        return this.#goOn();
+        return this.#nextRequest();
       case "unclear":
-        return this.#goAstray();
+        return this.#repeatRequest();
     }
   }
 
@@ -115,12 +115,12 @@ class ScriptedCustomer {
 
   /** Agrees to the matching proposal, and to no other. */
   #decide(agentText: string): UserLine {
-    if (misunderstands(agentText, this.#goal)) return this.#goAstray(framePhrases.correction);
+    if (misunderstands(agentText, this.#goal)) return this.#repeatRequest(framePhrases.correction);
     return this.#answer(this.#goal.end.type === "declined" ? "no" : "yes");
   }
 
   /** Brings up the next request, or leaves. */
-  #goOn(): UserLine {
+  #nextRequest(): UserLine {
     this.#goalIndex += 1;
     this.#givenCounts = {};
     this.#hasInsisted = false;
@@ -131,7 +131,7 @@ class ScriptedCustomer {
   }
 
   /** Repeats the request in full, or leaves. */
-  #goAstray(openings: readonly string[] = framePhrases.astray): UserLine {
+  #repeatRequest(openings: readonly string[] = framePhrases.astray): UserLine {
     this.#missCount += 1;
     if (this.#missCount >= patience) {
       return { text: this.#random.pick(framePhrases.giveUp), leaves: true };
@@ -142,7 +142,7 @@ class ScriptedCustomer {
   #answer(kind: ReplyKind): UserLine {
     const count = (this.#givenCounts[kind] ?? 0) + 1;
     this.#givenCounts[kind] = count;
-    return count > maxRepeats ? this.#goAstray() : this.#give(kind);
+    return count > maxRepeats ? this.#repeatRequest() : this.#give(kind);
   }
 
   #give(kind: ReplyKind): string {

@@ -51,7 +51,7 @@ class RunningDeadline implements Deadline {
   readonly #ms: number;
   readonly #parents: readonly (AbortSignal | undefined)[];
   /** Functions that remove the listeners on shared parents. */
-  readonly #letGo: readonly (() => void)[];
+  readonly #unsubscribe: readonly (() => void)[];
   readonly #timer: PausableTimer;
   #expired = false;
 
@@ -73,7 +73,7 @@ class RunningDeadline implements Deadline {
       if (parent?.aborted) this.#controller.abort(parent.reason);
       else parent?.addEventListener("abort", this.#follow, once);
     }
-    this.#letGo = shared.length === 0 ? none : shared.map((parent) => this.#followShared(parent));
+    this.#unsubscribe = shared.length === 0 ? none : shared.map((parent) => this.#followShared(parent));
     this.#timer = startPausableTimer(ms, () => this.#expire(), clock);
   }
 
@@ -121,7 +121,7 @@ class RunningDeadline implements Deadline {
   [Symbol.dispose](): void {
     this.#timer.callOff();
     for (const parent of this.#parents) parent?.removeEventListener("abort", this.#follow);
-    for (const letGo of this.#letGo) letGo();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 }
 

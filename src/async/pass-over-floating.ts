@@ -3,7 +3,7 @@ import { RolloutError, UsageError, describeError, isOwnBug } from "../errors.ts"
 import { isRecorded, OutsideMisuse, PlaybackStop } from "../outside.ts";
 
 /** The functions that receive reports, innermost last. */
-const hearers: ((line: string) => void)[] = [];
+const reporters: ((line: string) => void)[] = [];
 
 /**
  * Keeps the process alive if foreign code (an environment, an agent, a scorer) leaves a rejected promise unhandled:
@@ -17,23 +17,23 @@ const hearers: ((line: string) => void)[] = [];
  */
 export function passOverFloating(say: (line: string) => void): Disposable {
   const reported = new Set<string>();
-  const hear = (line: string): void => {
+  const report = (line: string): void => {
     if (reported.has(line)) return;
     reported.add(line);
     say(line);
   };
-  if (hearers.push(hear) === 1) process.on("unhandledRejection", onRejection);
+  if (reporters.push(report) === 1) process.on("unhandledRejection", onRejection);
   return {
     [Symbol.dispose]() {
-      hearers.splice(hearers.indexOf(hear), 1);
-      if (hearers.length === 0) process.off("unhandledRejection", onRejection);
+      reporters.splice(reporters.indexOf(report), 1);
+      if (reporters.length === 0) process.off("unhandledRejection", onRejection);
     },
   };
 }
 
 function onRejection(reason: unknown): void {
   if (isOurBug(reason)) throw reason;
-  hearers.at(-1)?.(
+  reporters.at(-1)?.(
     `${placeOf(reason)}: an unhandled promise was rejected: ${describeError(reason)}; ` +
       "await it, or catch what it may throw",
   );
@@ -53,8 +53,8 @@ export function passOverThrown(thrown: unknown): void {
   const line =
     `${placeOf(thrown)}: a listener of an abort signal threw: ${describeError(thrown)}; ` +
     "catch what it may throw";
-  const hear = hearers.at(-1) ?? ((text) => process.emitWarning(text));
-  hear(line);
+  const report = reporters.at(-1) ?? ((text) => process.emitWarning(text));
+  report(line);
 }
 
 function isOurBug(thrown: unknown): boolean {

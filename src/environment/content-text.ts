@@ -36,9 +36,7 @@ export function shownContent(value: unknown): string | undefined {
   if (builtin !== undefined) return JSON.stringify(`(${classOf(value)} ${builtin})`);
   // Errors and promises are refused elsewhere, with their own messages.
   if (!hidesContent(value) || value instanceof Promise || value instanceof Error) return undefined;
-  return JSON.stringify(
-    `(${classOf(value)} without members that could be compared: a toJSON() gives it some)`,
-  );
+  return JSON.stringify(`(${classOf(value)} without members to compare: add a toJSON())`);
 }
 
 /** True if an object is compared by its text: it has no properties, or they do not show all of its content. */

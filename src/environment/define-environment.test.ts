@@ -470,7 +470,7 @@ describe("what is broken is refused when it is defined", () => {
     [
       "an invalid tool",
       { tools: [{ name: "a" }] },
-      "tools[0] is no tool, expected what defineTool()",
+      "tools[0] is not a tool, expected what defineTool()",
     ],
     [
       "a tool without a function",
@@ -488,17 +488,17 @@ describe("what is broken is refused when it is defined", () => {
           },
         },
       },
-      'tool give: its parameters are no JSON Schema: properties/a/type is "txet", expected one of string,',
+      'tool give: its parameters are not a valid JSON Schema: properties/a/type is "txet", expected one of string,',
     ],
     [
       "a schema of no object",
       { tools: { give: { description: "", parameters: z.string(), execute: () => 1 } } },
-      "tool give: its parameters are no object, expected one such as z.object({…})",
+      "tool give: its parameters are not an object, expected one such as z.object({…})",
     ],
     [
       "fields without z.object()",
       { tools: { give: { description: "", parameters: { a: z.string() }, execute: () => 1 } } },
-      "tool give: its parameters are no schema of an object, expected z.object(…) around these fields",
+      "tool give: its parameters are not the schema of an object, expected z.object(…) around these fields",
     ],
     [
       "a schema that no model can be shown",
@@ -520,10 +520,10 @@ describe("what is broken is refused when it is defined", () => {
           },
         },
       },
-      "its parameters (zod) do not say their JSON Schema, expected zod 4.2 or newer",
+      "its parameters (zod) have no JSON Schema, expected zod 4.2 or newer",
     ],
     ["a name with spaces", { name: "my shelf" }, "expected a name of letters, digits"],
-    ["an invalid user", { user: 3 }, "its user is no user, expected lines such as"],
+    ["an invalid user", { user: 3 }, "its user is invalid, expected lines such as"],
   ])("%s", (_, parts, message) => {
     const define = () => shelves(parts);
     expect(define).toThrow(UsageError);
@@ -605,7 +605,7 @@ describe("what breaks while it is played fails that episode alone, and is named"
       "a result of a wrong type",
       breaks(() => ({ price: () => 3 })),
       "environment/bad-result",
-      "its price is a function, which is no data, expected a text or plain data",
+      "its price is a function, which is not data, expected a text or plain data",
     ],
     [
       "a forgotten await",
@@ -635,7 +635,7 @@ describe("what breaks while it is played fails that episode alone, and is named"
       "a score of NaN",
       { ...breaks(() => "ok"), score: onlyFirst(() => Number.NaN, 1) },
       "grader/bad-score",
-      "returned for task shelf/test/0: it is NaN, expected a finite number",
+      "for task shelf/test/0: it is NaN, expected a finite number",
     ],
     [
       "a score of a bigint",
@@ -657,13 +657,13 @@ describe("what breaks while it is played fails that episode alone, and is named"
       },
       "environment/bad-world",
       "it holds 8388612 bytes of binary data, which each episode would copy, expected at most 8388608 " +
-        "(a constant of the module holds what is only read)",
+        "(put read-only data into a constant of the module)",
     ],
     [
       "a score that wants a Map",
       { ...breaks(() => "ok"), score: onlyFirst(() => ({ wanted: new Map([["log", []]]) }), 1) },
       "grader/bad-score",
-      "wanted is a Map without members of its own that could be compared",
+      "wanted is a Map without own members to compare",
     ],
     [
       "a score that changes the state",

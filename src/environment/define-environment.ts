@@ -113,7 +113,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
       // A world cannot be disposed of while it is still opening, and opening may never end.
       const free = async (): Promise<void> =>
         await resources.free({ signal }).catch(() => undefined);
-      const letGo = onAbort(signal, () => void free());
+      const unsubscribe = onAbort(signal, () => void free());
       const state = await openState(
         `initialState() of ${place}`,
         task,
@@ -123,7 +123,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
           await free();
           throw error;
         })
-        .finally(letGo);
+        .finally(unsubscribe);
       return new DefinedWorld<Item, State>({
         environment: place,
         task,
@@ -160,7 +160,7 @@ async function openState<Item, State>(
   const bad = (what: string): RolloutError =>
     new RolloutError(
       "environment/bad-world",
-      `Cannot use what ${place} returned for task ${task.id}: ${what}`,
+      `Cannot use the result of ${place} for task ${task.id}: ${what}`,
     );
   const initial = await foreignAsync(place, task, work, "environment");
   if (initial === undefined) {
@@ -170,7 +170,7 @@ async function openState<Item, State>(
   if (state.binaryLength <= maxBinaryLength) return state;
   throw bad(
     `it holds ${state.binaryLength} bytes of binary data, which each episode would copy, expected at most ` +
-      `${maxBinaryLength} (a constant of the module holds what is only read)`,
+      `${maxBinaryLength} (put read-only data into a constant of the module)`,
   );
 }
 
@@ -182,7 +182,7 @@ function assertRepeatable<State>(
   for (const [tool, { callable }] of tools ?? []) {
     if (callable.isElsewhere !== true) continue;
     throw new UsageError(
-      `Cannot define environment ${name}: it says that it is repeatable, and tool ${tool} works on what ` +
+      `Cannot define environment ${name}: it is repeatable, but tool ${tool} works on what ` +
         "lies outside of the episode, expected no `repeatable: true`",
     );
   }
@@ -229,7 +229,7 @@ function assertParts(options: Readonly<Record<string, unknown>>): void {
     if (value !== undefined && typeof value !== "function") refuse(part, "a function or nothing");
   }
   if (tools === null || (typeof tools !== "object" && typeof tools !== "function")) {
-    refuse("tools", "tools by their names, or a list of what defineTool() returns");
+    refuse("tools", "tools by name, or a list of defineTool() results");
   }
 }
 
@@ -272,7 +272,7 @@ function byName<State>(
   for (const [index, tool] of tools.entries()) {
     if (typeof tool !== "object" || tool === null || !("callable" in tool)) {
       throw new UsageError(
-        `Cannot define environment ${environment}: tools[${index}] is no tool, ` +
+        `Cannot define environment ${environment}: tools[${index}] is not a tool, ` +
           "expected what defineTool() returns",
       );
     }

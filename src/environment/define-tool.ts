@@ -54,7 +54,7 @@ export function defineTool<Arguments, State = unknown>(
   const { tool, unusable } = defineForeignTool(options);
   if (unusable.length > 0) {
     throw new UsageError(
-      `Cannot define tool ${tool.name}: its parameters are no JSON Schema: ${unusable.join("; ")}`,
+      `Cannot define tool ${tool.name}: its parameters are not a valid JSON Schema: ${unusable.join("; ")}`,
     );
   }
   const { check } = tool.callable;

@@ -18,7 +18,7 @@ export function toUser(environment: string, user: DefinedUser<never> | undefined
   if (isUser(user)) return user;
   if (user !== undefined && !Array.isArray(user) && typeof user !== "function") {
     throw new UsageError(
-      `Cannot define environment ${environment}: its user is no user, expected lines such as ` +
+      `Cannot define environment ${environment}: its user is invalid, expected lines such as ` +
         '["Hello.", "Yes."], a function from a task to lines, or a user such as scriptedUser()',
     );
   }

@@ -135,7 +135,7 @@ export class DefinedWorld<Item, State> implements World {
     if (typeof answer === "boolean") return answer;
     throw new RolloutError(
       "environment/bad-step",
-      `Cannot use what ${place} returned for task ${task.id}: ${describeKind(answer)}, expected true or false`,
+      `Cannot use the result of ${place} for task ${task.id}: ${describeKind(answer)}, expected true or false`,
     );
   }
 

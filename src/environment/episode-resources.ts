@@ -121,10 +121,10 @@ async function endOrAbort(work: Promise<void>, signal: AbortSignal | undefined):
     return;
   }
   await new Promise<void>((resolve) => {
-    const letGo = onAbort(signal, resolve);
+    const unsubscribe = onAbort(signal, resolve);
     if (signal.aborted) resolve();
     void work.then(() => {
-      letGo();
+      unsubscribe();
       resolve();
     });
   });

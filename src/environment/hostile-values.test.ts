@@ -64,6 +64,6 @@ test("rows of a data set with large integers are tasks with numbers, or refused 
     { instruction: "Go.", id: 7, deep: [{ n: -9007199254740991 }] },
   ]);
   await expect(readTasks([row, { ...row, deep: [{ n: 2n ** 53n }] }])).rejects.toThrow(
-    "Cannot read the tasks: task 1: deep[0].n is 9007199254740992, which JavaScript's numbers do not hold",
+    "Cannot read the tasks: task 1: deep[0].n is 9007199254740992, which JavaScript's numbers cannot represent",
   );
 });

@@ -82,7 +82,7 @@ function write(value: unknown, within: Within): string {
     case "object":
       return value === null ? "null" : writeObject(value, within);
     default:
-      throw new NotPlain(`${named(place)} is a ${typeof value}, which is no data`);
+      throw new NotPlain(`${named(place)} is a ${typeof value}, which is not data`);
   }
 }
 
@@ -91,7 +91,7 @@ function writeObject(value: object, within: Within): string {
   const inner = (member: unknown, where: string): string =>
     write(member, { ...within, place: where, depth: depth + 1 });
   if (depth > maxDepth) {
-    throw new NotPlain(`${named(place)} is nested too deeply, or holds itself`);
+    throw new NotPlain(`${named(place)} is nested too deeply, or contains itself`);
   }
   refuseMedia(value, place, isShown);
   if ("toJSON" in value && typeof value.toJSON === "function") {

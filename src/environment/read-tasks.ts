@@ -28,7 +28,7 @@ export async function readTasks<
       throw new UsageError(`Cannot read ${name}: ${place} is a list, expected one task a line`);
     }
     if (typeof row !== "object" || row === null || Array.isArray(row)) {
-      throw new UsageError(`Cannot read ${name}: ${place} is no object`);
+      throw new UsageError(`Cannot read ${name}: ${place} is not an object`);
     }
     const task = toTask(row as Readonly<Record<string, unknown>>, index);
     if (typeof (task as Partial<TaskItem> | undefined)?.instruction !== "string") {
@@ -40,7 +40,7 @@ export async function readTasks<
     tasks.push(withNumbers(task, `Cannot read ${name}: ${place}: `, "") as Item);
     index += 1;
   }
-  if (tasks.length === 0) throw new UsageError(`Cannot read ${name}: there are none`);
+  if (tasks.length === 0) throw new UsageError(`Cannot read ${name}: it has no tasks`);
   return tasks;
 }
 
@@ -49,7 +49,7 @@ function withNumbers(value: unknown, problem: string, place: string): unknown {
   if (typeof value === "bigint") {
     if (Number.isSafeInteger(Number(value))) return Number(value);
     throw new UsageError(
-      `${problem}${place} is ${value}, which JavaScript's numbers do not hold, expected a text`,
+      `${problem}${place} is ${value}, which JavaScript's numbers cannot represent, expected a text`,
     );
   }
   if (Array.isArray(value)) {

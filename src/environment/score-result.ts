@@ -38,7 +38,7 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   const bad = (what: string): RolloutError =>
     new RolloutError(
       "grader/bad-score",
-      `Cannot use what score() of ${episode.environment} returned for task ${episode.taskId}: ${what}, ` +
+      `Cannot use the result of score() of ${episode.environment} for task ${episode.taskId}: ${what}, ` +
         "expected a finite number, true or false, or an object with reward or wanted",
     );
   if (typeof result !== "object" || result === null) {
@@ -48,18 +48,19 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   const { reward, wanted, outputs, details = {} } = result as DetailedScore<object>;
   const known = new Set(["reward", "wanted", "outputs", "details"]);
   const unknown = Object.keys(result).find((key) => !known.has(key));
-  if (unknown !== undefined) throw bad(`"${unknown}" is none of its members (see details)`);
+  if (unknown !== undefined)
+    throw bad(`"${unknown}" is not one of its members (other data goes into details)`);
   if (reward === undefined && wanted === undefined && outputs === undefined) {
     throw bad("it has neither reward nor wanted");
   }
   if (wanted !== undefined && (typeof wanted !== "object" || wanted === null)) {
-    throw bad("wanted is no object");
+    throw bad("wanted is not an object");
   }
   if (wanted !== undefined && Object.keys(wanted).length === 0 && classOf(wanted) !== "Object") {
-    throw bad(`wanted is a ${classOf(wanted)} without members of its own that could be compared`);
+    throw bad(`wanted is a ${classOf(wanted)} without own members to compare`);
   }
   if (outputs !== undefined && !(Array.isArray(outputs) && outputs.every(isText))) {
-    throw bad("outputs is no list of texts");
+    throw bad("outputs is not a list of texts");
   }
   const difference = differenceOf({ wanted, outputs }, episode, bad);
   const isRight = difference.state.length === 0 && difference.missingOutputs.length === 0;
@@ -121,7 +122,7 @@ function toDetails(
   bad: (what: string) => RolloutError,
 ): Readonly<Record<string, unknown>> {
   if (typeof details !== "object" || details === null || Array.isArray(details)) {
-    throw bad("details is no object");
+    throw bad("details is not an object");
   }
   try {
     return JSON.parse(writePlainJson(details)) as Readonly<Record<string, unknown>>;

@@ -58,7 +58,7 @@ function splitsOf<Item>(
   tasks: TaskSplits<Item>,
 ): ReadonlyMap<string, TaskList<Item>> {
   const expected =
-    `expected a list of tasks such as [{ instruction: "…" }], or lists by the names of their splits, ` +
+    `expected a list of tasks such as [{ instruction: "…" }], or lists by split name, ` +
     `such as { train: […], test: […] }`;
   if (typeof tasks !== "object" || tasks === null) {
     throw new UsageError(`Cannot define environment ${environment}: it has no tasks, ${expected}`);

@@ -233,8 +233,8 @@ function canBeShown(value: PlainJson): boolean {
 function badResult(what: string, tool: string, { environment, taskId }: ToolCallPlace) {
   return new RolloutError(
     "environment/bad-result",
-    `Cannot use what tool ${tool} of ${environment} returned in task ${taskId}: ${what}, ` +
-      "expected a text or plain data (null where there is nothing to say)",
+    `Cannot use the result of tool ${tool} of ${environment} in task ${taskId}: ${what}, ` +
+      "expected a text or plain data (null for no result)",
   );
 }
 
@@ -243,8 +243,7 @@ function failure(error: unknown, tool: string, place: ToolCallPlace): unknown {
   if (error instanceof RolloutError || isOwnBug(error)) return error;
   if (error instanceof PlaybackStop) return error;
   const where = placeOfThrow(error);
-  const hint =
-    "refuse(…) reports a mistake to the model; any other error fails the episode";
+  const hint = "refuse(…) reports a mistake to the model; any other error fails the episode";
   return new RolloutError(
     "environment/exception",
     `Tool ${tool} of ${place.environment} threw in task ${place.taskId}` +

@@ -14,7 +14,7 @@ describe("defineTool()", () => {
   test("refuses a part of its schema that cannot be used, and names it", () => {
     expect(() => defineTool(options(pattern))).toThrow(
       new UsageError(
-        'Cannot define tool buy: its parameters are no JSON Schema: properties/code/pattern is "^(.)\\\\1$" ' +
+        'Cannot define tool buy: its parameters are not a valid JSON Schema: properties/code/pattern is "^(.)\\\\1$" ' +
           "(it holds a back-reference), expected a pattern that JavaScript or Python reads and linear time allows",
       ),
     );

@@ -49,7 +49,7 @@ export function readParameters(parameters: unknown, tool: string): ParameterChec
   if (!isObjectSchema(parameters)) {
     const hint = isShape(parameters) ? "z.object(…) around these fields" : "z.object({…})";
     throw new UsageError(
-      `Cannot define tool ${tool}: its parameters are no schema of an object, expected ${hint}, ` +
+      `Cannot define tool ${tool}: its parameters are not the schema of an object, expected ${hint}, ` +
         'another Standard Schema, or a JSON Schema {"type": "object", "properties": {…}}',
     );
   }
@@ -82,7 +82,7 @@ function jsonSchemaOf(schema: StandardSchema, tool: string): ObjectSchema {
           ? "wrap it with toStandardJsonSchema() of @valibot/to-json-schema"
           : "give a JSON Schema instead";
     throw new UsageError(
-      `Cannot define tool ${tool}: its parameters (${vendor}) do not say their JSON Schema, ${remedy}`,
+      `Cannot define tool ${tool}: its parameters (${vendor}) have no JSON Schema, ${remedy}`,
     );
   }
   let written: unknown;
@@ -97,7 +97,7 @@ function jsonSchemaOf(schema: StandardSchema, tool: string): ObjectSchema {
   }
   if (!isObjectSchema(written)) {
     throw new UsageError(
-      `Cannot define tool ${tool}: its parameters are no object, expected one such as z.object({…})`,
+      `Cannot define tool ${tool}: its parameters are not an object, expected one such as z.object({…})`,
     );
   }
   // The schema's draft means nothing to a model.

@@ -77,12 +77,12 @@ export function readContentCodings(
   if (unknown !== undefined) {
     throw new ContentCodingError(
       "unknown",
-      `the content coding ${JSON.stringify(unknown.slice(0, 60))} is not read here, expected ` +
+      `the content coding ${JSON.stringify(unknown.slice(0, 60))} is not supported, expected ` +
         `${knownCodings}, or none`,
     );
   }
   if (codings.length > maxCodings) {
-    const count = `${codings.length} content codings stand on top of each other`;
+    const count = `${codings.length} content codings are applied to the body`;
     throw new ContentCodingError("unknown", `${count}, expected at most ${maxCodings}`);
   }
   return codings;

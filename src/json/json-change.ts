@@ -52,7 +52,7 @@ export function findJsonChange(text: string): string | undefined {
         if (!isKept(literal, number)) {
           return (
             `${placeOf(path)} is ${brief(literal)}, which JavaScript would read as ${number}, ` +
-            "expected a number that it can hold, or a text"
+            "expected a number that it can represent, or a text"
           );
         }
         at += literal.length - 1;
@@ -91,7 +91,7 @@ function findKeyChange(literal: string, path: readonly Container[]): string | un
   const key = JSON.parse(literal) as string;
   const isNew = inside.keys!.size < inside.keys!.add(key).size;
   inside.member = key;
-  if (!isNew) return `${placeOf(path)} is there twice, expected one value`;
+  if (!isNew) return `${placeOf(path)} occurs twice, expected one value`;
   return findTextChange(literal, path);
 }
 
@@ -99,7 +99,7 @@ function findTextChange(literal: string, path: readonly Container[]): string | u
   // Only an escape can express half of a surrogate pair, since the text was UTF-8.
   if (!/\\u[dD][89a-fA-F]/.test(literal)) return undefined;
   if (isWellFormed(JSON.parse(literal) as string)) return undefined;
-  return `${placeOf(path)} holds half of a surrogate pair, which is no character and no UTF-8`;
+  return `${placeOf(path)} contains half of a surrogate pair, which is neither a character nor valid UTF-8`;
 }
 
 /** A path such as `reset.seeds[2]`. */

@@ -50,7 +50,7 @@ function compileMembers(members: string, ignoresCase: boolean): RegExp {
   try {
     return new RegExp(`^[${members}]$`, ignoresCase ? "iu" : "u");
   } catch (error) {
-    throw new PatternError("it holds a character class that JavaScript does not know", {
+    throw new PatternError("it contains an unknown character class", {
       cause: error,
     });
   }

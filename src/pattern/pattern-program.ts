@@ -51,7 +51,7 @@ interface Draft {
 function push({ instructions, size }: Draft, instruction: Instruction): void {
   size.count += 1;
   if (size.count > maxInstructions) {
-    throw new PatternError(`its repetitions come to more than ${maxInstructions} characters`);
+    throw new PatternError(`its repetitions expand to more than ${maxInstructions} characters`);
   }
   instructions.push(instruction);
 }

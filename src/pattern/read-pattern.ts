@@ -100,9 +100,10 @@ class PatternReader {
   #readRepeats(part: PatternNode): PatternNode {
     const range = this.#readRange();
     if (range === undefined) return part;
-    if (part.type === "edge" || part.type === "look") this.#refuse("a repetition of nothing");
+    if (part.type === "edge" || part.type === "look")
+      this.#refuse("a repetition without an operand");
     const [min, max] = range;
-    if (min > max) this.#refuse("a repetition whose least is more than its most");
+    if (min > max) this.#refuse("a repetition with a minimum above its maximum");
     const isLazy = this.#take("?");
     if (this.#peek() === "+") this.#refuse("a possessive repetition");
     if (["*", "?"].includes(this.#peek())) this.#refuse("a repetition of a repetition");
@@ -146,7 +147,7 @@ class PatternReader {
       case "*":
       case "+":
       case "?":
-        return this.#refuse("a repetition of nothing");
+        return this.#refuse("a repetition without an operand");
       default:
         return this.#literal(character.codePointAt(0) as number);
     }
@@ -240,7 +241,7 @@ class PatternReader {
 
   #readClass(): PatternNode {
     const isNegated = this.#take("^");
-    if (!this.#isEcma && this.#ahead(2) === "[:") this.#refuse("a class by name such as [:alpha:]");
+    if (!this.#isEcma && this.#ahead(2) === "[:") this.#refuse("a named class such as [:alpha:]");
     let members = "";
     // In JavaScript, `[]` matches nothing; elsewhere a leading bracket is a character.
     let isFirst = !this.#isEcma;
@@ -341,7 +342,7 @@ class PatternReader {
 
   #next(): string {
     const character = this.#source[this.#index];
-    if (character === undefined) return this.#refuse("an end in the middle of something");
+    if (character === undefined) return this.#refuse("an incomplete expression");
     this.#index += 1;
     return character;
   }

@@ -166,7 +166,7 @@ async function promptAnew(
 
 function messageOf(cause: UsageError | TemplateError): string {
   if (cause instanceof UsageError) return cause.message;
-  return `Cannot render what follows the sampled turn with this chat template: ${cause.message}`;
+  return `Cannot render the messages after the sampled turn with this chat template: ${cause.message}`;
 }
 
 /**

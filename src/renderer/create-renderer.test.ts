@@ -609,7 +609,7 @@ describe("createRenderer() with templates of other families", () => {
       [
         "takes more than one rendering may",
         `{% if long %}{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}{% endif %}`,
-        /^Cannot render what follows the sampled turn with this chat template: line 1: the template takes more than 10000 steps$/,
+        /^Cannot render the messages after the sampled turn with this chat template: line 1: the template takes more than 10000 steps$/,
       ],
       [
         "prints nothing",

@@ -61,7 +61,7 @@ function problemOf(
         ? document.followDynamic(schema, given)
         : undefined;
   return target !== undefined && "problem" in target
-    ? `leads nowhere: ${target.problem}`
+    ? `has no target: ${target.problem}`
     : undefined;
 }
 

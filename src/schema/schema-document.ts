@@ -66,7 +66,7 @@ export class SchemaDocument {
 
   /** Resolves the reference of a part. */
   follow(from: PyDict, reference: string): Target {
-    return this.#find(from, reference) ?? { problem: `nothing here is called ${brief(reference)}` };
+    return this.#find(from, reference) ?? { problem: `no part is named ${brief(reference)}` };
   }
 
   /** Same as `follow()` for `$dynamicRef` and `$recursiveRef`, if only one target is possible. */

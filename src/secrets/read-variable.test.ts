@@ -10,7 +10,7 @@ test("readVariable() reads what is asked for, and says what is not set", () => {
   for (const name of ["EMPTY", "OTHER", "sk-pasted-key-0123456789", "AKIA0123456789ABCDEF"]) {
     expect(() => readVariable(env, name, "--token-env")).toThrow(
       new UsageError(
-        "Cannot use --token-env: what it gives is not the name of a variable that is set, expected the " +
+        "Cannot use --token-env: its value is not the name of a variable that is set, expected the " +
           "name of the variable that holds the secret, and not the secret itself",
       ),
     );

@@ -29,7 +29,7 @@ export function readVariable(
   const value = env[variable];
   if (value === undefined || value === "") {
     throw new UsageError(
-      `Cannot use ${what}: what it gives is not the name of a variable that is set, ` +
+      `Cannot use ${what}: its value is not the name of a variable that is set, ` +
         "expected the name of the variable that holds the secret, and not the secret itself",
     );
   }

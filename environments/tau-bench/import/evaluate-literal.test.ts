@@ -63,7 +63,7 @@ describe("evaluateLiteral()", () => {
     ["{'a': NAME}", "x.py:2: the name NAME with an unknown value"],
     ["nan", "the name nan"],
     ["{1, 2}", "a set"],
-    ["{1: 2}", "a key that is no text"],
+    ["{1: 2}", "a key that is not a text"],
     ["{'a': 1, **b}", "an unpacked **"],
     ["[*a]", "an unpacked *"],
     ["b'a'", "bytes, expected a text"],

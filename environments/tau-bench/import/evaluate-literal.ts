@@ -124,7 +124,7 @@ class LiteralEvaluator {
     for (const { key, value } of entries) {
       if (key === undefined) throw this.#refuse(value, "an unpacked **…", "a literal");
       const name = this.evaluate(key);
-      if (typeof name !== "string") throw this.#refuse(key, "a key that is no text", "a text");
+      if (typeof name !== "string") throw this.#refuse(key, "a key that is not a text", "a text");
       dictionary.set(name, this.evaluate(value));
     }
     return dictionary;

@@ -93,7 +93,7 @@ describe("readTar()", () => {
     // An extended header is kept in memory whole, so it has a limit of its own.
     const meta = makeTar([{ path: "x", type: "x", content: "x".repeat(9_000_000) }]);
     await expect(read(meta, { maxTotalBytes: 2 ** 30, pieceBytes: 65_536 })).rejects.toThrow(
-      "it is no tar archive, or a broken one",
+      "it is not a tar archive, or is damaged",
     );
   });
 
@@ -123,6 +123,6 @@ describe("readTar()", () => {
     await expect(read(Buffer.alloc(0))).rejects.toThrow("it is cut off");
     await expect(read(Buffer.alloc(1024, "no tar "))).rejects.toThrow("it is no tar archive");
     archive[0] = 0x62;
-    await expect(read(archive)).rejects.toThrow("it is no tar archive, or a broken one");
+    await expect(read(archive)).rejects.toThrow("it is not a tar archive, or is damaged");
   });
 });

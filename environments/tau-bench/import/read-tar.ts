@@ -40,7 +40,7 @@ export async function* readTar(
     const why = describeError(error);
     const problem = /truncated/i.test(why)
       ? "it is cut off"
-      : `it is no tar archive, or a broken one: ${why}`;
+      : `it is not a tar archive, or is damaged: ${why}`;
     throw new UsageError(`Cannot unpack ${options.place}: ${problem}`, { cause: error });
   } finally {
     await bytes.return(undefined);

@@ -18,7 +18,7 @@ export async function assertReplaceable(to: string): Promise<void> {
   });
   if (entries.length === 0 || entries.includes(manifestFile)) return;
   throw new UsageError(
-    `Cannot write a bundle to ${to}: it holds other files (no ${manifestFile}), ` +
+    `Cannot write a bundle to ${to}: it contains other files (no ${manifestFile}), ` +
       "expected an empty or absent folder, or a bundle to replace",
   );
 }

@@ -627,7 +627,7 @@ describe("EpisodeState", () => {
     ]);
     const base = { items: [{ id: "b" }], stock };
     const refused =
-      "Cannot take an object for a key of a Map in the state: expected a text or a number, such as its id";
+      "Cannot use an object as a key of a Map in the state: expected a text or a number, such as its id";
     for (const state of [new EpisodeState(base), new EpisodeState(base)]) {
       const calls: ((draft: typeof base) => unknown)[] = [
         (draft) => draft.stock.set({ id: "c" }, 1),
@@ -673,7 +673,7 @@ describe("EpisodeState", () => {
       draft["marks"] = bring(draft);
     });
     await expect(call).rejects.toThrow(
-      "Cannot take an object for a key of a Map in the state: expected a text or a number, such as its id",
+      "Cannot use an object as a key of a Map in the state: expected a text or a number, such as its id",
     );
     expect(state.close()).toEqual({ items: [{ n: 1 }], due: new Date(0) });
   });
@@ -684,7 +684,7 @@ describe("EpisodeState", () => {
     for (const key of ["home", "due"] as const) {
       for (const method of ["set", "get", "has", "delete"] as const) {
         const call = change(state, (draft) => void draft.visits[method](draft[key], 1));
-        await expect(call).rejects.toThrow("Cannot take an object for a key of a Map in the state");
+        await expect(call).rejects.toThrow("Cannot use an object as a key of a Map in the state");
       }
     }
     await change(state, (draft) => void (draft.visits = new Map([[[0, 1], 1]])));

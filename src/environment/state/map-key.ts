@@ -17,6 +17,6 @@ export function isNameless(key: unknown): boolean {
 export function assertKey(key: unknown, isPart: boolean): void {
   if (!isPart && (!isNameless(key) || !isPlain(key))) return;
   throw new TypeError(
-    "Cannot take an object for a key of a Map in the state: expected a text or a number, such as its id",
+    "Cannot use an object as a key of a Map in the state: expected a text or a number, such as its id",
   );
 }

@@ -34,11 +34,7 @@ describe("findDifferences()", () => {
     ["views", new DataView(new ArrayBuffer(4), 1, 2), new DataView(new ArrayBuffer(2))],
     ["bytes", new Uint8Array([1, 2]), Buffer.from([1, 2])],
     ["numbers of other sizes", new Uint8Array([1, 2]), new Uint16Array([1, 2])],
-    [
-      "numbers that are NaN",
-      new Float64Array([Number.NaN, -0]),
-      new Float64Array([Number.NaN, 0]),
-    ],
+    ["numbers that are NaN", new Float64Array([Number.NaN, -0]), new Float64Array([Number.NaN, 0])],
     ["no bytes", new Uint8Array(0), new Uint8Array(0)],
     ["bytes in Sets", new Set([new Uint8Array([1])]), new Set([new Uint8Array([1])])],
     ["NaN in Sets", new Set([Number.NaN]), new Set([Number.NaN])],
@@ -91,8 +87,8 @@ describe("findDifferences()", () => {
           table: "account",
           record: "",
           field: "",
-          wanted: "(Account without members that could be compared: a toJSON() gives it some)",
-          got: "(Account without members that could be compared: a toJSON() gives it some)",
+          wanted: "(Account without members to compare: add a toJSON())",
+          got: "(Account without members to compare: add a toJSON())",
         },
         {
           table: "level",

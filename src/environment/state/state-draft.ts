@@ -317,7 +317,7 @@ export class StateDraft {
     if (holder !== undefined && memberOf(rawOf(holder), key) === part.base) {
       putMember(this.own(holder), key, own);
     }
-    for (const goOn of part.walks ?? []) goOn();
+    for (const continueInCopy of part.walks ?? []) continueInCopy();
     part.walks = undefined;
     return own;
   }
@@ -334,14 +334,14 @@ export class StateDraft {
   ): Generator<Entry, undefined> {
     let rest = entriesOf(rawOf(part));
     let passedCount = 0;
-    const goOn = (): void => {
+    const continueInCopy = (): void => {
       rest = entriesOf(rawOf(part));
       for (let count = 0; count < passedCount; count++) rest.next();
     };
     if (this.isOpen && part.own === undefined) {
       if (part.walks === undefined) this.#walked.push(part);
       part.walks ??= new Set();
-      part.walks.add(goOn);
+      part.walks.add(continueInCopy);
     }
     try {
       for (;;) {
@@ -351,7 +351,7 @@ export class StateDraft {
         yield next.value;
       }
     } finally {
-      part.walks?.delete(goOn);
+      part.walks?.delete(continueInCopy);
     }
   }
 

@@ -186,7 +186,7 @@ function lineBreaks(text: string): number {
 
 function assertIdentifier(name: string, line: number): void {
   if (!/^[\p{XID_Start}_]/u.test(name)) {
-    throw templateSyntaxError(line, `${name} is no identifier`);
+    throw templateSyntaxError(line, `${name} is not an identifier`);
   }
 }
 

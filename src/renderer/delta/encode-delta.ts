@@ -59,7 +59,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
     if (anchor === undefined || !closerIds.has(anchor)) {
       throw new RolloutError(
         "internal/delta",
-        `Cannot anchor what follows the sampled turn: its first id is ${anchor}, expected one of ` +
+        `Cannot join the text after the sampled turn: its first id is ${anchor}, expected one of ` +
           [...closerIds].join(", "),
       );
     }

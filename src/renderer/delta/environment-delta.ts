@@ -124,6 +124,6 @@ export function chooseNonce(values: readonly (readonly PyValue[] | null)[]): str
 function undeliverable(why: string): RolloutError {
   return new RolloutError(
     "internal/delta",
-    `Cannot render what follows the sampled turn with this chat template: ${why}`,
+    `Cannot render the messages after the sampled turn with this chat template: ${why}`,
   );
 }
