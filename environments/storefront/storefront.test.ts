@@ -117,7 +117,7 @@ describe("createStorefront()", () => {
     });
   });
 
-  test("says what lies between the shop as it is and as it was to be", async () => {
+  test("lists the differences between the actual and the wanted shop", async () => {
     const { task, world } = await openSilent(taskEnding("done"));
     const [goal] = task.data.goals;
     if (goal?.end.type !== "done") throw new Error("expected a write");
@@ -143,7 +143,7 @@ describe("createStorefront()", () => {
     );
   });
 
-  test("repeats of what a policy writes only the beginning", async () => {
+  test("repeats only the start of a policy's text", async () => {
     const index = taskEnding("done");
     const { task, world } = await openSilent(index);
     const long = "x".repeat(1_000_000);
@@ -208,7 +208,7 @@ describe("createStorefront()", () => {
 });
 
 describe("the end of a conversation", () => {
-  test("is when the user leaves, not when a line says so", async () => {
+  test("is when the user leaves, not when a line announces it", async () => {
     const task = storefront.task("test", 0);
     const lines = ["Hello.", "What does ###STOP### mean?", { text: "Ah.", leaves: true }] as const;
     const actions = [
@@ -324,7 +324,7 @@ describe("storefrontUser()", () => {
     expect(() => storefrontUser().open(task, { seed: 0 })).toThrow(UsageError);
   });
 
-  test("says the same from the same seed and puts it differently from others", async () => {
+  test("says the same with the same seed and varies with other seeds", async () => {
     const openings = new Set<string>();
     for (let seed = 0; seed < 20; seed++) {
       const [opening = ""] = await converse(1, seed, []);
@@ -341,7 +341,7 @@ describe("storefrontUser()", () => {
     expect(textOfLine(reply)).toContain(customer.postcode);
   });
 
-  test("never gives away what only the shop knows", async () => {
+  test("never reveals facts that only the shop knows", async () => {
     for (let index = 0; index < 200; index++) {
       const task = storefront.task("test", index);
       const { messages } = await demonstrate(task, { seed: index });
@@ -362,7 +362,7 @@ describe("storefrontUser()", () => {
     expect(reply).toMatch(/^No, /);
   });
 
-  test("says no in the end where the goal is to change one's mind", async () => {
+  test("says no in the end if the goal is to change one's mind", async () => {
     const index = taskEnding("declined");
     const { messages } = await demonstrate(storefront.task("test", index), { seed: 5 });
     const calls = messages.flatMap((message) => (message.role === "tool" ? [message.name] : []));

@@ -98,7 +98,7 @@ describe("DatabaseHasher", () => {
 });
 
 describe("sameDatabase()", () => {
-  test("compares what was written, not that something was written", () => {
+  test("compares values, not the fact of a write", () => {
     const [left, right] = [open(), open()];
     left.things.own("b")?.set("count", 2n);
     expect(sameDatabase(left, right)).toBe(false);

@@ -73,7 +73,7 @@ describe("a τ-bench environment", () => {
 });
 
 describe("a τ-bench episode", () => {
-  test("ends where the user's reply holds the stop marker, and rewards the wanted state", async () => {
+  test("ends if the user's reply contains the stop marker, and rewards the wanted state", async () => {
     await using world = await begin({ lines: ["ok", "Thanks! ###STOP### Bye"] });
     const first = await world.step({ type: "say", content: "Hello" }, { signal });
     expect(first).toEqual({ observation: "ok", from: "user", source: "user" });
@@ -101,7 +101,7 @@ describe("a τ-bench episode", () => {
     expect(JSON.parse(JSON.stringify(score))).toBeTruthy();
   });
 
-  test("ends where the user leaves without the stop marker", async () => {
+  test("ends if the user leaves without the stop marker", async () => {
     await using world = await begin({ lines: [{ text: "Bye.", leaves: true }] });
     expect(await world.step({ type: "say", content: "Done" }, { signal })).toEqual({
       observation: "Bye.",
@@ -215,7 +215,7 @@ describe("a τ-bench episode", () => {
     });
   });
 
-  test("counts an output that was only thought, or words that are no text, as nothing", async () => {
+  test("ignores an output that was only thought, and words that are not text", async () => {
     await using thinker = await begin({ index: 1, lines: ["###STOP###"] });
     await thinker.step(call("think", { thought: "1080 Rug" }), { signal });
     await thinker.step({ type: "say", content: "Rug" }, { signal });
@@ -260,7 +260,7 @@ describe("a τ-bench episode", () => {
     expect((await world.score({ signal })).reward).toBe(0);
   });
 
-  test("a user who never answers is given up with the signal", async () => {
+  test("stops waiting for a user who never answers when the signal aborts", async () => {
     const task = retail.task("test", 0);
     const user: UserSession = {
       begin: async () => "Hi",
@@ -279,7 +279,7 @@ describe("a τ-bench episode", () => {
     await expect(step).rejects.toBe(reason);
   });
 
-  test("does not see what others write", async () => {
+  test("does not see other episodes' writes", async () => {
     const [mine, theirs] = [
       await begin({ lines: ["###STOP###"] }),
       await begin({ lines: ["###STOP###"] }),

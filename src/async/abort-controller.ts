@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { passOverThrown } from "./pass-over-floating.ts";
+import { reportListenerError } from "./pass-over-floating.ts";
 
 /**
  * Creates a controller for signals that are passed to foreign code. Node ends the process if a listener of a signal
@@ -66,6 +66,6 @@ async function hear(signal: AbortSignal, listener: Listener, event: Event): Prom
     const heard: unknown = isFunction ? listener.call(signal, event) : listener.handleEvent(event);
     await heard;
   } catch (error) {
-    passOverThrown(error);
+    reportListenerError(error);
   }
 }

@@ -57,7 +57,7 @@ test("a deadline without end starts no timer", async () => {
   expect(deadline.signal.aborted).toBe(false);
 });
 
-test("`withDeadline()` puts what is said of a late end in the place of the result", async () => {
+test("`withDeadline()` returns the result of `onLate` on timeout", async () => {
   const clock = manualClock();
   const parent = new AbortController();
   const seen: AbortSignal[] = [];

@@ -10,9 +10,9 @@ export interface Deadline extends Disposable {
   readonly expired: boolean;
   /** The remaining time in milliseconds; 0 when it is over. */
   leftMs(): number;
-  /** Stops the time until `goOn()`. */
+  /** Stops the time until `resume()`. */
   pause(): void;
-  goOn(): void;
+  resume(): void;
   /** Ends the deadline in at most `ms` milliseconds from now. */
   shorten(ms: number): void;
 }
@@ -73,7 +73,8 @@ class RunningDeadline implements Deadline {
       if (parent?.aborted) this.#controller.abort(parent.reason);
       else parent?.addEventListener("abort", this.#follow, once);
     }
-    this.#unsubscribe = shared.length === 0 ? none : shared.map((parent) => this.#followShared(parent));
+    this.#unsubscribe =
+      shared.length === 0 ? none : shared.map((parent) => this.#followShared(parent));
     this.#timer = startPausableTimer(ms, () => this.#expire(), clock);
   }
 
@@ -110,8 +111,8 @@ class RunningDeadline implements Deadline {
     this.#timer.pause();
   }
 
-  goOn(): void {
-    this.#timer.goOn();
+  resume(): void {
+    this.#timer.resume();
   }
 
   shorten(ms: number): void {

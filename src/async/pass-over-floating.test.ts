@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { InvariantError, RolloutError, UsageError, ownBug } from "../errors.ts";
 import { asRecorded, OutsideMisuse, PlaybackStop } from "../outside.ts";
 import { packageFile } from "../files/package-file.ts";
-import { passOverFloating } from "./pass-over-floating.ts";
+import { reportUnhandledRejections } from "./pass-over-floating.ts";
 
 /** An error with a stack of this package alone. */
 function ours<Reason extends Error>(reason: Reason): Reason {
@@ -14,20 +14,20 @@ function ours<Reason extends Error>(reason: Reason): Reason {
 function rejected(reason: unknown): readonly string[] {
   const before = new Set(process.listeners("unhandledRejection"));
   const lines: string[] = [];
-  using _floating = passOverFloating((line) => lines.push(line));
+  using _floating = reportUnhandledRejections((line) => lines.push(line));
   const [added] = process.listeners("unhandledRejection").filter((one) => !before.has(one));
   added!(reason, Promise.resolve());
   return lines;
 }
 
-describe("passOverFloating()", () => {
+describe("reportUnhandledRejections()", () => {
   test.each<[what: string, reason: Error]>([
     ["a signal's reason", new DOMException("The limit of 5 ms is over", "TimeoutError")],
     ["an outage", new RolloutError("environment/exception", "no lamp")],
     ["a complaint", new UsageError("Cannot play")],
     ["the end of a recording", new PlaybackStop("it ends")],
-    ["what a call threw when it was recorded", asRecorded(new Error("the service is down"))],
-    ["what cannot be recorded", new OutsideMisuse("Cannot record 1n")],
+    ["the recorded error of a call", asRecorded(new Error("the service is down"))],
+    ["an error about a value that cannot be recorded", new OutsideMisuse("Cannot record 1n")],
   ])("ignores %s that foreign code got and did not handle", (_, reason) => {
     expect(rejected(ours(reason))).toEqual([
       "an environment, an agent or another module of yours: an unhandled promise was rejected: " +

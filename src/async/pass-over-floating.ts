@@ -15,7 +15,7 @@ const reporters: ((line: string) => void)[] = [];
  * reports.
  * @returns stops the protection when it is disposed of.
  */
-export function passOverFloating(say: (line: string) => void): Disposable {
+export function reportUnhandledRejections(say: (line: string) => void): Disposable {
   const reported = new Set<string>();
   const report = (line: string): void => {
     if (reported.has(line)) return;
@@ -43,7 +43,7 @@ function onRejection(reason: unknown): void {
  * Keeps the process alive if a foreign listener of a signal threw. Without a report function, Node prints a
  * warning, so that a program that uses the library sees the error. Our own bugs end the process.
  */
-export function passOverThrown(thrown: unknown): void {
+export function reportListenerError(thrown: unknown): void {
   if (isOurBug(thrown)) {
     process.nextTick(() => {
       throw thrown;

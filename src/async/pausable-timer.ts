@@ -4,9 +4,9 @@ import type { Clock } from "./clock.ts";
 export interface PausableTimer {
   /** The remaining time in milliseconds; 0 when it is over. */
   leftMs(): number;
-  /** Stops the time until `goOn()`. */
+  /** Stops the time until `resume()`. */
   pause(): void;
-  goOn(): void;
+  resume(): void;
   /** Limits the remaining time to `ms` from now. */
   shorten(ms: number): void;
   /** Adds `ms` to the remaining time. */
@@ -26,7 +26,7 @@ export function startPausableTimer(
   clock: Pick<Clock, "after" | "now">,
 ): PausableTimer {
   const timer = new RunningTimer(ms, callback, clock);
-  timer.goOn();
+  timer.resume();
   return timer;
 }
 
@@ -58,7 +58,7 @@ class RunningTimer implements PausableTimer {
     this.#stop = undefined;
   }
 
-  goOn(): void {
+  resume(): void {
     if (this.#stop !== undefined || this.#isOver) return;
     this.#startedAtMs = this.#clock.now();
     this.#stop =
@@ -83,7 +83,7 @@ class RunningTimer implements PausableTimer {
     const isRunning = this.#stop !== undefined;
     this.pause();
     this.#atStartMs = leftMs;
-    if (isRunning) this.goOn();
+    if (isRunning) this.resume();
   }
 
   callOff(): void {

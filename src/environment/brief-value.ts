@@ -1,4 +1,4 @@
-import { wholeSecretsEnd } from "../secrets/redactor.ts";
+import { safeCutIndex } from "../secrets/redactor.ts";
 import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
 
 /** The most that a brief value keeps: text characters, plus one for each value. */
@@ -47,6 +47,6 @@ function shortenText(text: string, room: { left: number }): string {
   room.left -= text.length + 1;
   if (text.length <= length) return text;
   // Does not cut between the two halves of a surrogate pair.
-  const end = wholeSecretsEnd(text, length);
+  const end = safeCutIndex(text, length);
   return text.slice(0, /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end) + ellipsis;
 }

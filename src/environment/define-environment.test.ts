@@ -114,7 +114,7 @@ describe("defineEnvironment()", () => {
     expect(shelf.books.Emma.copies).toBe(2);
   });
 
-  test("takes back what a refused call had changed", async () => {
+  test("undoes the changes of a refused call", async () => {
     const { steps, score } = await play(
       shelves(),
       call("take", { book: "Dune", count: 2 }),
@@ -140,7 +140,7 @@ describe("defineEnvironment()", () => {
       'Error: book: Invalid option: expected one of "Emma"|"Dune" (take takes book, count?)',
     ],
     [
-      "a number that JavaScript cannot hold",
+      "a number that JavaScript cannot represent",
       call("take", { book: "Emma", count: 2n ** 64n }),
       "Error: count is too large a number (take takes book, count?)",
     ],
@@ -254,7 +254,7 @@ describe("defineEnvironment()", () => {
     });
   });
 
-  test("a state that cannot be written is different from what is wanted", async () => {
+  test("a state that cannot be written differs from the wanted one", async () => {
     const environment = dimmer({}, (written) => Number(written));
     const task = environment.task("test", 0);
     const actions = [call("set_level", { level: "high" }), bye];
@@ -279,7 +279,7 @@ describe("defineEnvironment()", () => {
     });
   });
 
-  test("waits for async schemas and tools, and hands them a signal", async () => {
+  test("waits for async schemas and tools, and passes them a signal", async () => {
     const environment = shelves({
       tools: {
         take: {
@@ -331,7 +331,7 @@ describe("defineEnvironment()", () => {
     ]);
   });
 
-  test("gives each task its own tools and policy where these are functions", async () => {
+  test("gives each task its own tools and policy if these are functions", async () => {
     const environment = shelves({
       policy: ({ instruction }: { instruction: string }) => `Do: ${instruction}`,
       tools: ({ instruction }: { instruction: string }) => [
@@ -401,7 +401,7 @@ describe("defineEnvironment()", () => {
     expect(hashes[0]).not.toBe(hashes[2]);
   });
 
-  test("hashes binary data by what it holds", async () => {
+  test("hashes binary data by content", async () => {
     const bytes = new Uint8Array([1, 2, 3, 4]);
     const hashOf = async (grid: unknown): Promise<string> => {
       const environment = shelves({ initialState: () => ({ grid }) });
@@ -425,7 +425,7 @@ describe("defineEnvironment()", () => {
   });
 });
 
-describe("what is broken is refused when it is defined", () => {
+describe("invalid parts are refused at definition", () => {
   test.each<[string, object, string]>([
     ["no score", { score: undefined }, "it has no score, expected a function score(state, task)"],
     ["a policy of parts", { policy: [{ type: "image" }] }, "no renderer for images"],
@@ -574,13 +574,18 @@ function breaks(how: (state: typeof shelf) => unknown, more: object = {}) {
   return { tools: { take: { description: "Take.", execute, ...more } } };
 }
 
-describe("what breaks while it is played fails that episode alone, and is named", () => {
+describe("an error during play fails only that episode, and is named", () => {
   const onlyFirst = (broken: () => unknown, right: unknown) => {
     let asked = 0;
     return () => (asked++ === 0 ? broken() : right);
   };
   test.each<[string, object, string, string]>([
-    ["a forgotten return", breaks(() => {}), "environment/bad-result", "what tool take of shelf"],
+    [
+      "a forgotten return",
+      breaks(() => {}),
+      "environment/bad-result",
+      "the result of tool take of shelf",
+    ],
     [
       "a tool that throws",
       breaks(() => (undefined as never as string[]).length),
@@ -626,7 +631,7 @@ describe("what breaks while it is played fails that episode alone, and is named"
       'its item [0] is a part of type "image": there is no renderer for images, sound and files yet',
     ],
     [
-      "a state that is no state",
+      "an invalid state",
       { ...breaks(() => "ok"), initialState: onlyFirst(() => {}, shelf) },
       "environment/bad-world",
       "initialState() of shelf",
@@ -696,7 +701,7 @@ describe("what breaks while it is played fails that episode alone, and is named"
       "its policyText is an object with no fields, expected a text or nothing",
     ],
     [
-      "an isDone() that says nothing",
+      "an isDone() that returns undefined",
       { ...breaks(() => "ok"), isDone: onlyFirst(() => {}, false) },
       "environment/bad-step",
       "isDone() of shelf",
@@ -709,7 +714,7 @@ describe("what breaks while it is played fails that episode alone, and is named"
     expect(other).toMatchObject({ outcome: "completed", reward: 1 });
   });
 
-  test("a disposal that fails costs nothing", async () => {
+  test("a disposal that fails has no effect on the episode", async () => {
     const dispose = async () => {
       throw new Error("no such container");
     };

@@ -42,7 +42,7 @@ describe("EpisodeResources", () => {
     expect(log).toEqual(["open one", "open other", "close other", "close one"]);
   });
 
-  test("tries again what could not be opened, and opens nothing once the episode is over", async () => {
+  test("retries a failed opening, and opens no resource after the episode", async () => {
     const resources = new EpisodeResources();
     const key = {};
     const refuse = async () => await Promise.reject<AsyncDisposable>(new Error("full"));
@@ -62,7 +62,7 @@ describe("EpisodeResources", () => {
 const nextTurn = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
 const hang = async (): Promise<never> => await new Promise<never>(() => {});
 
-describe("what hangs keeps nothing else from being freed", () => {
+describe("a hanging disposal does not keep others from being freed", () => {
   test("one that is still being opened: it is freed when it comes", async () => {
     const log: string[] = [];
     const resources = new EpisodeResources();
@@ -123,7 +123,7 @@ describe("what hangs keeps nothing else from being freed", () => {
     expect(log).toEqual(["open container", "copied out", "close container"]);
   });
 
-  test("a dispose() that hangs: the episode's limit on it frees what the episode opened", async () => {
+  test("a dispose() that hangs: at the episode's limit, its resources are freed", async () => {
     const log: string[] = [];
     const environment = worldWith(log, { dispose: hang });
     const task = environment.task("test", 0);
@@ -200,7 +200,7 @@ describe("an environment's resources", () => {
     expect(log).toEqual(["open it", "dispose", "close it"]);
   });
 
-  test("are freed where the state cannot be made", async () => {
+  test("are freed if the state cannot be created", async () => {
     const log: string[] = [];
     const environment = worldWith(log, {
       initialState: async (

@@ -37,7 +37,7 @@ describe("defineTool()", () => {
 });
 
 describe("defineForeignTool()", () => {
-  test("leaves out what cannot be used, and says so", () => {
+  test("omits unusable parts, and lists them", () => {
     const { tool, unusable } = defineForeignTool(
       options({ ...pattern, count: { type: "integer" } }),
     );
@@ -48,7 +48,7 @@ describe("defineForeignTool()", () => {
     });
   });
 
-  test("hands on arguments that take too many steps to check", () => {
+  test("passes on arguments that take too many steps to check", () => {
     const { tool } = defineForeignTool(options({ code: { type: "string", pattern: "^x+$" } }));
     const given = { code: "x".repeat(500_000) };
     expect(tool.callable.check(given)).toEqual({

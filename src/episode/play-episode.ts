@@ -114,7 +114,7 @@ async function playThrough(
     ...(redactor && { redactor }),
     clock,
     userAsked: () => hearing.asked,
-    onLive: () => time.goOn(),
+    onLive: () => time.resume(),
   });
   const startedAtMs = player.now();
   using watch = new CallWatch(signal, clock, (thrown) => player.owns(thrown));

@@ -81,12 +81,12 @@ export async function playWithinTime(
 }
 
 /** The engine, with a time that stands still as long as any call is held by the policy's owner. */
-function heldEngine(inner: Engine, time: Pick<Deadline, "pause" | "goOn">): Engine {
+function heldEngine(inner: Engine, time: Pick<Deadline, "pause" | "resume">): Engine {
   let heldCount = 0;
   const hold = (isHeld: boolean): void => {
     heldCount += isHeld ? 1 : -1;
     if (heldCount > 0) time.pause();
-    else time.goOn();
+    else time.resume();
   };
   return {
     kind: inner.kind,

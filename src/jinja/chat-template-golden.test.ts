@@ -12,7 +12,7 @@ import { TemplateError } from "./template-error.ts";
 
 const shared = sharedData();
 
-/** What jinja2 3.1.6 rendered, or the exception's name and message. */
+/** The text that jinja2 3.1.6 rendered, or the exception's name and message. */
 type Outcome = { readonly out: string } | { readonly err: string };
 
 const specialTokens: PyDict = new Map([

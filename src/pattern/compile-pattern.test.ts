@@ -37,7 +37,7 @@ describe("compilePattern() reads JavaScript's patterns", () => {
   });
 });
 
-describe("compilePattern() reads what is no pattern with the flag u", () => {
+describe("compilePattern() reads patterns that are invalid with the flag u", () => {
   test.each([
     ["^http\\:\\/\\/", "http://a", "ftp://a"],
     ["^\\d{4}\\-\\d{2}$", "2026-11", "2026/11"],
@@ -61,7 +61,7 @@ describe("compilePattern() reads what is no pattern with the flag u", () => {
   });
 });
 
-describe("compilePattern() refuses what linear time does not allow, and what is no pattern", () => {
+describe("compilePattern() refuses patterns that linear time does not allow, and invalid ones", () => {
   test.each([
     ["(a)\\1", "it holds a back-reference"],
     ["(?<n>a)\\k<n>", "it holds a back-reference"],
@@ -107,7 +107,7 @@ describe("a compiled pattern", () => {
     );
   });
 
-  test("finds what its groups hold", () => {
+  test("returns the texts of its groups", () => {
     const pattern = compilePattern('<p name="(?<key>[^"]+)">(?<value>.*?)</p>(?<rest>!)?');
     const text = '<p name="a">1</p> <p name="b">2</p>!';
     const found = [...findAll(pattern, text, budget())];
@@ -121,12 +121,12 @@ describe("a compiled pattern", () => {
     ]);
   });
 
-  test("removes all matches, and goes past those that are empty", () => {
+  test("removes all matches, and skips empty ones", () => {
     expect(removeAll(compilePattern("b+"), "abbcb😀", budget())).toBe("ac😀");
     expect(removeAll(compilePattern("b*"), "abbcb😀", budget())).toBe("ac😀");
   });
 
-  test("finds what JavaScript's own engine finds, where no repetition holds the empty text", () => {
+  test("finds the matches of JavaScript's own engine, if no repetition matches the empty text", () => {
     const atom = fc.constantFrom(
       "a",
       "b",

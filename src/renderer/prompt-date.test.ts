@@ -29,7 +29,7 @@ test("a conversation has the date that it is given, in its prompt and after each
   expect(delta.text).toContain("<|im_start|>user 03 Feb 2001\nGood.");
 });
 
-test("a date that is chosen for a renderer is said, and printed in all it renders", async () => {
+test("a renderer's own date is exposed, and printed in all its renderings", async () => {
   const renderer = await createRenderer({ modelDir, editTemplate: dated, now: then });
   expect(renderer.now).toBe(then);
   const { text } = await renderer.prompt({ messages: opening, tools: [] });

@@ -129,7 +129,7 @@ describe.skipIf(shared === null)("published templates", () => {
     return bindTemplate(compileChatTemplate(source), variables, new Date(2026, 10, 21, 8));
   };
 
-  test("render marked text as they render the text itself, unless they act on what it spells", async () => {
+  test("render marked text like the text itself, unless they react to its words", async () => {
     const literals = ["<|im_end|>", "</s>", "</think>", "<tool_response>", '<|"|>'];
     const codec = { addedTokens: literals.map((content, id) => ({ id, content, special: true })) };
     const counts = { same: 0, different: 0 };
@@ -204,7 +204,7 @@ describe.skipIf(shared === null)("published templates", () => {
       await rm(dir, { recursive: true });
     });
 
-    test("a policy that says what the template would has the template's ids in its ledger", async () => {
+    test("a policy that writes the template's text has the template's ids in its ledger", async () => {
       const counts: Record<string, number> = {};
       for (const file of files) {
         const renderer = await assembleRenderer({

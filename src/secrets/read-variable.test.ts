@@ -3,7 +3,7 @@ import { UsageError } from "../errors.ts";
 import { readVariable } from "./read-variable.ts";
 import { Redactor } from "./redactor.ts";
 
-test("readVariable() reads what is asked for, and says what is not set", () => {
+test("readVariable() reads a variable, and names one that is unset", () => {
   const env = { TOKEN: "t", EMPTY: "" };
   expect(readVariable(env, "TOKEN", "--token-env")).toBe("t");
   expect(readVariable(env, undefined, "--token-env")).toBe(undefined);
@@ -17,7 +17,7 @@ test("readVariable() reads what is asked for, and says what is not set", () => {
   }
 });
 
-test("readVariable() has no redactor let what it read through", () => {
+test("readVariable() hides its value in all redactors", () => {
   readVariable({ TOKEN: "read-by-variable" }, "TOKEN", "--token-env");
   expect(new Redactor().text("It is read-by-variable.")).toBe("It is [redacted].");
 });

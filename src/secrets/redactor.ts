@@ -249,7 +249,7 @@ export function hideEverywhere({
  * Returns the last index at or before `end` where a text can be cut without cutting a secret of this process: half
  * of a secret would not be recognized.
  */
-export function wholeSecretsEnd(text: string, end: number): number {
+export function safeCutIndex(text: string, end: number): number {
   let found = end;
   for (let before = -1; before !== found;) {
     before = found;

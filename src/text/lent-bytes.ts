@@ -12,13 +12,13 @@ let keptSize = 0;
 const lent = new WeakSet<ArrayBufferLike>();
 
 /**
- * Returns a buffer for short use, such as a request's body; return it with `giveBackBytes()`. Each turn sends a
+ * Returns a buffer for short use, such as a request's body; return it with `releaseBytes()`. Each turn sends a
  * long prompt, and new memory outside the heap makes the garbage collector scan the complete heap about once a
  * second, since it counts that memory.
  *
  * @returns `size` bytes with arbitrary content.
  */
-export function lendBytes(size: number): Buffer {
+export function acquireBytes(size: number): Buffer {
   if (size < smallest || size > largest) return Buffer.allocUnsafe(size);
   const room = roomFor(size);
   const found = kept.get(room)?.pop();
@@ -32,7 +32,7 @@ export function lendBytes(size: number): Buffer {
  * Returns lent bytes, or a part of them that stands for all: do not use them afterwards. Bytes that were not lent,
  * or were returned before, are ignored. A buffer that is never returned is garbage-collected as usual.
  */
-export function giveBackBytes({ buffer }: Uint8Array): void {
+export function releaseBytes({ buffer }: Uint8Array): void {
   if (!lent.delete(buffer) || keptSize + buffer.byteLength > mostKept) return;
   keptSize += buffer.byteLength;
   const others = kept.get(buffer.byteLength);

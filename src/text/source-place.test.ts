@@ -6,7 +6,7 @@ import { SourcePlaces } from "./source-place.ts";
 const root = "/home/Zoë/my work (1)/turnwright";
 const places = new SourcePlaces((name) => `${root}/${name}`);
 
-/** The stack of what was thrown there, as Node writes it for ES modules and for CommonJS ones. */
+/** The stack of an error thrown there, as Node writes it for ES modules and for CommonJS ones. */
 function stackAt(...lines: readonly string[]): string {
   return `Error: no\n${lines.map((place) => `    at ${place}\n`).join("")}`;
 }
@@ -23,7 +23,7 @@ describe("in a folder with a name that URLs escape", () => {
     ["a module without a function, awaited", `async ${addressOf(ours)}:7:3`],
     ["a CommonJS module", `new Run [as run] (${ours}:7:3)`],
     ["a CommonJS module without a function", `${ours}:7:3`],
-  ])("what we threw is ours: %s", (_, place) => {
+  ])("our own error is ours: %s", (_, place) => {
     const stack = stackAt(place, "node:internal/process/task_queues:95:5");
     expect(places.isOurs(stack)).toBe(true);
     expect(places.foreignPlace(stack)).toBeUndefined();

@@ -25,7 +25,7 @@ async function writeCheckout(changes: Readonly<Record<string, string>> = {}): Pr
 const bundled = async (name: string) => await readFile(path.join(dir, "bundle", name), "utf8");
 
 describe("importTauBench()", () => {
-  test("writes what the Python sources say, with a manifest", async () => {
+  test("writes the content of the Python sources, with a manifest", async () => {
     const from = await writeCheckout();
     const manifest = await importTauBench({ from, to: path.join(dir, "bundle") });
     expect(await bundled("retail/orders.json")).toBe('{"1": {"n": 1.0}}');
@@ -128,7 +128,7 @@ describe("importTauBench()", () => {
     expect(await readdir(dir)).toEqual(["checkout"]);
   });
 
-  test("says what is missing of a checkout", async () => {
+  test("names the missing file of a checkout", async () => {
     await expect(importTauBench({ from: dir, to: path.join(dir, "bundle") })).rejects.toThrow(
       "tau_bench/envs/retail/data/orders.json: no such file, expected a checkout",
     );

@@ -62,7 +62,7 @@ async function serve(handler: Handler, onConnect?: (target: string) => number): 
   };
 }
 
-/** Sends what a range asks for; the first `breaks` replies end after half of it. */
+/** Sends the bytes of a requested range; the first `breaks` replies end after half of them. */
 function archiveServer({ breaks = 0, tag = '"v1"', content = archive }): {
   readonly handler: Handler;
   readonly ranges: (string | undefined)[];
@@ -108,7 +108,7 @@ const pull = async (url: string, maxAttempts = 3) =>
   await pullTauBench({ to, url, pinned, signal, maxAttempts, pauseMs: 1 });
 
 describe("pullTauBench()", () => {
-  test("downloads, checks and imports, and leaves nothing else", async () => {
+  test("downloads, checks and imports, and leaves no other files", async () => {
     const { handler } = archiveServer({});
     await using server = await serve(handler);
     const { manifest, isNew } = await pull(server.url);
@@ -150,7 +150,7 @@ describe("pullTauBench()", () => {
     expect(ranges).toEqual([undefined, undefined]);
   });
 
-  test("starts over where the file has changed since", async () => {
+  test("starts over if the file has changed since", async () => {
     const old = archiveServer({ breaks: 9, tag: '"v0"' });
     const now = archiveServer({ tag: '"v1"' });
     let handler = old.handler;
@@ -174,7 +174,7 @@ describe("pullTauBench()", () => {
     ],
     ["half an archive", archive.subarray(0, 9_000), "unexpected end of file"],
     ["no archive", Buffer.from("<html>sign in</html>"), "incorrect header check"],
-  ])("refuses %s, and leaves nothing", async (_, content, message) => {
+  ])("refuses %s, and leaves no files", async (_, content, message) => {
     await using server = await serve(archiveServer({ content }).handler);
     await expect(pull(server.url)).rejects.toThrow(message);
     expect(await readdir(dir)).toEqual([]);
@@ -208,7 +208,7 @@ describe("pullTauBench()", () => {
     await pull(`http://127.0.0.1:${server.port}/1`);
   });
 
-  test("goes through the proxy that the environment names", async () => {
+  test("uses the proxy of the environment variables", async () => {
     const { handler } = archiveServer({});
     await using server = await serve(handler);
     const seen: string[] = [];
@@ -234,7 +234,7 @@ describe("pullTauBench()", () => {
     expect(seen[0]).toContain("archive.example");
   });
 
-  test("asks a proxy for a tunnel where the address is HTTPS", async () => {
+  test("opens a tunnel through a proxy for HTTPS", async () => {
     const targets: string[] = [];
     await using proxy = await serve(
       (_incoming, response) => response.writeHead(500).end(),

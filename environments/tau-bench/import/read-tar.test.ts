@@ -53,7 +53,7 @@ describe("readTar()", () => {
     });
   });
 
-  test("passes over what is not wanted, however large", async () => {
+  test("skips unwanted files of any size", async () => {
     const archive = makeTar([
       { path: "large", content: "x".repeat(20_000) },
       { path: "small", content: "y" },
@@ -65,7 +65,7 @@ describe("readTar()", () => {
     );
   });
 
-  test("gives paths as they are, and of links nothing", async () => {
+  test("yields paths unchanged, and no links", async () => {
     const archive = makeTar([
       { path: "/etc/passwd", content: "a" },
       { path: "../../up", content: "b" },
@@ -115,7 +115,7 @@ describe("readTar()", () => {
     expect(isReleased).toBe(true);
   });
 
-  test("refuses what is no archive, or cut off", async () => {
+  test("refuses a non-archive and an incomplete archive", async () => {
     const archive = makeTar([{ path: "a", content: "x".repeat(600) }]);
     await expect(read(archive.subarray(0, 900))).rejects.toThrow(
       "Cannot unpack a.tar: it is cut off",

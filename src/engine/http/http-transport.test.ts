@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { Redactor } from "../../secrets/redactor.ts";
-import { lendBytes } from "../../text/lent-bytes.ts";
+import { acquireBytes } from "../../text/lent-bytes.ts";
 import { failureOfOutcome } from "./http-failure.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { createSglangEngine } from "../sglang/sglang-engine.ts";
@@ -104,7 +104,7 @@ test("the room of a request's bytes is used again without a byte of another requ
   const send = async (index: number): Promise<void> => {
     const isEarly = index % 3 === 1;
     const letter = String.fromCharCode(97 + (index % 26));
-    const body = lendBytes(1_000_000 + index).fill(letter);
+    const body = acquireBytes(1_000_000 + index).fill(letter);
     if (!isEarly) sent.set(String(index), letter.repeat(body.length));
     await transport.send({
       method: "POST",

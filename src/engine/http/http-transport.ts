@@ -1,6 +1,6 @@
 import type { Dispatcher, Pool } from "undici";
 import type { ContentCodingError } from "../../http/content-coding.ts";
-import { giveBackBytes, lendBytes } from "../../text/lent-bytes.ts";
+import { releaseBytes, acquireBytes } from "../../text/lent-bytes.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { utf8Bytes } from "../../text/utf8-bytes.ts";
 import { loadPool } from "./load-pool.ts";
@@ -15,7 +15,7 @@ export interface HttpRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * JSON: its text, or that in UTF-8, which is sent as it is. Lent bytes are given back (see `lendBytes()`)
+   * JSON: its text, or that in UTF-8, which is sent as it is. Acquired bytes are released (see `acquireBytes()`)
    * once they are answered with HTTP 200: they are for one exchange.
    */
   readonly body?: string | Uint8Array;
@@ -189,7 +189,7 @@ function exchange(
             onEnd(cause) {
               if (cause === undefined) {
                 // A server that refuses a request may not have read all of it.
-                if (status === 200 && bytes !== null) giveBackBytes(bytes);
+                if (status === 200 && bytes !== null) releaseBytes(bytes);
                 try {
                   settle({ type: "reply", status, headers, text: body.end() });
                 } catch (error) {
@@ -219,5 +219,5 @@ function exchange(
 
 /** A text is made into bytes at once: the HTTP library would go over it three times. */
 function toBytes(body: HttpRequest["body"]): Uint8Array | null {
-  return typeof body === "string" ? utf8Bytes(body, lendBytes) : (body ?? null);
+  return typeof body === "string" ? utf8Bytes(body, acquireBytes) : (body ?? null);
 }

@@ -1,5 +1,5 @@
 import { assertInvariant } from "../../errors.ts";
-import { lendBytes } from "../../text/lent-bytes.ts";
+import { acquireBytes } from "../../text/lent-bytes.ts";
 import { roomForIds, writeIds } from "../../json/write-ids.ts";
 import { textOfKnownIds } from "./kept-id-text.ts";
 import { largestTokenId } from "../token-id.ts";
@@ -10,7 +10,7 @@ import { largestTokenId } from "../token-id.ts";
  * to be made into bytes. Of a list that is written again and again, what is new is written alone (see
  * `textOfKnownIds()`).
  *
- * @returns bytes that are lent (see `lendBytes()`).
+ * @returns bytes that are lent (see `acquireBytes()`).
  */
 export function jsonWithIds(
   fields: Readonly<Record<string, unknown>>,
@@ -20,7 +20,7 @@ export function jsonWithIds(
   const head = `${json.slice(0, -1)}${json === "{}" ? "" : ","}${JSON.stringify(name)}:[`;
   const headLength = Buffer.byteLength(head);
   const kept = textOfKnownIds(ids);
-  const bytes = lendBytes(headLength + (kept?.length ?? roomForIds(ids)) + 2);
+  const bytes = acquireBytes(headLength + (kept?.length ?? roomForIds(ids)) + 2);
   bytes.write(head);
   let end = headLength;
   if (kept !== undefined) {

@@ -3,7 +3,7 @@ import { MapView, SetView } from "./collection-view.ts";
 import { copyGraph, noteBinaries, type CopyOptions } from "./copy-graph.ts";
 import { DateView } from "./date-view.ts";
 import { objectView } from "./object-view.ts";
-import { holdsTwice } from "./holds-twice.ts";
+import { hasSharedReference } from "./holds-twice.ts";
 import { holdsBinary, isPlain, isSealed, seal } from "./sealed.ts";
 import { StateDraft, type Part } from "./state-draft.ts";
 
@@ -25,7 +25,7 @@ export class EpisodeState<State> {
     const base = isBinary(initial) ? seal({ state: initial }) : initial;
     if (!isPlain(base)) return;
     // An object that is referenced twice would become two if one reference were written.
-    const isGraph = holdsTwice(base);
+    const isGraph = hasSharedReference(base);
     this.#draft = new StateDraft(base, viewOf, (part) => !isGraph && isShareable(part));
   }
 

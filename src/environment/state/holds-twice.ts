@@ -11,7 +11,7 @@ const graphs = new WeakSet();
  * True if a sealed value references a mutable object twice: a write through one reference means the other as well.
  * Remembers the result of each value.
  */
-export function holdsTwice(value: object): boolean {
+export function hasSharedReference(value: object): boolean {
   const fresh = new Map<object, object | undefined>();
   const known = new Map<object, object | undefined>();
   const held: unknown[] = [value];

@@ -34,7 +34,7 @@ test.each(farPlaces)("a sparse list is copied with its holes, %d", (place) => {
   ]);
 });
 
-test.each(farPlaces)("a call brings in a list and writes at place %d of it", async (place) => {
+test.each(farPlaces)("a call adds a list and writes at index %d", async (place) => {
   const state = new EpisodeState<{ rows: Record<string, unknown[]> }>({ rows: {} });
   await state.change(
     async ({ rows }) => {
@@ -94,7 +94,7 @@ test.each([
   }
 });
 
-test("a refused call that deletes what a list works out leaves it worked out", async () => {
+test("a refused call that deletes an accessor of a list keeps it", async () => {
   const list = Object.defineProperty(["Ann"], "size", {
     get(this: unknown[]) {
       return this.length;
@@ -114,7 +114,7 @@ test("a refused call that deletes what a list works out leaves it worked out", a
   expect(state.close().list.size).toBe(2);
 });
 
-test.each(farPlaces)("a list with an item at place %d is no text", (place) => {
+test.each(farPlaces)("a list with an item at index %d cannot be written as text", (place) => {
   const write = (): string => writePlainJson({ seats: listTo(place) });
   expect(write).toThrow(NotPlain);
   expect(write).toThrow(`its seats is a list of ${place + 1} places, most of them empty`);

@@ -52,7 +52,7 @@ describe("findDifferences()", () => {
 
   test.each<[string, unknown, unknown]>([
     ["instances with private fields", new Account(5), new Account(10)],
-    ["an instance for nothing", {}, new Account(10)],
+    ["an instance instead of null", {}, new Account(10)],
     ["nothing for an instance", new Account(5), {}],
     ["instances in Sets", new Set([new Account(5)]), new Set([new Account(10)])],
     ["instances in lists in Sets", new Set([[new Account(5)]]), new Set([[new Account(10)]])],
@@ -68,14 +68,14 @@ describe("findDifferences()", () => {
     ["an invalid Date and nothing", new Date("soon"), null],
     ["nothing and an invalid Date in Sets", new Set([null]), new Set([new Date("soon")])],
     ["Dates of which one is invalid", new Date(0), new Date("soon")],
-    ["nothing and what is written as nothing", null, { toJSON: () => null }],
+    ["null and a value that is written as null", null, { toJSON: () => null }],
     ["a pattern and its text", "/5/", /5/],
   ])("distinguishes %s", (_, wanted, got) => {
     expect([isAlike(wanted, got), isAlike([{ b: wanted }], [{ b: got }])]).toEqual([false, false]);
     expect([isAlike([wanted], []), isAlike([], [got])]).toEqual([false, false]);
   });
 
-  test("shows what JSON does not have, wherever it is missing", () => {
+  test("shows values that JSON lacks, on either side", () => {
     const data = new Uint8Array([1, 2, 3]);
     const wanted = { files: { a: { data } }, list: [/x/], account, level: Number.NaN };
     const got = { files: {}, list: [], account: new Account(10), level: 5 };

@@ -5,7 +5,7 @@ import { systemClock, type Clock } from "../../async/clock.ts";
 import { whyNotJson } from "../../json/why-not-json.ts";
 import type { Generation } from "../../engine/engine.ts";
 import { endedBy } from "../../async/ended-by.ts";
-import { wholeSecretsEnd, type Redactor } from "../../secrets/redactor.ts";
+import { safeCutIndex, type Redactor } from "../../secrets/redactor.ts";
 import { OutsideMisuse, PlaybackStop, type Outside } from "../../outside.ts";
 import { AnswerOrder } from "./answer-order.ts";
 import { describe } from "../check/foreign-value.ts";
@@ -876,7 +876,7 @@ function notRecorded(what: string): Error {
 
 function brief(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 200 ? `${text.slice(0, wholeSecretsEnd(text, 200))}…` : text;
+  return text.length > 200 ? `${text.slice(0, safeCutIndex(text, 200))}…` : text;
 }
 
 function nameOf(input: Input): string {

@@ -126,7 +126,7 @@ function holdTime({ player, time, watch }: Play, isHeld: boolean): void {
     watch.pause();
     player.pause();
   } else {
-    time.goOn();
+    time.resume();
     watch.goOn();
     player.goOn();
   }

@@ -68,7 +68,7 @@ export class CallWatch implements Disposable {
   }
 
   goOn(): void {
-    this.#call?.timer.goOn();
+    this.#call?.timer.resume();
   }
 
   /** The call under way, if there is one, is waited for no longer than `ms` milliseconds from now on. */
@@ -92,7 +92,7 @@ export class CallWatch implements Disposable {
     call.waitCount++;
     if (call.allowance === undefined) {
       call.allowance = startPausableTimer(ms, () => this.#expire(call, ms), this.#clock);
-    } else if (call.waitCount === 1) call.allowance.goOn();
+    } else if (call.waitCount === 1) call.allowance.resume();
     let isOver = false;
     return () => {
       // The call may be over, and another under way.
@@ -101,7 +101,7 @@ export class CallWatch implements Disposable {
       call.waitCount--;
       if (call.waitCount > 0) return;
       call.allowance?.pause();
-      call.timer.goOn();
+      call.timer.resume();
     };
   }
 

@@ -85,7 +85,7 @@ describe("parsePythonJson()", () => {
     );
   });
 
-  test("bounds nesting by an error of its own", () => {
+  test("limits nesting with its own error", () => {
     const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
     expect(() => parsePythonJson(nested(MAX_JSON_DEPTH))).not.toThrow();
     const error = catchError(() => parsePythonJson(nested(100_000)));

@@ -13,7 +13,7 @@ describe("joinDelta()", () => {
     });
   });
 
-  test("keeps another stop id in the place of the template's and says which", () => {
+  test("keeps another stop id in place of the template's and reports it", () => {
     expect(joinDelta([close, 10, 11], end, closing)).toEqual({
       ids: [10, 11],
       closeSynthesised: false,

@@ -49,7 +49,7 @@ describe("learnStopLiterals()", () => {
     ]);
   });
 
-  test("takes the one that the model's files name, where several are printed", () => {
+  test("takes the literal that the model's files name, if several are printed", () => {
     const source = ending("<|eot|><|extra|>");
     expect(learn(source).closers).toEqual(["<|extra|>"]);
     expect(learn(source, ["<|eot|>"]).closers).toEqual(["<|eot|>"]);
@@ -65,7 +65,7 @@ describe("learnStopLiterals()", () => {
     expect(learn(source).openers).toEqual([]);
   });
 
-  test("finds nothing where no control token is printed", () => {
+  test("finds no literal if no control token is printed", () => {
     expect(learn(sampleTemplates.plain)).toEqual({ closers: [], openers: [], sampled: [] });
   });
 });

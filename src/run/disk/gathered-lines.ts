@@ -1,4 +1,4 @@
-import { lendBytes } from "../../text/lent-bytes.ts";
+import { acquireBytes } from "../../text/lent-bytes.ts";
 import { mostBytesPerUnit } from "../../text/utf8-bytes.ts";
 
 /** Bytes of a block; of a longer line, as many as it takes. */
@@ -19,13 +19,13 @@ export class GatheredLines {
     const most = line.length * mostBytesPerUnit + 1;
     if (this.#block === undefined || this.#end + most > this.#block.length) {
       this.#close();
-      this.#block = lendBytes(Math.max(most, blockSize));
+      this.#block = acquireBytes(Math.max(most, blockSize));
     }
     this.#end += this.#block.write(line, this.#end);
     this.#block[this.#end++] = lineFeed;
   }
 
-  /** The lines since the last time: UTF-8 with their line feeds, in blocks that are lent (see `lendBytes()`). */
+  /** The lines since the last time: UTF-8 with their line feeds, in blocks that are lent (see `acquireBytes()`). */
   take(): readonly Buffer[] {
     this.#close();
     const blocks = this.#full;

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
-import { giveBackBytes, lendBytes } from "../../text/lent-bytes.ts";
+import { releaseBytes, acquireBytes } from "../../text/lent-bytes.ts";
 import { type Resolvers, withResolvers } from "../../async/with-resolvers.ts";
 import { closedEarly } from "../schedule/closed-early.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
@@ -88,12 +88,12 @@ export class JsonlJournal implements AsyncDisposable {
    * @throws UsageError where the disk refuses it or refused one before.
    */
   async append(value: unknown): Promise<void> {
-    await this.#add(encodeLine(value, lendBytes).then((line) => [line]));
+    await this.#add(encodeLine(value, acquireBytes).then((line) => [line]));
   }
 
   /**
    * Appends lines that stay together; resolves once they are on the disk. Their bytes are the journal's now: where they
-   * were lent (see `lendBytes()`), it gives them back.
+   * were lent (see `acquireBytes()`), it gives them back.
    */
   async appendLines(lines: readonly EncodedLine[]): Promise<void> {
     await this.#add(lines);
@@ -158,7 +158,7 @@ export class JsonlJournal implements AsyncDisposable {
       for (const block of mergeBlocks(lines.flatMap(({ blocks }) => blocks))) {
         await writeAll(this.#file, block, end);
         end += block.length;
-        giveBackBytes(block);
+        releaseBytes(block);
       }
       await this.#file.sync();
       await this.#assertOwn(end);
@@ -222,12 +222,12 @@ function* mergeBlocks(blocks: readonly Uint8Array[]): Generator<Uint8Array> {
 function joined(blocks: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = blocks;
   if (only !== undefined && blocks.length === 1) return only;
-  const whole = lendBytes(length);
+  const whole = acquireBytes(length);
   let end = 0;
   for (const block of blocks) {
     whole.set(block, end);
     end += block.length;
-    giveBackBytes(block);
+    releaseBytes(block);
   }
   return whole;
 }

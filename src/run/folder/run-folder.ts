@@ -11,7 +11,7 @@ import {
   type SlimeChoice,
   type SlimeSummary,
 } from "../slime/slime-file.ts";
-import { lendBytes } from "../../text/lent-bytes.ts";
+import { acquireBytes } from "../../text/lent-bytes.ts";
 import { type EncodedLine, encodeLine, encodeRow } from "../disk/encode-line.ts";
 import type { EpisodeRow, FinishedEpisode } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
@@ -513,12 +513,13 @@ export class RunFolder implements AsyncDisposable {
    */
   async writeEpisode(episode: Episode): Promise<string> {
     const samples: EncodedLine[] = [];
-    for (const sample of episodeSamples(episode)) samples.push(await encodeRow(sample, lendBytes));
+    for (const sample of episodeSamples(episode))
+      samples.push(await encodeRow(sample, acquireBytes));
     if (samples.length > 0) await this.#samples.appendLines(samples);
     await this.#noteUnrecorded(episode);
     const { segments: _written, ...story } = episode;
     const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
-    const line = await encodeLine(row, lendBytes);
+    const line = await encodeLine(row, acquireBytes);
     await this.#episodes.appendLines([line]);
     return line.hash;
   }
