@@ -70,7 +70,7 @@ export async function pullTauBench({
   try {
     await downloadFile({ ...download, url, file: archive, maxBytes: maxArchiveBytes });
   } catch (error) {
-    // Removes the folder if it is empty, so that there is no download to resume.
+    // Removes the folder if it has no partial download.
     await rmdir(scratch).catch(() => undefined);
     throw error;
   }

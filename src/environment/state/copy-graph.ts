@@ -30,8 +30,8 @@ export function copyGraph<Value>(
     if (!isPlain(given) && !isBinary(given)) return given;
     const held = read(given);
     if (isKept(held)) return held;
-    const known = copies.get(held);
-    if (known !== undefined) return known;
+    const existing = copies.get(held);
+    if (existing !== undefined) return existing;
     const isBytes = isBinary(held);
     const copy = isBytes ? binaries.copy(held) : copyOf(held);
     copies.set(held, copy);
@@ -46,7 +46,7 @@ export function copyGraph<Value>(
       refillSet(copy, takeMember);
       continue;
     }
-    const isComputing = computing.has(copy);
+    const isComputing = withAccessors.has(copy);
     for (const [key, held] of membersOf(original)) {
       if (isComputing && accessorOf(copy, key as string) !== undefined) continue;
       const own = take(held);
@@ -95,14 +95,14 @@ export function copyOf(base: object): object {
   return copy;
 }
 
-function copyMember(copy: object, key: PropertyKey, base: object): "data" | "worked-out" {
+function copyMember(copy: object, key: PropertyKey, base: object): "data" | "accessor" {
   const accessor = accessorOf(base, key);
   if (accessor === undefined) {
     putMember(copy, key, (base as Record<PropertyKey, unknown>)[key]);
     return "data";
   }
   Object.defineProperty(copy, key, { ...accessor, configurable: true });
-  return "worked-out";
+  return "accessor";
 }
 
 /** Copies an instance of a list class, with its extra properties. */
@@ -133,25 +133,25 @@ function copyOfPlainList(base: readonly unknown[]): unknown[] {
   const isFar = isSparse(base);
   const copy = isFar ? emptyAs(base) : base.slice();
   for (const name of isFar ? Object.keys(base) : namesBeside(base)) {
-    if (copyMember(copy, name, base) === "worked-out") computing.add(copy);
+    if (copyMember(copy, name, base) === "accessor") withAccessors.add(copy);
   }
   return copy;
 }
 
 /** Copies of lists that have an accessor property. */
-const computing = new WeakSet<object>();
+const withAccessors = new WeakSet<object>();
 
 /** Cached property names of long lists: a state's lists are copied for each episode that writes them. */
-const known = new WeakMap<object, readonly string[]>();
+const cachedNames = new WeakMap<object, readonly string[]>();
 
-const longestUnknown = 64;
+const longestUncached = 64;
 
 /** The names of a list's properties that are not items. */
 function namesBeside(list: readonly unknown[]): readonly string[] {
   // A list that is not frozen may get more properties.
-  if (list.length <= longestUnknown || !isSealed(list)) return findNamesBeside(list);
-  let names = known.get(list);
-  if (names === undefined) known.set(list, (names = findNamesBeside(list)));
+  if (list.length <= longestUncached || !isSealed(list)) return findNamesBeside(list);
+  let names = cachedNames.get(list);
+  if (names === undefined) cachedNames.set(list, (names = findNamesBeside(list)));
   return names;
 }
 

@@ -22,11 +22,11 @@ const sealedAlone = new WeakSet();
 const holdingBinary = new WeakSet();
 
 /** Sealed objects with an accessor property. */
-const computing = new WeakSet();
+const withAccessors = new WeakSet();
 
 /** True if a plain object has an accessor property. Takes no time for a sealed object. */
 export function hasAccessors(value: object): boolean {
-  if (sealed.has(value)) return computing.has(value);
+  if (sealed.has(value)) return withAccessors.has(value);
   if (Array.isArray(value) || writersOf(value).length > 0) return false;
   return Object.keys(value).some((key) => accessorOf(value, key) !== undefined);
 }
@@ -66,7 +66,7 @@ export function seal<Value>(value: Value, withKeys = false): Value {
     const next = waiting.pop();
     isHolding ||= holdsBinary(next);
     if (!isPlain(next) || isSealedWhole(next)) continue;
-    if (hasAccessors(next)) computing.add(next);
+    if (hasAccessors(next)) withAccessors.add(next);
     sealed.add(next);
     sealedAlone.delete(next);
     fresh.push(next);
@@ -106,7 +106,7 @@ export function membersOf(value: object): readonly (readonly [unknown, unknown])
 export function sealAlone(value: object): void {
   if (isBinary(value)) return;
   if (isView(value) || sealed.has(value)) return;
-  if (hasAccessors(value)) computing.add(value);
+  if (hasAccessors(value)) withAccessors.add(value);
   sealed.add(value);
   sealedAlone.add(value);
   freeze(value);

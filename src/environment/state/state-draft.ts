@@ -42,7 +42,7 @@ export class StateDraft {
   /** Functions that undo the writes since `begin()`, the latest last. */
   #undo: (() => void)[] = [];
   /** The episode's own objects. */
-  readonly #mine = new WeakSet();
+  readonly #owned = new WeakSet();
   /** The places of values that the current call added. */
   #added: Place[] = [];
   /**
@@ -60,9 +60,9 @@ export class StateDraft {
   /** The objects from which the call removed something; each has one undo function for its complete content. */
   #emptied = new Set<object>();
   /** The buffers that the call read, with saved content. */
-  #remembered = new Set<ArrayBuffer>();
+  #savedBuffers = new Set<ArrayBuffer>();
 
-  /** @param isShared - True to copy a part of the base when it is written, false to copy it now. */
+  /** @param isShared - True for a part of the base that is copied when it is written. Other parts are copied now. */
   constructor(
     base: object,
     makeView: (part: Part, draft: StateDraft) => object,
@@ -89,7 +89,7 @@ export class StateDraft {
     this.#copies = new Map();
     this.#binaries = new BinaryCopies();
     this.#emptied = new Set();
-    this.#remembered = new Set();
+    this.#savedBuffers = new Set();
     this.isOpen = true;
   }
 
@@ -102,23 +102,23 @@ export class StateDraft {
     this.isOpen = false;
     for (const part of this.#walked) part.walks = undefined;
     this.#walked = [];
-    if (!isKept) return this.#takeBack();
+    if (!isKept) return this.#undoWrites();
     try {
       this.#keepAdded();
     } catch (error) {
-      this.#takeBack();
+      this.#undoWrites();
       throw error;
     }
   }
 
-  #takeBack(): void {
+  #undoWrites(): void {
     for (const undo of this.#undo.toReversed()) undo();
   }
 
   /** Copies the added values, to which code outside of the state may still have references. */
   #keepAdded(): void {
     // A value outside of the state is copied with the object that contains it.
-    const places = this.#added.filter(({ raw }) => this.#mine.has(raw));
+    const places = this.#added.filter(({ raw }) => this.#owned.has(raw));
     const members = [...this.#filledSets.values()].flatMap((added) => [...added]);
     noteBinaries([...places.map(({ raw, key }) => memberOf(raw, key)), ...members], this.#copying);
     for (const { raw, key } of places) {
@@ -127,7 +127,7 @@ export class StateDraft {
       if (own !== held) putMember(raw, key, own);
     }
     for (const [set, added] of this.#filledSets) {
-      if (!this.#mine.has(set)) continue;
+      if (!this.#owned.has(set)) continue;
       // They are the last members of the Set and are added again in their order.
       const still = [...added].filter((one) => set.delete(one));
       for (const one of still) set.add(this.#takeMember(one));
@@ -138,20 +138,20 @@ export class StateDraft {
 
   /** The episode's own copy of a value; the value itself if it is the episode's own. */
   #take<Value>(value: Value, isShared = (_held: object) => false): Value {
-    const isKept = (held: object) => this.#isMine(held) || isShared(held);
+    const isKept = (held: object) => this.#isOwned(held) || isShared(held);
     noteBinaries([value], { ...this.#copying, isKept });
     return this.#copy(value, isKept);
   }
 
   /** The same, if the binary data in the value is already registered. */
-  #copy<Value>(value: Value, isKept = (held: object) => this.#isMine(held)): Value {
+  #copy<Value>(value: Value, isKept = (held: object) => this.#isOwned(held)): Value {
     return copyGraph(value, {
       ...this.#copying,
       isKept,
       takeMember: this.#takeMember,
       onCopy: (held, copy) => {
         if (copy instanceof Map && !isSealed(held)) this.#assertKeys(copy);
-        this.#mine.add(isBinary(copy) ? bufferOf(copy) : copy);
+        this.#owned.add(isBinary(copy) ? bufferOf(copy) : copy);
         const part = this.#byOwn.get(held);
         if (part === undefined) return;
         // The part was read during the call.
@@ -172,13 +172,13 @@ export class StateDraft {
       copies: this.#copies,
       binaries: this.#binaries,
       read: (held: object) => this.#read(held) as object,
-      isKept: (held: object) => this.#isMine(held),
+      isKept: (held: object) => this.#isOwned(held),
     };
   }
 
   /** True for an own object; binary data is own if its buffer is. */
-  #isMine(held: object): boolean {
-    return this.#mine.has(isBinary(held) ? bufferOf(held) : held);
+  #isOwned(held: object): boolean {
+    return this.#owned.has(isBinary(held) ? bufferOf(held) : held);
   }
 
   /**
@@ -186,7 +186,7 @@ export class StateDraft {
    */
   readonly #takeMember = (held: unknown): unknown => {
     if (!isPlain(held) && !isBinary(held)) return held;
-    if (this.#isMine(held) || (isSealedWhole(held) && !holdsBinary(held))) return held;
+    if (this.#isOwned(held) || (isSealedWhole(held) && !holdsBinary(held))) return held;
     const known = this.#members.get(held);
     if (known !== undefined) return known;
     const own = this.#take(held);
@@ -224,8 +224,8 @@ export class StateDraft {
   /** Binary data as it is, since it has no view. Its content is saved so that the call's writes can be undone. */
   #showBinary(value: Binary): Binary {
     const buffer = bufferOf(value);
-    if (!this.isOpen || this.#remembered.has(buffer) || !this.#mine.has(buffer)) return value;
-    this.#remembered.add(buffer);
+    if (!this.isOpen || this.#savedBuffers.has(buffer) || !this.#owned.has(buffer)) return value;
+    this.#savedBuffers.add(buffer);
     const before = new Uint8Array(buffer.slice(0));
     this.#undo.push(() => new Uint8Array(buffer).set(before));
     return value;
@@ -234,7 +234,7 @@ export class StateDraft {
   /** The tools' view of a member of a Set: an own object can be written, any other is passed as it is. */
   showInSet(value: unknown): unknown {
     if (isBinary(value)) return this.#showBinary(value);
-    if (!isPlain(value) || !this.#mine.has(value)) return value;
+    if (!isPlain(value) || !this.#owned.has(value)) return value;
     const part = this.#byOwn.get(value) ?? this.#find(value, undefined, undefined);
     return viewOf(part);
   }
@@ -290,7 +290,7 @@ export class StateDraft {
   }
 
   #isNew(added: unknown): boolean {
-    return (isPlain(added) || isBinary(added)) && !this.#isMine(added);
+    return (isPlain(added) || isBinary(added)) && !this.#isOwned(added);
   }
 
   /**
@@ -310,7 +310,7 @@ export class StateDraft {
     if (part.own !== undefined) return part.own;
     const own = copyOf(part.base);
     part.own = own;
-    this.#mine.add(own);
+    this.#owned.add(own);
     this.#byOwn.set(own, part);
     const { holder, key } = part;
     // The part may have been removed from its holder.

@@ -60,3 +60,14 @@ export function bitLength(value: bigint): number {
   const hex = value.toString(16);
   return (hex.length - 1) * 4 + (32 - Math.clz32(Number.parseInt(hex.slice(0, 1), 16)));
 }
+
+/** A positive finite float as its exact ratio in lowest terms; the denominator is a power of two. */
+export function floatToRatio(value: number): [numerator: bigint, denominator: bigint] {
+  let mantissa = value;
+  let exponent = 0n;
+  while (!Number.isInteger(mantissa)) {
+    mantissa *= 2;
+    exponent += 1n;
+  }
+  return [BigInt(mantissa), 1n << exponent];
+}
