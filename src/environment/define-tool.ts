@@ -46,7 +46,7 @@ const partNames = ["name", "description", "parameters", "execute", "timeoutMs", 
 
 /**
  * Defines a tool. `execute` gets validated arguments, typed by the schema.
- * @throws UsageError that names the tool and what is wrong with it.
+ * @throws UsageError that names the tool and its problem.
  */
 export function defineTool<Arguments, State = unknown>(
   options: ToolOptions<Arguments, State>,

@@ -141,7 +141,7 @@ describe("importTauBench()", () => {
     await writeFile(path.join(to, "left-over.txt"), "");
     await importTauBench({ from, to });
     expect(await readdir(to)).not.toContain("left-over.txt");
-    await expect(importTauBench({ from, to: from })).rejects.toThrow("it holds other files");
+    await expect(importTauBench({ from, to: from })).rejects.toThrow("it contains other files");
   });
 });
 

@@ -121,7 +121,7 @@ describe("readTar()", () => {
       "Cannot unpack a.tar: it is cut off",
     );
     await expect(read(Buffer.alloc(0))).rejects.toThrow("it is cut off");
-    await expect(read(Buffer.alloc(1024, "no tar "))).rejects.toThrow("it is no tar archive");
+    await expect(read(Buffer.alloc(1024, "no tar "))).rejects.toThrow("it is not a tar archive");
     archive[0] = 0x62;
     await expect(read(archive)).rejects.toThrow("it is not a tar archive, or is damaged");
   });
