@@ -310,7 +310,7 @@ describe("a compressed body", () => {
       status: 415,
       accepted: expect.stringContaining("gzip") as string,
     });
-    expect(unknown.text).toContain('the content coding \\"lz4\\" is not read here, expected gzip');
+    expect(unknown.text).toContain('the content coding \\"lz4\\" is not supported, expected gzip');
     const broken = await post(name, target, "gzip", bytes);
     expect(broken.status).toBe(400);
     expect(broken.text).toContain("the body is not the gzip that its Content-Encoding says");

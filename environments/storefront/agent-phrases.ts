@@ -1,4 +1,4 @@
-/** What a good agent says: the expert speaks with them, and a policy learns them from it. */
+/** The phrases of a good agent: the expert uses them, and a policy learns them from it. */
 export const agentPhrases = {
   askIdentity: [
     "May I have your name and postcode?",

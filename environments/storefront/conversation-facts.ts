@@ -10,7 +10,7 @@ import {
   whichPhrases,
 } from "./user-phrases.ts";
 
-/** What the customer wants now, as far as it was said. */
+/** The customer's current request, as far as it was said. */
 export interface Request {
   readonly type: Wish["type"];
   readonly order?: string;
@@ -19,19 +19,19 @@ export interface Request {
   readonly color?: string;
 }
 
-/** A customer as `find_customer` shows them. */
+/** A customer as `find_customer` shows one. */
 interface SeenCustomer {
   readonly orders: readonly string[];
 }
 
-/** A product as `get_product` shows it. */
+/** A product as `get_product` shows one. */
 interface SeenProduct {
   /** Name and kind, such as `Velmor lamp`. */
   readonly product: string;
   readonly items: Readonly<Record<string, string>>;
 }
 
-/** An order as `get_order` shows it. */
+/** An order as `get_order` shows one. */
 export interface SeenOrder {
   readonly order: string;
   readonly status: string;
@@ -42,31 +42,31 @@ export interface SeenOrder {
   readonly items: Readonly<Record<string, string>>;
 }
 
-/** A call and what came of it. */
+/** A call and its result. */
 interface SeenCall {
   readonly name: string;
   readonly argumentsText: string;
   readonly isError: boolean;
 }
 
-/** Everything that a conversation tells an attentive reader. */
+/** All facts that an attentive reader finds in a conversation. */
 export interface ConversationFacts {
   readonly identity: { readonly name: string; readonly postcode: string } | undefined;
-  /** The order ids of the customer who was found; absent before. */
+  /** The order ids of the customer who was found; `undefined` before. */
   readonly customerOrderIds: readonly string[] | undefined;
   readonly orders: ReadonlyMap<string, SeenOrder>;
   /** Item ids by color, by product name. */
   readonly products: ReadonlyMap<string, Readonly<Record<string, string>>>;
   readonly request: Request | undefined;
-  /** What the customer last said to a proposal for this request. */
+  /** The customer's last answer to a proposal for this request. */
   readonly consent: "yes" | "no" | undefined;
-  /** The calls since this request was brought up, and those before it. */
+  /** The calls since this request was brought up, and the calls before it. */
   readonly calls: readonly SeenCall[];
 }
 
 type Draft = { -readonly [Key in keyof ConversationFacts]: ConversationFacts[Key] };
 
-/** Reads a conversation of which the customer's lines are `storefrontUser()`'s. */
+/** Reads a conversation in which `storefrontUser()` is the customer. */
 export function readConversation(messages: readonly Message[]): ConversationFacts {
   const orders = new Map<string, SeenOrder>();
   const products = new Map<string, Readonly<Record<string, string>>>();
@@ -138,7 +138,7 @@ function readRequest(line: string): Request | undefined {
   return undefined;
 }
 
-/** Every way to bring each wish up, complete ones first. */
+/** Every phrase for each kind of request, complete ones first. */
 const requestTable = (Object.keys(requestPhrases) as Wish["type"][]).map((type) => ({
   type,
   phrases: [...(completeRequestPhrases[type] ?? []), ...requestPhrases[type]].flatMap((phrase) =>

@@ -10,14 +10,14 @@ import {
 import type { WriteCall } from "./goal.ts";
 import type { Slots } from "./phrase.ts";
 
-/** What the policy text asks for next. */
+/** The next turn that the policy text requires. */
 export type ExpertTurn =
   | { readonly type: "say"; readonly phrase: keyof typeof agentPhrases; readonly slots: Slots }
   | ({ readonly type: "call" } & WriteCall);
 
 /**
- * Decides the next turn by the shop's policy, from the conversation alone; with an `assumedConsent`, as if
- * the customer had just said that to a proposal.
+ * Decides the next turn by the shop's policy, from the conversation alone. With `assumedConsent`, decides as if the
+ * customer had just given that answer to a proposal.
  */
 export function decideTurn(messages: readonly Message[], assumedConsent?: "yes"): ExpertTurn {
   const read = readConversation(messages);
@@ -34,7 +34,7 @@ export function decideTurn(messages: readonly Message[], assumedConsent?: "yes")
   return "order" in found ? settle(request, found.order, facts) : found.turn;
 }
 
-/** The order that the request is about, or the turn that brings it nearer. */
+/** The order of the request, or the turn that leads to it. */
 function findOrder(
   { order: id, item }: Request,
   customerOrderIds: readonly string[],
@@ -120,7 +120,7 @@ function settleReturn(
   return propose("proposeReturn", write, { order, item }, facts);
 }
 
-/** Asks before the write, writes after a yes, and lets it be after a no. */
+/** Proposes the write, performs it after a yes, and drops it after a no. */
 function propose(
   phrase: keyof typeof agentPhrases,
   write: ExpertTurn & { readonly type: "call" },
@@ -140,7 +140,7 @@ function hasWritten(name: string, { calls }: ConversationFacts): boolean {
   return calls.some((made) => made.name === name && !made.isError);
 }
 
-/** Whether this very call was the last to be made and was refused. */
+/** True if the latest call is this call and was refused. */
 function hasFailed({ name, arguments: given }: WriteCall, { calls }: ConversationFacts): boolean {
   const last = calls.at(-1);
   const text = stringifyPythonJson(new Map(Object.entries(given)), { ensureAscii: false });

@@ -8,30 +8,30 @@ import { createStorefront } from "./storefront.ts";
 import { storefrontExpert, type StorefrontExpert, toTurnText } from "./storefront-expert.ts";
 import { storefrontUser } from "./storefront-user.ts";
 
-/** Longer conversations are cut off. */
+/** The most turns of a conversation; longer ones are cut off. */
 const maxTurns = 40;
 
-/** A conversation that the expert led. */
+/** A conversation by the expert. */
 export interface Demonstration {
   readonly messages: readonly Message[];
   /** The assistant's turns as text, in order. */
   readonly turns: readonly { readonly text: string; readonly isSlip: boolean }[];
   readonly reward: number;
-  /** Whether the customer left before the conversation was cut off. */
+  /** True if the customer left before the conversation was cut off. */
   readonly isDone: boolean;
 }
 
-/** How a demonstration goes. */
+/** Options of `demonstrate()`. */
 export interface DemonstrationOptions {
-  /** Of the customer, and of the expert. */
+  /** The seed of the customer and the expert. */
   readonly seed: number;
-  /** How often the expert is deliberately wrong, in [0, 1]. Default 0. */
+  /** Probability of a deliberate mistake in a turn, in [0, 1]. Default 0. */
   readonly slipRate?: number;
-  /** Who leads it. Default: the expert. */
+  /** The agent. Default: the expert. */
   readonly agent?: StorefrontExpert;
 }
 
-/** Lets the expert, a sloppy one, or another agent by rule lead a conversation about a task. */
+/** Plays a conversation about a task with the expert, an expert that makes mistakes, or another rule-based agent. */
 export async function demonstrate(
   task: Task<StorefrontData>,
   { seed, slipRate = 0, agent = storefrontExpert({ seed, slipRate }) }: DemonstrationOptions,

@@ -13,14 +13,14 @@ import { changeable, isSameIn, type Order, type Shop } from "./shop.ts";
 export interface MadeCall {
   readonly name: string;
   readonly arguments: PyDict;
-  /** What the tool answered, where it refused. */
+  /** The tool's answer, if it refused. */
   readonly error?: string;
 }
 
-/** Tools that change nothing. */
+/** Names of tools that change no state. */
 const readingTools = /^(?:find|get)_/;
 
-/** What lies between the shop as it is and as the goals want it, and how that came. */
+/** Returns the difference between the shop and the goals' wanted shop, and the calls that caused it. */
 export function shopDifference(
   { reached, wanted }: { readonly reached: Shop; readonly wanted: Shop },
   goals: readonly Goal[],
@@ -29,7 +29,7 @@ export function shopDifference(
     calls,
     missingOutputs,
   }: {
-    /** What `isSameState()` says of the two shops. */
+    /** The result of `isSameState()` for the two shops. */
     readonly stateMatches: boolean;
     readonly calls: readonly MadeCall[];
     readonly missingOutputs: readonly string[];
@@ -68,7 +68,7 @@ function toDict({ arguments: given }: WriteCall): PyDict {
   return new Map(Object.entries<PyValue>(given));
 }
 
-/** A call as differences show it: the arguments in the order of their names. */
+/** A call for a difference: arguments are sorted by name. */
 function toDifferenceCall({ name, arguments: given, error }: MadeCall): DifferenceCall {
   const brief = [...(briefValue(given) as PyDict)];
   const sorted = brief.toSorted(([left], [right]) => (left < right ? -1 : 1));
@@ -77,7 +77,7 @@ function toDifferenceCall({ name, arguments: given, error }: MadeCall): Differen
 }
 
 function orderDifference(id: string, got: Order | undefined, wanted: Order): StateDifference[] {
-  // The records are shared: most orders are in both shops the very same.
+  // Records are shared: most orders are the same object in both shops.
   if (got === wanted) return [];
   return changeable
     .filter((field) => !isSameIn(field, got, wanted))
@@ -90,7 +90,7 @@ function orderDifference(id: string, got: Order | undefined, wanted: Order): Sta
     }));
 }
 
-/** An address is what the policy wrote. */
+/** Shortens an address, which the policy wrote. */
 function briefly<Value>(value: Value): Value | string {
   return typeof value === "string" ? briefText(value) : value;
 }

@@ -6,19 +6,19 @@ const questions = ["arrival", "total", "destination"] as const;
 const changes = ["cancel", "readdress", "exchange", "return"] as const;
 const forbidden = ["status", "late", "sold-out", "stranger", "discount"] as const;
 
-/** Why the policy forbids what is wished. */
+/** A reason for which the policy forbids a request. */
 type Forbidden = (typeof forbidden)[number];
 
-/** What is settled before any name or number is drawn. */
+/** The decisions made before any name or number is drawn. */
 export interface Plan {
   readonly wish: Wish["type"];
-  /** As a goal ends; where it is refused, for which reason. */
+  /** The end of the goal, or the reason for which it is refused. */
   readonly end: "answered" | "done" | "declined" | Forbidden;
-  /** Whether the customer knows the order's number, or only what is in it. */
+  /** True if the customer knows the order's number, false if only its content. */
   readonly knowsOrderId: boolean;
 }
 
-/** Draws what the customer of a task wants, by the task's level (1 to 5). */
+/** Draws a customer's requests for a task, by the task's level (1 to 5). */
 export function drawPlans(level: number, random: Random): readonly Plan[] {
   const ask = (knowsOrderId: boolean): Plan => ({
     wish: random.pick(questions),
@@ -66,7 +66,7 @@ function forbiddenWish(end: Forbidden, random: Random): Wish["type"] {
   }
 }
 
-/** A status that allows what is wished, or forbids it where that is planned. */
+/** Draws a status that allows the request, or forbids it if the plan says so. */
 export function orderStatus({ wish, end }: Plan, random: Random): Order["status"] {
   if (wish === "return") {
     return end === "status" ? random.pick(["pending", "shipped"]) : "delivered";

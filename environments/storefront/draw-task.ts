@@ -5,22 +5,22 @@ import type { Customer, Order, Product, ShopRecords } from "./shop.ts";
 import { sparseRecord } from "./sparse-record.ts";
 import { colors, kinds, type Split, Words } from "./words.ts";
 
-/** What a storefront task consists of. JSON-able. */
+/** The data of a storefront task. JSON-able. */
 export interface StorefrontData {
-  /** 1 (one question) to 5 (two wishes, order numbers forgotten). */
+  /** From 1 (one question) to 5 (two requests, order numbers forgotten). */
   readonly level: number;
   readonly records: ShopRecords;
   readonly customer: { readonly name: string; readonly postcode: string };
-  /** What the customer says at first where they mix their postcode up. */
+  /** The customer's first, wrong postcode, if they confuse it. */
   readonly wrongPostcode?: string;
-  /** In the order in which the customer brings them up. */
+  /** The goals in the order in which the customer brings them up. */
   readonly goals: readonly Goal[];
 }
 
-/** How many levels there are; the task at an index is of level `1 + index % levelCount`. */
+/** The number of levels; the task at an index has level `1 + index % levelCount`. */
 const levelCount = 5;
 
-/** Draws the task at a place of a split: always the same one. */
+/** Draws the task at an index of a split: always the same one. */
 export function drawTask(split: Split, index: number): StorefrontData {
   const random = seededRandom(`storefront/${split}/${index}`);
   const words = new Words(random, split);
@@ -59,18 +59,18 @@ export function drawTask(split: Split, index: number): StorefrontData {
   };
 }
 
-/** What records are drawn with. */
+/** The inputs for drawing records. */
 interface Drawing {
   readonly random: Random;
   readonly words: Words;
-  /** Grows by the products of each order. */
+  /** Each order adds its products. */
   readonly products: Product[];
 }
 
-/** A color of a product, with the id of its item. */
+/** A product's color, with the item's id. */
 type Choice = readonly [color: string, itemId: string];
 
-/** An item of an order, and what its product comes in, in the product's own order. */
+/** An item of an order, and the product's choices in the product's own order. */
 interface Bought {
   readonly itemId: string;
   /** Such as `blue Velmor lamp`. */
@@ -78,7 +78,7 @@ interface Bought {
   readonly choices: readonly Choice[];
 }
 
-/** An order, with its items in the order of their ids. */
+/** An order, with its items sorted by id. */
 interface DrawnOrder {
   readonly order: Order;
   readonly bought: readonly Bought[];
@@ -107,10 +107,10 @@ function drawOrder(status: Order["status"], { random, words, products }: Drawing
   return { order, bought };
 }
 
-/** What a product has in the place of the id of an item that there is none of. */
+/** Replaces the item id of a product that is unavailable. */
 const soldOut = "sold out";
 
-/** Four colors, one of them sold out. */
+/** Draws four colors, one of them sold out. */
 function drawChoices(random: Random, words: Words): readonly Choice[] {
   const drawn = random.shuffle(colors);
   const choices: Choice[] = [];
@@ -119,14 +119,14 @@ function drawChoices(random: Random, words: Words): readonly Choice[] {
   return random.shuffle(choices);
 }
 
-/** As `Object.fromEntries()` does, which takes four times as long. */
+/** Same as `Object.fromEntries()`, which takes four times as long. */
 function toItems(choices: readonly Choice[]): Readonly<Record<string, string>> {
   const items: Record<string, string> = {};
   for (const [color, itemId] of choices) items[color] = itemId;
   return items;
 }
 
-/** What the customer wants of an order, and how that ends. */
+/** Makes the customer's goal for an order, with its end. */
 function toGoal(plan: Plan, { order, bought }: DrawnOrder, { random, words }: Drawing): Goal {
   const { itemId, item, choices } = random.pick(bought);
   const wantsSoldOut = plan.end === "sold-out";

@@ -1,7 +1,7 @@
 import type { Shop } from "./shop.ts";
 import { callTool } from "./tools.ts";
 
-/** What a customer wants done. */
+/** A customer's request. */
 export type Wish =
   | { readonly type: "arrival" }
   | { readonly type: "total" }
@@ -12,11 +12,11 @@ export type Wish =
   | { readonly type: "return" }
   | { readonly type: "discount" };
 
-/** A wish, what it is about, and how it ends where the agent keeps to the policy. */
+/** A request, its order and item, and its end if the agent follows the policy. */
 export interface Goal {
   readonly wish: Wish;
   readonly orderId: string;
-  /** Whether the customer knows the order's number, or only what is in it. */
+  /** True if the customer knows the order's number, false if only its content. */
   readonly knowsOrderId: boolean;
   readonly itemId: string;
   /** The item in words, such as `blue Velmor lamp`. */
@@ -24,9 +24,9 @@ export interface Goal {
   readonly end: GoalEnd;
 }
 
-/** How a goal ends. */
+/** The end of a goal. */
 export type GoalEnd =
-  /** The agent says what was asked. */
+  /** The agent gives the requested information. */
   | { readonly type: "answered"; readonly answer: string }
   /** The agent proposes, the customer agrees, the agent calls the tool. */
   | { readonly type: "done"; readonly call: WriteCall }
@@ -35,13 +35,13 @@ export type GoalEnd =
   /** The policy allows it, and the customer says no when asked. */
   | { readonly type: "declined" };
 
-/** The one call that fulfils a goal. */
+/** The call that fulfils a goal. */
 export interface WriteCall {
   readonly name: string;
   readonly arguments: Readonly<Record<string, string>>;
 }
 
-/** Brings the shop into the state that the goals ask for. */
+/** Changes the shop to the state that the goals require. */
 export function fulfil(shop: Shop, goals: readonly Goal[]): void {
   for (const { end } of goals) {
     if (end.type === "done") {
@@ -50,12 +50,12 @@ export function fulfil(shop: Shop, goals: readonly Goal[]): void {
   }
 }
 
-/** What the agent has to have said at some time. */
+/** The texts that the agent must say at some point. */
 export function wantedOutputs(goals: readonly Goal[]): readonly string[] {
   return goals.flatMap(({ end }) => (end.type === "answered" ? [end.answer] : []));
 }
 
-/** The goals as a model user is told them. */
+/** The goals as instructions for a model user. */
 export function toInstruction(
   { name, postcode }: { readonly name: string; readonly postcode: string },
   goals: readonly Goal[],

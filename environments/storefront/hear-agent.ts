@@ -1,7 +1,7 @@
 import type { Goal, Wish } from "./goal.ts";
 import { colors } from "./words.ts";
 
-/** What a customer takes the agent's words for. */
+/** A customer's interpretation of the agent's words. */
 type Heard =
   | "asks-identity"
   | "asks-address"
@@ -11,7 +11,7 @@ type Heard =
   | "settles"
   | "unclear";
 
-/** Understands the agent by the words that matter, however they are put. */
+/** Interprets a text by its keywords, in any phrasing. */
 export function hearAgent(text: string): Heard {
   const lower = text.toLowerCase();
   const asks = lower.includes("?");
@@ -30,7 +30,7 @@ function isRefusal(lower: string): boolean {
   return /\bsorry\b|\bcannot\b|\bcan't\b|\bunable\b|not possible/.test(lower);
 }
 
-/** What a proposal has to sound like for each wish; questions are not for proposals. */
+/** The pattern of a proposal for each kind of request; questions need no proposal. */
 const proposalPatterns: Readonly<Record<Wish["type"], RegExp>> = {
   arrival: /$^/,
   total: /$^/,
@@ -42,10 +42,7 @@ const proposalPatterns: Readonly<Record<Wish["type"], RegExp>> = {
   return: /return|back/i,
 };
 
-/**
- * Whether a proposal is for something else than what was meant: another act, order, item, address
- * or color.
- */
+/** True if a proposal differs from the goal: another act, order, item, address or color. */
 export function misunderstands(proposal: string, goal: Goal): boolean {
   const { orderId, knowsOrderId, item, wish } = goal;
   if (!proposalPatterns[wish.type].test(proposal)) return true;

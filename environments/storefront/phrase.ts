@@ -1,7 +1,7 @@
-/** What fills a phrase's places, such as `{order: "4821"}`. */
+/** The values of a phrase's slots, such as `{order: "4821"}`. */
 export type Slots = Readonly<Record<string, string>>;
 
-/** What may stand in a place, by its name. */
+/** The pattern of each slot's values, by name. */
 const slotPatterns: Readonly<Record<string, string>> = {
   name: "[A-Z][a-z]+ [A-Z][a-z]+",
   postcode: "\\d{5}",
@@ -17,7 +17,7 @@ const slotPatterns: Readonly<Record<string, string>> = {
 };
 
 /**
- * Says a phrase: each `{place}` takes its slot's text.
+ * Fills in a phrase: each `{name}` is replaced by its slot's text.
  *
  * `fillPhrase("Cancel order {order}.", { order: "4821" })` is `Cancel order 4821.`
  */
@@ -34,18 +34,15 @@ export function fillPhrase(phrase: string, slots: Slots): string {
   return filled;
 }
 
-/** The texts of the phrases that there are, and between each two the name of a place. */
+/** The parts of the phrases: fixed texts, alternating with slot names. */
 const partsByPhrase = new Map<string, readonly string[]>();
 
-/**
- * Recognises what one of the phrases says, wherever it stands in the text: the places' texts, or
- * `undefined`. The last phrase in the text wins.
- */
+/** Finds one of the phrases in a text and returns its slots, or `undefined`. The last phrase in the text wins. */
 export function readPhrase(phrases: readonly string[], text: string): Slots | undefined {
   let last: RegExpMatchArray | undefined;
   for (const phrase of phrases) {
     const { pattern, fixed } = readablePhrase(phrase);
-    // Most phrases are in no text at all, and this finds that out much faster.
+    // A quick check, since most phrases occur in no text.
     if (!text.includes(fixed)) continue;
     for (const match of text.matchAll(pattern)) {
       if (last === undefined || match.index > (last.index ?? 0)) last = match;
@@ -54,10 +51,10 @@ export function readPhrase(phrases: readonly string[], text: string): Slots | un
   return last === undefined ? undefined : { ...last.groups };
 }
 
-/** How a phrase is recognised. */
+/** A phrase, prepared for recognition. */
 interface ReadablePhrase {
   readonly pattern: RegExp;
-  /** The longest part of it that is the same whatever stands in its places. */
+  /** The longest fixed part. */
   readonly fixed: string;
 }
 

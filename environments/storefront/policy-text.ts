@@ -1,4 +1,4 @@
-/** What the agent is told to go by. */
+/** The agent's instructions. */
 export const policyText = `You help customers of a small shop.
 - First ask for name and postcode and find the customer. Work on that customer's orders only.
 - If the order number is not known, look through the orders.

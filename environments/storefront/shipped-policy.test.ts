@@ -95,7 +95,7 @@ describe("the shipped policy", () => {
     expect(second.segments).toEqual(first.segments);
   });
 
-  test("scores what it sampled as it sampled it", async () => {
+  test("scores its samples with the logprobs of sampling", async () => {
     const { segments } = await play(2, 0);
     const [segment] = segments;
     if (segment === undefined) throw new Error("expected a segment");

@@ -3,7 +3,7 @@ import { drawTask } from "./draw-task.ts";
 import { fulfil } from "./goal.ts";
 import { isSameState, openShop, shopState } from "./shop.ts";
 
-test("two shops of a task are in the same state exactly where their texts are equal", () => {
+test("two shops of a task are in the same state exactly if their texts are equal", () => {
   let changedCount = 0;
   for (let index = 0; index < 200; index++) {
     const { records, goals } = drawTask("train", index);
@@ -21,7 +21,7 @@ test("two shops of a task are in the same state exactly where their texts are eq
   expect(changedCount).toBeGreaterThan(50);
 });
 
-test("an order that was written and is as before is no difference", () => {
+test("an order that was written back unchanged is not a difference", () => {
   const { records } = drawTask("train", 0);
   const [left, right] = [openShop(records), openShop(records)];
   for (const { id } of records.orders) left.orders.own(id);

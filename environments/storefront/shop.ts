@@ -7,21 +7,21 @@ export interface Customer {
   readonly orderIds: readonly string[];
 }
 
-/** What is sold. */
+/** A product with its variants. */
 export interface Product {
   /** Such as `Velmor`. */
   readonly name: string;
   /** Such as `lamp`. */
   readonly kind: string;
-  /** Item ids by color; `sold out` where there is none to be had. */
+  /** Item ids by color; `sold out` for an unavailable one. */
   readonly items: Readonly<Record<string, string>>;
 }
 
-/** What was bought, as every episode may read it. */
+/** An order, read-only. */
 export interface Order {
   readonly id: string;
   readonly status: "pending" | "shipped" | "delivered" | "cancelled";
-  /** The day of arrival; of a delivered order, the day it came. */
+  /** The day of arrival; for a delivered order, the day of delivery. */
   readonly date: string;
   /** Whole days since the delivery; 0 before it. */
   readonly daysSinceDelivery: number;
@@ -33,10 +33,10 @@ export interface Order {
   readonly returnedIds: readonly string[];
 }
 
-/** An order as the episode that changed it owns it. */
+/** An order that its episode may change. */
 export type OwnOrder = { -readonly [Key in keyof Order]: Order[Key] };
 
-/** What a task's shop looks like before anyone speaks. JSON-able. */
+/** The initial state of a task's shop. JSON-able. */
 export interface ShopRecords {
   readonly customers: readonly Customer[];
   readonly products: readonly Product[];
@@ -61,12 +61,12 @@ function copyOrder(order: Order): OwnOrder {
   return { ...order };
 }
 
-/** Everything in a shop that can change, as text: equal texts, equal states. */
+/** All mutable state of a shop as text: equal texts mean equal states. */
 export function shopState({ orders }: Shop): string {
   return JSON.stringify([...orders.entries()].map(([, order]) => order));
 }
 
-/** What can differ in an order. */
+/** The fields of an order that can change. */
 export const changeable = [
   "status",
   "address",
@@ -74,7 +74,7 @@ export const changeable = [
   "returnedIds",
 ] as const satisfies (keyof Order)[];
 
-/** Whether two shops of the same records are in equal states. Only orders that were written can differ. */
+/** True if two shops with the same records are in equal states. Only written orders can differ. */
 export function isSameState(left: Shop, right: Shop): boolean {
   return isSameWhereWritten(left, right) && isSameWhereWritten(right, left);
 }
@@ -90,13 +90,13 @@ function isSameOrder(left: Order | undefined, right: Order | undefined): boolean
   return changeable.every((field) => isSameIn(field, left, right));
 }
 
-/** Whether two states of an order are alike in what can differ. */
+/** True if two states of an order are equal in the fields that can change. */
 export function isSameIn(
   field: (typeof changeable)[number],
   left: Order | undefined,
   right: Order | undefined,
 ): boolean {
   const [was, is] = [left?.[field], right?.[field]];
-  // What was not written is the very same.
+  // An unwritten field is the same object.
   return was === is || JSON.stringify(was) === JSON.stringify(is);
 }

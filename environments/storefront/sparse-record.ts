@@ -1,7 +1,7 @@
 /**
- * A record whose keys are numbers far from each other, such as item ids, and whose values stay as they are.
- * V8 keeps such an object as an array with a place for each number up to the largest (some 7 KB for an id),
- * unless a value may not be written.
+ * Returns a record for keys that are widely spaced numbers, such as item ids. V8 would store such an object as an
+ * array with a slot for each number up to the largest (some 7 KB for an id), unless a property is read-only;
+ * therefore all properties are read-only.
  */
 export function sparseRecord(
   entries: Iterable<readonly [string, string]>,

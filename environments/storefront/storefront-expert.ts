@@ -8,28 +8,28 @@ import { fillPhrase } from "./phrase.ts";
 
 /** Settings of `storefrontExpert()`. */
 export interface StorefrontExpertOptions {
-  /** Chooses among phrases, and where it slips. */
+  /** Chooses phrases and mistakes. */
   readonly seed: number;
-  /** How often a turn is deliberately wrong, in [0, 1]. Default 0. */
+  /** Probability of a deliberate mistake in a turn, in [0, 1]. Default 0. */
   readonly slipRate?: number;
 }
 
-/** What the expert does, and whether that is one of its deliberate slips. */
+/** The expert's action. `isSlip` is true for a deliberate mistake. */
 export interface ExpertAction {
   readonly action: Action;
   readonly isSlip: boolean;
 }
 
-/** An agent by rule. */
+/** A rule-based agent. */
 export interface StorefrontExpert {
-  /** Reads the conversation so far and nothing else. */
+  /** Decides from the conversation alone. */
   act(messages: readonly Message[]): ExpertAction;
 }
 
 /**
- * An agent that keeps to the policy and solves every task that `storefrontUser()` brings up; with a
- * slip rate, a sloppy one that sees what came of its slips and goes on from there. Same seed and
- * conversation, same action.
+ * Creates an agent that follows the policy and solves every task of `storefrontUser()`. With a slip rate, it makes
+ * deliberate mistakes, sees their results and continues from there. The same seed and conversation give the same
+ * action.
  */
 export function storefrontExpert({
   seed,
@@ -52,14 +52,14 @@ export function toTurnText(action: Action): string {
   return `<tool_call>\n{"name": "${action.name}", "arguments": ${given}}\n</tool_call>`;
 }
 
-/** A turn as the environment takes it, in words that are drawn. */
+/** A turn as an action of the environment, in randomly chosen words. */
 export function toAction(turn: ExpertTurn, random: Random): Action {
   if (turn.type === "call") return { ...turn, arguments: new Map(Object.entries(turn.arguments)) };
   const phrase = random.pick<string>(agentPhrases[turn.phrase]);
   return { type: "say", content: fillPhrase(phrase, turn.slots) };
 }
 
-/** Makes one of the mistakes that small models make: a wrong character, or the wrong moment. */
+/** Makes a mistake that is typical of small models: a wrong character, or the wrong moment. */
 function slip(turn: ExpertTurn, random: Random): ExpertTurn {
   if (turn.type === "call") {
     const [key, value] = random.pick(Object.entries(turn.arguments));
@@ -73,7 +73,7 @@ function slip(turn: ExpertTurn, random: Random): ExpertTurn {
   return { ...turn, slots: { ...turn.slots, order: misspell(order, random) } };
 }
 
-/** Another character of the same kind in one place. */
+/** Replaces one character by another of the same kind. */
 export function misspell(text: string, random: Random): string {
   const index = random.between(0, text.length - 1);
   const old = text.charAt(index);

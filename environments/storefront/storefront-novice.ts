@@ -5,17 +5,17 @@ import { misspell, type StorefrontExpert, toAction } from "./storefront-expert.t
 
 /** Settings of `storefrontNovice()`. */
 export interface StorefrontNoviceOptions {
-  /** Chooses among phrases, and where a mistake is made. */
+  /** Chooses phrases and mistakes. */
   readonly seed: number;
-  /** How often a turn is a beginner's instead of the expert's, in [0, 1]. */
+  /** Probability of a beginner's turn instead of the expert's, in [0, 1]. */
   readonly mistakeRate: number;
 }
 
 /**
- * An agent that knows everything the expert knows and has a beginner's habits: now and then it gives up
- * where it should look further, changes something before it was told to, asks what it need not know, or
- * gets a number wrong. What it does is never marked as a slip: a policy that learns from it learns the
- * habits with the skills, and has something to get rid of by its own experience.
+ * Creates an agent with the expert's knowledge and a beginner's habits: at times it stops where more work is
+ * needed, changes an order without consent, asks needless questions, or gets a number wrong. Its mistakes are never
+ * marked as slips: a policy that learns from it learns the habits with the skills, and has something to improve by
+ * its own experience.
  */
 export function storefrontNovice({ seed, mistakeRate }: StorefrontNoviceOptions): StorefrontExpert {
   return {
@@ -29,7 +29,7 @@ export function storefrontNovice({ seed, mistakeRate }: StorefrontNoviceOptions)
   };
 }
 
-/** What a beginner does where the expert would have done something else. */
+/** The turn of a beginner, different from the expert's. */
 function beginnersTurn(messages: readonly Message[], random: Random): ExpertTurn {
   const turn = decideTurn(messages);
   if (turn.type === "call") {
@@ -37,7 +37,7 @@ function beginnersTurn(messages: readonly Message[], random: Random): ExpertTurn
     const [key, value] = random.pick(Object.entries(turn.arguments));
     return { ...turn, arguments: { ...turn.arguments, [key]: misspell(value, random) } };
   }
-  // A proposal is where the yes makes a difference: the same conversation, had it been given.
+  // A proposal can be skipped: decides as if the customer had already agreed.
   const afterYes = decideTurn(messages, "yes");
   if (afterYes.type === "call" && random.chance(0.5)) return afterYes;
   const { order } = turn.slots;

@@ -16,15 +16,15 @@ import {
   whichPhrases,
 } from "./user-phrases.ts";
 
-/** How often the customer puts up with not being understood. */
+/** The number of misunderstandings that the customer tolerates. */
 const patience = 3;
-/** How often the customer gives one and the same kind of answer to one wish. */
+/** The number of times that the customer gives the same kind of answer to one request. */
 const maxRepeats = 2;
 
 /**
- * The shop's customers, without a model: each brings up its task's wishes one by one in words that
- * the seed chooses, answers what it is asked, agrees or refuses as its goal says, and leaves when it
- * has nothing more to ask or is not understood.
+ * Creates the shop's customers, without a model. A customer brings up the task's requests one by one, in words
+ * chosen by the seed, answers questions, agrees or refuses by the goal, and leaves when nothing is left to ask or
+ * the agent does not understand.
  *
  * `open()` throws UsageError for a task of another environment.
  */
@@ -91,9 +91,9 @@ class ScriptedCustomer {
       case "asks-identity":
         return this.#answer("identity");
       case "asks-address":
-        return goal.wish.type === "readdress" ? this.#answer("address") : this.#goAstray();
+        return goal.wish.type === "readdress" ? this.#answer("address") : this.#repeatRequest();
       case "asks-color":
-        return goal.wish.type === "exchange" ? this.#answer("color") : this.#goAstray();
+        return goal.wish.type === "exchange" ? this.#answer("color") : this.#repeatRequest();
       case "proposes":
         return this.#decide(agentText);
       case "refuses":
@@ -101,11 +101,11 @@ class ScriptedCustomer {
           this.#hasInsisted = true;
           return this.#give("insist");
         }
-        return this.#goOn();
+        return this.#nextRequest();
       case "settles":
-        return this.#goOn();
+        return this.#nextRequest();
       case "unclear":
-        return this.#goAstray();
+        return this.#repeatRequest();
     }
   }
 
@@ -113,14 +113,14 @@ class ScriptedCustomer {
     return this.#data.goals[this.#goalIndex] as Goal;
   }
 
-  /** Agrees to what was asked for, and to nothing else. */
+  /** Agrees to the matching proposal, and to no other. */
   #decide(agentText: string): UserLine {
-    if (misunderstands(agentText, this.#goal)) return this.#goAstray(framePhrases.correction);
+    if (misunderstands(agentText, this.#goal)) return this.#repeatRequest(framePhrases.correction);
     return this.#answer(this.#goal.end.type === "declined" ? "no" : "yes");
   }
 
-  /** Brings up the next wish, or leaves. */
-  #goOn(): UserLine {
+  /** Brings up the next request, or leaves. */
+  #nextRequest(): UserLine {
     this.#goalIndex += 1;
     this.#givenCounts = {};
     this.#hasInsisted = false;
@@ -130,8 +130,8 @@ class ScriptedCustomer {
     return { text: this.#random.pick(framePhrases.bye), leaves: true };
   }
 
-  /** Says the wish again, in full, or gives up. */
-  #goAstray(openings: readonly string[] = framePhrases.astray): UserLine {
+  /** Repeats the request in full, or leaves. */
+  #repeatRequest(openings: readonly string[] = framePhrases.astray): UserLine {
     this.#missCount += 1;
     if (this.#missCount >= patience) {
       return { text: this.#random.pick(framePhrases.giveUp), leaves: true };
@@ -142,7 +142,7 @@ class ScriptedCustomer {
   #answer(kind: ReplyKind): UserLine {
     const count = (this.#givenCounts[kind] ?? 0) + 1;
     this.#givenCounts[kind] = count;
-    return count > maxRepeats ? this.#goAstray() : this.#give(kind);
+    return count > maxRepeats ? this.#repeatRequest() : this.#give(kind);
   }
 
   #give(kind: ReplyKind): string {
@@ -154,7 +154,7 @@ class ScriptedCustomer {
     return fillPhrase(this.#random.pick(replyPhrases[kind]), slots);
   }
 
-  /** The wish in words; incomplete wishes leave the agent something to ask. */
+  /** The request in words; incomplete requests leave the agent a question to ask. */
   #request(isComplete: boolean): string {
     const goal = this.#goal;
     const complete = isComplete ? completeRequestPhrases[goal.wish.type] : undefined;

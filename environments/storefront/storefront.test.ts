@@ -117,7 +117,7 @@ describe("createStorefront()", () => {
     });
   });
 
-  test("says what lies between the shop as it is and as it was to be", async () => {
+  test("lists the differences between the actual and the wanted shop", async () => {
     const { task, world } = await openSilent(taskEnding("done"));
     const [goal] = task.data.goals;
     if (goal?.end.type !== "done") throw new Error("expected a write");
@@ -143,7 +143,7 @@ describe("createStorefront()", () => {
     );
   });
 
-  test("repeats of what a policy writes only the beginning", async () => {
+  test("repeats only the start of a policy's text", async () => {
     const index = taskEnding("done");
     const { task, world } = await openSilent(index);
     const long = "x".repeat(1_000_000);
@@ -195,7 +195,7 @@ describe("createStorefront()", () => {
     expect((await other.world.score({ signal })).reward).toBe(0);
   });
 
-  test("wants to hear the answer, whatever the commas and the case", async () => {
+  test("accepts the answer with any commas and case", async () => {
     const { task, world } = await openSilent(taskEnding("answered"));
     const [goal] = task.data.goals;
     if (goal?.end.type !== "answered") throw new Error("expected a question");
@@ -208,7 +208,7 @@ describe("createStorefront()", () => {
 });
 
 describe("the end of a conversation", () => {
-  test("is when the user leaves, not when a line says so", async () => {
+  test("is when the user leaves, not when a line announces it", async () => {
     const task = storefront.task("test", 0);
     const lines = ["Hello.", "What does ###STOP### mean?", { text: "Ah.", leaves: true }] as const;
     const actions = [
@@ -240,7 +240,7 @@ describe("storefrontExpert()", () => {
     }
   });
 
-  test("solves most, not all, when it slips, and always comes to an end", async () => {
+  test("solves most, not all, tasks when it slips, and always finishes", async () => {
     let sum = 0;
     for (let index = 0; index < 100; index++) {
       const task = storefront.task("train", index);
@@ -265,7 +265,7 @@ describe("storefrontNovice()", () => {
     return await demonstrate(storefront.task("train", index), { seed: index, agent });
   }
 
-  test("solves every task where it makes no mistake, and fewer the more it makes", async () => {
+  test("solves every task without mistakes, and fewer with more mistakes", async () => {
     const solved = [];
     for (const mistakeRate of [0, 0.1, 0.3]) {
       let sum = 0;
@@ -284,7 +284,7 @@ describe("storefrontNovice()", () => {
     expect(often).toBeGreaterThan(30);
   });
 
-  test("gives up, asks what it need not know, misspells, and writes before it was told to", async () => {
+  test("gives up, asks needless questions, misspells, and writes without consent", async () => {
     const texts = [];
     for (let index = 0; index < 60; index++) {
       const { turns } = await lead(index, 0.3);
@@ -324,7 +324,7 @@ describe("storefrontUser()", () => {
     expect(() => storefrontUser().open(task, { seed: 0 })).toThrow(UsageError);
   });
 
-  test("says the same from the same seed and puts it differently from others", async () => {
+  test("says the same with the same seed and varies with other seeds", async () => {
     const openings = new Set<string>();
     for (let seed = 0; seed < 20; seed++) {
       const [opening = ""] = await converse(1, seed, []);
@@ -341,7 +341,7 @@ describe("storefrontUser()", () => {
     expect(textOfLine(reply)).toContain(customer.postcode);
   });
 
-  test("never gives away what only the shop knows", async () => {
+  test("never reveals facts that only the shop knows", async () => {
     for (let index = 0; index < 200; index++) {
       const task = storefront.task("test", index);
       const { messages } = await demonstrate(task, { seed: index });
@@ -362,7 +362,7 @@ describe("storefrontUser()", () => {
     expect(reply).toMatch(/^No, /);
   });
 
-  test("says no in the end where the goal is to change one's mind", async () => {
+  test("says no in the end if the goal is to change one's mind", async () => {
     const index = taskEnding("declined");
     const { messages } = await demonstrate(storefront.task("test", index), { seed: 5 });
     const calls = messages.flatMap((message) => (message.role === "tool" ? [message.name] : []));

@@ -13,9 +13,9 @@ import { callTool, toolDefinitions } from "./tools.ts";
 const splits = { train: 100_000, test: 200 } as const;
 
 /**
- * A small shop whose customers ask about orders, change and return them, and sometimes want what
- * the policy forbids. Tasks are drawn from their index; names, numbers and products of the test
- * split never occur in the train split.
+ * Creates a small shop with customers who ask about orders, change and return them, and sometimes make requests
+ * that the policy forbids. Tasks are drawn by index. Names, numbers and products of the test split never occur in
+ * the train split.
  */
 export function createStorefront(): Environment<StorefrontData> {
   return {

@@ -5,14 +5,14 @@ import { type PlainJson, type PyDict, toPyValue } from "../../src/python/value.t
 import type { OwnOrder, Shop } from "./shop.ts";
 import { sparseRecord } from "./sparse-record.ts";
 
-/** What a tool answers. */
+/** A tool's answer. */
 interface ToolAnswer {
   readonly text: string;
-  /** The call was a mistake, and changed nothing. */
+  /** True if the call was a mistake and changed nothing. */
   readonly isError: boolean;
 }
 
-/** A tool: what the model sees of it, and what it does. All parameters are strings, all required. */
+/** A tool: its definition for the model, and its function. All parameters are required strings. */
 interface ShopTool {
   readonly definition: ToolDefinition;
   readonly parameterNames: readonly string[];
@@ -104,7 +104,7 @@ const toolsByName: ReadonlyMap<string, ShopTool> = new Map(
 /** The shop's tools, as the model sees them. */
 export const toolDefinitions: readonly ToolDefinition[] = tools.map(({ definition }) => definition);
 
-/** Performs a call. Whatever was called with whatever arguments, there is an answer. */
+/** Performs a call. Every name and every arguments get an answer. */
 export function callTool(shop: Shop, name: string, given: PyDict): ToolAnswer {
   const tool = toolsByName.get(name);
   if (tool === undefined) return refuse(`no tool ${name}`);
@@ -117,7 +117,7 @@ export function callTool(shop: Shop, name: string, given: PyDict): ToolAnswer {
   return tool.run(shop, values);
 }
 
-/** Lets an order be changed in the one status that allows it. */
+/** Changes an order if its status allows the change. */
 function change(
   shop: Shop,
   id: string,
@@ -136,7 +136,7 @@ function answer(value: PlainJson): ToolAnswer {
   return { text: stringifyPythonJson(toPyValue(value), { ensureAscii: false }), isError: false };
 }
 
-/** What was wrong, without all of what was written: it may have any length. */
+/** Refuses a call. The reason must not repeat the arguments, which may have any length. */
 function refuse(why: string): ToolAnswer {
   return { text: briefText(`Error: ${why}`), isError: true };
 }

@@ -1,7 +1,7 @@
 import type { Goal, Wish } from "./goal.ts";
 import { fillPhrase, type Slots } from "./phrase.ts";
 
-/** How customers bring a wish up, without its last detail where one can be kept back. */
+/** Phrases for each kind of request, without its last detail if that can be left out. */
 export const requestPhrases: Readonly<Record<Wish["type"], readonly string[]>> = {
   arrival: [
     "When will {which} arrive?",
@@ -47,7 +47,7 @@ export const requestPhrases: Readonly<Record<Wish["type"], readonly string[]>> =
   ],
 };
 
-/** How customers bring a wish up with every detail. */
+/** Phrases for each kind of request with every detail. */
 export const completeRequestPhrases: Readonly<Partial<Record<Wish["type"], readonly string[]>>> = {
   readdress: [
     "Please send {which} to {address} instead.",
@@ -61,7 +61,7 @@ export const completeRequestPhrases: Readonly<Partial<Record<Wish["type"], reado
   ],
 };
 
-/** What customers answer, by what they were asked. */
+/** Customers' answers, by the question. */
 export const replyPhrases = {
   identity: [
     "{name}, {postcode}.",
@@ -76,7 +76,7 @@ export const replyPhrases = {
   insist: ["Can you make an exception?", "Please, just this once.", "Are you sure?"],
 } as const;
 
-/** How a conversation opens, goes on, goes astray and ends. */
+/** Phrases that open, continue, repair and end a conversation. */
 export const framePhrases = {
   greeting: ["Hi! ", "Hello. ", "Good morning. ", "Hey! ", ""],
   next: ["Thanks. ", "Okay. One more thing. ", "All right. Another thing. ", "Good. "],
@@ -86,19 +86,19 @@ export const framePhrases = {
   giveUp: ["This leads nowhere. Bye.", "I will try again another day."],
 } as const;
 
-/** The ways to say which order: by its number, or by what is in it. */
+/** Ways to name an order: by its number, or by its content. */
 export const whichPhrases = {
   known: ["order {order}", "my order {order}"],
   unknown: ["the order with the {item}", "my order with the {item}"],
 } as const;
 
-/** The ways to say which item, with and without the order's number. */
+/** Ways to name an item, with and without the order's number. */
 export const thingPhrases = {
   known: ["the {item} from order {order}", "the {item} in order {order}"],
   unknown: ["the {item}", "my {item}"],
 } as const;
 
-/** What a goal's phrases can mention. */
+/** The slots of a goal's phrases. */
 export function goalSlots({ orderId: order, item, wish }: Goal): Slots {
   switch (wish.type) {
     case "readdress":
@@ -110,7 +110,7 @@ export function goalSlots({ orderId: order, item, wish }: Goal): Slots {
   }
 }
 
-/** A request phrase with its `{which}` or `{thing}` spelled out, ready to be filled or read. */
+/** A request phrase with its `{which}` or `{thing}` filled in. Its other slots are still open. */
 export function spellOut(phrase: string, which: string, thing: string): string {
   return fillPhrase(phrase, {
     which,

@@ -1,10 +1,10 @@
 import type { Random } from "../../src/environment/seeded-random.ts";
 import { hashText } from "../../src/values/hash-text.ts";
 
-/** Which of two disjoint vocabularies a task is written in. */
+/** The split of a task. The two splits have disjoint vocabularies. */
 export type Split = "train" | "test";
 
-/** What a product may be. Both splits share them. */
+/** Kinds of products, shared by both splits. */
 export const kinds = [
   "lamp",
   "mug",
@@ -18,7 +18,7 @@ export const kinds = [
   "tray",
 ] as const;
 
-/** What a product comes in. Both splits share them. */
+/** Colors of products, shared by both splits. */
 export const colors = ["red", "blue", "green", "black", "white", "grey", "pink", "brown"] as const;
 
 const months = ["March", "April", "May", "June", "July", "August"] as const;
@@ -28,15 +28,15 @@ const onsets = [..."bdfghjklmnprstvw"];
 const vowels = [..."aeiou"];
 const codas = [..."lnrs"];
 
-/** Each syllable, the coda counting fastest: joining letters is most of what a task takes to draw. */
+/** Each syllable, in order of onset, vowel and coda: joining letters takes most of the time of drawing a task. */
 const syllables = onsets.flatMap((onset) =>
   vowels.flatMap((vowel) => codas.map((coda) => onset + vowel + coda)),
 );
 const firstSyllables = syllables.map((text) => text.charAt(0).toUpperCase() + text.slice(1));
 
 /**
- * Draws names and numbers that belong to one split alone. A word belongs to the test split where
- * its hash says so (one in eight), so no list has to be kept and neither split can run out.
+ * Draws names and numbers that belong to one split alone. One word in eight belongs to the test split, decided by
+ * its hash, so no list is needed and neither split can run out.
  */
 export class Words {
   readonly #random: Random;
@@ -48,7 +48,7 @@ export class Words {
     this.#split = split;
   }
 
-  /** A person, such as `Dorval Melnis`. */
+  /** A person's name, such as `Dorval Melnis`. */
   person(): string {
     return `${this.#name()} ${this.#name()}`;
   }
@@ -83,7 +83,7 @@ export class Words {
     return `${this.#random.between(1, 30)} ${this.#random.pick(months)}`;
   }
 
-  /** Two syllables. Draws until the word can be taken, as `#number()` does. */
+  /** Draws two syllables until the word can be used, like `#number()`. */
   #name(): string {
     for (;;) {
       const first = firstSyllables[this.#syllable()] as string;
@@ -99,7 +99,7 @@ export class Words {
     }
   }
 
-  /** Draws the place of a syllable, letter by letter. */
+  /** Draws the index of a syllable, letter by letter. */
   #syllable(): number {
     const onset = this.#random.between(0, onsets.length - 1);
     const vowel = this.#random.between(0, vowels.length - 1);
@@ -107,7 +107,7 @@ export class Words {
     return (onset * vowels.length + vowel) * codas.length + coda;
   }
 
-  /** Takes a word where it is of this split and new to this task. */
+  /** Uses a word if it belongs to this split and is new to this task. */
   #take(word: string): boolean {
     if (splitOf(word) !== this.#split || this.#used.has(word)) return false;
     this.#used.add(word);

@@ -3,20 +3,19 @@ import { reprString } from "../../src/python/text/repr.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 import type { TauTool } from "./tau-tool.ts";
 
-/** Whose call is bound: the tool, and its domain's name as the original's modules spell it. */
+/** The tool of a call, and its domain's name as the original's modules spell it. */
 interface BoundTool {
   readonly domain: string;
   readonly tool: Pick<TauTool<never>, "name" | "className" | "parameters">;
 }
 
 /**
- * Binds keyword arguments to a tool's parameters as Python binds them in
- * `Class.invoke(data=data, **arguments)`; the values come in the order of the parameters.
+ * Binds keyword arguments to a tool's parameters as Python does in `Class.invoke(data=data, **arguments)`. Returns
+ * the values in the order of the parameters.
  *
  * **Source:** CPython 3.11, `Python/ceval.c` (`initialize_locals`, `format_missing`).
  *
- * @throws PythonError `TypeError`: a second `data` first, then the first unexpected argument, then
- *   what is missing.
+ * @throws PythonError `TypeError`: a second `data` first, then the first unexpected argument, then missing ones.
  */
 export function bindArguments({ domain, tool }: BoundTool, given: PyDict): PyValue[] {
   const signature = `${tool.className}.invoke()`;
@@ -43,7 +42,7 @@ export function bindArguments({ domain, tool }: BoundTool, given: PyDict): PyVal
   return tool.parameters.map((name) => given.get(name) as PyValue);
 }
 
-/** `'a'`, `'a' and 'b'`, `'a', 'b', and 'c'`. */
+/** Returns `'a'`, `'a' and 'b'`, or `'a', 'b', and 'c'`. */
 function listNames(names: readonly string[]): string {
   const quoted = names.map(reprString);
   if (quoted.length <= 2) return quoted.join(" and ");

@@ -55,7 +55,7 @@ describe("loadTauBenchBundle()", () => {
     await expect(loadTauBenchBundle(folder)).rejects.toThrow("airline/flights.json");
   });
 
-  test("reads a folder once and freezes what it read", async () => {
+  test("reads a folder once and freezes its data", async () => {
     const folder = await write();
     const bundle = await loadTauBenchBundle(folder);
     const again = await loadTauBenchBundle(`${folder}/.`);
@@ -79,7 +79,7 @@ describe("loadTauBenchBundle()", () => {
       '[{"type": "function", "function": {"name": "fly"}}]',
       'there is no tool "fly" in τ-bench airline',
     ],
-  ])("names %s where it holds %s", async (file, text, problem) => {
+  ])("names %s if it contains %s", async (file, text, problem) => {
     const folder = await write({ [file]: text });
     const error = await loadTauBenchBundle(folder).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(UsageError);
@@ -116,7 +116,7 @@ describe("loadTauBenchBundle()", () => {
     },
   );
 
-  test("reads what is JSON to Python alone as Python does", async () => {
+  test("reads JSON that only Python accepts", async () => {
     const task =
       '{"user_id": "b", "instruction": "", "actions": [{"name": "x", "kwargs": {"n": NaN}}], "outputs": []}';
     const folder = await write({ "retail/tasks_dev.json": `[${task}]` });

@@ -13,9 +13,9 @@ import type { SharedTable } from "./record-table.ts";
 import type { SharedTables, TauDomain } from "./tau-domain.ts";
 import { readSplitTasks, type SplitTasks } from "./read-tasks.ts";
 
-/** τ-bench's data as `env import tau-bench` writes it: one folder a domain. Frozen. */
+/** τ-bench's data as `env import tau-bench` writes them: one folder for each domain. Frozen. */
 export interface TauBenchBundle {
-  /** The folder that it was read from. */
+  /** The folder of the data. */
   readonly directory: string;
   readonly retail: DomainData;
   readonly airline: DomainData;
@@ -26,7 +26,7 @@ export interface DomainData {
   readonly tables: SharedTables;
   /** Tasks by split. */
   readonly tasks: Readonly<Record<string, SplitTasks>>;
-  /** What the agent is told to go by. */
+  /** The agent's instructions. */
   readonly wiki: string;
   /** Rules that the original defines and never shows to the agent. */
   readonly rules: readonly string[];
@@ -46,11 +46,10 @@ const domains = {
 const loaded = new Map<string, Promise<DomainData>>();
 
 /**
- * Loads a bundle, or the named domains of it. A domain is read
- * once per process; all callers share what was read. Where the folder has a manifest, the files must
- * be the ones that the manifest names.
+ * Loads a bundle, or the named domains of it. A domain is read once a process and shared by all callers. If the
+ * folder has a manifest, the files must match it.
  *
- * @throws UsageError naming the file and the field where something is missing or of another type.
+ * @throws UsageError naming the file and the field that is missing or of another type.
  */
 export async function loadTauBenchBundle<Name extends TauDomainName = TauDomainName>(
   directory: string,
@@ -61,7 +60,7 @@ export async function loadTauBenchBundle<Name extends TauDomainName = TauDomainN
   const bundle: { directory: string; retail?: DomainData; airline?: DomainData } = {
     directory: folder,
   };
-  // One after the other, so that the first fault of several is always the one that is named.
+  // One after the other, so that the error always names the first of several faults.
   for (const name of names) bundle[name] = await loadDomain(folder, name);
   return Object.freeze(bundle) as Pick<TauBenchBundle, "directory" | Name>;
 }
@@ -72,7 +71,7 @@ function loadDomain(directory: string, name: TauDomainName): Promise<DomainData>
   if (data === undefined) {
     data = readDomain(directory, domains[name]);
     loaded.set(key, data);
-    // A folder that could not be read may be mended and tried again.
+    // A folder that could not be read may be repaired and tried again.
     data.catch(() => loaded.delete(key));
   }
   return data;

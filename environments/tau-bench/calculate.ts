@@ -7,8 +7,8 @@ import { defineTool } from "./tau-tool.ts";
 const allowedCharacters = "0123456789+-*/(). ";
 
 /**
- * The calculator of both domains. The original hands the text to Python's `eval()`; here an own
- * evaluator gives the same answers and never runs anything else.
+ * The calculator of both domains. The original passes the text to Python's `eval()`; this evaluator gives the same
+ * answers and runs no code.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/retail/tools/calculate.py.
  */

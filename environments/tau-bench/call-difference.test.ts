@@ -52,7 +52,7 @@ describe("callDifference()", () => {
     ]);
   });
 
-  test("tells apart what only prints alike, and finds what is nested in another order", () => {
+  test("distinguishes values that print alike, and matches nested values in another order", () => {
     const made = (value: PlainJson) => [{ name: "pay", arguments: given({ value }) }];
     const missing = (wanted: PlainJson, got: PlainJson) =>
       callDifference({
@@ -68,7 +68,7 @@ describe("callDifference()", () => {
     expect(missing(true, 1)).toBe(1);
   });
 
-  test("tells an integer from a float", () => {
+  test("distinguishes an integer from a float", () => {
     expect(
       callDifference({
         wanted: [{ name: "pay", kwargs: new Map([["amount", 5n]]) }],

@@ -7,22 +7,22 @@ import { isPyDict, isPyList, type PyDict, type PyValue } from "../../src/python/
 export interface MadeCall {
   readonly name: string;
   readonly arguments: PyDict;
-  /** What the tool answered, where it refused. */
+  /** The tool's answer, if it refused. */
   readonly error?: string;
 }
 
-/** What was to be called, and what was. */
+/** The wanted calls and the actual calls. */
 interface CallsToCompare {
   readonly wanted: readonly { readonly name: string; readonly kwargs: PyDict }[];
   readonly made: readonly MadeCall[];
-  /** Their arguments are free text: only the name counts. */
+  /** The arguments of these tools are free text: only the name counts. */
   readonly terminatingTools: ReadonlySet<string>;
 }
 
-/** The tools of both domains that change nothing. */
+/** Tools of both domains that change no state. */
 const readingTools = /^(?:get|find|list|search)_|^(?:calculate|think)$/;
 
-/** Compares calls by name and arguments, each made call standing for one wanted call; in any order. */
+/** Compares calls by name and arguments, in any order. Each actual call matches at most one wanted call. */
 export function callDifference({ wanted, made, terminatingTools }: CallsToCompare): {
   readonly missingCalls: readonly DifferenceCall[];
   readonly extraCalls: readonly DifferenceCall[];
@@ -50,7 +50,7 @@ function textOf(given: PyDict): string {
   return stringifyPythonJson(briefValue(given), { ensureAscii: false });
 }
 
-/** Whether two values are alike, types included; dictionaries in whatever order. */
+/** True if two values are equal, types included; the order of dictionaries does not matter. */
 function isSame(left: PyValue, right: PyValue): boolean {
   if (isPyDict(left) && isPyDict(right)) {
     return (

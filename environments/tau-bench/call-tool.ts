@@ -4,24 +4,24 @@ import type { PyDict } from "../../src/python/value.ts";
 import { bindArguments } from "./bind-arguments.ts";
 import type { Tables, TauDomain } from "./tau-domain.ts";
 
-/** What a call of a tool came to. */
+/** The result of a tool call. */
 export interface ToolOutcome {
-  /** What the agent is shown; `null` where the original's tool returns `None`. */
+  /** The text that the agent sees; `null` if the original's tool returns `None`. */
   readonly observation: string | null;
-  /** The exception behind the observation, where the tool raised one. */
+  /** The exception that the tool raised, if any. */
   readonly exception?: PythonExceptionName;
 }
 
-/** What the original's tools answer begins with where they refuse or raise. */
+/** The prefix of the original's answers that refuse or raise. */
 export const ERROR_PREFIX = "Error: ";
 
 /**
- * Calls a tool as the original's `Env.step()` does: whatever it raises becomes an `Error: …`
- * observation, and what it had changed before stays changed.
+ * Calls a tool as the original's `Env.step()` does: an exception becomes an `Error: …` observation, and earlier
+ * changes stay.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`Env.step`).
  *
- * @returns `undefined` where the domain has no such tool.
+ * @returns `undefined` if the domain has no such tool.
  */
 export function callTool<Database extends Tables>(
   domain: TauDomain<Database>,

@@ -2,9 +2,9 @@ import { attributeError } from "../../src/python/attribute-error.ts";
 import type { MutableDict, MutableValue } from "../../src/python/mutable-value.ts";
 
 /**
- * The list that a method such as `append` is about to change.
+ * Returns the list that a method such as `append` will change.
  *
- * @throws PythonError `AttributeError` where the value is no list.
+ * @throws PythonError `AttributeError` if the value is not a list.
  */
 export function listForMethod(value: MutableValue, method: string): MutableValue[] {
   if (!Array.isArray(value)) throw attributeError(value, method);

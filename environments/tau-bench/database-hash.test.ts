@@ -51,7 +51,7 @@ describe("hashableText()", () => {
     );
   });
 
-  test("does not tell a dictionary from a sorted list of its pairs, as τ-bench does not", () => {
+  test("does not distinguish a dictionary from a sorted list of its pairs, like τ-bench", () => {
     expect(hashableText(new Map([["a", 1n]]))).toBe(hashableText([["a", 1n]]));
   });
 });
@@ -98,7 +98,7 @@ describe("DatabaseHasher", () => {
 });
 
 describe("sameDatabase()", () => {
-  test("compares what was written, not that something was written", () => {
+  test("compares values, not the fact of a write", () => {
     const [left, right] = [open(), open()];
     left.things.own("b")?.set("count", 2n);
     expect(sameDatabase(left, right)).toBe(false);
@@ -107,7 +107,7 @@ describe("sameDatabase()", () => {
     expect(sameDatabase(right, left)).toBe(true);
   });
 
-  test("tells integers from floats and a record from none", () => {
+  test("distinguishes integers from floats and a record from a missing one", () => {
     const [left, right] = [open(), open()];
     left.things.own("b")?.set("count", 1);
     expect(sameDatabase(left, right)).toBe(false);

@@ -7,28 +7,28 @@ import { pairText } from "./database-text.ts";
 import type { RecordTable, SharedTable } from "./record-table.ts";
 import type { SharedTables, Tables } from "./tau-domain.ts";
 
-/** How much text is made before others get a turn, in characters. */
+/** The number of characters of text that are made before other work runs. */
 const textPerTurn = 16_384;
 
 /** A shared table in the order and the text that τ-bench hashes. */
 interface TableText {
-  /** What stands between the last table's records and this one's. */
+  /** The text between the last table's records and this table's. */
   readonly opening: string;
   readonly name: string;
   /** The records' ids, sorted by code point. */
   readonly ids: readonly string[];
-  /** The texts of all pairs of id and record, with commas between. */
+  /** The texts of all pairs of id and record, separated by commas. */
   readonly records: Buffer;
-  /** `starts[i]` is where the text of `ids[i]` starts in `records`, in bytes. */
+  /** `starts[i]` is the byte index at which the text of `ids[i]` starts in `records`. */
   readonly starts: readonly number[];
-  /** The hash of everything before this table. */
+  /** The hash state before this table. */
   readonly before: Hash;
 }
 
 /**
- * Computes τ-bench's own hash of whole databases that differ from a shared base in a few records.
- * The base's text is made once, in short steps; after that only records that were written are made
- * into text again, and hashing starts at the first table that has any.
+ * Computes τ-bench's own hash of complete databases that differ from a shared base in a few records. The base's
+ * text is made once, in short steps. Afterwards only written records are converted to text again, and hashing
+ * starts at the first table with any.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`get_data_hash`).
  */
@@ -52,7 +52,7 @@ export class DatabaseHasher {
   }
 }
 
-/** Adds a table with the records that were written put in their places. */
+/** Adds a table to the hash, with written records in place of the base's. */
 function updateTable(hash: Hash, table: TableText, current: RecordTable | undefined): void {
   hash.update(table.opening);
   let count = 0;
@@ -64,7 +64,7 @@ function updateTable(hash: Hash, table: TableText, current: RecordTable | undefi
   hash.update(count === 1 ? ",))" : "))");
 }
 
-/** Text of some records that follow each other. */
+/** The text of consecutive records. */
 interface Piece {
   readonly text: string | Buffer;
   readonly count: number;
@@ -82,14 +82,14 @@ function* tablePieces(table: TableText, current: RecordTable | undefined): Gener
   yield* unchangedPiece(table, from, table.ids.length);
 }
 
-/** The records from one place to another, the latter excluded, as the base has them. */
+/** The base's records from one index to another (exclusive). */
 function* unchangedPiece(table: TableText, from: number, to: number): Generator<Piece> {
   if (from === to) return;
   const end = to === table.ids.length ? table.records.length : (table.starts[to] as number) - 2;
   yield { text: table.records.subarray(table.starts[from], end), count: to - from };
 }
 
-/** The place of the first of the sorted ids that is not before the id. */
+/** The index of the first of the sorted ids that does not precede the id. */
 function placeOf(ids: readonly string[], id: string): number {
   let low = 0;
   let high = ids.length;

@@ -5,8 +5,8 @@ import { isPyDict, isPyList } from "../../src/python/value.ts";
 import type { Tables } from "./tau-domain.ts";
 
 /**
- * The text that τ-bench hashes of a value: Python's `repr()` of nested tuples, where a dictionary
- * counts as its (key, value) pairs sorted by key and a list as its elements.
+ * Returns the text of a value that τ-bench hashes: Python's `repr()` of nested tuples. A dictionary becomes its
+ * (key, value) pairs sorted by key, a list its elements.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`to_hashable`, `consistent_hash`).
  */
@@ -22,7 +22,7 @@ export function pairText(key: string, value: PyValue): string {
   return `(${reprString(key)}, ${hashableText(value)})`;
 }
 
-/** Whether two databases over the same base have the same text, and so the same τ-bench hash. */
+/** True if two databases over the same base have the same text, and so the same τ-bench hash. */
 export function sameDatabase(left: Tables, right: Tables): boolean {
   return Object.entries(left).every(([name, table]) => {
     const other = right[name];
@@ -38,13 +38,13 @@ function sameRecord(left: PyDict | undefined, right: PyDict | undefined): boolea
   return sameText(left, right);
 }
 
-/** Whether two values have the same text; made for the first to be of any length. */
+/** True if two values have the same text. The first may have any length. */
 export function sameText(long: PyValue, short: PyValue): boolean {
   const text = hashableText(short);
   return fits(long, { left: text.length }) && hashableText(long) === text;
 }
 
-/** Whether a value's text may be no longer than what is left: each value has a character at least. */
+/** True if a value's text may fit into the remaining characters: each value has at least one. */
 function fits(value: PyValue, room: { left: number }): boolean {
   room.left -= typeof value === "string" ? value.length + 2 : 1;
   if (room.left < 0) return false;
@@ -57,7 +57,7 @@ function sortedEntries(dict: PyDict): (readonly [string, PyValue])[] {
   return [...dict].sort(([left], [right]) => compareCodePoints(left, right));
 }
 
-/** The text of a tuple of parts that are texts already. */
+/** The text of a tuple with the given texts as parts. */
 function tupleText(parts: readonly string[]): string {
   return parts.length === 1 ? `(${parts[0]},)` : `(${parts.join(", ")})`;
 }

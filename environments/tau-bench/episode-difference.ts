@@ -8,18 +8,18 @@ import type { Tables } from "./tau-domain.ts";
 import type { TauTaskData } from "./tau-task.ts";
 import { RESPOND_ACTION } from "./tau-task.ts";
 
-/** What an episode did and what its task wanted. */
+/** An episode's results, and its task. */
 interface EpisodeToCompare {
   readonly task: TauTaskData;
   readonly reached: Tables;
   readonly wanted: Tables;
   readonly made: readonly MadeCall[];
-  /** The `content` of everything that was said to the user. */
+  /** The `content` of all messages to the user. */
   readonly said: readonly PyValue[];
   readonly terminatingTools: ReadonlySet<string>;
 }
 
-/** What lies between the end of an episode and what its task wanted. */
+/** Returns the difference between the end of an episode and its task's wanted end. */
 export function episodeDifference({
   task,
   reached,

@@ -4,14 +4,14 @@ import type { SharedTables, Tables, TauDomain } from "./tau-domain.ts";
 import { openDatabase } from "./tau-domain.ts";
 import type { TauTaskData } from "./tau-task.ts";
 
-/** The state that a task wants. */
+/** A task's wanted state. */
 interface GroundTruth {
   readonly database: Tables;
-  /** τ-bench's hash of it, computed on the first call. */
+  /** τ-bench's hash of the state, computed on the first call. */
   hash(): Promise<string>;
 }
 
-/** What wanted states are computed with. */
+/** The inputs for computing wanted states. */
 interface GroundTruthsOptions<Database extends Tables> {
   readonly domain: TauDomain<Database>;
   readonly shared: SharedTables;
@@ -29,8 +29,8 @@ export class GroundTruths<Database extends Tables> {
   }
 
   /**
-   * Replays the task's actions on fresh data, as the original does to score an episode: actions that
-   * end an episode are left out, and what a tool raises is swallowed.
+   * Replays the task's actions on fresh data, as the original does to score an episode: actions that end an episode
+   * are skipped, and exceptions of tools are ignored.
    */
   of(task: TauTaskData): GroundTruth {
     const known = this.#known.get(task);

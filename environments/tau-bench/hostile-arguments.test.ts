@@ -73,7 +73,7 @@ const hostile: fc.Arbitrary<PyValue> = fc.letrec<{ value: PyValue }>((tie) => ({
 })).value;
 
 describe.each(["retail", "airline"] as const)("τ-bench %s under hostile arguments", (name) => {
-  test("no call throws, and nothing reaches the shared data or another episode", async () => {
+  test("no call throws, or changes the shared data or another episode", async () => {
     const environment = environments[name];
     const untouched = environment.openTools();
     const initial = await untouched.hash();
@@ -110,7 +110,7 @@ describe.each(["retail", "airline"] as const)("τ-bench %s under hostile argumen
     );
   });
 
-  test("what a call was given may change afterwards without changing the data", async () => {
+  test("a call's arguments may change afterwards without changing the data", async () => {
     const toolbox = environments[name].openTools();
     const list: PyValue[] = ["a"];
     const call =

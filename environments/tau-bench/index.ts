@@ -1,5 +1,5 @@
 /**
- * τ-bench's domains as environments that behave as the Python original does, byte for byte.
+ * τ-bench's domains as environments with the Python original's behaviour, byte for byte.
  *
  * @module
  */

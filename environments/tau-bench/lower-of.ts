@@ -5,7 +5,7 @@ import type { PyValue } from "../../src/python/value.ts";
 /**
  * Python's `value.lower()`.
  *
- * @throws PythonError `AttributeError` where the value is no string.
+ * @throws PythonError `AttributeError` if the value is not a string.
  */
 export function lowerOf(value: PyValue): string {
   if (typeof value !== "string") throw attributeError(value, "lower");

@@ -11,16 +11,16 @@ import type { TauTaskData } from "./tau-task.ts";
 /** An episode to play without a model. */
 export interface Play {
   readonly task: Task<TauTaskData>;
-  /** What the user says, in order: the opening line first. */
+  /** The user's lines in order: the opening line first. */
   readonly userReplies: readonly UserLine[];
-  /** What the agent does; `respond` with `content` talks to the user. */
+  /** The agent's actions; `respond` with `content` talks to the user. */
   readonly actions: readonly ReplayCall[];
 }
 
-/** One step as the original's `Env.step()` answers it. JSON-able. */
+/** The result of one step, like that of the original's `Env.step()`. JSON-able. */
 export interface PlayedStep {
   readonly observation: string;
-  /** 0 but for the step that ends the episode. */
+  /** 0 except for the step that ends the episode. */
   readonly reward: number;
   readonly done: boolean;
   /** `user`, or the action's name. */
@@ -32,17 +32,17 @@ export interface PlayedEpisode {
   readonly resetObservation: string;
   readonly steps: readonly PlayedStep[];
   readonly reward: number;
-  /** `truncated` where the actions ran out before the episode was done. */
+  /** `truncated` if the actions ended before the episode was done. */
   readonly outcome: "completed" | "truncated";
-  /** τ-bench's reward_info; `null` where the episode was not done. */
+  /** τ-bench's reward_info; `null` if the episode was not done. */
   readonly rewardInfo: Score["details"] | null;
 }
 
 /**
- * Plays given actions against a user who says given lines.
+ * Plays the given actions with a user who says the given lines.
  *
- * @throws UsageError where actions follow the end of the episode, or arguments cannot be read.
- * @throws RolloutError `user/script-exhausted` where the user has no line left.
+ * @throws UsageError if actions follow the end of the episode, or arguments cannot be read.
+ * @throws RolloutError `user/script-exhausted` if the user has no line left.
  */
 export async function playActions(
   environment: TauEnvironment,
@@ -83,7 +83,7 @@ export async function playActions(
   };
 }
 
-/** The details as the original gives them. */
+/** The details that the original gives. */
 function withoutDifference({ difference: _ours, ...details }: Score["details"]): Score["details"] {
   return details;
 }

@@ -8,7 +8,7 @@ function read(text: string) {
   return readRecords(Buffer.from(text), "orders.json");
 }
 
-/** An object whose one list nests so deep, both counted, and the object that holds it. */
+/** An object with one list that nests so deep (counting both). */
 function nested(depth: number): string {
   return `{"a": {"b": ${"[".repeat(depth - 2)}${"]".repeat(depth - 2)}}}`;
 }
@@ -43,7 +43,7 @@ describe("readRecords()", () => {
     expect(seen).toEqual(expected.map(([id, record]) => [id, record, true]));
   });
 
-  test("gives the same frozen record each time, and none for an id that is not there", () => {
+  test("returns the same frozen record each time, and `undefined` for an unknown id", () => {
     const records = read(text);
     expect(records.get("10")).toBe(records.get("10"));
     expect(() => (records.get("10") as Map<string, PyValue>).set("n", 2n)).toThrow("it is frozen");
@@ -52,7 +52,7 @@ describe("readRecords()", () => {
     expect(records.get("e")).toBeUndefined();
   });
 
-  test("reads what Python reads and JavaScript does not: NaN, and ids with escapes", () => {
+  test("reads JSON that Python accepts and JavaScript does not: NaN, and ids with escapes", () => {
     expect(read('{"a\\u0062": {"n": NaN}}').get("ab")?.get("n")).toBeNaN();
   });
 
@@ -70,7 +70,7 @@ describe("readRecords()", () => {
     expect(() => read(broken)).toThrow(problem);
   });
 
-  test("reads what nests as deep as Python goes", () => {
+  test("reads the deepest nesting that Python accepts", () => {
     expect(read(nested(MAX_JSON_DEPTH)).get("a")?.has("b")).toBe(true);
   });
 });

@@ -9,17 +9,17 @@ import type { Extent } from "../../src/json/json-members.ts";
 import type { SharedTable } from "./record-table.ts";
 
 /**
- * The records of a table's file, frozen. An episode looks at a few of thousands: that the file is whole is
- * seen at once, and a record is made when it is first asked for.
+ * Reads the records of a table's file, frozen. An episode reads a few of thousands: the file is validated at once,
+ * and a record is parsed at its first read.
  *
- * @throws UsageError where the file holds something else.
+ * @throws UsageError if the file is not a table.
  */
 export function readRecords(bytes: Buffer, file: string): SharedTable {
   const text = bytes.toString("utf8");
   return findRecords(bytes, text) ?? readAllRecords(text, file);
 }
 
-/** Reads a JSON document as Python does. @throws UsageError naming the file where it is broken. */
+/** Reads a JSON document as Python does. @throws UsageError naming the file if it is invalid. */
 export function parseBundleJson(text: string, file: string): PyValue {
   try {
     return parsePythonJson(text);
@@ -33,14 +33,14 @@ export function parseBundleJson(text: string, file: string): PyValue {
 const tooLongInteger = /[0-9]{4301}/;
 
 /**
- * Whether Python reads the text too, all and in parts, if it nests no deeper than it may: JSON that JavaScript
- * accepts is JSON to Python, but for that and for how long its integers are.
+ * True if Python reads the text like JavaScript does, completely and in parts, unless it nests too deep. JSON that
+ * JavaScript accepts is also JSON to Python, except for very long integers.
  */
 export function isAlikeJson(text: string): boolean {
   return isJson(text) && !tooLongInteger.test(text);
 }
 
-/** The records where reading any of them later cannot fail; `undefined` where that is not so. */
+/** Finds the records if reading any of them later cannot fail; otherwise returns `undefined`. */
 function findRecords(bytes: Buffer, text: string): SharedTable | undefined {
   const found = findMembers(bytes, 0, {}, MAX_JSON_DEPTH - 1)?.members;
   if (found === undefined || !isAlikeJson(text)) return undefined;
@@ -72,7 +72,7 @@ function readAllRecords(text: string, file: string): SharedTable {
   return records;
 }
 
-/** Records by id, in the file's order, each read when it is first asked for. */
+/** Records by id, in the file's order, each parsed at its first read. */
 class FoundRecords implements ReadonlyMap<string, PyDict> {
   readonly #bytes: Buffer;
   readonly #places: ReadonlyMap<string, Extent>;

@@ -11,18 +11,18 @@ import { readTauTask, type TaskPlace, type TauTaskData } from "./tau-task.ts";
 export interface SplitTasks {
   readonly length: number;
   /**
-   * The task at a place, made when it is first asked for; `undefined` where there is none.
+   * The task at an index, made at its first read; `undefined` beyond the end.
    *
-   * @throws UsageError where it is none of τ-bench's.
+   * @throws UsageError if it is not a τ-bench task.
    */
   at(index: number): Task<TauTaskData> | undefined;
 }
 
 /**
- * The tasks of a split's file. A run plays a few of hundreds: that the file is a list is seen at once, and a
- * task is made when it is first asked for.
+ * Reads the tasks of a split's file. A run plays a few of hundreds: the list is read at once, and a task is made at
+ * its first read.
  *
- * @throws UsageError where the file holds something else.
+ * @throws UsageError if the file is not a list.
  */
 export function readSplitTasks(
   bytes: Buffer,

@@ -5,7 +5,7 @@ import type { MutableDict } from "../../src/python/mutable-value.ts";
 import { copyDict } from "../../src/python/mutable-value.ts";
 import type { PyDict, PyValue } from "../../src/python/value.ts";
 
-/** A table of τ-bench's database as one episode sees it. */
+/** A table of τ-bench's database in one episode. */
 export type RecordTable = CopyOnWriteTable<PyDict, MutableDict>;
 
 /** A table of the shared database. */
@@ -17,9 +17,9 @@ export function openTable(base: SharedTable): RecordTable {
 }
 
 /**
- * The record under a key that may be anything, as Python's `key in table` followed by `table[key]`.
+ * The record under a key of any type, like Python's `key in table` followed by `table[key]`.
  *
- * @throws PythonError `TypeError` where the key cannot be looked up.
+ * @throws PythonError `TypeError` if the key is not hashable.
  */
 export function findRecord(table: RecordTable, key: PyValue): PyDict | undefined {
   assertHashable(key);
@@ -27,9 +27,9 @@ export function findRecord(table: RecordTable, key: PyValue): PyDict | undefined
 }
 
 /**
- * The record under a key, for reading, as Python's `table[key]`.
+ * The record under a key, for reading, like Python's `table[key]`.
  *
- * @throws PythonError `KeyError` where there is none.
+ * @throws PythonError `KeyError` if it does not exist.
  */
 export function readRecord(table: RecordTable, key: PyValue): PyDict {
   const record = findRecord(table, key);
@@ -40,7 +40,7 @@ export function readRecord(table: RecordTable, key: PyValue): PyDict {
 /**
  * The record under a key, for writing.
  *
- * @throws PythonError as `readRecord()`.
+ * @throws PythonError like `readRecord()`.
  */
 export function ownRecord(table: RecordTable, key: PyValue): MutableDict {
   assertHashable(key);

@@ -35,7 +35,7 @@ describe("replayCalls()", () => {
     expect(await replayCalls(retail, calls, { signal })).toEqual(first);
   });
 
-  test("gives null where the original's tool returns None", async () => {
+  test("returns null if the original's tool returns None", async () => {
     const call = {
       name: "send_certificate",
       argumentsText: '{"user_id": "cy_fox_3", "amount": NaN}',
@@ -45,7 +45,7 @@ describe("replayCalls()", () => {
     expect(observations[3]).toBeNull();
   });
 
-  test("names the call whose arguments cannot be read", async () => {
+  test("names the call with unreadable arguments", async () => {
     await expect(
       replayCalls(retail, [{ name: "think", argumentsText: "[]" }], { signal }),
     ).rejects.toThrow("Cannot read calls[0].argumentsText: expected a JSON object");
@@ -87,7 +87,7 @@ describe("playActions()", () => {
     expect(played).toMatchObject({ reward: 1, outcome: "completed", rewardInfo: { reward: 1 } });
   });
 
-  test("says so where the actions run out first", async () => {
+  test("reports `truncated` if the actions run out first", async () => {
     const played = await playActions(
       retail,
       { task: retail.task("test", 0), userReplies: ["Hi"], actions: [cancel] },

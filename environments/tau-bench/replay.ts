@@ -5,27 +5,27 @@ import type { PyDict, PyValue } from "../../src/python/value.ts";
 import { isPyDict } from "../../src/python/value.ts";
 import type { TauEnvironment } from "./tau-environment.ts";
 
-/** A tool call to replay. Its arguments are given, or written as JSON in Python's dialect. */
+/** A tool call to replay. Its arguments are data, or JSON in Python's dialect. */
 export interface ReplayCall {
   readonly name: string;
   readonly arguments?: PyDict;
-  /** Integers and floats stay apart, and `NaN` is a number. */
+  /** Integers and floats stay distinct, and `NaN` is a number. */
   readonly argumentsText?: string;
 }
 
-/** What replayed calls came to; `observations[i]` and `stateHashes[i]` belong to the i-th call. */
+/** The results of replayed calls; `observations[i]` and `stateHashes[i]` belong to the i-th call. */
 export interface Replay {
-  /** `null` where the original's tool returns `None`. */
+  /** `null` if the original's tool returns `None`. */
   readonly observations: readonly (string | null)[];
-  /** τ-bench's own hash of the whole database after each call. */
+  /** τ-bench's own hash of the complete database after each call. */
   readonly stateHashes: readonly string[];
 }
 
 /**
- * Makes calls on fresh data, without an episode around them: nothing ends, and `respond` is no tool.
+ * Makes calls on fresh data, without an episode: no call ends it, and `respond` is not a tool.
  *
- * @throws UsageError where a call's arguments cannot be read.
- * @throws the signal's reason where it is aborted.
+ * @throws UsageError if a call's arguments cannot be read.
+ * @throws the signal's reason if it aborts.
  */
 export async function replayCalls(
   environment: TauEnvironment,
@@ -46,10 +46,10 @@ export async function replayCalls(
 }
 
 /**
- * The arguments of a call, from either form; none at all where neither is given.
+ * Returns the arguments of a call from either form; an empty dictionary without arguments.
  *
  * @param where - The call's place, for messages.
- * @throws UsageError where the text is no JSON object.
+ * @throws UsageError if the text is not a JSON object.
  */
 export function readArguments(call: ReplayCall, where: string): PyDict {
   if (call.arguments !== undefined) return call.arguments;

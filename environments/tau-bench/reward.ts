@@ -8,31 +8,33 @@ import { RESPOND_ACTION } from "./tau-task.ts";
 /** τ-bench's `RewardResult`. JSON-able. */
 export interface RewardInfo {
   readonly reward: number;
-  /** Where the task asks for outputs, these hide how the database was judged. */
+  /**
+   * If the task asks for outputs, the result about them replaces the result about the database, as in the original.
+   */
   readonly info:
     | { readonly r_actions: number; readonly gt_data_hash: string }
     | { readonly r_outputs: number; readonly outputs: Readonly<Record<string, boolean>> };
-  /** The wanted actions but those that talk to the user. */
+  /** The wanted actions except messages to the user. */
   readonly actions: readonly { readonly name: string; readonly kwargs: unknown }[];
 }
 
-/** What the reward is computed from. */
+/** The inputs of the reward. */
 interface RewardInput {
   readonly task: TauTaskData;
-  /** Whether the database ended in the wanted state. */
+  /** True if the database ended in the wanted state. */
   readonly isStateRight: boolean;
-  /** The `content` of everything that was said to the user, in order; of any type. */
+  /** The `content` of all messages to the user, in order; of any type. */
   readonly said: readonly PyValue[];
   /** The hash of the wanted state. */
   readonly wantedHash: () => Promise<string>;
 }
 
 /**
- * τ-bench's reward: 1 where the database is as wanted and every output was said, else 0.
+ * Computes τ-bench's reward: 1 if the database is as wanted and every output was said, else 0.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`calculate_reward`).
  *
- * @throws PythonError where the original raises: a `content` that is no string, where outputs count.
+ * @throws PythonError if the original raises: for a `content` that is not a string, if the task has outputs.
  */
 export async function computeReward({
   task,
@@ -58,12 +60,12 @@ export async function computeReward({
 }
 
 /**
- * The wanted outputs that were not said.
+ * Returns the wanted outputs that were not said.
  *
- * @throws PythonError as `computeReward()`.
+ * @throws PythonError like `computeReward()`.
  */
 export function unsaidOutputs(task: TauTaskData, said: readonly PyValue[]): readonly string[] {
-  // The original replays the wanted actions before it looks for outputs, and so finds their words too.
+  // The original replays the wanted actions before it searches outputs, and so finds their words too.
   const words = [...said, ...task.actions.flatMap(wantedWords)];
   return task.outputs.filter((output) => !isSaid(output, words));
 }
@@ -73,7 +75,7 @@ function wantedWords({ name, kwargs }: TauAction): PyValue[] {
   return content === undefined ? [] : [content];
 }
 
-/** Commas are taken from what was said, not from the output: one with a comma is never found. */
+/** Commas are removed from the agent's words but not from the output: an output with a comma is never found. */
 function isSaid(output: string, words: readonly PyValue[]): boolean {
   const wanted = pythonLower(output);
   return words.some((content) => lowerOf(content).replaceAll(",", "").includes(wanted));

@@ -30,7 +30,7 @@ function database(changes: Readonly<Record<string, string | null>>): Tables {
 const original = '{"status": "pending", "items": [{"price": 10.0}, {"price": 2}], "note": null}';
 
 describe("stateDifference()", () => {
-  test("finds nothing where a record was only copied, or its fields moved", () => {
+  test("finds no difference if a record was only copied, or its fields moved", () => {
     const moved = '{"note": null, "items": [{"price": 10.0}, {"price": 2}], "status": "pending"}';
     expect(stateDifference(database({ "#1": original }), database({})).state).toEqual([]);
     expect(stateDifference(database({ "#1": moved }), database({ "#1": original })).state).toEqual(
@@ -65,7 +65,7 @@ describe("stateDifference()", () => {
       ],
     ],
     [
-      "what JSON cannot say",
+      "values that JSON cannot represent",
       { "#1": '{"status": "pending", "items": [{"price": NaN}, {"price": 2}], "note": NaN}' },
       {},
       [

@@ -7,12 +7,12 @@ import { isPyDict, isPyList, toPlainJson } from "../../src/python/value.ts";
 import { sameText } from "./database-text.ts";
 import type { Tables } from "./tau-domain.ts";
 
-/** Places beyond these are only counted. */
+/** The most places that are listed; further ones are only counted. */
 const maxPlaces = 100;
 
 /**
- * Where two databases over the same base differ: table by table, record by record, field by field.
- * Empty exactly where τ-bench's hashes agree: an integer and a float of the same value differ.
+ * Returns the differences of two databases over the same base: by table, record and field. Empty exactly if
+ * τ-bench's hashes agree: an integer and a float of the same value differ.
  */
 export function stateDifference(
   reached: Tables,
@@ -38,7 +38,7 @@ interface Place extends Pair {
   readonly field: string;
 }
 
-/** A value on either side; `undefined` where there is none. */
+/** The values of both sides; `undefined` for a missing one. */
 interface Pair {
   readonly wanted: PyValue | undefined;
   readonly got: PyValue | undefined;

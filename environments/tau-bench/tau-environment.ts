@@ -13,27 +13,27 @@ import { openDatabase } from "./tau-domain.ts";
 import type { TauTaskData } from "./tau-task.ts";
 import { TauWorld } from "./tau-world.ts";
 
-/** A τ-bench domain as an environment, with what verification needs beyond it. */
+/** A τ-bench domain as an environment, with additional members for verification. */
 export interface TauEnvironment extends Environment<TauTaskData> {
   /** Rules that the original defines and never shows to the agent. */
   readonly rules: readonly string[];
-  /** Opens fresh data to call tools on, outside of any episode. */
+  /** Opens fresh data for tool calls outside of any episode. */
   openTools(): TauToolbox;
 }
 
-/** Tools over data of their own. */
+/** Tools with their own data. */
 export interface TauToolbox {
-  /** Calls a tool; `undefined` where the domain has none of the name. */
+  /** Calls a tool; `undefined` if the domain has no such tool. */
   call(call: { readonly name: string; readonly arguments: PyDict }): ToolOutcome | undefined;
-  /** τ-bench's own hash of the data as they are now. */
+  /** τ-bench's own hash of the current data. */
   hash(): Promise<string>;
 }
 
-/** What a τ-bench environment is made from. */
+/** The parts of a τ-bench environment. */
 interface TauEnvironmentOptions<Database extends Tables> {
   readonly domain: TauDomain<Database>;
   readonly data: DomainData;
-  /** The folder that the data come from. */
+  /** The folder of the data. */
   readonly directory: string;
 }
 

@@ -3,25 +3,25 @@ import type { PyDict, PyValue } from "../../src/python/value.ts";
 import { isPyDict, isPyList } from "../../src/python/value.ts";
 import type { Task } from "../../src/task.ts";
 
-/** One action: a tool call, or `respond` with `content` for what is said to the user. */
+/** One action: a tool call, or `respond` with `content` for a message to the user. */
 export interface TauAction {
   readonly name: string;
   readonly kwargs: PyDict;
 }
 
-/** What τ-bench's environments know of a task beyond its instruction. */
+/** The data of a τ-bench task beside its instruction. */
 export interface TauTaskData {
   readonly userId: string;
   /** The actions that lead to the wanted end state. */
   readonly actions: readonly TauAction[];
-  /** What the agent must have said to the user, each somewhere in its words. */
+  /** Texts that the agent must have said to the user. */
   readonly outputs: readonly string[];
 }
 
-/** The action name by which the agent talks to the user. */
+/** The name of the action with which the agent talks to the user. */
 export const RESPOND_ACTION = "respond";
 
-/** Where a task belongs; together with the place in messages, what `readTauTask()` needs. */
+/** The environment, split and index of a task. */
 export interface TaskPlace {
   /** The environment's name, such as `tau-retail`. */
   readonly environment: string;
@@ -30,11 +30,10 @@ export interface TaskPlace {
 }
 
 /**
- * Reads a task as τ-bench writes it: `user_id`, `instruction`, `actions` of `name` and `kwargs`, and
- * `outputs`.
+ * Reads a task in τ-bench's form: `user_id`, `instruction`, `actions` of `name` and `kwargs`, and `outputs`.
  *
  * @param where - The task's place in its file, for messages.
- * @throws UsageError where a field is missing or of another type.
+ * @throws UsageError if a field is missing or of another type.
  */
 export function readTauTask(
   value: PyValue,

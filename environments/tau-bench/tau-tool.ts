@@ -9,15 +9,15 @@ export interface TauTool<Database> {
   /** The parameters of the original's `invoke()` after `data`, in order; all are required. */
   readonly parameters: readonly string[];
   /**
-   * Does the tool's work; `values[i]` belongs to `parameters[i]`.
+   * Performs the call; `values[i]` belongs to `parameters[i]`.
    *
-   * @returns the observation, or `null` where the original returns `None`.
-   * @throws PythonError where the original raises.
+   * @returns the observation, or `null` if the original returns `None`.
+   * @throws PythonError if the original raises.
    */
   run(database: Database, values: readonly PyValue[]): string | null;
 }
 
-/** What `defineTool()` is given: `run()` takes the arguments by name. */
+/** The argument of `defineTool()`: `run()` gets the arguments by name. */
 interface TauToolDefinition<Database, Names extends string> {
   readonly name: string;
   readonly className: string;

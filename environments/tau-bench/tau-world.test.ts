@@ -73,7 +73,7 @@ describe("a τ-bench environment", () => {
 });
 
 describe("a τ-bench episode", () => {
-  test("ends where the user's reply holds the stop marker, and rewards the wanted state", async () => {
+  test("ends if the user's reply contains the stop marker, and rewards the wanted state", async () => {
     await using world = await begin({ lines: ["ok", "Thanks! ###STOP### Bye"] });
     const first = await world.step({ type: "say", content: "Hello" }, { signal });
     expect(first).toEqual({ observation: "ok", from: "user", source: "user" });
@@ -101,7 +101,7 @@ describe("a τ-bench episode", () => {
     expect(JSON.parse(JSON.stringify(score))).toBeTruthy();
   });
 
-  test("ends where the user leaves without the stop marker", async () => {
+  test("ends if the user leaves without the stop marker", async () => {
     await using world = await begin({ lines: [{ text: "Bye.", leaves: true }] });
     expect(await world.step({ type: "say", content: "Done" }, { signal })).toEqual({
       observation: "Bye.",
@@ -111,7 +111,7 @@ describe("a τ-bench episode", () => {
     });
   });
 
-  test("goes on where the stop marker is in the opening line or spelled otherwise", async () => {
+  test("continues if the stop marker is in the opening line or spelled differently", async () => {
     const task = retail.task("test", 0);
     const lines = ["###STOP###", "###stop###", "###STOP###"];
     const user = scriptedUser({ lines }).open(task, { seed: 0 });
@@ -122,7 +122,7 @@ describe("a τ-bench episode", () => {
     expect((await world.score({ signal })).reward).toBe(0);
   });
 
-  test("ends with a transfer to a person even where that call failed", async () => {
+  test("ends with a transfer to a person even if that call failed", async () => {
     await using world = await begin();
     const step = await world.step(call("transfer_to_human_agents"), { signal });
     expect(step).toEqual({
@@ -175,7 +175,7 @@ describe("a τ-bench episode", () => {
     });
   });
 
-  test("shows an error where the original's tool returns nothing, and goes on", async () => {
+  test("shows an error if the original's tool returns `None`, and continues", async () => {
     await using world = await begin({ environment: airline });
     const certificate = call("send_certificate", { user_id: "cy_fox_3", amount: 50.5 });
     for (const id of [3221322, 3221323, 3221324]) {
@@ -189,7 +189,7 @@ describe("a τ-bench episode", () => {
     });
   });
 
-  test("is worth nothing where it was not done, and says so", async () => {
+  test("scores 0 if it was not done, and says so", async () => {
     await using world = await begin();
     await world.step(cancel, { signal });
     expect(await world.score({ signal })).toMatchObject({
@@ -201,7 +201,7 @@ describe("a τ-bench episode", () => {
     });
   });
 
-  test("looks for outputs in what was said, without commas and whatever the case", async () => {
+  test("searches outputs in the agent's words, ignoring commas and case", async () => {
     await using world = await begin({ index: 1, lines: ["and?", "###STOP###"] });
     await world.step({ type: "say", content: "It is a RUG." }, { signal });
     await world.step({ type: "say", content: "It cost $1,080.00" }, { signal });
@@ -215,7 +215,7 @@ describe("a τ-bench episode", () => {
     });
   });
 
-  test("counts an output that was only thought, or words that are no text, as nothing", async () => {
+  test("ignores an output that was only thought, and words that are not text", async () => {
     await using thinker = await begin({ index: 1, lines: ["###STOP###"] });
     await thinker.step(call("think", { thought: "1080 Rug" }), { signal });
     await thinker.step({ type: "say", content: "Rug" }, { signal });
@@ -260,7 +260,7 @@ describe("a τ-bench episode", () => {
     expect((await world.score({ signal })).reward).toBe(0);
   });
 
-  test("a user who never answers is given up with the signal", async () => {
+  test("stops waiting for a user who never answers when the signal aborts", async () => {
     const task = retail.task("test", 0);
     const user: UserSession = {
       begin: async () => "Hi",
@@ -279,7 +279,7 @@ describe("a τ-bench episode", () => {
     await expect(step).rejects.toBe(reason);
   });
 
-  test("does not see what others write", async () => {
+  test("does not see other episodes' writes", async () => {
     const [mine, theirs] = [
       await begin({ lines: ["###STOP###"] }),
       await begin({ lines: ["###STOP###"] }),

@@ -18,7 +18,7 @@ import type { Tables, TauDomain } from "./tau-domain.ts";
 import type { TauTaskData } from "./tau-task.ts";
 import { RESPOND_ACTION } from "./tau-task.ts";
 
-/** What one episode is played with. */
+/** The parts of one episode's world. */
 interface TauWorldOptions<Database extends Tables> {
   readonly domain: TauDomain<Database>;
   /** This episode's own view of the data. */
@@ -32,9 +32,9 @@ interface TauWorldOptions<Database extends Tables> {
 /**
  * One episode of τ-bench.
  *
- * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`Env`). Where the original raises out
- * of `step()` (a `respond` without content, a tool that returns `None`), the agent is shown an error
- * here and the episode goes on; and nothing may follow the step that ended it.
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/base.py (`Env`). If the original raises from `step()` (a
+ * `respond` without content, a tool that returns `None`), the agent gets an error here and the episode continues.
+ * No step may follow the last one.
  */
 export class TauWorld<Database extends Tables> implements World {
   readonly #options: TauWorldOptions<Database>;
@@ -84,7 +84,7 @@ export class TauWorld<Database extends Tables> implements World {
       const why = "τ-bench rewards only episodes that the user or a terminating tool has ended";
       return { reward: 0, details: { done: false, why, difference } };
     } catch (error) {
-      // The original's benchmark run counts an episode whose scoring raises as 0.
+      // The original's benchmark run scores an episode as 0 if its scoring raises.
       if (!(error instanceof PythonError)) throw error;
       return { reward: 0, details: { error: error.message, exception: error.exception } };
     }
@@ -107,7 +107,7 @@ export class TauWorld<Database extends Tables> implements World {
     this.#said.push(content);
     const observation = textOfLine(line);
     const step = { observation, from: "user", source: "user" } as const;
-    // As in the original, whoever writes the marker leaves, whatever it was meant for.
+    // As in the original, a user who writes the marker leaves, in any context.
     const isOver = isLeaving(line) || isLeaving(readStopMarker(observation, []));
     return isOver ? { ...step, done: "user-left" } : step;
   }

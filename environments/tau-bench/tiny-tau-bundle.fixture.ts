@@ -10,7 +10,7 @@ import type { TauEnvironment } from "./tau-environment.ts";
 
 const address = `{"address1": "1 Main St", "address2": "", "city": "Here", "country": "USA", "state": "CA", "zip": "10001"}`;
 
-/** Two users, three orders and two products that are not τ-bench's, small enough to read. */
+/** Two users, three orders and two products, made up and small enough to read. */
 const retail: Readonly<Record<string, string>> = {
   "orders.json": `{
     "#W1": {"order_id": "#W1", "user_id": "ann_lee_1", "address": ${address},
@@ -149,7 +149,7 @@ export async function writeTinyTauBundle(
   return directory;
 }
 
-/** The environments of a small bundle. Disposing them removes it. */
+/** The environments of a small bundle. Disposing of them removes it. */
 export interface TinyTau extends AsyncDisposable {
   readonly folder: string;
   readonly retail: TauEnvironment;

@@ -39,12 +39,12 @@ function schemaProblem(tool: ToolDefinition): string | undefined {
   const schema = toolParameters(tool);
   if (schema === undefined) return undefined;
   if (!isPyDict(schema) || schema.get("type") !== "object") {
-    return 'its parameters are no schema of an object, expected {"type": "object", "properties": {…}}';
+    return 'its parameters are not the schema of an object, expected {"type": "object", "properties": {…}}';
   }
   const unusable = findUnusableParts(schema);
   return unusable.length === 0
     ? undefined
-    : `its parameters are no JSON Schema (${unusable.join("; ")})`;
+    : `its parameters are not a valid JSON Schema (${unusable.join("; ")})`;
 }
 
 /** The tasks of each split that are played, of how many, and what is wrong with how tasks are drawn. */

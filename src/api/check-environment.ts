@@ -9,7 +9,7 @@ import type { Task } from "../task.ts";
 import { defaultScript, scriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
 import { checkTasks, checkTools } from "./check-declared.ts";
-import { passOverFloating } from "../async/pass-over-floating.ts";
+import { reportUnhandledRejections } from "../async/pass-over-floating.ts";
 import { hostileAgents, type HostileAgent } from "./hostile-actions.ts";
 
 /** Something about an environment that would spoil a run, or may. JSON-able. */
@@ -57,7 +57,7 @@ export async function checkEnvironment(
   options: CheckOptions = {},
 ): Promise<EnvironmentCheck> {
   const checker = new Checker(environment, options);
-  using _floating = passOverFloating((line) => checker.add("error", line));
+  using _floating = reportUnhandledRejections((line) => checker.add("error", line));
   for (const message of checkTools(environment.tools)) checker.add("error", message);
   const policyText: unknown = environment.policyText;
   if (typeof policyText !== "string") {

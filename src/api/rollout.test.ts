@@ -344,7 +344,7 @@ describe("rollout()", () => {
       const refused = rollout({ ...options(), out, [option]: pasted });
       await expect(refused).rejects.toThrow(
         new UsageError(
-          `Cannot use ${flag}: what it gives is not the name of a variable that is set, expected the name of ` +
+          `Cannot use ${flag}: its value is not the name of a variable that is set, expected the name of ` +
             "the variable that holds the secret, and not the secret itself",
         ),
       );

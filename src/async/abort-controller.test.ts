@@ -3,11 +3,11 @@ import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createAbortController } from "./abort-controller.ts";
 import { packageFile } from "../files/package-file.ts";
-import { passOverFloating } from "./pass-over-floating.ts";
+import { reportUnhandledRejections } from "./pass-over-floating.ts";
 
-test("listeners that throw are told of, and the others hear that it is over", async () => {
+test("throwing listeners are reported, and the others are still called", async () => {
   const lines: string[] = [];
-  using _floating = passOverFloating((line) => lines.push(line));
+  using _floating = reportUnhandledRejections((line) => lines.push(line));
   const controller = createAbortController();
   const heard: unknown[] = [];
   const { signal } = controller;

@@ -1,10 +1,11 @@
 import { setMaxListeners } from "node:events";
-import { passOverThrown } from "./pass-over-floating.ts";
+import { reportListenerError } from "./pass-over-floating.ts";
 
 /**
- * A controller whose signal is given to code that is not ours. Node ends the process where a listener of a
- * signal throws; here that is told, and passed over. What somebody makes of the signal by `AbortSignal.any()`
- * is theirs. Nor does Node warn of listeners that stay, as those of code that listens once a call and never stops.
+ * Creates a controller for signals that are passed to foreign code. Node ends the process if a listener of a signal
+ * throws; here the error is reported and the process continues. Signals that foreign code derives with
+ * `AbortSignal.any()` are not protected. Node's warning about many listeners is off, since some code adds one a
+ * call and never removes it.
  */
 export function createAbortController(): AbortController {
   const controller = new AbortController();
@@ -14,7 +15,7 @@ export function createAbortController(): AbortController {
   return controller;
 }
 
-/** Whether a signal was made here. */
+/** True if the signal comes from `createAbortController()`. */
 export function isGuarded(signal: AbortSignal): boolean {
   return signal.addEventListener === addListener;
 }
@@ -22,7 +23,7 @@ export function isGuarded(signal: AbortSignal): boolean {
 type Listener = Parameters<AbortSignal["addEventListener"]>[1];
 type Heard = (this: AbortSignal, event: Event) => unknown;
 
-/** What is called in a listener's place, for as long as somebody has the listener. */
+/** The wrapper of each listener, kept while the listener is referenced. */
 const guards = new WeakMap<object, Heard>();
 
 function addListener(
@@ -41,7 +42,10 @@ function removeListener(
   EventTarget.prototype.removeEventListener.call(this, type, guardOf(listener), options);
 }
 
-/** One for each listener: a signal takes the same one once. What is no listener is the signal's to refuse. */
+/**
+ * The wrapper of a listener; the same listener always gets the same one. The signal itself refuses invalid
+ * listeners.
+ */
 function guardOf(listener: Listener): Listener {
   const isListener = typeof listener === "function" || typeof listener === "object";
   if (!isListener || (listener as unknown) === null) return listener;
@@ -58,10 +62,10 @@ function guardOf(listener: Listener): Listener {
 async function hear(signal: AbortSignal, listener: Listener, event: Event): Promise<void> {
   try {
     const isFunction = typeof listener === "function";
-    // It may be an async function all the same.
+    // The listener may be async although its type says otherwise.
     const heard: unknown = isFunction ? listener.call(signal, event) : listener.handleEvent(event);
     await heard;
   } catch (error) {
-    passOverThrown(error);
+    reportListenerError(error);
   }
 }

@@ -15,7 +15,7 @@ test("a wait is spread over its upper half", () => {
   expect([wait(0), wait(0.5), wait(1)]).toEqual([100, 150, 200]);
 });
 
-test("a wait of nothing stays nothing, after however many failures", () => {
+test("a wait of 0 stays 0, after any number of failures", () => {
   expect(backOffMs(5_000, { firstMs: 0, mostMs: 1_000 })).toBe(0);
   expect(backOffMs(5_000, { firstMs: 1, mostMs: 1_000 })).toBe(1_000);
 });

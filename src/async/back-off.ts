@@ -1,18 +1,18 @@
-/** How long to wait from failure to failure. */
+/** The wait between failures. */
 interface BackOff {
-  /** Wait after the first failure in milliseconds; it doubles with each further one. */
+  /** Wait after the first failure in milliseconds; it doubles with each further failure. */
   readonly firstMs: number;
-  /** Longest wait in milliseconds. Default: no bound. */
+  /** Longest wait in milliseconds. Default: no limit. */
   readonly mostMs?: number;
 }
 
-/** Further doublings make no difference: the wait is longer than any process lives. */
+/** Further doublings make no difference: the wait already exceeds any process's life. */
 const MOST_DOUBLINGS = 64;
 
 /**
- * The wait after the `failureCount`-th failure (1-based), in milliseconds. It is spread over its upper
- * half by `random`, a number in [0, 1), so that a thousand callers do not come back at the same
- * instant; without `random` it is not spread.
+ * Returns the wait after the `failureCount`-th failure (1-based), in milliseconds. `random`, a number in [0, 1),
+ * spreads it over its upper half, so that a thousand callers do not retry at the same instant. Without `random` it
+ * is not spread.
  */
 export function backOffMs(
   failureCount: number,

@@ -14,7 +14,7 @@ test("the system's clock ends a wait with the signal's reason", async () => {
   expect(systemClock.now()).toBeGreaterThan(before);
 });
 
-test("a clock with a `sleep` of its own calls back when that is over, unless it is called off", async () => {
+test("a clock with its own `sleep` calls back after it, unless cancelled", async () => {
   const manual = manualClock();
   const clock = createClock(manual);
   const called: string[] = [];

@@ -1,18 +1,18 @@
-/** Time, to read it and to wait in it. A parameter, so that tests need not wait. */
+/** Reads the time and waits. A parameter, so that tests need not wait. */
 export interface Clock {
-  /** Milliseconds since any fixed point; never goes backwards. */
+  /** Milliseconds since an arbitrary fixed point; never decreases. */
   readonly now: () => number;
   /**
    * Waits.
    *
-   * @throws the signal's reason where the signal is aborted first.
+   * @throws the signal's reason if the signal aborts first.
    */
   readonly sleep: (ms: number, options?: { signal?: AbortSignal }) => Promise<void>;
-  /** Calls back once when the time is over, unless the function that it returns is called before. */
+  /** Calls back once after `ms` milliseconds. The returned function cancels the call. */
   readonly after: (ms: number, callback: () => void) => () => void;
 }
 
-/** The machine's own monotonic clock. Waits may be of any length; one of `Infinity` does not end. */
+/** The machine's monotonic clock. Waits may have any length; a wait of `Infinity` never ends. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   sleep: (ms, { signal } = {}) =>
@@ -35,26 +35,23 @@ export const systemClock: Clock = {
 };
 
 /**
- * The time of day as it goes on from now: whole milliseconds since the epoch, counted by a clock that no one
- * sets, however the machine's is put right meanwhile or stands still with it.
+ * Returns the time of day, in whole milliseconds since the epoch, advanced by a monotonic clock: it is unaffected
+ * if the system time is set or stands still.
  */
 function steadyTime(clock: Pick<Clock, "now">): () => number {
   const offset = Date.now() - clock.now();
   return () => Math.round(offset + clock.now());
 }
 
-/**
- * A time of day by which something is measured: where it is the machine's, which may be set meanwhile, it goes on as
- * `steadyTime()` does.
- */
+/** Returns a time of day for measuring. A clock that may be set is replaced by `steadyTime()`. */
 export function measuring(now: () => number, clock: Pick<Clock, "now">): () => number {
   return now === Date.now ? steadyTime(clock) : now;
 }
 
-/** Node's own timers fire at once for anything longer. */
+/** Node's own timers fire at once for longer waits. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Longer waits are made of several timers, one after the other. */
+/** Longer waits use several timers, one after the other. */
 function startTimer(ms: number, callback: () => void): () => void {
   if (ms <= LONGEST_TIMER_MS) {
     const only = setTimeout(callback, ms);
@@ -71,7 +68,7 @@ function startTimer(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** The machine's clock with the parts replaced that are given. Deadlines are kept with `sleep` then. */
+/** The machine's clock with the given parts replaced. Deadlines then use the given `sleep`. */
 export function createClock({
   now = systemClock.now,
   sleep,

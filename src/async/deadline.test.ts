@@ -38,7 +38,7 @@ test.each(kinds)(
   },
 );
 
-test.each(kinds)("a deadline leaves nothing behind on %s parents or the clock", (kind) => {
+test.each(kinds)("a deadline leaves no listeners on %s parents and no timer", (kind) => {
   const clock = manualClock();
   const parent = new AbortController();
   const parents = parentsOf(kind, parent.signal);
@@ -57,7 +57,7 @@ test("a deadline without end starts no timer", async () => {
   expect(deadline.signal.aborted).toBe(false);
 });
 
-test("`withDeadline()` puts what is said of a late end in the place of the result", async () => {
+test("`withDeadline()` returns the result of `onLate` on timeout", async () => {
   const clock = manualClock();
   const parent = new AbortController();
   const seen: AbortSignal[] = [];
@@ -76,7 +76,7 @@ test("`withDeadline()` puts what is said of a late end in the place of the resul
   expect(clock.pendingCount).toBe(0);
 });
 
-test("`withDeadline()` throws what its `onLate` throws, whatever work says of its signal", async () => {
+test("`withDeadline()` throws the error of `onLate`, even if the work throws on abort", async () => {
   const clock = manualClock();
   const late = withDeadline(
     (signal) =>
@@ -97,7 +97,7 @@ test("`withDeadline()` throws what its `onLate` throws, whatever work says of it
   await outcome;
 });
 
-test("`withDeadline()` throws the outer signal's reason where that aborts first", async () => {
+test("`withDeadline()` throws the outer signal's reason if it aborts first", async () => {
   const clock = manualClock();
   const parent = new AbortController();
   const reason = new Error("enough");
@@ -113,7 +113,7 @@ test("`withDeadline()` throws the outer signal's reason where that aborts first"
   expect(clock.pendingCount).toBe(0);
 });
 
-test("`withDeadline()` hands on what the work returns or throws, and leaves nothing behind", async () => {
+test("`withDeadline()` returns the work's result or throws its error, and leaves no timer", async () => {
   const clock = manualClock();
   const { signal } = new AbortController();
   const onLate = (): never => expect.unreachable();

@@ -3,32 +3,31 @@ import { type Clock, systemClock } from "./clock.ts";
 import { onAbort } from "./on-abort.ts";
 import { startPausableTimer, type PausableTimer } from "./pausable-timer.ts";
 
-/** A signal that aborts with its parents or when its time is over; disposing it stops the timer. */
+/** A signal that aborts with its parents or when its time is over. Dispose of it to stop the timer. */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
-  /** Whether time ran out, as opposed to a parent having aborted. */
+  /** True if the time ran out, false if a parent aborted. */
   readonly expired: boolean;
-  /** In milliseconds; 0 when it is over. */
+  /** The remaining time in milliseconds; 0 when it is over. */
   leftMs(): number;
-  /** Its time stands still until `goOn()`. */
+  /** Stops the time until `resume()`. */
   pause(): void;
-  goOn(): void;
-  /** It is over in `ms` milliseconds from now on at the latest. */
+  resume(): void;
+  /** Ends the deadline in at most `ms` milliseconds from now. */
   shorten(ms: number): void;
 }
 
-/** How long a wait may last. */
+/** The time limit of a wait. */
 interface DeadlineOptions {
-  /** In milliseconds; `Infinity` for no end of its own. */
+  /** In milliseconds; `Infinity` for no limit. */
   readonly ms: number;
-  /** Default: the machine's. */
+  /** Default: the machine's clock. */
   readonly clock?: Pick<Clock, "after" | "now">;
 }
 
 /**
- * Starts a deadline. Written with plain listeners that are removed again: `AbortSignal.any()` keeps
- * an entry on each parent until the parent itself is collected, which grows without bound on a signal
- * that lives as long as a run.
+ * Starts a deadline. Uses plain listeners that are removed at the end: `AbortSignal.any()` keeps an entry on each
+ * parent until the parent is collected. That is a memory leak if the parent lives for a complete run.
  */
 export function startDeadline({
   ms,
@@ -38,21 +37,21 @@ export function startDeadline({
   clock = systemClock,
 }: DeadlineOptions & {
   readonly parents: readonly (AbortSignal | undefined)[];
-  /** Further parents, to which thousands listen at the same time (see `onAbort()`). */
+  /** Further parents that thousands of deadlines share (see `onAbort()`). */
   readonly shared?: readonly (AbortSignal | undefined)[];
-  /** Whether nobody's code but ours is given the signal, which costs less then (see `createAbortController()`). */
+  /** True if only our code gets the signal, which is cheaper (see `createAbortController()`). */
   readonly isOurs?: boolean;
 }): Deadline {
   return new RunningDeadline({ ms, parents, shared, isOurs, clock });
 }
 
-/** A class, as several are started in each turn of each episode. */
+/** A class for speed, as each turn of each episode starts several. */
 class RunningDeadline implements Deadline {
   readonly #controller: AbortController;
   readonly #ms: number;
   readonly #parents: readonly (AbortSignal | undefined)[];
-  /** Takes the listeners on shared parents back. */
-  readonly #letGo: readonly (() => void)[];
+  /** Functions that remove the listeners on shared parents. */
+  readonly #unsubscribe: readonly (() => void)[];
   readonly #timer: PausableTimer;
   #expired = false;
 
@@ -74,7 +73,8 @@ class RunningDeadline implements Deadline {
       if (parent?.aborted) this.#controller.abort(parent.reason);
       else parent?.addEventListener("abort", this.#follow, once);
     }
-    this.#letGo = shared.length === 0 ? none : shared.map((parent) => this.#followShared(parent));
+    this.#unsubscribe =
+      shared.length === 0 ? none : shared.map((parent) => this.#followShared(parent));
     this.#timer = startPausableTimer(ms, () => this.#expire(), clock);
   }
 
@@ -111,8 +111,8 @@ class RunningDeadline implements Deadline {
     this.#timer.pause();
   }
 
-  goOn(): void {
-    this.#timer.goOn();
+  resume(): void {
+    this.#timer.resume();
   }
 
   shorten(ms: number): void {
@@ -122,7 +122,7 @@ class RunningDeadline implements Deadline {
   [Symbol.dispose](): void {
     this.#timer.callOff();
     for (const parent of this.#parents) parent?.removeEventListener("abort", this.#follow);
-    for (const letGo of this.#letGo) letGo();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 }
 
@@ -130,11 +130,10 @@ const once = { once: true };
 const none: readonly never[] = [];
 
 /**
- * Runs `work` with a signal that aborts when the outer signal does or when the time is over, and does
- * not wait for work that ignores its signal. Where the time is over first, what `onLate` returns or
- * throws takes the place of the result.
+ * Runs `work` with a signal that aborts with the outer signal or when the time is over. Does not wait for work that
+ * ignores its signal. On timeout, the result is what `onLate` returns or throws.
  *
- * @throws the outer signal's reason where that is aborted first, and whatever the work throws.
+ * @throws the outer signal's reason if it aborts first, and any error of `work`.
  */
 export async function withDeadline<Result>(
   work: (signal: AbortSignal) => Promise<Result>,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { onAbort } from "./on-abort.ts";
 
 describe("onAbort()", () => {
-  test("calls each once, in the order in which they came, but not who left", () => {
+  test("calls each callback once, in order, except removed ones", () => {
     const controller = new AbortController();
     const calls: string[] = [];
     const note = (name: string) => () => void calls.push(name);
@@ -18,7 +18,7 @@ describe("onAbort()", () => {
     expect(calls).toEqual(["first", "third"]);
   });
 
-  test("does not call who is taken back by another that is called, and knows the reason", () => {
+  test("does not call a callback that another one removes, and passes the reason", () => {
     const controller = new AbortController();
     const reasons: unknown[] = [];
     const { signal } = controller;
@@ -43,7 +43,7 @@ describe("onAbort()", () => {
     expect(count).toBe(2);
   });
 
-  test("listens to a signal once however many wait for it, and to none that nobody waits for", () => {
+  test("adds one listener to a signal for any number of callbacks, and none without callbacks", () => {
     const { signal } = new AbortController();
     const leaves = Array.from({ length: 1000 }, () => onAbort(signal, () => {}));
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
@@ -53,7 +53,7 @@ describe("onAbort()", () => {
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
   });
 
-  test("calls the others where one throws, which crashes as a listener's fault does", async () => {
+  test("calls the others if one throws, which crashes like a listener's error", async () => {
     const controller = new AbortController();
     const fault = new Error("a fault");
     let isCalled = false;

@@ -3,12 +3,11 @@ import { isGuarded } from "./abort-controller.ts";
 const listening = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls back once when the signal aborts; a signal that is aborted already calls nobody. A signal goes
- * through its listeners one by one whenever another comes or goes, which thousands of episodes that share
- * a run's signal would feel: here it has one, and who comes or goes takes the same time however many there
- * are.
+ * Calls back once when the signal aborts; never if it has aborted already. A signal scans its listeners whenever
+ * one is added or removed, which is slow if thousands of episodes share a run's signal. Here the signal gets one
+ * listener, and adding or removing a callback takes constant time.
  *
- * @returns takes the callback back.
+ * @returns a function that removes the callback.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   if (signal.aborted) return () => {};
@@ -18,14 +17,15 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
     listening.set(signal, callbacks);
     signal.addEventListener("abort", callAll, { once: true });
   }
-  // One that is given twice is called twice.
+  // A callback that is added twice is called twice.
   const entry = (): void => callback();
   const waiting = callbacks.add(entry);
   return () => {
     if (!waiting.delete(entry) || waiting.size > 0) return;
-    // One of ours goes with whoever made it, and the next to come need not listen to it anew.
+    // A guarded signal keeps its listener: it is collected with its controller, and later callbacks reuse the
+    // listener.
     if (isGuarded(signal)) return;
-    // Of others, one that somebody listens to may be kept by the system: let go of it.
+    // The runtime may keep a foreign signal alive while it has listeners, so the listener is removed.
     signal.removeEventListener("abort", callAll);
     if (listening.get(signal) === waiting) listening.delete(signal);
   };
@@ -38,7 +38,7 @@ function callAll(this: AbortSignal): void {
     try {
       callback();
     } catch (error) {
-      // As a signal does it: the others are called all the same.
+      // As with a signal's own listeners, the other callbacks are still called.
       process.nextTick(() => {
         throw error;
       });

@@ -2,48 +2,48 @@ import { isThrownByUs, placeOfThrow } from "../text/source-place.ts";
 import { RolloutError, UsageError, describeError, isOwnBug } from "../errors.ts";
 import { isRecorded, OutsideMisuse, PlaybackStop } from "../outside.ts";
 
-/** Who is told, innermost last. */
-const hearers: ((line: string) => void)[] = [];
+/** The functions that receive reports, innermost last. */
+const reporters: ((line: string) => void)[] = [];
 
 /**
- * Keeps the process going where a promise that somebody else's code (an environment, an agent, a scorer) never
- * awaits is rejected: Node would end it, and with it every other episode. Each place is told of once. What our
- * own code threw, and nobody else's had a part in, is a bug of ours, and ends the process as before; but what it
- * gives others in an answer's place, such as the reason of a signal, is theirs to await.
+ * Keeps the process alive if foreign code (an environment, an agent, a scorer) leaves a rejected promise unhandled:
+ * Node would end it, with all other episodes. Each place is reported once. An error that only our own code threw is
+ * our bug and still ends the process, except errors that we pass to foreign code, such as a signal's reason:
+ * foreign code must handle these.
  *
- * @param say - Gets a line with the file and the line, where these are known, and what to do. Where one that
- *   was made later is there still, that is told instead.
- * @returns what ends it when it is disposed of.
+ * @param say - Gets a line with the file, the line (if known) and the remedy. Only the latest function gets
+ * reports.
+ * @returns stops the protection when it is disposed of.
  */
-export function passOverFloating(say: (line: string) => void): Disposable {
-  const told = new Set<string>();
-  const hear = (line: string): void => {
-    if (told.has(line)) return;
-    told.add(line);
+export function reportUnhandledRejections(say: (line: string) => void): Disposable {
+  const reported = new Set<string>();
+  const report = (line: string): void => {
+    if (reported.has(line)) return;
+    reported.add(line);
     say(line);
   };
-  if (hearers.push(hear) === 1) process.on("unhandledRejection", onRejection);
+  if (reporters.push(report) === 1) process.on("unhandledRejection", onRejection);
   return {
     [Symbol.dispose]() {
-      hearers.splice(hearers.indexOf(hear), 1);
-      if (hearers.length === 0) process.off("unhandledRejection", onRejection);
+      reporters.splice(reporters.indexOf(report), 1);
+      if (reporters.length === 0) process.off("unhandledRejection", onRejection);
     },
   };
 }
 
 function onRejection(reason: unknown): void {
   if (isOurBug(reason)) throw reason;
-  hearers.at(-1)?.(
-    `${placeOf(reason)}: a promise that nobody awaits was rejected: ${describeError(reason)}; ` +
+  reporters.at(-1)?.(
+    `${placeOf(reason)}: an unhandled promise was rejected: ${describeError(reason)}; ` +
       "await it, or catch what it may throw",
   );
 }
 
 /**
- * Keeps the process going where somebody else's listener of a signal threw. Where nobody hears of it, Node warns
- * of it: a program that calls us is told, too. A bug of ours ends the process.
+ * Keeps the process alive if a foreign listener of a signal threw. Without a report function, Node prints a
+ * warning, so that a program that uses the library sees the error. Our own bugs end the process.
  */
-export function passOverThrown(thrown: unknown): void {
+export function reportListenerError(thrown: unknown): void {
   if (isOurBug(thrown)) {
     process.nextTick(() => {
       throw thrown;
@@ -53,21 +53,21 @@ export function passOverThrown(thrown: unknown): void {
   const line =
     `${placeOf(thrown)}: a listener of an abort signal threw: ${describeError(thrown)}; ` +
     "catch what it may throw";
-  const hear = hearers.at(-1) ?? ((text) => process.emitWarning(text));
-  hear(line);
+  const report = reporters.at(-1) ?? ((text) => process.emitWarning(text));
+  report(line);
 }
 
 function isOurBug(thrown: unknown): boolean {
   return isOwnBug(thrown) || (isThrownByUs(thrown) && !isGivenToOthers(thrown));
 }
 
-/** What the system throws, such as a request that failed, has no line of anybody's. */
+/** The place of an error; system errors, such as a failed request, have no line. */
 function placeOf(thrown: unknown): string {
   return placeOfThrow(thrown) ?? "an environment, an agent or another module of yours";
 }
 
 function isGivenToOthers(reason: unknown): boolean {
-  // An abort's reason.
+  // The reason of an abort.
   if (reason instanceof DOMException || isRecorded(reason)) return true;
   return [RolloutError, UsageError, PlaybackStop, OutsideMisuse].some(
     (kind) => reason instanceof kind,

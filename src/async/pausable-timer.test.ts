@@ -3,7 +3,7 @@ import { manualClock } from "../testing/manual-clock.ts";
 import { createClock } from "./clock.ts";
 import { startPausableTimer } from "./pausable-timer.ts";
 
-test("a pause is no time that passes", async () => {
+test("a pause does not count as time", async () => {
   const clock = manualClock();
   let fired = 0;
   const timer = startPausableTimer(100, () => void (fired += 1), createClock(clock));
@@ -13,14 +13,14 @@ test("a pause is no time that passes", async () => {
   expect(timer.leftMs()).toBe(40);
   await clock.advance(1000);
   expect([fired, timer.leftMs()]).toEqual([0, 40]);
-  timer.goOn();
-  timer.goOn();
+  timer.resume();
+  timer.resume();
   await clock.advance(39);
   expect([fired, timer.leftMs()]).toEqual([0, 1]);
   await clock.advance(1);
   expect([fired, timer.leftMs()]).toEqual([1, 0]);
   timer.pause();
-  timer.goOn();
+  timer.resume();
   await clock.advance(1000);
   expect(fired).toBe(1);
 });
@@ -46,7 +46,7 @@ test("a timer that is shortened fires when so much time has passed, and none is 
   expect(fired).toEqual(["short"]);
   await clock.advance(1);
   expect(fired).toEqual(["short", "long", "endless"]);
-  paused!.goOn();
+  paused!.resume();
   await clock.advance(100);
   expect(fired).toEqual(["short", "long", "endless", "paused"]);
   long!.shorten(0);
@@ -68,7 +68,7 @@ test("a timer that is lengthened has so much more time, also while it stands sti
   expect(fired).toEqual(["over"]);
   await clock.advance(1);
   expect(fired).toEqual(["over", "running"]);
-  paused.goOn();
+  paused.resume();
   await clock.advance(140);
   expect(fired).toEqual(["over", "running", "paused"]);
 });
@@ -80,9 +80,9 @@ test("a timer that was called off never fires, nor does one without an end", asy
   const endless = startPausableTimer(Infinity, () => void (fired += 1), createClock(clock));
   timer.pause();
   timer.callOff();
-  timer.goOn();
+  timer.resume();
   endless.pause();
-  endless.goOn();
+  endless.resume();
   await clock.advance(10_000);
   expect([fired, endless.leftMs()]).toEqual([0, Infinity]);
 });

@@ -1,22 +1,22 @@
 import type { Clock } from "./clock.ts";
 
-/** A timer that can be stopped for a while. */
+/** A timer that can be paused. */
 export interface PausableTimer {
-  /** In milliseconds; 0 when it is over. */
+  /** The remaining time in milliseconds; 0 when it is over. */
   leftMs(): number;
-  /** Its time stands still until `goOn()`. */
+  /** Stops the time until `resume()`. */
   pause(): void;
-  goOn(): void;
-  /** It has no more than `ms` left from now on. */
+  resume(): void;
+  /** Limits the remaining time to `ms` from now. */
   shorten(ms: number): void;
-  /** It has `ms` more than it had. */
+  /** Adds `ms` to the remaining time. */
   lengthen(ms: number): void;
-  /** It never fires. */
+  /** Cancels the timer. */
   callOff(): void;
 }
 
 /**
- * Calls back once when so much time has passed, pauses left out.
+ * Calls back once after `ms` milliseconds, without pauses.
  *
  * @param ms - `Infinity` for never.
  */
@@ -26,18 +26,18 @@ export function startPausableTimer(
   clock: Pick<Clock, "after" | "now">,
 ): PausableTimer {
   const timer = new RunningTimer(ms, callback, clock);
-  timer.goOn();
+  timer.resume();
   return timer;
 }
 
-/** A class, as several are started in each turn of each episode. */
+/** A class for speed, as each turn of each episode starts several. */
 class RunningTimer implements PausableTimer {
   readonly #callback: () => void;
   readonly #clock: Pick<Clock, "after" | "now">;
   #atStartMs: number;
   #startedAtMs = 0;
   #isOver = false;
-  /** While it runs. */
+  /** Cancels the system timer; `undefined` while paused. */
   #stop: (() => void) | undefined;
 
   constructor(ms: number, callback: () => void, clock: Pick<Clock, "after" | "now">) {
@@ -58,7 +58,7 @@ class RunningTimer implements PausableTimer {
     this.#stop = undefined;
   }
 
-  goOn(): void {
+  resume(): void {
     if (this.#stop !== undefined || this.#isOver) return;
     this.#startedAtMs = this.#clock.now();
     this.#stop =
@@ -83,7 +83,7 @@ class RunningTimer implements PausableTimer {
     const isRunning = this.#stop !== undefined;
     this.pause();
     this.#atStartMs = leftMs;
-    if (isRunning) this.goOn();
+    if (isRunning) this.resume();
   }
 
   callOff(): void {

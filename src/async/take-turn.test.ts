@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { isShareOver, isTurnOver, takeTurn } from "./take-turn.ts";
 
-/** What work alone moves on: how long a round takes is then the same on any machine. */
+/** A clock that only work advances, so that a round takes equally long on any machine. */
 let nowMs = 0;
 beforeEach(async () => {
   vi.spyOn(performance, "now").mockImplementation(() => nowMs);
@@ -103,14 +103,14 @@ test("long work that can be cut anywhere ends the round, for all, before its tim
   expect(byRound.filter((round) => round !== "")).toEqual(["ll", "ll", "lss", "ss"]);
 });
 
-test("whoever is called works on, promise after promise, before the next is called", async () => {
+test("a caller continues through its promise reactions before the next one starts", async () => {
   const order: string[] = [];
   await Promise.all(
     ["a", "b", "c"].map(async (name) => {
       await takeTurn();
       for (let step = 0; step < 5; step++) {
         order.push(`${name}${step}`);
-        // What is left of a turn asks for no other, and may wait for promises as it likes.
+        // The rest of a turn requests no other turn, and may wait for promises.
         if (isTurnOver()) await takeTurn();
         for (let hop = 0; hop < 10; hop++) await Promise.resolve();
       }
@@ -121,7 +121,7 @@ test("whoever is called works on, promise after promise, before the next is call
   );
 });
 
-test("whoever loses a turn is called first in the next round, and only once", async () => {
+test("a caller that loses a turn comes first in the next round, and only once", async () => {
   const order: string[] = [];
   const long = async (): Promise<void> => {
     await takeTurn();
@@ -139,7 +139,7 @@ test("whoever loses a turn is called first in the next round, and only once", as
   expect(order).toEqual(["long 0", "long 1", "a", "b", "long 2"]);
 });
 
-test("who comes while others wait joins the line, a turn or none", async () => {
+test("a new caller joins the line while others wait", async () => {
   const order: string[] = [];
   await new Promise(setImmediate);
   const first = takeTurn().then(() => order.push("first"));

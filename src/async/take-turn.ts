@@ -1,33 +1,38 @@
-/** Longest stretch of paced work in one round of the event loop, in milliseconds. */
+/** Time limit in milliseconds for paced work in one round of the event loop. */
 const stretchMs = 3;
 
-/** When work that can be cut anywhere ends the round, in milliseconds: the collector and a last part still have room. */
+/**
+ * Time in milliseconds after which divisible work ends the round; leaves time for garbage collection and a last
+ * part.
+ */
 const cutMs = 2;
 
-/** Who wait for their first turn, or lost one twice. */
+/** Callers that wait for their first turn or lost a turn twice. */
 let line: (() => void)[] = [];
-/** Of the next in line. */
+/** The index of the next caller in `line`. */
 let nextInLine = 0;
-/** Who lost their turn when the round was over. They are called first in the next one. */
+/** Callers that lost their turn when the round ended. They come first in the next round. */
 let cutShort: (() => void)[] = [];
-/** Whether the next to be called will be, in this round or in the next. */
+/** True if the next caller is already scheduled, in this round or the next. */
 let isServing = false;
-/** Whether what runs now was called, and whether it may be called first if it loses its turn. */
+/**
+ * The origin of the running work: not from this queue, from `line`, or from `line` with the right to come first if
+ * it loses its turn.
+ */
 let called: "no" | "in line" | "first" = "no";
-/** When this round's first paced work began; absent where there was none yet. */
+/** The start of this round's first paced work; `undefined` before it. */
 let roundStartedAt: number | undefined;
-/** Whether the round was ended before its time. */
+/** True if the round was ended early. */
 let isCut = false;
 
 /**
- * Waits for a turn on the event loop. Whoever is about to work for a good part of a millisecond
- * calls it first: a thousand episodes that wake up together then take their turns one after the other,
- * and the loop gets round to sockets, timers and signals in between.
+ * Waits for a turn on the event loop. Call it before work of a good part of a millisecond. If a thousand episodes
+ * wake up together, they then take turns, and the loop handles sockets, timers and signals in between.
  *
- * Whoever is called works on up to its next wait for the world outside before the next is called: what it
- * made on its way is garbage by then, where all that a thousand had half done would have to be kept.
+ * A caller works up to its next wait for external input before the next caller starts. Its temporary objects are
+ * garbage by then; with a thousand callers half done, all of them would stay alive.
  *
- * The queue belongs to the thread, as the event loop does.
+ * Each thread has one queue, as it has one event loop.
  */
 export function takeTurn(): Promise<void> {
   return new Promise<void>((resolve) => {
@@ -39,24 +44,23 @@ export function takeTurn(): Promise<void> {
 }
 
 /**
- * Whether there is a turn to wait for: the round is over, or what runs now was not called and others wait.
- * Where there is none, whoever goes on at once, without an `await` in between, spares itself the way
- * through the queue: `if (isTurnOver()) await takeTurn();`
+ * True if the caller must wait: the round is over, or the running work is not from the queue and others wait. If
+ * false, continue at once without an `await`: `if (isTurnOver()) await takeTurn();`
  */
 export function isTurnOver(): boolean {
   return isRoundOver() || (isServing && called === "no");
 }
 
 /**
- * The same for long work that can be cut anywhere, such as writing a long row: once its share of the round is over it
- * ends the round, for all.
+ * The same for long work that can be divided anywhere, such as writing a long row. Once its share of the round is
+ * used up, it ends the round for all callers.
  */
 export function isShareOver(): boolean {
   isCut ||= passedMs() >= cutMs;
   return isTurnOver();
 }
 
-/** Calls one of those who wait, and the next when Node has run all that this led to, promise after promise. */
+/** Calls the next waiting caller, and another one after Node has run all promise reactions of its work. */
 function callNext(): void {
   called = "no";
   if (isRoundOver()) {
@@ -77,7 +81,7 @@ function callNext(): void {
   }
   called = first === undefined ? "in line" : "first";
   next();
-  // A tick that is asked for here would come before the promise that was just kept.
+  // A tick requested here would run before the reactions of the promise that was just resolved.
   queueMicrotask(callNextLater);
 }
 
@@ -85,14 +89,17 @@ function callNextLater(): void {
   process.nextTick(callNext);
 }
 
-/** How many of the line were called before their places are cleared away. */
+/** The number of served entries in `line` after which they are removed. */
 const longestServed = 1024;
 
 function isRoundOver(): boolean {
   return isCut || passedMs() >= stretchMs;
 }
 
-/** Since the round's first paced work began. Several callbacks of one round, such as a thousand timers at once, share it. */
+/**
+ * Milliseconds since this round's first paced work began. All callbacks of a round, such as a thousand timers,
+ * share it.
+ */
 function passedMs(): number {
   if (roundStartedAt !== undefined) return performance.now() - roundStartedAt;
   roundStartedAt = performance.now();

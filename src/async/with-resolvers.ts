@@ -1,11 +1,11 @@
-/** A promise that is settled from outside. */
+/** A promise with its `resolve` and `reject` functions. */
 export interface Resolvers<Value> {
   readonly promise: Promise<Value>;
   readonly resolve: (value: Value) => void;
   readonly reject: (reason: unknown) => void;
 }
 
-/** Makes one. `Promise.withResolvers()`, for the releases of Node that lack it. */
+/** Same as `Promise.withResolvers()`, which older Node releases lack. */
 export function withResolvers<Value = void>(): Resolvers<Value> {
   let resolve!: (value: Value) => void;
   let reject!: (reason: unknown) => void;

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import module from "node:module";
-import { passOverFloating } from "../async/pass-over-floating.ts";
+import { reportUnhandledRejections } from "../async/pass-over-floating.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { hideSecretsIn, writeError } from "./write-out.ts";
 
@@ -14,7 +14,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
 
 // A promise that code of an environment or agent forgets to await must not end the process.
-const floating = passOverFloating((line) => writeError(`turnwright: ${line}\n`));
+const floating = reportUnhandledRejections((line) => writeError(`turnwright: ${line}\n`));
 
 try {
   await runCommandLine(process.argv.slice(2));

@@ -1,39 +1,39 @@
 import { Buffer } from "node:buffer";
 
-/** Binary data: whoever has it can write it, and nobody is told. */
+/** Binary data. Code that has a reference can write it, and no listener is notified of the write. */
 export type Binary = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
-/** What all typed arrays have in common. */
+/** The constructor that all typed arrays inherit from. */
 const anyTypedArray: unknown = Object.getPrototypeOf(Uint8Array.prototype);
 
-/** Whether it is an `ArrayBuffer` or a view of one, and of no class of its author's. */
+/** True for an `ArrayBuffer` or a view of one, unless a user's class extends it. */
 export function isBinary(value: unknown): value is Binary {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   if (!ArrayBuffer.isView(value)) return prototype === ArrayBuffer.prototype;
-  // What is in shared memory is there to be shared.
+  // Shared memory is meant to be shared, so it is not copied.
   if (!(value.buffer instanceof ArrayBuffer)) return false;
   const isOwn = prototype === DataView.prototype || prototype === Buffer.prototype;
   return isOwn || Object.getPrototypeOf(prototype) === anyTypedArray;
 }
 
-/** What tells binary data of one class apart, as a text that is no JSON; nothing for any other value. */
+/** A text (not JSON) that is equal for equal binary data of one class; `undefined` for any other value. */
 export function binaryText(value: unknown): string | undefined {
   if (!ArrayBuffer.isView(value) && !(value instanceof ArrayBuffer)) return undefined;
   const { buffer, byteOffset, byteLength } = ArrayBuffer.isView(value)
     ? value
     : { buffer: value, byteOffset: 0, byteLength: value.byteLength };
   const bytes = Buffer.from(buffer, byteOffset, byteLength).toString("base64");
-  // A Buffer is an array of bytes as any other.
+  // A Buffer counts as a byte array.
   return `${Object.prototype.toString.call(value)}(${bytes})`;
 }
 
-/** Where the bytes are, which other views may show as well. */
+/** The buffer that holds the bytes. Other views may use it too. */
 export function bufferOf(value: Binary): ArrayBuffer {
   return ArrayBuffer.isView(value) ? value.buffer : value;
 }
 
-/** What is copied of a buffer. */
+/** The range of a buffer that is copied. */
 interface Span {
   start: number;
   end: number;
@@ -41,13 +41,13 @@ interface Span {
 }
 
 /**
- * Copies of binary data. Views that share a buffer share one copy of the range that they span, and of no more: a
- * Buffer of Node's may lie in a pool with others.
+ * Copies of binary data. Views that share a buffer share one copy of the range that they span together. The rest of
+ * the buffer is not copied, since a Node.js Buffer may lie in a pool with others.
  */
 export class BinaryCopies {
   readonly #spans = new Map<ArrayBuffer, Span>();
 
-  /** Takes note of what is going to be copied: all of it, before the first is. */
+  /** Registers a value to copy. Register all values before you copy the first one. */
   note(value: Binary): void {
     const { start, end } = rangeOf(value);
     const known = this.#spans.get(bufferOf(value));
@@ -59,7 +59,7 @@ export class BinaryCopies {
     }
   }
 
-  /** How many bytes the copies of what was noted take. */
+  /** The size in bytes of the copies of all registered values. */
   get byteLength(): number {
     return [...this.#spans.values()].reduce((sum, { start, end }) => sum + end - start, 0);
   }
@@ -73,7 +73,7 @@ export class BinaryCopies {
   }
 }
 
-/** Begins where a number of any size may. */
+/** The value's range within its buffer. The start is aligned, so that a number of any size may begin there. */
 function rangeOf(value: Binary): { readonly start: number; readonly end: number } {
   if (!ArrayBuffer.isView(value)) return { start: 0, end: value.byteLength };
   const { byteOffset, byteLength } = value;
@@ -85,7 +85,7 @@ function covers(span: Span, value: Binary): boolean {
   return span.start <= start && end <= span.end;
 }
 
-/** The same view of a copy of its buffer from `start` on. */
+/** Returns the same view, onto a copy of its buffer from `start` on. */
 function viewOnto(
   copy: ArrayBuffer,
   view: ArrayBufferView<ArrayBuffer>,

@@ -19,7 +19,7 @@ describe("briefValue()", () => {
     expect(brief(`${"x".repeat(1990)}brief-canary-0123456789`)).toBe(`${"x".repeat(1990)}…`);
   });
 
-  test("cuts long texts, lists and objects, and says so", () => {
+  test("shortens long texts, lists and objects, and marks the cut", () => {
     expect(brief("x".repeat(2001))).toBe(`${"x".repeat(2000)}…`);
     expect(brief(Array.from({ length: 100_000 }, () => 1))).toEqual([
       ...Array.from({ length: 1999 }, () => 1),

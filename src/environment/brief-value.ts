@@ -1,21 +1,21 @@
-import { wholeSecretsEnd } from "../secrets/redactor.ts";
+import { safeCutIndex } from "../secrets/redactor.ts";
 import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
 
-/** What a brief value keeps: characters of its texts, and values, one character each. */
+/** The most that a brief value keeps: text characters, plus one for each value. */
 const maxBriefLength = 2000;
 
-/** What stands where a brief value leaves something out. */
+/** Replaces the parts that a brief value leaves out. */
 const ellipsis = "…";
 
 /**
- * A value as a report shows it: as it is where it is short, else its beginning, with `…` for what
- * follows. What a policy writes may have any length, and a report repeats it.
+ * Shortens a value for a report: a long value becomes its first part and `…`. Reports repeat values that a policy
+ * wrote, which may have any length.
  */
 export function briefValue(value: PyValue): PyValue {
   return shorten(value, { left: maxBriefLength });
 }
 
-/** A text as a report shows it; see `briefValue()`. */
+/** Shortens a text for a report; see `briefValue()`. */
 export function briefText(text: string): string {
   return shortenText(text, { left: maxBriefLength });
 }
@@ -46,7 +46,7 @@ function shortenText(text: string, room: { left: number }): string {
   const length = Math.max(room.left, 0);
   room.left -= text.length + 1;
   if (text.length <= length) return text;
-  // No half of a pair of surrogates is left behind.
-  const end = wholeSecretsEnd(text, length);
+  // Does not cut between the two halves of a surrogate pair.
+  const end = safeCutIndex(text, length);
   return text.slice(0, /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end) + ellipsis;
 }

@@ -1,6 +1,6 @@
 import { isMostlyHoles } from "./state/sparse-list.ts";
 
-/** Numbers of one size in a row, whose members are those numbers. */
+/** A typed array or list of numbers, one number per index. */
 export type Numbers = ArrayLike<number | bigint>;
 
 export function isNumbers(value: unknown): value is Numbers {
@@ -8,9 +8,9 @@ export function isNumbers(value: unknown): value is Numbers {
 }
 
 /**
- * What tells objects apart whose content is in no members of their own, as a text that is no JSON; nothing
- * for any other value. What nobody can look into, such as an instance of a class with private fields, is told
- * from all but itself by `idOf`.
+ * Returns a text (not JSON) that identifies an object's content, if its properties do not show that content;
+ * `undefined` for any other value. An opaque object, such as an instance of a class with private fields, is
+ * identified by `idOf`.
  */
 export function contentText(value: unknown, idOf: (value: unknown) => number): string | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : String(value);
@@ -24,7 +24,7 @@ export function contentText(value: unknown, idOf: (value: unknown) => number): s
   return isHidden ? `thing(${idOf(value)})` : undefined;
 }
 
-/** The same for people, as JSON. */
+/** Returns the same content as JSON, for people. */
 export function shownContent(value: unknown): string | undefined {
   const bytes = isNumbers(value) ? value : bytesOf(value);
   const builtin = builtinText(value);
@@ -34,19 +34,17 @@ export function shownContent(value: unknown): string | undefined {
     return JSON.stringify(`(Array of ${value.length}, most of them missing)`);
   }
   if (builtin !== undefined) return JSON.stringify(`(${classOf(value)} ${builtin})`);
-  // Those have an error of their own.
+  // Errors and promises are refused elsewhere, with their own messages.
   if (!hidesContent(value) || value instanceof Promise || value instanceof Error) return undefined;
-  return JSON.stringify(
-    `(${classOf(value)} without members that could be compared: a toJSON() gives it some)`,
-  );
+  return JSON.stringify(`(${classOf(value)} without members to compare: add a toJSON())`);
 }
 
-/** Whether an object is compared as a whole: it has no members, or none that tell all of it. */
+/** True if an object is compared by its text: it has no properties, or they do not show all of its content. */
 export function isTextual(value: object): boolean {
   return bytesOf(value) !== undefined || builtinText(value) !== undefined || hidesContent(value);
 }
 
-/** The class that an object is of; `Object` where it is of none. */
+/** The name of an object's class; `Object` if it has none. */
 export function classOf(value: unknown): string {
   const { constructor } = value as { readonly constructor?: unknown };
   return typeof constructor === "function" ? constructor.name : "Object";
@@ -58,7 +56,7 @@ function bytesOf(value: unknown): Uint8Array | undefined {
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }
 
-/** A Date that is none is written as `null`, which says that there is none. */
+/** True for an invalid Date. It would be written as `null`, which means "no date". */
 function isInvalidDate(value: unknown): boolean {
   return value instanceof Date && (value.toJSON() as unknown) === null;
 }
@@ -67,17 +65,17 @@ function builtinText(value: unknown): string | undefined {
   return value instanceof RegExp || value instanceof URLSearchParams ? String(value) : undefined;
 }
 
-/** One with members of its own, or with a `toJSON()`, is taken at their word. */
+/** True if an object has neither own properties nor a `toJSON()`, which would show its content. */
 function hidesContent(value: unknown): value is object {
   if (typeof value !== "object" || value === null || "toJSON" in value) return false;
   if (Array.isArray(value) || value instanceof Map || value instanceof Set) return false;
   return Object.keys(value).length === 0 && classOf(value) !== "Object";
 }
 
-/** Places of a list that are written, however few of them hold anything; more would take longer than they are worth. */
+/** The most indexes of a list that are written, including holes; longer lists would take too long. */
 const longestWritten = 1000;
 
-/** Most numbers that are shown. */
+/** The most numbers that are shown. */
 const maxShown = 64;
 
 function describe(numbers: Numbers): string {

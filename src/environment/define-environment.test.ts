@@ -59,7 +59,7 @@ async function play(environment: ReturnType<typeof shelves>, ...actions: readonl
   return await playActions(environment, { task, user: environment.user, actions }, { signal });
 }
 
-/** A lamp that is set to a level, of which the JSON Schema is given; its score tells of all calls. */
+/** A lamp that is set to a level, with a JSON Schema; its score lists all calls. */
 function dimmer(
   level: object,
   toLevel = (written: unknown): unknown => written,
@@ -90,7 +90,7 @@ function nested(depth: number): unknown {
 }
 
 describe("defineEnvironment()", () => {
-  test("plays tools on the episode's own state, and says where it is not as wanted", async () => {
+  test("plays tools on the episode's own state, and reports differences from the wanted state", async () => {
     const environment = shelves();
     const first = await play(environment, call("take", { book: "Emma" }), bye);
     expect(first.opening).toBe("Take Emma.");
@@ -114,7 +114,7 @@ describe("defineEnvironment()", () => {
     expect(shelf.books.Emma.copies).toBe(2);
   });
 
-  test("takes back what a refused call had changed", async () => {
+  test("undoes the changes of a refused call", async () => {
     const { steps, score } = await play(
       shelves(),
       call("take", { book: "Dune", count: 2 }),
@@ -140,7 +140,7 @@ describe("defineEnvironment()", () => {
       'Error: book: Invalid option: expected one of "Emma"|"Dune" (take takes book, count?)',
     ],
     [
-      "a number that JavaScript cannot hold",
+      "a number that JavaScript cannot represent",
       call("take", { book: "Emma", count: 2n ** 64n }),
       "Error: count is too large a number (take takes book, count?)",
     ],
@@ -234,7 +234,7 @@ describe("defineEnvironment()", () => {
     expect(score).toMatchObject({ reward: 0, details: { calls: [{ name: "set_level" }] } });
   });
 
-  test("what the policy writes in the form of a picture may be told back to it, and scored", async () => {
+  test("a value that the policy wrote in the form of a picture may be returned to it, and scored", async () => {
     const environment = dimmer({}, undefined, ({ level }) => ({ level }));
     const task = environment.task("test", 0);
     const level = { type: "image", url: "lamp.png" };
@@ -254,7 +254,7 @@ describe("defineEnvironment()", () => {
     });
   });
 
-  test("a state that cannot be written is different from what is wanted", async () => {
+  test("a state that cannot be written differs from the wanted one", async () => {
     const environment = dimmer({}, (written) => Number(written));
     const task = environment.task("test", 0);
     const actions = [call("set_level", { level: "high" }), bye];
@@ -279,7 +279,7 @@ describe("defineEnvironment()", () => {
     });
   });
 
-  test("waits for async schemas and tools, and hands them a signal", async () => {
+  test("waits for async schemas and tools, and passes them a signal", async () => {
     const environment = shelves({
       tools: {
         take: {
@@ -331,7 +331,7 @@ describe("defineEnvironment()", () => {
     ]);
   });
 
-  test("gives each task its own tools and policy where these are functions", async () => {
+  test("gives each task its own tools and policy if these are functions", async () => {
     const environment = shelves({
       policy: ({ instruction }: { instruction: string }) => `Do: ${instruction}`,
       tools: ({ instruction }: { instruction: string }) => [
@@ -401,7 +401,7 @@ describe("defineEnvironment()", () => {
     expect(hashes[0]).not.toBe(hashes[2]);
   });
 
-  test("hashes binary data by what it holds", async () => {
+  test("hashes binary data by content", async () => {
     const bytes = new Uint8Array([1, 2, 3, 4]);
     const hashOf = async (grid: unknown): Promise<string> => {
       const environment = shelves({ initialState: () => ({ grid }) });
@@ -425,7 +425,7 @@ describe("defineEnvironment()", () => {
   });
 });
 
-describe("what is broken is refused when it is defined", () => {
+describe("invalid parts are refused at definition", () => {
   test.each<[string, object, string]>([
     ["no score", { score: undefined }, "it has no score, expected a function score(state, task)"],
     ["a policy of parts", { policy: [{ type: "image" }] }, "no renderer for images"],
@@ -436,7 +436,7 @@ describe("what is broken is refused when it is defined", () => {
       "environment shelf: it has no tasks",
     ],
     [
-      "a task that is none",
+      "an invalid task",
       { tasks: [{ question: "?" }] },
       'Cannot use task 0 of split "test" of shelf: it has no instruction, expected a text',
     ],
@@ -468,9 +468,9 @@ describe("what is broken is refused when it is defined", () => {
       "two tools are called a, expected names of their own",
     ],
     [
-      "a tool that is none",
+      "an invalid tool",
       { tools: [{ name: "a" }] },
-      "tools[0] is no tool, expected what defineTool()",
+      "tools[0] is not a tool, expected what defineTool()",
     ],
     [
       "a tool without a function",
@@ -488,17 +488,17 @@ describe("what is broken is refused when it is defined", () => {
           },
         },
       },
-      'tool give: its parameters are no JSON Schema: properties/a/type is "txet", expected one of string,',
+      'tool give: its parameters are not a valid JSON Schema: properties/a/type is "txet", expected one of string,',
     ],
     [
       "a schema of no object",
       { tools: { give: { description: "", parameters: z.string(), execute: () => 1 } } },
-      "tool give: its parameters are no object, expected one such as z.object({…})",
+      "tool give: its parameters are not an object, expected one such as z.object({…})",
     ],
     [
       "fields without z.object()",
       { tools: { give: { description: "", parameters: { a: z.string() }, execute: () => 1 } } },
-      "tool give: its parameters are no schema of an object, expected z.object(…) around these fields",
+      "tool give: its parameters are not the schema of an object, expected z.object(…) around these fields",
     ],
     [
       "a schema that no model can be shown",
@@ -520,10 +520,10 @@ describe("what is broken is refused when it is defined", () => {
           },
         },
       },
-      "its parameters (zod) do not say their JSON Schema, expected zod 4.2 or newer",
+      "its parameters (zod) have no JSON Schema, expected zod 4.2 or newer",
     ],
     ["a name with spaces", { name: "my shelf" }, "expected a name of letters, digits"],
-    ["a user that is none", { user: 3 }, "its user is no user, expected lines such as"],
+    ["an invalid user", { user: 3 }, "its user is invalid, expected lines such as"],
   ])("%s", (_, parts, message) => {
     const define = () => shelves(parts);
     expect(define).toThrow(UsageError);
@@ -564,7 +564,7 @@ async function playBroken(parts: object): Promise<readonly Episode[]> {
   return episodes;
 }
 
-/** A tool that breaks in the first task only; `taskId` tells which that is. */
+/** A tool that fails in the first task only, which it finds by `taskId`. */
 function breaks(how: (state: typeof shelf) => unknown, more: object = {}) {
   const execute = (_: unknown, state: typeof shelf, { taskId }: { taskId: string }) => {
     if (taskId === "shelf/test/0") return how(state);
@@ -574,13 +574,18 @@ function breaks(how: (state: typeof shelf) => unknown, more: object = {}) {
   return { tools: { take: { description: "Take.", execute, ...more } } };
 }
 
-describe("what breaks while it is played fails that episode alone, and is named", () => {
+describe("an error during play fails only that episode, and is named", () => {
   const onlyFirst = (broken: () => unknown, right: unknown) => {
     let asked = 0;
     return () => (asked++ === 0 ? broken() : right);
   };
   test.each<[string, object, string, string]>([
-    ["a forgotten return", breaks(() => {}), "environment/bad-result", "what tool take of shelf"],
+    [
+      "a forgotten return",
+      breaks(() => {}),
+      "environment/bad-result",
+      "the result of tool take of shelf",
+    ],
     [
       "a tool that throws",
       breaks(() => (undefined as never as string[]).length),
@@ -605,7 +610,7 @@ describe("what breaks while it is played fails that episode alone, and is named"
       "a result of a wrong type",
       breaks(() => ({ price: () => 3 })),
       "environment/bad-result",
-      "its price is a function, which is no data, expected a text or plain data",
+      "its price is a function, which is not data, expected a text or plain data",
     ],
     [
       "a forgotten await",
@@ -626,7 +631,7 @@ describe("what breaks while it is played fails that episode alone, and is named"
       'its item [0] is a part of type "image": there is no renderer for images, sound and files yet',
     ],
     [
-      "a state that is no state",
+      "an invalid state",
       { ...breaks(() => "ok"), initialState: onlyFirst(() => {}, shelf) },
       "environment/bad-world",
       "initialState() of shelf",
@@ -635,7 +640,7 @@ describe("what breaks while it is played fails that episode alone, and is named"
       "a score of NaN",
       { ...breaks(() => "ok"), score: onlyFirst(() => Number.NaN, 1) },
       "grader/bad-score",
-      "returned for task shelf/test/0: it is NaN, expected a finite number",
+      "for task shelf/test/0: it is NaN, expected a finite number",
     ],
     [
       "a score of a bigint",
@@ -657,13 +662,13 @@ describe("what breaks while it is played fails that episode alone, and is named"
       },
       "environment/bad-world",
       "it holds 8388612 bytes of binary data, which each episode would copy, expected at most 8388608 " +
-        "(a constant of the module holds what is only read)",
+        "(put read-only data into a constant of the module)",
     ],
     [
       "a score that wants a Map",
       { ...breaks(() => "ok"), score: onlyFirst(() => ({ wanted: new Map([["log", []]]) }), 1) },
       "grader/bad-score",
-      "wanted is a Map without members of its own that could be compared",
+      "wanted is a Map without own members to compare",
     ],
     [
       "a score that changes the state",
@@ -696,7 +701,7 @@ describe("what breaks while it is played fails that episode alone, and is named"
       "its policyText is an object with no fields, expected a text or nothing",
     ],
     [
-      "an isDone() that says nothing",
+      "an isDone() that returns undefined",
       { ...breaks(() => "ok"), isDone: onlyFirst(() => {}, false) },
       "environment/bad-step",
       "isDone() of shelf",
@@ -709,7 +714,7 @@ describe("what breaks while it is played fails that episode alone, and is named"
     expect(other).toMatchObject({ outcome: "completed", reward: 1 });
   });
 
-  test("a disposal that fails costs nothing", async () => {
+  test("a disposal that fails has no effect on the episode", async () => {
     const dispose = async () => {
       throw new Error("no such container");
     };

@@ -14,71 +14,70 @@ import type { ScoreResult } from "./score-result.ts";
 import { placeOfCaller } from "../text/source-place.ts";
 import { nameTasks, type TaskItem, type TaskSplits } from "./task-list.ts";
 
-/** Tools by their names. */
+/** Tools by name. */
 export type ToolRecord<ToolArguments, State> = {
   readonly [Name in keyof ToolArguments]: ToolMembers<ToolArguments[Name], State>;
 };
 
-/** What `initialState()` may want beside the task. */
+/** The second argument of `initialState()`. */
 export interface StateContext {
-  /** Aborts when the run stops or the time for it is over. */
+  /** Aborts when the run stops or the opening times out. */
   readonly signal: AbortSignal;
-  /** For what cannot be repeated: what it brings is recorded. See `ToolContext`. */
+  /** Records the results of work that cannot be repeated. See `ToolContext`. */
   readonly outside: Outside;
-  /** What the episode holds under a key until it is over. See `ToolContext`. */
+  /** Returns the resource that the episode keeps under a key. See `ToolContext`. */
   readonly resource: GetResource;
 }
 
-/** A domain in as few words as it takes; `Item` is what a task consists of. */
+/** The parts of an environment. `Item` is the type of one task. */
 export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments> {
   /** Letters, digits, `-`, `_` and `.`. */
   readonly name: string;
-  /** Tasks of the split `test`, or of several splits by their names. */
+  /** The tasks of the split `test`, or the tasks of several splits by name. */
   readonly tasks: TaskSplits<Item>;
   /**
-   * What an episode's state is at first. It may be the same value each time, and large: nothing that
-   * an episode changes is seen by another, but for what it changes within an instance of a class, which is passed
-   * as it is. Of binary data it may hold 8 MiB, which are copied for each episode. Absent: an empty object.
+   * Returns an episode's initial state. It may return the same large value each time: an episode never sees another
+   * episode's changes, except changes inside class instances, which are passed as they are. Binary data is copied
+   * for each episode and limited to 8 MiB. Default: an empty object.
    */
   readonly initialState?: (task: Item, context: StateContext) => State | Promise<State>;
-  /** What the agent is told to go by: the system message. */
+  /** The agent's instructions: the system message. */
   readonly policy: string | ((task: Item) => string);
-  /** The agent's tools: by their names, as a list, or each task's own list. */
+  /** The agent's tools: by name, as a list, or as a function from a task to a list. */
   readonly tools:
     | readonly Tool<State>[]
     | ToolRecord<ToolArguments, State>
     | ((task: Item) => readonly Tool<State>[]);
-  /** Who speaks for the user where no model does: lines, or a user. Absent: says the instruction. */
+  /** The user if no model plays one: lines or a `User`. Default: says the instruction. */
   readonly user?: DefinedUser<Item>;
-  /** What was reached is worth what. The state is as the tools left it. */
+  /** Scores the state that the tools left. */
   readonly score: (
     state: State,
     task: Item,
     episode: PlayedEpisode<State>,
   ) => ScoreResult<State> | Promise<ScoreResult<State>>;
-  /** Whether the episode is over, asked after each call. Absent: it ends when the user leaves. */
+  /** Called after each call: true if the episode is over. Default: the episode ends when the user leaves. */
   readonly isDone?: (state: State, task: Item) => boolean;
-  /** Frees what `initialState()` took, whatever became of the episode. */
+  /** Frees what `initialState()` opened, after every episode. */
   readonly dispose?: (state: State, task: Item) => unknown;
-  /** Where the tasks come from, in words. */
+  /** The origin of the tasks, in words. */
   readonly source?: string;
   /**
-   * Whether the same actions have the same results, with the same answers of `context.outside`. Its episodes
-   * then go on after a crash in the middle, and can be forked. Default false.
+   * True if the same actions have the same results, given the same answers of `context.outside`. Episodes can then
+   * resume after a crash and be forked. Default false.
    */
   readonly repeatable?: boolean;
 }
 
-/** An environment that brings its own user. */
+/** An environment with its own user. */
 export interface DefinedEnvironment<Item = unknown> extends Environment<Item> {
-  /** Plays the user's part where no model does. */
+  /** Plays the user if no model does. */
   readonly user: User;
 }
 
 /**
- * Defines an environment from its parts. `turnwright rollout --env ./file.js` plays it where it is the
- * module's default export.
- *
+ * Defines an environment from its parts. `turnwright rollout --env ./file.js` plays it if it is the module's
+ * default export.
  * @throws UsageError naming the part, the tool or the task that is wrong.
  */
 export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
@@ -111,10 +110,10 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
         policyOf && foreign(`policy() of ${place}`, task, () => policyOf(task.data));
       const resources = new EpisodeResources();
       const context = { signal, outside, resource: resources.get };
-      // Nobody has a world to dispose of while it is being opened, which may never end.
+      // A world cannot be disposed of while it is still opening, and opening may never end.
       const free = async (): Promise<void> =>
         await resources.free({ signal }).catch(() => undefined);
-      const letGo = onAbort(signal, () => void free());
+      const unsubscribe = onAbort(signal, () => void free());
       const state = await openState(
         `initialState() of ${place}`,
         task,
@@ -124,7 +123,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
           await free();
           throw error;
         })
-        .finally(letGo);
+        .finally(unsubscribe);
       return new DefinedWorld<Item, State>({
         environment: place,
         task,
@@ -145,10 +144,13 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
   };
 }
 
-/** Binary data in a state, which each episode has a copy of. */
+/** The most binary data in a state, in bytes. Each episode copies it. */
 const maxBinaryLength = 8 * 1024 * 1024;
 
-/** An environment may have no state; one that means to have it has forgotten its return. */
+/**
+ * Opens the state. An environment may have no state, but an `initialState()` that returns `undefined` lacks its
+ * return statement.
+ */
 async function openState<Item, State>(
   place: string,
   task: Task<Item>,
@@ -158,7 +160,7 @@ async function openState<Item, State>(
   const bad = (what: string): RolloutError =>
     new RolloutError(
       "environment/bad-world",
-      `Cannot use what ${place} returned for task ${task.id}: ${what}`,
+      `Cannot use the result of ${place} for task ${task.id}: ${what}`,
     );
   const initial = await foreignAsync(place, task, work, "environment");
   if (initial === undefined) {
@@ -168,11 +170,11 @@ async function openState<Item, State>(
   if (state.binaryLength <= maxBinaryLength) return state;
   throw bad(
     `it holds ${state.binaryLength} bytes of binary data, which each episode would copy, expected at most ` +
-      `${maxBinaryLength} (a constant of the module holds what is only read)`,
+      `${maxBinaryLength} (put read-only data into a constant of the module)`,
   );
 }
 
-/** @throws UsageError naming a tool whose answers depend on what no recording brings back. */
+/** @throws UsageError naming a tool whose answers depend on data that no recording restores. */
 function assertRepeatable<State>(
   name: string,
   tools: ReadonlyMap<string, Tool<State>> | undefined,
@@ -180,7 +182,7 @@ function assertRepeatable<State>(
   for (const [tool, { callable }] of tools ?? []) {
     if (callable.isElsewhere !== true) continue;
     throw new UsageError(
-      `Cannot define environment ${name}: it says that it is repeatable, and tool ${tool} works on what ` +
+      `Cannot define environment ${name}: it is repeatable, but tool ${tool} works on what ` +
         "lies outside of the episode, expected no `repeatable: true`",
     );
   }
@@ -227,14 +229,14 @@ function assertParts(options: Readonly<Record<string, unknown>>): void {
     if (value !== undefined && typeof value !== "function") refuse(part, "a function or nothing");
   }
   if (tools === null || (typeof tools !== "object" && typeof tools !== "function")) {
-    refuse("tools", "tools by their names, or a list of what defineTool() returns");
+    refuse("tools", "tools by name, or a list of defineTool() results");
   }
 }
 
 interface EnvironmentTools<Item, State> {
-  /** Those of every task; absent where each has its own. */
+  /** The tools of every task; `undefined` if each task has its own. */
   readonly shared?: ReadonlyMap<string, Tool<State>>;
-  /** A task's own. */
+  /** Returns the tools of one task. */
   readonly read: (task: Task<Item>, place: string) => ReadonlyMap<string, Tool<State>>;
 }
 
@@ -270,7 +272,7 @@ function byName<State>(
   for (const [index, tool] of tools.entries()) {
     if (typeof tool !== "object" || tool === null || !("callable" in tool)) {
       throw new UsageError(
-        `Cannot define environment ${environment}: tools[${index}] is no tool, ` +
+        `Cannot define environment ${environment}: tools[${index}] is not a tool, ` +
           "expected what defineTool() returns",
       );
     }

@@ -5,47 +5,48 @@ import { refuseMisspelt } from "./refuse-misspelt.ts";
 import type { CallableTool, ToolContext } from "./tool-call.ts";
 import { readParameters, type CheckedArguments, type ToolParameters } from "./tool-parameters.ts";
 
-/** How long a call may take where a tool does not say, in milliseconds. */
+/** Default time limit of a call, in milliseconds. */
 const defaultTimeoutMs = 30_000;
 
 /** A tool without its name. */
 export interface ToolMembers<Arguments, State> {
-  /** What it is for, in words for the model. */
+  /** The tool's purpose, in words for the model. */
   readonly description: string;
-  /** What it takes: an object, by zod or another Standard Schema, or as JSON Schema. Absent: nothing. */
+  /**
+   * The parameters: an object of zod or another Standard Schema library, or a JSON Schema. Default: no parameters.
+   */
   readonly parameters?: ToolParameters<Arguments>;
-  /** How long a call may take, in milliseconds; then the episode has failed. Default 30 seconds. */
+  /** Time limit of a call in milliseconds; a call that exceeds it fails the episode. Default 30 seconds. */
   readonly timeoutMs?: number;
-  /** Whether a call of it ends the episode. A refused one does not. */
+  /** True if a successful call ends the episode. A refused call does not. */
   readonly ends?: boolean;
   /**
-   * Performs a call with arguments that fit, on this episode's own state, which it may change. Returns
-   * (or promises) a text, or data that is shown as JSON. `refuse()` answers a mistake of the model's.
+   * Performs a call. The arguments fit the schema, and the call may change this episode's state. Returns (or
+   * promises) a text, or data that is shown as JSON. Call `refuse()` to answer a mistake of the model.
    */
   readonly execute: (args: Arguments, state: State, context: ToolContext) => unknown;
 }
 
 /** A tool of a defined environment. */
 export interface ToolOptions<Arguments, State> extends ToolMembers<Arguments, State> {
-  /** As the model calls it: letters, digits, `_` and `-`, at most 64. */
+  /** The name that the model uses: at most 64 letters, digits, `_` and `-`. */
   readonly name: string;
 }
 
-/** A tool that environments with this state can have: made by `defineTool()`. */
+/** A tool for environments with this state; made by `defineTool()`. */
 export interface Tool<in State> {
   readonly name: string;
-  /** As the model sees it. */
+  /** The definition that the model sees. */
   readonly definition: ToolDefinition;
-  /** For `defineEnvironment()`. */
+  /** Used by `defineEnvironment()`. */
   readonly callable: CallableTool<State>;
 }
 
 const partNames = ["name", "description", "parameters", "execute", "timeoutMs", "ends"];
 
 /**
- * Defines a tool: `execute` gets arguments that were checked, typed by the schema.
- *
- * @throws UsageError that names the tool and what is wrong with it.
+ * Defines a tool. `execute` gets validated arguments, typed by the schema.
+ * @throws UsageError that names the tool and its problem.
  */
 export function defineTool<Arguments, State = unknown>(
   options: ToolOptions<Arguments, State>,
@@ -53,7 +54,7 @@ export function defineTool<Arguments, State = unknown>(
   const { tool, unusable } = defineForeignTool(options);
   if (unusable.length > 0) {
     throw new UsageError(
-      `Cannot define tool ${tool.name}: its parameters are no JSON Schema: ${unusable.join("; ")}`,
+      `Cannot define tool ${tool.name}: its parameters are not a valid JSON Schema: ${unusable.join("; ")}`,
     );
   }
   const { check } = tool.callable;
@@ -63,7 +64,7 @@ export function defineTool<Arguments, State = unknown>(
   };
 }
 
-/** Nobody else checks the arguments of an own tool: what cannot be checked is the model's mistake. */
+/** Refuses arguments that the schema cannot check: no other program checks the arguments of an own tool. */
 function refuseUnchecked(
   checked: CheckedArguments | Promise<CheckedArguments>,
 ): CheckedArguments | Promise<CheckedArguments> {
@@ -73,17 +74,16 @@ function refuseUnchecked(
     : checked;
 }
 
-/** A tool whose JSON Schema somebody else wrote. */
+/** A tool with another program's JSON Schema. */
 export interface ForeignTool<State> {
   readonly tool: Tool<State>;
-  /** What of the schema is not checked: each part's place, and the reason. */
+  /** The parts of the schema that are not checked: each part's place, and the reason. */
   readonly unusable: readonly string[];
 }
 
 /**
- * Defines a tool that another program checks as well: what cannot be used of its JSON Schema is not
- * checked here.
- *
+ * Defines a tool with arguments that another program checks as well. Parts of its JSON Schema that cannot be used
+ * are not checked here.
  * @throws UsageError for everything else that is wrong with it.
  */
 export function defineForeignTool<Arguments, State = unknown>(

@@ -3,24 +3,22 @@ import type { Task } from "../task.ts";
 import { scriptedUser } from "../user/scripted-user.ts";
 import type { User, UserLine } from "../user/user.ts";
 
-/** Who speaks for the users of a defined environment where no model does. */
+/** The user of a defined environment if no model plays one. */
 export type DefinedUser<Item> = User | readonly UserLine[] | ((task: Item) => readonly UserLine[]);
 
-/** Leaves without a word. */
+/** The user leaves without a word. */
 const silence = { text: "", leaves: true } as const;
 
 /**
- * The user of a defined environment: a user that is one, or lines that are said in order; after the
- * last one they leave without a word. Without any, they say the task's instruction and leave at the
- * first answer.
- *
+ * Returns the user of a defined environment: the given `User`, or one that says the given lines in order and then
+ * leaves without a word. Without lines, the user says the task's instruction and leaves at the first answer.
  * @throws UsageError for anything else.
  */
 export function toUser(environment: string, user: DefinedUser<never> | undefined): User {
   if (isUser(user)) return user;
   if (user !== undefined && !Array.isArray(user) && typeof user !== "function") {
     throw new UsageError(
-      `Cannot define environment ${environment}: its user is no user, expected lines such as ` +
+      `Cannot define environment ${environment}: its user is invalid, expected lines such as ` +
         '["Hello.", "Yes."], a function from a task to lines, or a user such as scriptedUser()',
     );
   }

@@ -20,34 +20,34 @@ import { toWritableArguments } from "./written-arguments.ts";
 /** A call that an episode made. */
 export interface MadeCall {
   readonly name: string;
-  /** A number that JSON does not have, such as `NaN`, or that is too large for JavaScript is a text here. */
+  /** The arguments. Numbers that JSON lacks (such as `NaN`) or JavaScript cannot represent are texts here. */
   readonly arguments: Readonly<Record<string, PlainJson>>;
-  /** The call was a mistake, and changed nothing. */
+  /** True if the call was a mistake and changed nothing. */
   readonly isError: boolean;
 }
 
-/** What `score()` may want to know beside state and task. */
+/** The third argument of `score()`: the episode beside state and task. */
 export interface PlayedEpisode<State> {
-  /** What the episode began with, whatever was changed. Frozen, but for binary data, which is a copy. */
+  /** The initial state. Frozen, except binary data, which is a copy. */
   readonly initial: State;
-  /** What the agent said to the user, in order. */
+  /** The agent's messages to the user, in order. */
   readonly said: readonly string[];
-  /** The last of it; empty where nothing was said. */
+  /** The last message to the user; empty if there was no message. */
   readonly answer: string;
   /** Every call, in order. */
   readonly calls: readonly MadeCall[];
-  /** Whether the episode came to its end, rather than to a limit. */
+  /** True if the episode finished, rather than reaching a limit. */
   readonly isDone: boolean;
   readonly signal: AbortSignal;
-  /** For what a score cannot work out by itself, such as a judge: see `ToolContext`. */
+  /** Records work that a score cannot repeat, such as a judge's answer: see `ToolContext`. */
   readonly outside: Outside;
-  /** What the episode's tools opened under this key, or what is opened now: see `ToolContext`. */
+  /** Returns the resource that the episode's tools opened under a key, or opens one: see `ToolContext`. */
   readonly resource: GetResource;
 }
 
-/** What a world is opened with. */
+/** The arguments that open a world. */
 interface WorldParts<Item, State> {
-  /** The environment's name, and where it was defined. */
+  /** The environment's name, and the place of its definition. */
   readonly environment: string;
   readonly task: Task<Item>;
   readonly user: UserSession;
@@ -61,9 +61,9 @@ interface WorldParts<Item, State> {
   ) => ScoreResult<State> | Promise<ScoreResult<State>>;
   readonly dispose: ((state: State, item: Item) => unknown) | undefined;
   readonly outside: Outside;
-  /** What the episode opens outside of its state; the world disposes of it. */
+  /** The resources that the episode opens outside of its state; the world disposes of them. */
   readonly resources: EpisodeResources;
-  /** Where they are this task's own. */
+  /** The tools and policy text of this task, if they differ from the environment's. */
   readonly own: { readonly tools?: readonly ToolDefinition[]; readonly policyText?: string };
 }
 
@@ -135,7 +135,7 @@ export class DefinedWorld<Item, State> implements World {
     if (typeof answer === "boolean") return answer;
     throw new RolloutError(
       "environment/bad-step",
-      `Cannot use what ${place} returned for task ${task.id}: ${describeKind(answer)}, expected true or false`,
+      `Cannot use the result of ${place} for task ${task.id}: ${describeKind(answer)}, expected true or false`,
     );
   }
 
@@ -193,11 +193,11 @@ function noSuchTool(name: string, tools: ReadonlyMap<string, unknown>): ToolOutc
   return { text: briefText(`Error: no tool ${name}, ${known}`), isError: true, ends: false };
 }
 
-/** Runs a function of the environment's author; what it throws is said with its name and its line. */
+/** Calls a function of the environment's author; errors name the function and the task. */
 export function foreign<Result>(place: string, task: Task, work: () => Result): Result {
   try {
     const result = work();
-    // A promise is no answer here, which is told at once; that it fails as well is told to nobody.
+    // A promise is not a valid answer and is reported at once; its own rejection is ignored.
     if (result instanceof Promise) result.catch(() => {});
     return result;
   } catch (error) {
@@ -205,7 +205,7 @@ export function foreign<Result>(place: string, task: Task, work: () => Result): 
   }
 }
 
-/** As `foreign()`, for functions that may be async. */
+/** Same as `foreign()`, for functions that may be async. */
 export async function foreignAsync<Result>(
   place: string,
   task: Task,

@@ -26,7 +26,7 @@ function opener(log: string[], name: string, onClose: () => void = () => {}) {
 }
 
 describe("EpisodeResources", () => {
-  test("opens each once, closes them in the other order, and tells what would not close", async () => {
+  test("opens each once, closes them in reverse order, and reports which did not close", async () => {
     const log: string[] = [];
     const resources = new EpisodeResources();
     const [one, other] = [{}, {}];
@@ -42,7 +42,7 @@ describe("EpisodeResources", () => {
     expect(log).toEqual(["open one", "open other", "close other", "close one"]);
   });
 
-  test("tries again what could not be opened, and opens nothing once the episode is over", async () => {
+  test("retries a failed opening, and opens no resource after the episode", async () => {
     const resources = new EpisodeResources();
     const key = {};
     const refuse = async () => await Promise.reject<AsyncDisposable>(new Error("full"));
@@ -62,7 +62,7 @@ describe("EpisodeResources", () => {
 const nextTurn = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
 const hang = async (): Promise<never> => await new Promise<never>(() => {});
 
-describe("what hangs keeps nothing else from being freed", () => {
+describe("a hanging disposal does not keep others from being freed", () => {
   test("one that is still being opened: it is freed when it comes", async () => {
     const log: string[] = [];
     const resources = new EpisodeResources();
@@ -78,7 +78,7 @@ describe("what hangs keeps nothing else from being freed", () => {
     expect(log.slice(4)).toEqual(["open late", "close late"]);
   });
 
-  test("one that does not let go: those before it are freed when nobody waits any more", async () => {
+  test("a hanging disposal: earlier resources are freed after the signal aborts", async () => {
     const log: string[] = [];
     const [limit, rest] = [new AbortController(), new AbortController()];
     const limitRest = vi.fn(() => rest.signal);
@@ -102,7 +102,7 @@ describe("what hangs keeps nothing else from being freed", () => {
     expect(limitRest).toHaveBeenCalledTimes(1);
   });
 
-  test("one that takes its time keeps what it works with, as long as whoever disposes waits", async () => {
+  test("a slow disposal keeps the resources it uses until the signal aborts", async () => {
     const log: string[] = [];
     const resources = new EpisodeResources();
     await resources.get({}, opener(log, "container"));
@@ -123,7 +123,7 @@ describe("what hangs keeps nothing else from being freed", () => {
     expect(log).toEqual(["open container", "copied out", "close container"]);
   });
 
-  test("a dispose() that hangs: the episode's limit on it frees what the episode opened", async () => {
+  test("a dispose() that hangs: at the episode's limit, its resources are freed", async () => {
     const log: string[] = [];
     const environment = worldWith(log, { dispose: hang });
     const task = environment.task("test", 0);
@@ -138,7 +138,7 @@ describe("what hangs keeps nothing else from being freed", () => {
     expect(log).toEqual(["open it", "close it"]);
   });
 
-  test("a state that is never made: what it opened is freed when nobody waits for it any more", async () => {
+  test("a state that is never created: its resources are freed after the opening was abandoned", async () => {
     const log: string[] = [];
     const environment = worldWith(log, {
       initialState: async (_: unknown, context: { resource: EpisodeResources["get"] }) => {
@@ -159,7 +159,7 @@ describe("what hangs keeps nothing else from being freed", () => {
   });
 });
 
-/** An environment whose state, tool and score share one resource. */
+/** An environment with a state, a tool and a score that share one resource. */
 function worldWith(log: string[], parts: object = {}) {
   const key = {};
   return defineEnvironment({
@@ -185,7 +185,7 @@ function worldWith(log: string[], parts: object = {}) {
 }
 
 describe("an environment's resources", () => {
-  test("are shared by state, tools and score, and freed behind dispose()", async () => {
+  test("are shared by state, tools and score, and freed after dispose()", async () => {
     const log: string[] = [];
     const environment = worldWith(log, { dispose: () => log.push("dispose") });
     const task = environment.task("test", 0);
@@ -200,7 +200,7 @@ describe("an environment's resources", () => {
     expect(log).toEqual(["open it", "dispose", "close it"]);
   });
 
-  test("are freed where the state cannot be made", async () => {
+  test("are freed if the state cannot be created", async () => {
     const log: string[] = [];
     const environment = worldWith(log, {
       initialState: async (
@@ -217,7 +217,7 @@ describe("an environment's resources", () => {
     expect(log).toEqual(["open it", "close it"]);
   });
 
-  test("come with `outside`, whose end of a recording is nobody's failure", async () => {
+  test("come with `outside`; the end of its recording is not a failure", async () => {
     const environment = worldWith([], { repeatable: true });
     expect(environment.repeatable).toBe(true);
     const task = environment.task("test", 0);

@@ -1,36 +1,42 @@
 import { RolloutError, UsageError } from "../errors.ts";
 import { onAbort } from "../async/on-abort.ts";
 
-/** What an episode holds outside of its state, by keys: a connection, a process, a sandbox. */
+/**
+ * Returns the resource under a key, such as a connection, a process or a sandbox. Opens it at the first call. It
+ * lives until the episode ends.
+ */
 export type GetResource = <Resource extends AsyncDisposable>(
   key: object,
   open: () => Promise<Resource>,
 ) => Promise<Resource>;
 
-/** How long the rest may take together once nobody waits for it any more. Its timer keeps no process alive. */
+/**
+ * Time limit in milliseconds for all resources that are freed after the episode stopped waiting. The timer does not
+ * keep the process alive.
+ */
 const restMs = 60_000;
 
 interface Held {
   readonly opening: Promise<AsyncDisposable>;
-  /** Absent while it is being opened. */
+  /** `undefined` while the resource is being opened. */
   resource?: AsyncDisposable;
 }
 
-/** What an episode has opened; all of it is disposed of at its end, whatever became of the episode. */
+/** The resources that an episode opened. All of them are disposed of when it ends. */
 export class EpisodeResources implements AsyncDisposable {
   readonly #held = new Map<object, Held>();
   readonly #limitRest: () => AbortSignal;
   #isOver = false;
 
-  /** @param limitRest - Limits what is freed when nobody waits any more. Default: to a minute. */
+  /** @param limitRest - Limits the time of disposal after the episode stopped waiting. Default: a minute. */
   constructor(limitRest = () => AbortSignal.timeout(restMs)) {
     this.#limitRest = limitRest;
   }
 
-  /** The episode's own resource under the key: opened when it is first asked for. */
+  /** Returns the episode's resource under the key; the first call opens it. */
   readonly get: GetResource = async (key, open) => {
     if (this.#isOver) {
-      // A tool that nobody waits for any more: what it opened would be disposed of by nobody.
+      // The episode has ended and abandoned this tool's call: a resource opened now would never be disposed of.
       throw new RolloutError(
         "environment/exception",
         "Cannot open a resource: the episode is over",
@@ -51,7 +57,7 @@ export class EpisodeResources implements AsyncDisposable {
       held.resource = resource;
       return resource;
     } catch (error) {
-      // The next call may have more luck.
+      // The next call may succeed.
       this.#held.delete(key);
       throw error;
     }
@@ -62,13 +68,14 @@ export class EpisodeResources implements AsyncDisposable {
   }
 
   /**
-   * Disposes of all of it, latest first, one after the other. What is still being opened is disposed of when it
-   * comes, and nothing waits for that; nor for one that has not let go when whoever disposes waits no longer: what
-   * was opened before it may be a container.
+   * Disposes of all resources, one after the other, the latest first. A resource that is still being opened is
+   * disposed of once it is open, without waiting for it. After the signal aborts, a disposal that hangs no longer
+   * delays the others: an earlier resource may be a container.
    *
-   * @param options.first - What is done before that.
-   * @param options.signal - Aborts when nobody waits any more. Default: each is waited for as long as it takes.
-   * @throws AggregateError, or the one error there is, when all has been tried.
+   * @param options.first - Work to do before the disposal.
+   * @param options.signal - Aborts when the episode stops waiting. Default: each disposal takes as long as it
+   * needs.
+   * @throws AggregateError if several disposals failed, or the single error, after all were tried.
    */
   async free({
     first,
@@ -107,17 +114,17 @@ export class EpisodeResources implements AsyncDisposable {
   }
 }
 
-/** Waits for work that does not fail, until the signal aborts. */
+/** Waits for work that never rejects, until the signal aborts. */
 async function endOrAbort(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) {
     await work;
     return;
   }
   await new Promise<void>((resolve) => {
-    const letGo = onAbort(signal, resolve);
+    const unsubscribe = onAbort(signal, resolve);
     if (signal.aborted) resolve();
     void work.then(() => {
-      letGo();
+      unsubscribe();
       resolve();
     });
   });

@@ -4,7 +4,7 @@ import { defineEnvironment } from "./define-environment.ts";
 
 const hang = async (): Promise<never> => await new Promise<never>(() => {});
 
-/** What `env check` says of an environment one part of which never answers. */
+/** The report of `env check` about an environment with one part that never answers. */
 async function said(parts: {
   initialState?: () => Promise<object>;
   score?: () => Promise<number>;

@@ -8,7 +8,7 @@ import { readTasks } from "./read-tasks.ts";
 
 const { signal } = new AbortController();
 
-/** The state and what the agent reads after one call that puts its arguments into the state. */
+/** The state and the agent's observation after one call that puts its arguments into the state. */
 async function keep(given: string, initialState: object = {}) {
   let reached: object = {};
   const tool = defineTool<Readonly<Record<string, unknown>>, Record<string, unknown>>({
@@ -42,7 +42,7 @@ async function keep(given: string, initialState: object = {}) {
   return { observation: steps[0]!.observation, reached: JSON.stringify(reached) };
 }
 
-test("a member __proto__ goes from the call through the state to the score as any other", async () => {
+test("a member __proto__ passes from the call through the state to the score like any other", async () => {
   const given = '{"__proto__":{"x":1},"constructor":2,"a":[{"__proto__":3}]}';
   expect(await keep(given)).toEqual({ observation: given, reached: `{"kept":${given}}` });
   const initial = JSON.parse('{"__proto__":{"y":1},"b":{"__proto__":null}}') as object;
@@ -52,7 +52,7 @@ test("a member __proto__ goes from the call through the state to the score as an
   });
 });
 
-test("a number that JavaScript cannot hold is told to the model as its mistake", async () => {
+test("a number that JavaScript cannot represent is answered as the model's mistake", async () => {
   const { observation, reached } = await keep('{"a":{"id":9007199254740993}}');
   expect(observation).toContain("Error: a.id is too large a number");
   expect(reached).toBe("{}");
@@ -64,6 +64,6 @@ test("rows of a data set with large integers are tasks with numbers, or refused 
     { instruction: "Go.", id: 7, deep: [{ n: -9007199254740991 }] },
   ]);
   await expect(readTasks([row, { ...row, deep: [{ n: 2n ** 53n }] }])).rejects.toThrow(
-    "Cannot read the tasks: task 1: deep[0].n is 9007199254740992, which JavaScript's numbers do not hold",
+    "Cannot read the tasks: task 1: deep[0].n is 9007199254740992, which JavaScript's numbers cannot represent",
   );
 });

@@ -3,24 +3,24 @@ import { toolFromOpenAi } from "../message.ts";
 import { type PlainJson, toPyValue } from "../python/value.ts";
 import { isLeaving, textOfLine } from "../user/user.ts";
 
-/** What is special about an environment with one tool. */
+/** Options of `oneToolEnvironment()`. */
 export interface OneToolOptions {
   readonly name: string;
   /** The tool as OpenAI describes functions. */
   readonly tool: { readonly [key: string]: PlainJson; readonly name: string };
   readonly policyText: string;
   readonly instruction?: string;
-  /** Opens what one episode acts on. */
+  /** Opens the state of one episode. */
   readonly open: () => {
-    /** Answers a call, of whichever tool it is. */
+    /** Answers a call of any tool. */
     readonly call: (action: Extract<Action, { type: "call" }>) => string;
     readonly score: (isDone: boolean) => Score;
   };
-  /** Takes an action before anyone else does; absent, or without an answer, it goes its usual way. */
+  /** Intercepts an action. If it is absent or returns `undefined`, the action is performed as usual. */
   readonly onStep?: ((action: Action) => Step | undefined) | undefined;
 }
 
-/** An environment with one task and one tool, and a user who ends the episode by leaving. */
+/** An environment with one task and one tool. Its user ends the episode by leaving. */
 export function oneToolEnvironment(options: OneToolOptions): Environment {
   const { name, tool, policyText, instruction = "", open, onStep } = options;
   const task = {

@@ -6,6 +6,6 @@ test("writePlainJson() names the beginning of a circle", () => {
   shelf.next = shelf;
   const beginning = "next.".repeat(12);
   expect(() => writePlainJson(shelf)).toThrow(
-    `its ${beginning}… is nested too deeply, or holds itself`,
+    `its ${beginning}… is nested too deeply, or contains itself`,
   );
 });

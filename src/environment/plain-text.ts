@@ -1,14 +1,14 @@
 import { isSparse } from "./state/sparse-list.ts";
 
-/** Why a value cannot be written as text for a model or as JSON. */
+/** The reason why a value cannot be written as text for a model or as JSON. */
 export class NotPlain extends Error {
   override readonly name = "NotPlain";
 }
 
-/** Deepest nesting that is written. */
+/** The deepest nesting that is written. */
 const maxDepth = 200;
 
-/** What content parts of other frameworks are called that are no text. */
+/** Types of message parts in other frameworks that are not text. */
 const mediaTypes = new Set([
   "image",
   "image_url",
@@ -25,20 +25,20 @@ const mediaTypes = new Set([
 ]);
 
 /**
- * A value as JSON without spaces, as `JSON.stringify()` writes it, and more exactly: a `bigint` is a
- * whole number of any size, a `Map` an object and a `Set` a list.
+ * Returns a value as JSON without spaces, like `JSON.stringify()`, except that a `bigint` becomes an integer of any
+ * size, a `Map` an object and a `Set` a list.
  *
- * @throws NotPlain, with the place, for what would be lost or changed in silence: `NaN` and infinite
- *   numbers, functions, symbols, circles and binary data.
+ * @throws NotPlain, with the place, for values that JSON would lose or change: `NaN` and infinite numbers,
+ * functions, symbols, circles and binary data.
  */
 export function writePlainJson(value: unknown): string {
   return write(value, { place: "", depth: 0, isShown: false });
 }
 
 /**
- * The same with what another writer has for some of what is held.
+ * Returns a value as JSON, with custom texts for some of the values in it.
  *
- * @param instead - A value's text; nothing where it is written as it is elsewhere.
+ * @param instead - Returns a value's text, or `undefined` to write it as usual.
  */
 export function writeJsonWith(
   value: unknown,
@@ -48,15 +48,15 @@ export function writeJsonWith(
 }
 
 /**
- * The same for a value that a model is shown.
+ * Returns a value as JSON for a model.
  *
- * @throws NotPlain for pictures, sound and files as well, which other frameworks hold in parts of a message.
+ * @throws NotPlain also for pictures, sound and files, which other frameworks put in parts of a message.
  */
 export function writeShownJson(value: unknown): string {
   return write(value, { place: "", depth: 0, isShown: true });
 }
 
-/** Where a value stands in the whole that is written, and whether a model is shown it. */
+/** The place of a value within the root value, and the audience. */
 interface Within {
   readonly place: string;
   readonly depth: number;
@@ -82,7 +82,7 @@ function write(value: unknown, within: Within): string {
     case "object":
       return value === null ? "null" : writeObject(value, within);
     default:
-      throw new NotPlain(`${named(place)} is a ${typeof value}, which is no data`);
+      throw new NotPlain(`${named(place)} is a ${typeof value}, which is not data`);
   }
 }
 
@@ -91,7 +91,7 @@ function writeObject(value: object, within: Within): string {
   const inner = (member: unknown, where: string): string =>
     write(member, { ...within, place: where, depth: depth + 1 });
   if (depth > maxDepth) {
-    throw new NotPlain(`${named(place)} is nested too deeply, or holds itself`);
+    throw new NotPlain(`${named(place)} is nested too deeply, or contains itself`);
   }
   refuseMedia(value, place, isShown);
   if ("toJSON" in value && typeof value.toJSON === "function") {
@@ -134,7 +134,7 @@ function refuseMedia(value: object, place: string, isShown: boolean): void {
   );
 }
 
-/** A part of a message as OpenAI, the AI SDK and MCP write them, told from a record with a type. */
+/** True for a media part of a message as OpenAI, the AI SDK and MCP write it, rather than a record with a `type`. */
 function isMediaPart(value: object): boolean {
   if (!("type" in value) || typeof value.type !== "string" || !mediaTypes.has(value.type)) {
     return false;
@@ -152,7 +152,7 @@ function isMediaPart(value: object): boolean {
   return payload.some((key) => key in value);
 }
 
-/** A circle's place is as long as the nesting that is gone through: its beginning says which it is. */
+/** Shortens a circle's place, which grows with the nesting; its first part is enough to find it. */
 function named(place: string): string {
   const shown = place.length > 60 ? `${place.slice(0, 60)}…` : place;
   return place === "" ? "it" : `its ${place.startsWith("[") ? `item ${shown}` : shown}`;

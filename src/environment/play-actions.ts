@@ -8,17 +8,16 @@ import type { Action, Environment, Score, Step } from "./environment.ts";
 export interface PlayedActions {
   /** The user's first line. */
   readonly opening: string;
-  /** `steps[i]` is what the i-th action caused. */
+  /** `steps[i]` is the result of the i-th action. */
   readonly steps: readonly Step[];
   readonly score: Score;
 }
 
 /**
- * Plays given actions in the agent's place, and scores what they came to: how to try an environment,
- * and to test it.
+ * Plays the given actions in place of an agent and scores the result. Use it to try and to test an environment.
  *
- * @throws UsageError where actions follow the end of the episode.
- * @throws RolloutError where the user or the environment breaks down.
+ * @throws UsageError if actions follow the end of the episode.
+ * @throws RolloutError if the user or the environment fails.
  */
 export async function playActions<Data>(
   environment: Environment<Data>,
@@ -30,7 +29,7 @@ export async function playActions<Data>(
   }: {
     readonly task: Task<Data>;
     readonly user: User;
-    /** The user's; default 0. */
+    /** The user's seed; default 0. */
     readonly seed?: number;
     readonly actions: readonly Action[];
   },
@@ -52,19 +51,19 @@ export async function playActions<Data>(
   return { opening, steps, score: await world.score({ signal }) };
 }
 
-/** What replayed calls came to. JSON-able. */
+/** The results of replayed calls. JSON-able. */
 export interface ReplayedCalls {
-  /** `observations[i]` is what the i-th call was answered. */
+  /** `observations[i]` is the answer to the i-th call. */
   readonly observations: readonly string[];
-  /** `stateHashes[i]` is the state's after the i-th call; absent where the world hashes none. */
+  /** `stateHashes[i]` is the hash of the state after the i-th call; absent if the world has no hashes. */
   readonly stateHashes?: readonly string[];
 }
 
 /**
- * Makes tool calls in a task's world, with nobody to talk to and without a score.
+ * Makes tool calls in a task's world, without a user and without a score.
  *
- * @throws UsageError where calls follow one that ends the episode.
- * @throws RolloutError where the environment breaks down.
+ * @throws UsageError if calls follow one that ends the episode.
+ * @throws RolloutError if the environment fails.
  */
 export async function replayCalls<Data>(
   environment: Environment<Data>,

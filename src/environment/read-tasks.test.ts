@@ -26,8 +26,8 @@ test("a byte order mark at the beginning of the file and U+2028 in a text are re
 test.each([
   ['{"instruction": "a", "id": 9007199254740993}', "line 1: id is 9007199254740993, which"],
   ['{"instruction": "a"}\n{"instruction": "a", "x": {"y": [1e400]}}', "line 2: x.y[0] is 1e400"],
-  ['{"instruction": "a", "instruction": "b"}', "line 1: instruction is there twice"],
-  ['{"instruction": "\\ud800"}', "line 1: instruction holds half of a surrogate pair"],
+  ['{"instruction": "a", "instruction": "b"}', "line 1: instruction occurs twice"],
+  ['{"instruction": "\\ud800"}', "line 1: instruction contains half of a surrogate pair"],
   ['{"instruction": "a"}\n\uFEFF{"instruction": "b"}', "line 2: it begins with a byte order mark"],
   ['{"instruction": "a", "x": NaN}', "line 1: "],
 ])("a task %j is refused with its line", async (text, problem) => {
@@ -42,7 +42,7 @@ test.each([
 });
 
 test.each([
-  ["a line that is no object", '{"instruction": "a"}\n\n\nnull\n', "line 4 is no object"],
+  ["a line that is not an object", '{"instruction": "a"}\n\n\nnull\n', "line 4 is not an object"],
   [
     "a file that is one list",
     '[{"instruction": "a"}]\n',

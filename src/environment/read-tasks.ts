@@ -6,11 +6,10 @@ import { maxValueDepth, nestsDeeper } from "../json/nesting.ts";
 import { parseStrictJson } from "../json/strict-json.ts";
 
 /**
- * Reads tasks, for `defineEnvironment()`: from a JSONL file with one task a line, or from anything that
- * can be gone through, such as the rows of a data set. `toTask` makes a task of what stands there,
- * where that is none yet.
+ * Reads tasks for `defineEnvironment()`: from a JSONL file with one task a line, or from any iterable, such as the
+ * rows of a data set. `toTask` turns a row into a task, if it is not one yet.
  *
- * @throws UsageError with the file and the line for what cannot be read.
+ * @throws UsageError with the file and the line of an invalid task.
  */
 export async function readTasks<
   Item extends TaskItem = TaskItem & Readonly<Record<string, unknown>>,
@@ -29,7 +28,7 @@ export async function readTasks<
       throw new UsageError(`Cannot read ${name}: ${place} is a list, expected one task a line`);
     }
     if (typeof row !== "object" || row === null || Array.isArray(row)) {
-      throw new UsageError(`Cannot read ${name}: ${place} is no object`);
+      throw new UsageError(`Cannot read ${name}: ${place} is not an object`);
     }
     const task = toTask(row as Readonly<Record<string, unknown>>, index);
     if (typeof (task as Partial<TaskItem> | undefined)?.instruction !== "string") {
@@ -41,16 +40,16 @@ export async function readTasks<
     tasks.push(withNumbers(task, `Cannot read ${name}: ${place}: `, "") as Item);
     index += 1;
   }
-  if (tasks.length === 0) throw new UsageError(`Cannot read ${name}: there are none`);
+  if (tasks.length === 0) throw new UsageError(`Cannot read ${name}: it has no tasks`);
   return tasks;
 }
 
-/** Rows of a data set have integers of 64 bits: those that JavaScript's numbers hold are numbers. */
+/** Converts the 64-bit integers of data-set rows to numbers, if a number can represent them. */
 function withNumbers(value: unknown, problem: string, place: string): unknown {
   if (typeof value === "bigint") {
     if (Number.isSafeInteger(Number(value))) return Number(value);
     throw new UsageError(
-      `${problem}${place} is ${value}, which JavaScript's numbers do not hold, expected a text`,
+      `${problem}${place} is ${value}, which JavaScript's numbers cannot represent, expected a text`,
     );
   }
   if (Array.isArray(value)) {
@@ -72,7 +71,7 @@ function withNumbers(value: unknown, problem: string, place: string): unknown {
     : Object.fromEntries(members);
 }
 
-/** What may be a task, with the place where it stands. */
+/** A row that may be a task, with its place. */
 interface PlacedRow {
   readonly place: string;
   readonly row: unknown;
@@ -98,7 +97,7 @@ async function* readRows(source: string | URL): AsyncGenerator<PlacedRow> {
     let row: unknown;
     try {
       row = parseStrictJson(line);
-      // What nests deeper cannot be compared and written everywhere.
+      // Deeper values cannot be compared and written everywhere.
       if (nestsDeeper(line, maxValueDepth, () => row)) {
         throw new SyntaxError(`it nests deeper than ${maxValueDepth} levels`);
       }

@@ -6,22 +6,22 @@ import { briefText } from "./brief-value.ts";
 import { NotPlain, writePlainJson } from "./plain-text.ts";
 import { findDifferences } from "./state/state-difference.ts";
 
-/** What `score()` may say: a reward, whether all is right, or more. */
+/** The result of `score()`: a reward, a verdict, or a detailed score. */
 export type ScoreResult<State> = number | boolean | DetailedScore<State>;
 
-/** A score with what was wanted, which `turnwright show` holds against what was reached. */
+/** A score with the wanted result, which `turnwright show` compares with the actual one. */
 export interface DetailedScore<State> {
-  /** Absent: 1 where the state is as wanted and all outputs were said, else 0. */
+  /** Default: 1 if the state is as wanted and all outputs were said, else 0. */
   readonly reward?: number | boolean;
-  /** What the state should be in the end, of its members those that matter. */
+  /** The wanted final state: only the members that matter. */
   readonly wanted?: Partial<State>;
-  /** What the agent should have said, in any of its lines; case and thousands commas play no part. */
+  /** Texts that the agent must have said in its messages. Letter case and thousands commas are ignored. */
   readonly outputs?: readonly string[];
-  /** Whatever else is worth keeping. JSON-able. */
+  /** Further details. JSON-able. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** What was reached, for `toScore()`. */
+/** The episode to score. */
 interface ScoredEpisode {
   readonly taskId: string;
   /** The environment's name and file. */
@@ -31,15 +31,14 @@ interface ScoredEpisode {
 }
 
 /**
- * What `score()` returned as a score with its difference.
- *
+ * Converts the result of `score()` to a score with its difference.
  * @throws RolloutError `grader/bad-score` naming the environment, the task and the field.
  */
 export function toScore(result: unknown, episode: ScoredEpisode): Score {
   const bad = (what: string): RolloutError =>
     new RolloutError(
       "grader/bad-score",
-      `Cannot use what score() of ${episode.environment} returned for task ${episode.taskId}: ${what}, ` +
+      `Cannot use the result of score() of ${episode.environment} for task ${episode.taskId}: ${what}, ` +
         "expected a finite number, true or false, or an object with reward or wanted",
     );
   if (typeof result !== "object" || result === null) {
@@ -49,18 +48,19 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   const { reward, wanted, outputs, details = {} } = result as DetailedScore<object>;
   const known = new Set(["reward", "wanted", "outputs", "details"]);
   const unknown = Object.keys(result).find((key) => !known.has(key));
-  if (unknown !== undefined) throw bad(`"${unknown}" is none of its members (see details)`);
+  if (unknown !== undefined)
+    throw bad(`"${unknown}" is not one of its members (other data goes into details)`);
   if (reward === undefined && wanted === undefined && outputs === undefined) {
     throw bad("it has neither reward nor wanted");
   }
   if (wanted !== undefined && (typeof wanted !== "object" || wanted === null)) {
-    throw bad("wanted is no object");
+    throw bad("wanted is not an object");
   }
   if (wanted !== undefined && Object.keys(wanted).length === 0 && classOf(wanted) !== "Object") {
-    throw bad(`wanted is a ${classOf(wanted)} without members of its own that could be compared`);
+    throw bad(`wanted is a ${classOf(wanted)} without own members to compare`);
   }
   if (outputs !== undefined && !(Array.isArray(outputs) && outputs.every(isText))) {
-    throw bad("outputs is no list of texts");
+    throw bad("outputs is not a list of texts");
   }
   const difference = differenceOf({ wanted, outputs }, episode, bad);
   const isRight = difference.state.length === 0 && difference.missingOutputs.length === 0;
@@ -116,13 +116,13 @@ function toComparable(text: string): string {
   return text.toLowerCase().replaceAll(/(?<=\d),(?=\d{3})/g, "");
 }
 
-/** Details as they can be written; a whole number of any size among them. */
+/** Converts details to JSON-able values; integers may have any size. */
 function toDetails(
   details: unknown,
   bad: (what: string) => RolloutError,
 ): Readonly<Record<string, unknown>> {
   if (typeof details !== "object" || details === null || Array.isArray(details)) {
-    throw bad("details is no object");
+    throw bad("details is not an object");
   }
   try {
     return JSON.parse(writePlainJson(details)) as Readonly<Record<string, unknown>>;

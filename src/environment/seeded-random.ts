@@ -1,6 +1,6 @@
 import { hashText, spreadBits } from "../values/hash-text.ts";
 
-/** A repeatable source of chance. */
+/** A repeatable random number generator. */
 export interface Random {
   /** A number in [0, 1). */
   next(): number;
@@ -10,13 +10,13 @@ export interface Random {
   between(low: number, high: number): number;
   /** One entry of a list that is not empty. */
   pick<Item>(items: readonly Item[]): Item;
-  /** The list in another order. */
+  /** Returns the list in random order. */
   shuffle<Item>(items: readonly Item[]): Item[];
 }
 
 /**
- * Chance that is a function of a text: the same text gives the same numbers on every machine. For
- * drawing tasks; no cryptography.
+ * Returns a generator that is seeded by a text: the same text gives the same numbers on every machine. Use it to
+ * draw tasks; it is not cryptographic.
  */
 export function seededRandom(seed: string): Random {
   let state = hashText(seed);
@@ -34,7 +34,7 @@ export function seededRandom(seed: string): Random {
     shuffle(items) {
       const shuffled = [...items];
       for (let count = shuffled.length; count > 0; count--) {
-        // The drawn one goes behind those that are left, which stay in their order.
+        // Moves the drawn item to the end; the others keep their order.
         const place = between(0, count - 1);
         const drawn = shuffled[place] as (typeof shuffled)[0];
         const end = shuffled.length - 1;

@@ -1,6 +1,6 @@
 /**
- * What a validation library says of a schema: the part of Standard Schema and of Standard JSON Schema
- * that tools need. Zod 4.2 and newer, ArkType, and Valibot through `toStandardJsonSchema()` have both.
+ * The interface of a validation library's schema: the part of Standard Schema and of Standard JSON Schema that
+ * tools need. Zod 4.2 and newer, ArkType, and Valibot through `toStandardJsonSchema()` have both.
  *
  * Source: https://standardschema.dev (version 1).
  */
@@ -10,20 +10,20 @@ export interface StandardSchema<Output = unknown> {
     /** The library's name. */
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
-    /** Never there at run time. */
+    /** Never present at run time. */
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
   };
 }
 
-/** What a validation came to: the value, or what is wrong with it. */
+/** The result of a validation: the value, or its issues. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
 
-/** One thing that is wrong with a value. */
+/** One issue of a value. */
 export interface StandardIssue {
   readonly message: string;
-  /** Where in the value; absent or empty for the value as a whole. */
+  /** The place within the value; absent or empty for the complete value. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface ObjectSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** Whether the value is a schema of a validation library; some are functions. */
+/** True if the value is a validation library's schema; some of these are functions. */
 export function isStandardSchema(value: unknown): value is StandardSchema {
   return (
     ((typeof value === "object" && value !== null) || typeof value === "function") &&

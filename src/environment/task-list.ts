@@ -1,37 +1,35 @@
 import { UsageError } from "../errors.ts";
 import type { Task } from "../task.ts";
 
-/** What a task of a defined environment consists of, beside what is its own. */
+/** The common members of a defined environment's tasks. */
 export interface TaskItem {
-  /** What the user wants, in words: the first thing that the agent reads where the environment has no user. */
+  /** The user's request in words. If the environment has no user, the agent reads it first. */
   readonly instruction: string;
-  /** The last part of the task's id; default its index. */
+  /** The last part of the task's id; default: its index. */
   readonly id?: string;
 }
 
-/** Tasks in their order: an array, or how many there are and how one is drawn from its index. */
+/** Tasks in order: an array, or a length and a function that draws a task by its index. */
 export interface TaskList<Item> {
   readonly length: number;
   at(index: number): Item | undefined;
 }
 
-/** Tasks of one split, which is called `test`, or of several by their names. */
+/** The tasks of one split, named `test`, or of several splits by name. */
 export type TaskSplits<Item> = TaskList<Item> | Readonly<Record<string, TaskList<Item>>>;
 
-/** An environment's tasks, checked. */
+/** An environment's validated tasks. */
 interface NamedTasks<Item> {
   /** Number of tasks of each split. */
   readonly splits: Readonly<Record<string, number>>;
-  /**
-   * @throws UsageError for a split or an index that there is not, and for an item that is no task.
-   */
+  /** @throws UsageError for an unknown split, an index out of range, or an invalid task. */
   task(split: string, index: number): Task<Item>;
 }
 
 /**
- * Gives tasks their ids. Those of arrays are all checked at once, drawn ones when they are drawn.
+ * Assigns ids to tasks. Tasks of arrays are validated at once, drawn tasks when they are drawn.
  *
- * @throws UsageError naming the task and what is wrong with it.
+ * @throws UsageError naming the task and its problem.
  */
 export function nameTasks<Item extends TaskItem>(
   environment: string,
@@ -60,7 +58,7 @@ function splitsOf<Item>(
   tasks: TaskSplits<Item>,
 ): ReadonlyMap<string, TaskList<Item>> {
   const expected =
-    `expected a list of tasks such as [{ instruction: "…" }], or lists by the names of their splits, ` +
+    `expected a list of tasks such as [{ instruction: "…" }], or lists by split name, ` +
     `such as { train: […], test: […] }`;
   if (typeof tasks !== "object" || tasks === null) {
     throw new UsageError(`Cannot define environment ${environment}: it has no tasks, ${expected}`);

@@ -10,54 +10,54 @@ import { placeOfThrow } from "../text/source-place.ts";
 import type { CheckedArguments, ParameterCheck } from "./tool-parameters.ts";
 import { findUnusable } from "./written-arguments.ts";
 
-/** What a tool knows of the call besides arguments and state. */
+/** A tool's third argument: the context of the call. */
 export interface ToolContext {
   /** The task's id. */
   readonly taskId: string;
-  /** Aborts when the call's time is over or the run stops: pass it on to whatever waits. */
+  /** Aborts when the call times out or the run stops: pass it to everything that waits. */
   readonly signal: AbortSignal;
   /** Ends the episode after this call. */
   readonly stop: () => void;
   /**
-   * Calls what cannot be repeated: `await context.outside("weather", () => fetch(…))`. What it brings is
-   * recorded, and taken from there when the episode is played again.
+   * Performs work that cannot be repeated: `await context.outside("weather", () => fetch(…))`. The result is
+   * recorded, and a replay of the episode uses the recorded result.
    */
   readonly outside: Outside;
   /**
-   * What this episode holds outside of its state under a key, such as a connection: opened when it is first
-   * asked for, and disposed of when the episode is over.
+   * Returns the episode's resource under a key, such as a connection. The first call opens it, and it is disposed
+   * of when the episode ends.
    */
   readonly resource: GetResource;
   /**
-   * The arguments as the model wrote them, with integers of any size and `1.0` kept apart from `1`: to be passed
-   * on to a program in another language.
+   * The arguments as the model wrote them: integers of any size, and `1.0` distinct from `1`. Use them to call a
+   * program in another language.
    */
   readonly exactArguments: PyDict;
 }
 
-/** What a call came to. */
+/** The result of a call. */
 export interface ToolOutcome {
-  /** What the model is shown. */
+  /** The text that the model sees. */
   readonly text: string;
-  /** The call was a mistake of the model's; it changed nothing. */
+  /** True if the call was a mistake of the model and changed nothing. */
   readonly isError: boolean;
-  /** The episode is over with it. */
+  /** True if the call ends the episode. */
   readonly ends: boolean;
 }
 
-/** A tool as it is called: made by `defineTool()`. */
+/** A callable tool, made by `defineTool()`. */
 export interface CallableTool<State> extends ParameterCheck {
   readonly name: string;
   readonly timeoutMs: number;
   readonly ends: boolean;
   readonly execute: (given: unknown, state: State, context: ToolContext) => unknown;
-  /** What it works on lies outside of the episode and cannot be brought to where it was. */
+  /** True if the tool works on state outside of the episode that cannot be restored. */
   readonly isElsewhere?: boolean;
-  /** It takes integers of any size, from `exactArguments`. */
+  /** True if the tool accepts integers of any size, from `exactArguments`. */
   readonly takesExact?: boolean;
 }
 
-/** Which call in which task is performed. */
+/** The task and the index of a call. */
 interface ToolCallPlace {
   readonly taskId: string;
   readonly environment: string;
@@ -67,10 +67,10 @@ interface ToolCallPlace {
 }
 
 /**
- * Calls a tool: checks the arguments, executes within its time, and writes what it returns as text.
+ * Calls a tool: validates the arguments, executes within the time limit, and writes the result as text.
  *
- * @throws RolloutError with party `environment` naming the tool: `environment/exception` for what it
- *   throws, `environment/timeout`, and `environment/bad-result` for what is no text and no plain data.
+ * @throws RolloutError with party `environment` naming the tool: `environment/exception` if it throws,
+ * `environment/timeout`, or `environment/bad-result` for a result that is neither text nor plain data.
  */
 export async function callDefinedTool<State>(
   tool: CallableTool<State>,
@@ -95,7 +95,7 @@ export async function callDefinedTool<State>(
   }
 }
 
-/** What the context's members are; the deadline starts when somebody waits or asks for the signal. */
+/** The tool context. The deadline starts at the first wait or the first access to the signal. */
 class TimedCall implements ToolContext {
   readonly taskId: string;
   isStopped = false;
@@ -144,7 +144,7 @@ class TimedCall implements ToolContext {
         const onAbort = (): void => reject(signal.reason as Error);
         if (signal.aborted) onAbort();
         signal.addEventListener("abort", onAbort, { once: true });
-        // Also what comes or fails too late ends here.
+        // A late result or a late failure ends here as well.
         work.then(resolve, reject);
       });
     } catch (error) {
@@ -170,9 +170,9 @@ function mistake(why: string, tool?: ParameterCheck & { readonly name: string })
   return { text: briefText(`Error: ${why}${shape}`), isError: true, ends: false };
 }
 
-/** The names of a tool's parameters, the optional ones marked. */
+/** The names of a tool's parameters, with optional ones marked. */
 function describeShape({ jsonSchema }: ParameterCheck): string {
-  // A server may have written something else there.
+  // The schema of an MCP server may contain anything here.
   const { properties, required } = jsonSchema;
   const isObject = typeof properties === "object" && properties !== null;
   const names = isObject && !Array.isArray(properties) ? Object.keys(properties) : [];
@@ -207,7 +207,10 @@ function textOf(
   }
 }
 
-/** What the policy itself wrote in the form of a picture is none, and may be told back to it. */
+/**
+ * Writes a result as text. An object that looks like a picture is allowed if the policy itself wrote it in its
+ * arguments.
+ */
 function writeResult(value: unknown, given: PlainJson): string {
   try {
     return writeShownJson(value);
@@ -230,8 +233,8 @@ function canBeShown(value: PlainJson): boolean {
 function badResult(what: string, tool: string, { environment, taskId }: ToolCallPlace) {
   return new RolloutError(
     "environment/bad-result",
-    `Cannot use what tool ${tool} of ${environment} returned in task ${taskId}: ${what}, ` +
-      "expected a text or plain data (null where there is nothing to say)",
+    `Cannot use the result of tool ${tool} of ${environment} in task ${taskId}: ${what}, ` +
+      "expected a text or plain data (null for no result)",
   );
 }
 
@@ -240,8 +243,7 @@ function failure(error: unknown, tool: string, place: ToolCallPlace): unknown {
   if (error instanceof RolloutError || isOwnBug(error)) return error;
   if (error instanceof PlaybackStop) return error;
   const where = placeOfThrow(error);
-  const hint =
-    "refuse(…) tells the model of a mistake, anything else that is thrown fails the episode";
+  const hint = "refuse(…) reports a mistake to the model; any other error fails the episode";
   return new RolloutError(
     "environment/exception",
     `Tool ${tool} of ${place.environment} threw in task ${place.taskId}` +

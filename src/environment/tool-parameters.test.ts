@@ -14,7 +14,7 @@ describe("defineTool()", () => {
   test("refuses a part of its schema that cannot be used, and names it", () => {
     expect(() => defineTool(options(pattern))).toThrow(
       new UsageError(
-        'Cannot define tool buy: its parameters are no JSON Schema: properties/code/pattern is "^(.)\\\\1$" ' +
+        'Cannot define tool buy: its parameters are not a valid JSON Schema: properties/code/pattern is "^(.)\\\\1$" ' +
           "(it holds a back-reference), expected a pattern that JavaScript or Python reads and linear time allows",
       ),
     );
@@ -37,7 +37,7 @@ describe("defineTool()", () => {
 });
 
 describe("defineForeignTool()", () => {
-  test("leaves out what cannot be used, and says so", () => {
+  test("omits unusable parts, and lists them", () => {
     const { tool, unusable } = defineForeignTool(
       options({ ...pattern, count: { type: "integer" } }),
     );
@@ -48,7 +48,7 @@ describe("defineForeignTool()", () => {
     });
   });
 
-  test("hands on arguments that take too many steps to check", () => {
+  test("passes on arguments that take too many steps to check", () => {
     const { tool } = defineForeignTool(options({ code: { type: "string", pattern: "^x+$" } }));
     const given = { code: "x".repeat(500_000) };
     expect(tool.callable.check(given)).toEqual({

@@ -11,24 +11,24 @@ import {
   type StandardSchema,
 } from "./standard-schema.ts";
 
-/** What a tool's parameters are declared as: a schema of a validation library, or a JSON Schema. */
+/** A tool's parameters as declared: a validation library's schema, or a JSON Schema. */
 export type ToolParameters<Arguments> = StandardSchema<Arguments> | ObjectSchema;
 
-/** Arguments that fit, or what is wrong with them, in words for the model. */
+/** Valid arguments, or their problem in words for the model. */
 export type CheckedArguments =
   | {
       readonly value: unknown;
-      /** Why the arguments were not checked; absent where they were. */
+      /** The reason why the arguments were not checked; absent if they were. */
       readonly unchecked?: string;
     }
   | { readonly problems: readonly string[] };
 
-/** A tool's parameters, ready to be shown to a model and to check what it wrote. */
+/** A tool's parameters, with a schema for the model and a function that checks arguments. */
 export interface ParameterCheck {
   readonly jsonSchema: ObjectSchema;
-  /** What cannot be used of a JSON Schema, and is not checked: each part's place, and the reason. */
+  /** The parts of the JSON Schema that are not checked: each part's place, and the reason. */
   readonly unusable: readonly string[];
-  /** Checks plain arguments; async where the schema is. */
+  /** Checks plain arguments; async if the schema is. */
   readonly check: (given: unknown) => CheckedArguments | Promise<CheckedArguments>;
 }
 
@@ -36,9 +36,9 @@ export interface ParameterCheck {
 const noParameters: ObjectSchema = { type: "object", properties: {} };
 
 /**
- * Reads what a tool declares as its parameters.
+ * Reads a tool's declared parameters.
  *
- * @throws UsageError where it is no schema, or none that can be shown to a model. `tool` names it.
+ * @throws UsageError, naming the tool, if they are not a schema that can be shown to a model.
  */
 export function readParameters(parameters: unknown, tool: string): ParameterCheck {
   if (parameters === undefined) return checkWithJsonSchema(noParameters);
@@ -49,7 +49,7 @@ export function readParameters(parameters: unknown, tool: string): ParameterChec
   if (!isObjectSchema(parameters)) {
     const hint = isShape(parameters) ? "z.object(…) around these fields" : "z.object({…})";
     throw new UsageError(
-      `Cannot define tool ${tool}: its parameters are no schema of an object, expected ${hint}, ` +
+      `Cannot define tool ${tool}: its parameters are not the schema of an object, expected ${hint}, ` +
         'another Standard Schema, or a JSON Schema {"type": "object", "properties": {…}}',
     );
   }
@@ -60,7 +60,7 @@ function isObjectSchema(value: unknown): value is ObjectSchema {
   return typeof value === "object" && value !== null && "type" in value && value.type === "object";
 }
 
-/** Fields that somebody forgot to make an object of. */
+/** True for an object of fields that lacks the wrapping object schema. */
 function isShape(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const fields = Object.values(value);
@@ -82,7 +82,7 @@ function jsonSchemaOf(schema: StandardSchema, tool: string): ObjectSchema {
           ? "wrap it with toStandardJsonSchema() of @valibot/to-json-schema"
           : "give a JSON Schema instead";
     throw new UsageError(
-      `Cannot define tool ${tool}: its parameters (${vendor}) do not say their JSON Schema, ${remedy}`,
+      `Cannot define tool ${tool}: its parameters (${vendor}) have no JSON Schema, ${remedy}`,
     );
   }
   let written: unknown;
@@ -97,10 +97,10 @@ function jsonSchemaOf(schema: StandardSchema, tool: string): ObjectSchema {
   }
   if (!isObjectSchema(written)) {
     throw new UsageError(
-      `Cannot define tool ${tool}: its parameters are no object, expected one such as z.object({…})`,
+      `Cannot define tool ${tool}: its parameters are not an object, expected one such as z.object({…})`,
     );
   }
-  // Which draft it is in says nothing to a model.
+  // The schema's draft means nothing to a model.
   const { $schema: _draft, ...shown } = written;
   return shown;
 }

@@ -1,14 +1,15 @@
 import { isPyDict, isPyList, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
 
 /**
- * Deepest nesting of what a policy writes into a tool's arguments: half of what is written of a result, a
- * state or a score, so that a tool may put it into what it returns and keeps.
+ * The deepest nesting of a policy's arguments. Results, states and scores allow twice as much, so that a tool may
+ * embed its arguments in them.
  */
 const maxDepth = 100;
 
 /**
- * What a policy wrote that no tool can be given, whatever its schema says: a number that JSON does not have
- * or JavaScript cannot hold exactly (unless the tool takes exact arguments), and what nests too deeply to be written again.
+ * Finds a value in the arguments that no tool accepts under any schema: a number that JSON lacks or JavaScript
+ * cannot represent exactly (unless the tool takes exact arguments), or nesting that is too deep to be written
+ * again.
  */
 export function findUnusable(
   given: PyDict,
@@ -49,7 +50,7 @@ function isExact(value: bigint): boolean {
   return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
 }
 
-/** The place of what is too deep is as long as it is deep: its beginning says which it is. */
+/** Shortens the place of a value that nests too deeply, since the place grows with the nesting. */
 function beginningOf(place: string): string {
   return place.length > 60 ? `${place.slice(0, 60)}…` : place;
 }
@@ -60,8 +61,8 @@ function membersOf(value: PyValue): Iterable<readonly [string | number, PyValue]
 }
 
 /**
- * Arguments as a score is shown them, in plain data that can always be written as JSON: a number that JSON
- * does not have or JavaScript cannot hold is its text there, and what nests too deeply is cut off with `…`.
+ * Returns arguments as plain data for a score, always writable as JSON: a number that JSON lacks or JavaScript
+ * cannot represent becomes its text, and deep nesting is cut off with `…`.
  */
 export function toWritableArguments(given: PyDict): Readonly<Record<string, PlainJson>> {
   return toWritable(given, 0) as Readonly<Record<string, PlainJson>>;

@@ -102,7 +102,7 @@ async function playThrough(
     now: measuring(setup.now, clock),
     clock,
     userRequest: () => userCalls.asked,
-    onLive: () => time.goOn(),
+    onLive: () => time.resume(),
   });
   const { inputs, inputRecorder, playback } = episodeInputs;
   const startedAtMs = inputs.now();

@@ -79,12 +79,12 @@ export async function playWithinTime(
 }
 
 /** Wraps the engine so that the time is paused while the policy is paused for any call. */
-function pausingEngine(inner: Engine, time: Pick<Deadline, "pause" | "goOn">): Engine {
+function pausingEngine(inner: Engine, time: Pick<Deadline, "pause" | "resume">): Engine {
   let pausedCount = 0;
   const hold = (isHeld: boolean): void => {
     pausedCount += isHeld ? 1 : -1;
     if (pausedCount > 0) time.pause();
-    else time.goOn();
+    else time.resume();
   };
   return {
     kind: inner.kind,

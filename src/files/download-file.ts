@@ -6,38 +6,37 @@ import { backOffMs } from "../async/back-off.ts";
 import { systemClock } from "../async/clock.ts";
 import { followRedirects } from "../http/follow-redirects.ts";
 
-/** What to download, and where to. */
+/** The source and the target of a download. */
 export interface DownloadOptions {
   readonly url: string;
-  /** The file; what is there of an earlier, broken download is gone on with. */
+  /** The target file. An earlier, interrupted download is resumed. */
   readonly file: string;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** Sent to the address's own host, and to no other that it leads to. */
+  /** Sent only to the URL's own host, not to hosts that it redirects to. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How often a broken connection is made anew. Default 4. */
+  /** The number of connection attempts. Default 4. */
   readonly maxAttempts?: number;
-  /** Pause before the first repetition in milliseconds; doubled for each further one, and spread. Default 1,000. */
+  /** Pause before the first retry in milliseconds; doubled for each further one, and spread. Default 1,000. */
   readonly pauseMs?: number;
-  /** Told how much is there; for progress. */
+  /** Reports the number of bytes received so far. */
   readonly onProgress?: (receivedBytes: number, totalBytes: number | undefined) => void;
 }
 
-/** Time without any byte after which a connection counts as broken, in milliseconds. */
+/** Milliseconds without any byte after which a connection counts as broken. */
 const silenceMs = 60_000;
 
 /**
- * Downloads a file through the proxy that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` name, if any. A
- * connection that breaks is made anew, and what has arrived is kept where the server can go on from
- * it (an entity tag and ranges); where it cannot, the download starts over.
+ * Downloads a file through the proxy of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, if any. A broken connection is
+ * opened again, and the download continues after the received bytes if the server supports that (entity tag and
+ * ranges). Otherwise it starts over.
  *
- * @throws UsageError where it cannot be had. What has arrived stays for the next call if that can go
- *   on from it, else it is removed.
- * @throws the signal's reason where it is aborted.
+ * @throws UsageError if the download fails. Received bytes are kept if the next call can resume them, else removed.
+ * @throws the signal's reason if it aborts.
  */
 export async function downloadFile(options: DownloadOptions): Promise<void> {
   const { url, file, signal, maxAttempts = 4, pauseMs = 1_000 } = options;
-  // Loaded here: what may download something seldom does.
+  // Imported here, as few processes download files.
   const library = await import("undici");
   await using agent = new ProxyAgent(library);
   for (let attempt = 1; ; attempt++) {
@@ -57,7 +56,7 @@ export async function downloadFile(options: DownloadOptions): Promise<void> {
   }
 }
 
-/** Closes its connections when it goes out of use. */
+/** Closes its connections when disposed of. */
 class ProxyAgent implements AsyncDisposable {
   readonly request: typeof undici.request;
   readonly dispatcher: Dispatcher;
@@ -76,7 +75,7 @@ class ProxyAgent implements AsyncDisposable {
   }
 }
 
-/** Asks for what is not there yet, and appends it. */
+/** Requests the missing bytes and appends them. */
 async function fetchRest(options: DownloadOptions, agent: ProxyAgent): Promise<void> {
   const { file, maxBytes, onProgress } = options;
   const there = await resumePoint(options);
@@ -110,7 +109,7 @@ async function fetchRest(options: DownloadOptions, agent: ProxyAgent): Promise<v
   } else {
     await rm(tagFile(file), { force: true });
   }
-  // Piece by piece, so that what has arrived is on the disk when the connection breaks.
+  // Writes each piece at once, so that the received bytes are on disk if the connection breaks.
   const output = await open(file, isRest ? "a" : "w");
   try {
     for await (const piece of body as AsyncIterable<Buffer>) {
@@ -131,7 +130,7 @@ async function fetchRest(options: DownloadOptions, agent: ProxyAgent): Promise<v
   }
 }
 
-/** What of the file is there and can be gone on from. */
+/** The part of the file that exists and can be resumed. */
 async function resumePoint({
   url,
   file,
@@ -181,7 +180,7 @@ async function forget(file: string): Promise<void> {
   await rm(tagFile(file), { force: true });
 }
 
-/** Where the entity tag of a broken download is kept. */
+/** The path of the file with an interrupted download's entity tag. */
 function tagFile(file: string): string {
   return `${file}.tag`;
 }

@@ -10,14 +10,14 @@ async function newFolder(): Promise<string> {
   return dir;
 }
 
-test("makeFolder() makes a folder with those above it, and leaves one that is there", async () => {
+test("makeFolder() makes a folder and its parents, and keeps an existing one", async () => {
   const dir = path.join(await newFolder(), "a/b/c");
   await Promise.all([makeFolder(dir), makeFolder(dir)]);
   await makeFolder(dir);
   expect((await stat(dir)).isDirectory()).toBe(true);
 });
 
-test("makeFolder() says which it made", async () => {
+test("makeFolder() returns the folders that it made", async () => {
   const dir = await newFolder();
   const names = ["a", "a/b", "a/b/c"].map((name) => path.join(dir, name));
   expect(await makeFolder(names[2]!)).toEqual(names);
@@ -34,7 +34,7 @@ test("makeFolder() makes folders that others make at the same time", async () =>
   }
 });
 
-test("makeFolder() says what is in the way", async () => {
+test("makeFolder() names the obstacle", async () => {
   const dir = await newFolder();
   await writeFile(path.join(dir, "file"), "");
   await symlink("nowhere", path.join(dir, "link"));
@@ -45,7 +45,7 @@ test("makeFolder() says what is in the way", async () => {
 });
 
 test.runIf(process.platform === "linux")(
-  "makeFolder() ends where nothing can be made",
+  "makeFolder() ends if the folder cannot be made",
   async () => {
     await expect(makeFolder("/proc/turnwright/run")).rejects.toMatchObject({ code: "ENOENT" });
   },

@@ -2,11 +2,11 @@ import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 
 /**
- * Makes a folder with those above it; one that is there is left as it is. Node's own recursive `mkdir()`
- * never returns where a file system has the parent and yet answers "no such file", as /proc does.
+ * Makes a folder and its missing parents; an existing folder is left alone. Node's own recursive `mkdir()` never
+ * returns if the parent exists but the file system reports "no such file", as /proc does.
  *
- * @returns those that were made, the outermost first.
- * @throws what the system says: `ENOENT`, `EACCES`, `EEXIST` for a file of that name.
+ * @returns the new folders, outermost first.
+ * @throws system errors: `ENOENT`, `EACCES`, or `EEXIST` for a file of that name.
  */
 export async function makeFolder(dir: string): Promise<readonly string[]> {
   return await make(dir, true);
@@ -21,7 +21,7 @@ async function make(dir: string, mayLackParent: boolean): Promise<readonly strin
     const parent = path.dirname(dir);
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ENOENT" || parent === dir || !mayLackParent) throw error;
-    // Somebody else may have made it in the meantime.
+    // Another process may have made it in the meantime.
     const above = (await isFolder(parent)) ? [] : await make(parent, true);
     return [...above, ...(await make(dir, false))];
   }

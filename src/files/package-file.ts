@@ -2,8 +2,8 @@ import { createRequire } from "node:module";
 import path from "node:path";
 
 /**
- * The path of a file of this package, named from the package's folder. Code is joined into other files
- * when it is built, so that a place relative to its own file says nothing.
+ * Returns the path of a file of this package, given relative to the package's folder. The build bundles code into
+ * other files, so paths relative to a source file would be wrong.
  */
 export function packageFile(name: string): string {
   const manifest = createRequire(import.meta.url).resolve("turnwright/package.json");

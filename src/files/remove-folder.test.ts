@@ -3,7 +3,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { removeFolder } from "./remove-folder.ts";
 
-/** A user who may not do everything, as root may. */
+/** A user without root's rights. */
 const plainUser = 65_534;
 
 describe.skipIf(process.platform === "win32")("removeFolder()", () => {
@@ -20,7 +20,7 @@ describe.skipIf(process.platform === "win32")("removeFolder()", () => {
     await removeFolder(dir);
   });
 
-  test("removes folders that may be neither written nor read, and nothing that a link leads to", async () => {
+  test("removes folders that may be neither written nor read, and does not follow links", async () => {
     const [own, other] = [path.join(dir, "own"), path.join(dir, "other")];
     await mkdir(path.join(own, "go", "module"), { recursive: true });
     await mkdir(other);
@@ -34,7 +34,7 @@ describe.skipIf(process.platform === "win32")("removeFolder()", () => {
     expect((await stat(other)).mode & 0o777).toBe(0o500);
   });
 
-  test("finds nothing to do where there is no such folder", async () => {
+  test("does nothing without the folder", async () => {
     await removeFolder(path.join(dir, "none"));
   });
 });

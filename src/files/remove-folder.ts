@@ -1,7 +1,7 @@
 import { chmod, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 
-/** Removes a folder with all that is in it, also where folders in it may not be written, as those of Go's modules. */
+/** Removes a folder with its content, including read-only folders such as those of Go's modules. */
 export async function removeFolder(dir: string): Promise<void> {
   const remove = async (): Promise<void> =>
     await rm(dir, { recursive: true, force: true, maxRetries: 3 });
@@ -15,7 +15,7 @@ export async function removeFolder(dir: string): Promise<void> {
   }
 }
 
-/** Gives its owner every right to a folder and to those in it. Links are not followed. */
+/** Gives the owner all rights to a folder and its subfolders. Does not follow links. */
 async function openFolders(dir: string): Promise<void> {
   await chmod(dir, 0o700);
   for (const entry of await readdir(dir, { withFileTypes: true })) {

@@ -197,7 +197,7 @@ async function sampleAndWrite(
       onEvents: (events) => output.write(events),
       isStreamed: requested.isStreamed,
       signal: deadline.signal,
-      onHeld: (isHeld) => (isHeld ? deadline.pause() : deadline.goOn()),
+      onHeld: (isHeld) => (isHeld ? deadline.pause() : deadline.resume()),
     }),
   );
   const { reply, constraint } = await sampled.catch((error: unknown) => {

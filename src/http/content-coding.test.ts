@@ -23,7 +23,7 @@ const encoders: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
   ...(zstdCompressSync && { zstd: zstdCompressSync }),
 };
 
-/** Text that does not compress to nothing, of so many characters. */
+/** A text of the given length that compresses badly. */
 function noise(length: number): string {
   let state = 7;
   return Array.from({ length }, () => {
@@ -113,7 +113,7 @@ describe("decodeBody() and openPushDecoder()", () => {
   );
 
   test("stop a body that expands beyond the limit, in its last layer or in one between", async () => {
-    // Longer than what any release of Node reads ahead.
+    // Longer than the read-ahead of any Node release.
     const member = zlib.gzipSync(Buffer.alloc(2 ** 20));
     const bomb = Buffer.concat(Array.from({ length: 400 }, () => member));
     let takenBytes = 0;
@@ -140,7 +140,7 @@ describe("decodeBody() and openPushDecoder()", () => {
     );
   });
 
-  test("let what the source throws through as it is", async () => {
+  test("pass on errors of the source unchanged", async () => {
     const gone = new Error("the client is gone");
     async function* breaking(): AsyncGenerator<Buffer> {
       yield zlib.gzipSync(plain).subarray(0, 100);
@@ -159,13 +159,10 @@ async function collect(pieces: AsyncIterable<Uint8Array>): Promise<readonly Uint
 
 describe("readContentCodings()", () => {
   test.each([
-    ["lz4", `the content coding "lz4" is not read here, expected ${knownCodings}, or none`],
-    ["gzip, aws-chunked", 'the content coding "aws-chunked" is not read here'],
-    [
-      "gzip,gzip,gzip,gzip,gzip",
-      "5 content codings stand on top of each other, expected at most 4",
-    ],
-  ])("names what is wrong with %j", (header, message) => {
+    ["lz4", `the content coding "lz4" is not supported, expected ${knownCodings}, or none`],
+    ["gzip, aws-chunked", 'the content coding "aws-chunked" is not supported'],
+    ["gzip,gzip,gzip,gzip,gzip", "5 content codings are applied to the body, expected at most 4"],
+  ])("names the problem of %j", (header, message) => {
     expect(() => readContentCodings(header)).toThrow(message);
   });
 
@@ -179,11 +176,11 @@ describe("readContentCodings()", () => {
 test.each([
   ["gzip", zlib.gzipSync(plain), text],
   ["identity", plain, text],
-  ["lz4", plain, 'the content coding "lz4" is not read here'],
+  ["lz4", plain, 'the content coding "lz4" is not supported'],
   ["gzip", zlib.gzipSync(plain).subarray(0, 100), "the body is not the gzip"],
   ["identity", Buffer.from("\uFEFF{}"), "{}"],
   ["identity", Buffer.from('"\u00e9"', "latin1"), "line 1 is not UTF-8"],
-])("readReplyText() reads a reply in %s, or says why not", async (coding, bytes, expected) => {
+])("readReplyText() reads a reply in %s, or gives the reason", async (coding, bytes, expected) => {
   const server = createServer((_request, response) => {
     response.writeHead(200, { "content-encoding": coding }).end(bytes);
   });

@@ -12,18 +12,18 @@ export class ContentCodingError extends Error {
   }
 }
 
-/** A decoded body is larger than its limit. */
+/** A decoded body exceeds its limit. */
 export class TooLargeError extends Error {
   override readonly name = "TooLargeError";
 }
 
-/** One content coding, in small letters. */
+/** The name of one content coding, in lower case. */
 export type ContentCoding = string;
 
-/** Codings that one body may have on top of each other. */
+/** The most codings that one body may have. */
 const maxCodings = 4;
 
-/** zstd with windows above 8 MiB is refused, as RFC 9659 has it: each takes so much memory. */
+/** zstd windows above 8 MiB are refused, as in RFC 9659, since each needs that much memory. */
 const zstdWindowLog = 23;
 
 /** A stage of a pipeline. */
@@ -31,7 +31,7 @@ type Layer = Transform | ((source: AsyncIterable<Uint8Array>) => AsyncIterable<U
 
 type CreateDecoder = () => Layer;
 
-/** zstd came with Node 22.15; its types are younger than ours. */
+/** zstd came with Node 22.15, and our type definitions are older. */
 const { createZstdDecompress } = zlib as {
   readonly createZstdDecompress?: (options: object) => Transform;
 };
@@ -54,16 +54,15 @@ const decoders: ReadonlyMap<ContentCoding, CreateDecoder> = new Map<ContentCodin
       ]),
 ]);
 
-/** The codings that are read here, as an `Accept-Encoding` header lists them. */
+/** The supported codings, as an `Accept-Encoding` header lists them. */
 export const knownCodings: string = [...decoders.keys()]
   .filter((name) => name !== "x-gzip")
   .join(", ");
 
 /**
- * Reads a `Content-Encoding` header: the codings in the order in which they were applied. `identity`
- * is left out.
+ * Reads a `Content-Encoding` header: the codings in the order in which they were applied, without `identity`.
  *
- * @throws ContentCodingError `unknown` for a coding that is not read here, and for more than four.
+ * @throws ContentCodingError `unknown` for an unsupported coding, and for more than four.
  */
 export function readContentCodings(
   header: string | readonly string[] | null | undefined,
@@ -78,23 +77,23 @@ export function readContentCodings(
   if (unknown !== undefined) {
     throw new ContentCodingError(
       "unknown",
-      `the content coding ${JSON.stringify(unknown.slice(0, 60))} is not read here, expected ` +
+      `the content coding ${JSON.stringify(unknown.slice(0, 60))} is not supported, expected ` +
         `${knownCodings}, or none`,
     );
   }
   if (codings.length > maxCodings) {
-    const count = `${codings.length} content codings stand on top of each other`;
+    const count = `${codings.length} content codings are applied to the body`;
     throw new ContentCodingError("unknown", `${count}, expected at most ${maxCodings}`);
   }
   return codings;
 }
 
 /**
- * Decodes a body piece by piece. Neither the body nor what a layer expands to may be larger
- * than the limit. Without codings the pieces are passed on as they are, without a limit.
+ * Decodes a body piece by piece. The limit applies to the body and to the output of each layer. Without codings the
+ * pieces are passed on unchanged, without a limit.
  *
  * @throws ContentCodingError `broken`, also for a body that ends too early.
- * @throws TooLargeError beyond the limit; nothing more is decoded then.
+ * @throws TooLargeError beyond the limit; decoding then stops.
  */
 export async function* decodeBody(
   source: AsyncIterable<Uint8Array>,
@@ -107,7 +106,7 @@ export async function* decodeBody(
     yield* source;
     return;
   }
-  /** What did not come from a decoder; a pipeline may pass it on as an abort. */
+  /** An error that did not come from a decoder. A pipeline may replace it by an abort error. */
   let ours: unknown;
   async function* limited(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     let size = 0;
@@ -135,23 +134,23 @@ export async function* decodeBody(
   }
 }
 
-/** Decodes a body whose pieces are pushed. */
+/** A decoder that receives pieces by calls. */
 export interface PushDecoder {
-  /** @returns false where the pieces come too fast; `onDrain` is called when more are welcome. */
+  /** @returns false if the pieces come too fast; `onDrain` is called when it accepts more. */
   write(piece: Uint8Array): boolean;
-  /** No more pieces come. */
+  /** Ends the input. */
   end(): void;
-  /** Stops; nothing is called afterwards. */
+  /** Stops the decoder; no callback is called afterwards. */
   destroy(): void;
 }
 
-/** Opens a decoder for pieces that are pushed, as those of replies are. */
+/** Opens a decoder for pieces that arrive by calls, as those of replies do. */
 export function openPushDecoder(
   codings: readonly ContentCoding[],
   called: {
     readonly onPiece: (piece: Buffer) => void;
     readonly onDrain: () => void;
-    /** Called once: after all pieces, or with the ContentCodingError that ended them. */
+    /** Called once: after all pieces, or with the ContentCodingError that ended the decoding. */
     readonly onEnd: (error: ContentCodingError | undefined) => void;
   },
 ): PushDecoder {
@@ -172,7 +171,7 @@ export function openPushDecoder(
     if (!isOver) called.onPiece(piece);
   });
   output.on("end", () => over());
-  // A pipeline listens to its last stage only until all is written to it.
+  // A pipeline stops listening to its last stage once everything is written to it.
   output.on("error", over);
   return {
     write: (piece) => input.write(piece),
@@ -185,7 +184,7 @@ export function openPushDecoder(
   };
 }
 
-/** Node's types do not know a pipeline of so many stages as there are. */
+/** Calls `pipeline()` with any number of stages, which Node's types do not allow. */
 function pipe(
   stages: readonly (Readable | Layer)[],
   onEnd: (error: Error | null | undefined) => void,
@@ -208,7 +207,7 @@ function toCodingError(error: unknown, codings: readonly ContentCoding[]): Conte
   return new ContentCodingError("broken", message, { cause: error });
 }
 
-/** `deflate` is meant to be zlib's format; some senders leave its header out. */
+/** Decodes `deflate`. It should have zlib's header, but some senders omit it. */
 async function* inflate(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = source[Symbol.asyncIterator]();
   let first = await pieces.next();

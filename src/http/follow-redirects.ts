@@ -5,11 +5,12 @@ const maxRedirects = 5;
 const redirectCodes: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Asks an address, and those that it leads to, until one answers.
+ * Sends a request to an address and follows redirects.
  *
- * @param send - Sends the request; `isOwn` tells if the target is of the address's own origin, the only one that
- *   may be told its headers.
- * @throws UsageError for too many redirects, and for one from HTTPS to something else; and what `send` throws.
+ * @param send - Sends the request. `isOwn` is true if the target has the address's own origin; only then may it
+ * receive the headers.
+ * @throws UsageError for too many redirects, and for a redirect from HTTPS to another protocol; and any error of
+ * `send`.
  */
 export async function followRedirects(
   url: string,

@@ -2,12 +2,10 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
- * Starts to listen, and from then on keeps a failure of one connection from ending the process: a
- * server without a listener for `error` throws, for example, when no file is left for a connection.
+ * Starts to listen. Afterwards the failure of one connection does not end the process: a server without a listener
+ * for `error` throws, for example, when the process runs out of file descriptors.
  *
- * @param place - Port 0 means any free one.
- * @returns the port.
- * @throws the server's error, such as EADDRINUSE.
+ * @param place - Port 0 means any free port.
  */
 export async function listenAt(
   server: Server,

@@ -2,24 +2,24 @@ import type { Dispatcher } from "undici";
 import { decodeText } from "../text/decode-text.ts";
 import { decodeBody, readContentCodings, TooLargeError } from "./content-coding.ts";
 
-/** Larger replies are refused, in bytes. */
+/** Largest reply in bytes; larger ones are refused. */
 const maxReplyBytes = 64 * 2 ** 20;
 
-/** Asks for a reply that is not compressed: without it, a server may answer in any coding. */
+/** Requests an uncompressed reply: without this header, a server may use any coding. */
 export const plainReply = { "accept-encoding": "identity" } as const;
 
 /**
- * Reads the text of a reply, also of one that is compressed although that was not asked for.
+ * Reads the text of a reply, also of one that is compressed although the request did not allow that.
  *
- * @throws TypeError for a text that is not UTF-8.
- * @throws ContentCodingError for a coding that is not read here, and for broken bytes.
+ * @throws TypeError if the text is not UTF-8.
+ * @throws ContentCodingError for an unsupported coding, and for broken bytes.
  * @throws TooLargeError above 64 MiB.
  */
 export async function readReplyText({
   headers,
   body,
 }: Pick<Dispatcher.ResponseData, "headers" | "body">): Promise<string> {
-  // Without a listener, the end of a body that is given up would end the process.
+  // Without a listener, the error of an abandoned body would end the process.
   body.on("error", () => {});
   try {
     const codings = readContentCodings(headers["content-encoding"]);

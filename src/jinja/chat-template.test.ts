@@ -72,7 +72,7 @@ describe("render()", () => {
     expect(error).toMatchObject({ kind: "TemplateError", message: "No user" });
   });
 
-  test("throws a TemplateError where a macro calls itself for ever", () => {
+  test("throws a TemplateError if a macro calls itself forever", () => {
     expect(failure("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}")).toMatchObject({
       name: "TemplateError",
       kind: "RecursionError",
@@ -109,7 +109,7 @@ describe("render()", () => {
     expect(input).toEqual(before);
   });
 
-  test("refuses to print what Python prints with a memory address", () => {
+  test("refuses to print values that Python prints with a memory address", () => {
     expect(failure("{{ messages|map(attribute='role') }}")).toMatchObject({
       kind: "TemplateRuntimeError",
       message: "Cannot print a value of type generator: Python would print its memory address",

@@ -12,35 +12,35 @@ import { toTemplateError } from "./template-error.ts";
 import { keepWritten } from "./filters/template-json.ts";
 import { strftimeAt, templateGlobals, templateReference } from "./evaluate/template-globals.ts";
 
-/** What a chat template renders. */
+/** The input of a chat template. */
 interface ChatTemplateInput {
   readonly messages: readonly PyValue[];
-  /** `null` where the conversation has none. */
+  /** `null` if the conversation has no tools. */
   readonly tools: readonly PyValue[] | null;
   readonly addGenerationPrompt: boolean;
   /** Further variables, such as `bos_token` and `enable_thinking`. */
   readonly variables: PyDict;
-  /** What `strftime_now` calls now, in the machine's time zone. Default the time of the call. */
+  /** The time for `strftime_now`, in the machine's time zone. Default: the time of the call. */
   readonly now?: Date;
 }
 
 /** A compiled chat template. Rendering changes neither it nor its input. */
 export interface ChatTemplate {
   readonly source: string;
-  /** @throws TemplateError where the template refuses the conversation. */
+  /** @throws TemplateError if the template refuses the conversation. */
   render(input: ChatTemplateInput): string;
 }
 
 /**
- * Compiles a chat template: Jinja with Python's semantics, set up as the transformers library does.
+ * Compiles a chat template: Jinja with Python's semantics, configured like the transformers library.
  *
- * Integers and floats stay apart, dictionaries keep their order, `str()` of anything is Python's,
- * and what fails in Python fails here.
+ * Integers and floats stay distinct, dictionaries keep their order, `str()` gives Python's text, and operations
+ * that fail in Python fail here.
  *
  * **Source:** huggingface/transformers, `src/transformers/utils/chat_template_utils.py`.
  *
- * @param limits what one rendering may take, where it is not the default.
- * @throws UsageError naming the line where the template is not valid.
+ * @param limits - Limits of one rendering that differ from the default.
+ * @throws UsageError naming the line if the template is invalid.
  */
 export function compileChatTemplate(
   source: string,

@@ -6,12 +6,12 @@ import type { PyDict } from "../python/value.ts";
 import { compileChatTemplate } from "./chat-template.ts";
 import { TemplateError } from "./template-error.ts";
 
-/** What Python's jinja2 renders; recorded by `jinja-cases.py`, which says how. */
+/** The texts that Python's jinja2 renders, recorded by `jinja-cases.py`. */
 const recorded = readFileSync(new URL("jinja-cases.json", import.meta.url), "utf8");
 
 interface Case {
   readonly template: string;
-  /** What Python renders, or the exception's name and message. */
+  /** Python's text, or the exception's name and message. */
   readonly output?: string;
   readonly error?: string;
 }

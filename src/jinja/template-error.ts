@@ -1,13 +1,13 @@
 import type { PythonExceptionName } from "../python/python-error.ts";
 import { PythonError } from "../python/python-error.ts";
 
-/** The names that Python gives to the errors of a template. */
+/** Python's names for the errors of a template. */
 type TemplateErrorKind =
   | PythonExceptionName
   | "AssertionError"
   | "FilterArgumentError"
   | "LookupError"
-  /** Not one of Python's: the rendering took more than it may. */
+  /** Not one of Python's: the rendering exceeded its limits. */
   | "LimitError"
   | "SecurityError"
   | "TemplateError"
@@ -19,7 +19,7 @@ type TemplateErrorKind =
 /** A chat template refused a conversation: `raise_exception`, an undefined value, a wrong type. */
 export class TemplateError extends Error {
   override readonly name = "TemplateError";
-  /** What the error is called in Python; `TemplateError` is what `raise_exception` raises. */
+  /** The error's name in Python; `raise_exception` raises `TemplateError`. */
   readonly kind: TemplateErrorKind;
 
   constructor(kind: TemplateErrorKind, message: string) {
@@ -39,9 +39,9 @@ export function valueError(message: string): TemplateError {
 }
 
 /**
- * What a render that failed raises. Errors of the Python kernel become a `TemplateError`, and so does
- * running out of stack (a macro that calls itself) or of room for a text; anything else is our own
- * bug and stays as it is.
+ * Converts an error of a rendering. Errors of the Python kernel become a `TemplateError`, and so does running out
+ * of stack (a macro that calls itself) or of memory for a text. Any other error is our own bug and is returned
+ * unchanged.
  */
 export function toTemplateError(error: unknown): unknown {
   if (error instanceof PythonError) return new TemplateError(error.exception, error.message);

@@ -1,11 +1,14 @@
 import { whyNotJson } from "./why-not-json.ts";
 
-/** Whether a value is the same when it has been written as JSON and read; members of objects without a value may go. */
+/**
+ * True if a value is unchanged after it is written as JSON and read again, apart from `undefined` members of
+ * objects.
+ */
 export function isWhollyJson(value: unknown): boolean {
   return whyNotJson(value) === undefined && isPlainJson(value);
 }
 
-/** The same of a value that can be written, such as one that does not hold itself. */
+/** The same for a value that can be written, for example without circles. */
 function isPlainJson(value: unknown): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
   if (typeof value === "number") return Number.isFinite(value);
@@ -16,7 +19,7 @@ function isPlainJson(value: unknown): boolean {
   return Object.values(value).every((member) => member === undefined || isPlainJson(member));
 }
 
-/** Whether a list has all its items, and no members beside them, as what a `RegExp` matched has. */
+/** True if a list has no holes and no extra properties, such as those of a `RegExp` match. */
 function hasItemsOnly(list: readonly unknown[]): boolean {
   const keys = Object.keys(list);
   return keys.length === list.length && keys.every((key, index) => key === String(index));

@@ -1,18 +1,17 @@
 import { isWellFormed } from "../text/well-formed.ts";
 
-/** A list or an object that is gone through. */
+/** A list or an object that is being scanned. */
 interface Container {
-  /** Of an object: its keys so far. */
+  /** The keys so far, if it is an object. */
   readonly keys: Set<string> | undefined;
-  /** The key or the index of the member that is gone through. */
+  /** The key or index of the current member. */
   member: string | number;
 }
 
 /**
- * The first thing that `JSON.parse()` changes or drops in silence, with its place; `undefined` where the
- * value is kept. A number counts as kept where JavaScript has the same number: `1.0` is `1`.
- *
- * @param text - What `JSON.parse()` has read: what is no JSON is not found here.
+ * Finds the first value that `JSON.parse()` changes or drops silently, and its place; returns `undefined` if all
+ * values are kept. A number is unchanged if JavaScript has the same number: `1.0` is `1`.
+ * @param text - Text that `JSON.parse()` has accepted; invalid JSON is not detected here.
  */
 export function findJsonChange(text: string): string | undefined {
   const path: Container[] = [];
@@ -53,7 +52,7 @@ export function findJsonChange(text: string): string | undefined {
         if (!isKept(literal, number)) {
           return (
             `${placeOf(path)} is ${brief(literal)}, which JavaScript would read as ${number}, ` +
-            "expected a number that it can hold, or a text"
+            "expected a number that it can represent, or a text"
           );
         }
         at += literal.length - 1;
@@ -65,7 +64,7 @@ export function findJsonChange(text: string): string | undefined {
 
 const numberPattern = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** Fewer digits always fit. */
+/** Numbers with at most this many digits are always exact. */
 const safeDigits = 15;
 
 function isKept(literal: string, number: number): boolean {
@@ -74,7 +73,7 @@ function isKept(literal: string, number: number): boolean {
   return BigInt(literal) === BigInt(number);
 }
 
-/** The place after the string of a JSON text that begins there. */
+/** Returns the index after the JSON string that starts at `start`. */
 export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
@@ -92,18 +91,18 @@ function findKeyChange(literal: string, path: readonly Container[]): string | un
   const key = JSON.parse(literal) as string;
   const isNew = inside.keys!.size < inside.keys!.add(key).size;
   inside.member = key;
-  if (!isNew) return `${placeOf(path)} is there twice, expected one value`;
+  if (!isNew) return `${placeOf(path)} occurs twice, expected one value`;
   return findTextChange(literal, path);
 }
 
 function findTextChange(literal: string, path: readonly Container[]): string | undefined {
-  // Only an escape can say half of a pair: the text was UTF-8.
+  // Only an escape can express half of a surrogate pair, since the text was UTF-8.
   if (!/\\u[dD][89a-fA-F]/.test(literal)) return undefined;
   if (isWellFormed(JSON.parse(literal) as string)) return undefined;
-  return `${placeOf(path)} holds half of a surrogate pair, which is no character and no UTF-8`;
+  return `${placeOf(path)} contains half of a surrogate pair, which is neither a character nor valid UTF-8`;
 }
 
-/** Such as `reset.seeds[2]`. */
+/** A path such as `reset.seeds[2]`. */
 function placeOf(path: readonly Container[]): string {
   const place = path
     .map(({ member }) => {

@@ -24,7 +24,7 @@ describe("findMembers()", () => {
     [' {"a" : 1 , "b":[{"c":"]}"}],\n"d":"\\"}"} ', { a: "1", b: '[{"c":"]}"}]', d: '"\\"}"' }],
     ['{"é":{"x":"ü"},"n":null}', { é: '{"x":"ü"}', n: "null" }],
     ['{"a":"\\\\"}', { a: '"\\\\"' }],
-  ])("finds where the members of %j stand", (text, expected) => {
+  ])("finds the ranges of the members of %j", (text, expected) => {
     expect(membersOf(text)).toEqual(expected);
   });
 
@@ -45,7 +45,7 @@ describe("findMembers()", () => {
     expect(membersOf(text)).toBeUndefined();
   });
 
-  test("finds none where members nest deeper than they may", () => {
+  test("finds no members if they nest too deep", () => {
     const bytes = Buffer.from('{"a":[{"b":[]}],"c":{}}');
     expect(findMembers(bytes, 0, {}, 3)?.members.get("c")).toEqual([20, 22]);
     expect(findMembers(bytes, 0, {}, 2)).toBeUndefined();
@@ -62,7 +62,7 @@ describe("findItems()", () => {
     ["[]", []],
     [" [ ] ", []],
     [' [1 , {"a":[2]},\n"]é" ,[[]], null] ', ["1", '{"a":[2]}', '"]é"', "[[]]", "null"]],
-  ])("finds where the items of %j stand", (text, expected) => {
+  ])("finds the ranges of the items of %j", (text, expected) => {
     expect(itemsOf(text)).toEqual(expected);
   });
 
@@ -73,14 +73,14 @@ describe("findItems()", () => {
     },
   );
 
-  test("finds none where items nest deeper than they may", () => {
+  test("finds no members if items nest too deep", () => {
     const bytes = Buffer.from("[[[]],1]");
     expect(findItems(bytes, 0, 2)).toHaveLength(2);
     expect(findItems(bytes, 0, 1)).toBeUndefined();
   });
 });
 
-test("largestInteger() passes over what stands in strings", () => {
+test("largestInteger() ignores numbers in strings", () => {
   const bytes = Buffer.from('{"9999":3,"a\\"77":12,"b":7}');
   expect(largestInteger(bytes, [0, bytes.length])).toBe(12);
   expect(largestInteger(Buffer.from("{}"), [0, 2])).toBe(-1);

@@ -1,4 +1,4 @@
-/** Where a value stands in a JSON text, in bytes: from its first to behind its last. */
+/** The range of a value in a JSON text, in bytes; `end` is exclusive. */
 export type Extent = readonly [start: number, end: number];
 
 const quote = 0x22;
@@ -6,20 +6,20 @@ const backslash = 0x5c;
 const comma = 0x2c;
 const closeList = 0x5d;
 
-/** Where an object's members stand, and the place behind it. */
+/** The ranges of an object's members, and the index after the object. */
 export interface Members {
   readonly members: ReadonlyMap<string, Extent>;
   readonly end: number;
 }
 
 /**
- * Where the members of the JSON object at a place stand, without reading what they hold: large members
- * cost a pass over their bytes and no memory. A member that `enter` names is gone through by that
- * function, which says where it ends, and is told of the members before it.
+ * Finds the ranges of the members of the JSON object at an index without parsing them: large members cost one pass
+ * over their bytes and no memory. A member that `enter` names is scanned by that function, which returns the
+ * member's end and receives the members before it.
  *
- * @param maxDepth - How deep the members' own lists and objects may nest.
- * @returns `undefined` where there is no object at that place, it is not closed, or it nests deeper. What
- *   the members hold is not checked.
+ * @param maxDepth - The deepest nesting of lists and objects within a member.
+ * @returns `undefined` if there is no object at that index, it is not closed, or it nests too deeply. The members'
+ * content is not validated.
  */
 export function findMembers(
   bytes: Buffer,
@@ -52,11 +52,11 @@ export function findMembers(
 }
 
 /**
- * Where the items of the JSON list at a place stand, without reading what they hold.
+ * Finds the ranges of the items of the JSON list at an index without parsing them.
  *
- * @param maxDepth - How deep the items' own lists and objects may nest.
- * @returns `undefined` where there is no list at that place, it is not closed, or it nests deeper. What the
- *   items hold is not checked.
+ * @param maxDepth - The deepest nesting of lists and objects within an item.
+ * @returns `undefined` if there is no list at that index, it is not closed, or it nests too deeply. The items'
+ * content is not validated.
  */
 export function findItems(
   bytes: Buffer,
@@ -79,7 +79,7 @@ export function findItems(
   }
 }
 
-/** The largest whole number outside of strings in a stretch of JSON; -1 where there is none. */
+/** The largest integer outside of strings in a range of JSON; -1 without integers. */
 export function largestInteger(bytes: Buffer, [start, end]: Extent): number {
   let largest = -1;
   for (let at = start; at < end;) {
@@ -97,7 +97,7 @@ export function largestInteger(bytes: Buffer, [start, end]: Extent): number {
   return largest;
 }
 
-/** The number of lists directly in the list that stands there. */
+/** The number of lists directly in the list at a range. */
 export function countLists(bytes: Buffer, [start, end]: Extent): number {
   let count = 0;
   let depth = 0;
@@ -122,21 +122,24 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
 
-/** The place of the first byte from there on that is no white space. */
+/** The index of the first byte at or after `from` that is not white space. */
 export function skipSpace(bytes: Buffer, from: number): number {
   let at = from;
   while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at++;
   return at;
 }
 
-/** The place behind the string that begins there. */
+/** The index after the string that starts at `from`. */
 export function skipString(bytes: Buffer, from: number): number {
   let at = from + 1;
   while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
   return at + 1;
 }
 
-/** The place behind the value that begins there; beyond the end where it is not closed or too deep. */
+/**
+ * The index after the value that starts at `from`; beyond the end of the bytes if the value is not closed or too
+ * deep.
+ */
 function skipValue(bytes: Buffer, from: number, maxDepth: number): number {
   let depth = 0;
   let at = from;

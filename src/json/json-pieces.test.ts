@@ -7,7 +7,7 @@ function joined(value: unknown, limit?: number): string {
 }
 
 describe("jsonPieces()", () => {
-  test("writes what JSON.stringify() writes, whatever a piece may hold", () => {
+  test("writes the text of JSON.stringify(), for any piece size", () => {
     const values = fc.jsonValue({ maxDepth: 4 });
     fc.assert(
       fc.property(values, fc.integer({ min: 1, max: 40 }), (value, limit) => {

@@ -1,22 +1,22 @@
-/** What one piece may weigh: about a millisecond of work at most. */
+/** The largest weight of one piece: about a millisecond of work. */
 const defaultLimit = 8192;
 
-/** Characters of a text that weigh as much as a number. */
+/** The number of text characters that weigh as much as one number. */
 const charactersPerUnit = 16;
 
-/** A part of a value's JSON, made or still to be spelled. */
+/** A part of a value's JSON: text, or values that are still to be written. */
 export type JsonPart = string | RepeatedItem | NumberStretch;
 
-/** An item of a list, several times, with commas between. */
+/** A list item that is repeated, with commas between. */
 export interface RepeatedItem {
   readonly type: "repeated";
-  /** As JSON. */
+  /** The item as JSON. */
   readonly text: string;
-  /** From 1. */
+  /** The number of repetitions, at least 1. */
   readonly count: number;
 }
 
-/** Numbers of a list, with commas between: those from place `first` up to, not including, `last`. */
+/** Numbers of a list, with commas between, from index `first` to `last` (exclusive). */
 export interface NumberStretch {
   readonly type: "numbers";
   readonly list: readonly number[];
@@ -25,16 +25,16 @@ export interface NumberStretch {
 }
 
 /**
- * The text of `JSON.stringify(value)` in pieces that each take little time to make, so that whoever
- * writes a long row can let others have their turn in between. Small values are one piece.
+ * Yields the text of `JSON.stringify(value)` in pieces that each take little time, so that the writer of a long row
+ * can let other work run in between. A small value is one piece.
  *
- * @param limit - Numbers (or 16 characters each) that a piece may hold, at least 1.
+ * @param limit - The largest piece, in numbers (or 16 characters each), at least 1.
  */
 export function* jsonPieces(value: unknown, limit: number = defaultLimit): Generator<string> {
   for (const part of jsonParts(value, limit)) yield spellPart(part);
 }
 
-/** The pieces of `jsonPieces()`, for a writer that spells numbers and what is repeated itself. */
+/** Yields the same pieces for a writer that writes numbers and repeated items itself. */
 export function* jsonParts(value: unknown, limit: number = defaultLimit): Generator<JsonPart> {
   if (isLight(value, limit)) yield JSON.stringify(value) ?? "null";
   else if (typeof value === "string") yield* textPieces(value, limit * charactersPerUnit);
@@ -43,14 +43,14 @@ export function* jsonParts(value: unknown, limit: number = defaultLimit): Genera
   else yield* memberParts(value as Readonly<Record<string, unknown>>, { limit });
 }
 
-/** The text of a part. */
+/** Returns the text of a part. */
 export function spellPart(part: JsonPart): string {
   if (typeof part === "string") return part;
   if (part.type === "repeated") return `${part.text},`.repeat(part.count).slice(0, -1);
   return JSON.stringify(part.list.slice(part.first, part.last)).slice(1, -1);
 }
 
-/** Whether the value's text is made at once, as `jsonPieces()` would make it. */
+/** True if `jsonPieces()` would make the value's text in one piece. */
 export function isLight(value: unknown, limit: number = defaultLimit): boolean {
   const canBeCut = typeof value === "string" || (typeof value === "object" && value !== null);
   return !canBeCut || weigh(value, limit) >= 0;
@@ -78,10 +78,10 @@ function* listParts(items: readonly unknown[], limit: number): Generator<JsonPar
   yield separator === "[" ? "[]" : "]";
 }
 
-/** How often one item must be repeated to be spelled once: masks and the names of versions are such. */
+/** The shortest repetition that is written as a repeated item: masks and version names repeat often. */
 const shortestRun = 16;
 
-/** Where the same number or text is no longer repeated, at most `limit` items away. */
+/** The index after the run of equal numbers or texts that starts at `start`, at most `limit` items away. */
 function endOfRun(items: readonly unknown[], start: number, limit: number): number {
   const item = items[start];
   const isShort = typeof item === "string" && item.length <= charactersPerUnit;
@@ -93,8 +93,8 @@ function endOfRun(items: readonly unknown[], start: number, limit: number): numb
 }
 
 /**
- * Where the next piece of items that are not repeated ends, `start` where one is too heavy for a piece, and
- * whether all of them are numbers.
+ * The end of the next piece of items that are not repeated, and a flag that is true if all of them are numbers. The
+ * end is `start` if the first item is too heavy for a piece.
  */
 function endOfMixed(
   items: readonly unknown[],
@@ -115,7 +115,7 @@ function endOfMixed(
     end++;
     const isLookedAt = items[end] === item && items[end + shortestRun - 2] === item;
     if (isLookedAt && endOfRun(items, end - 1, shortestRun) - end + 1 === shortestRun) {
-      // The run is a piece of its own.
+      // The run becomes a piece of its own.
       return { end: end - 1, areNumbers };
     }
   }
@@ -123,9 +123,10 @@ function endOfMixed(
 }
 
 /**
- * The parts of an object's JSON.
+ * Yields the parts of an object's JSON.
  *
- * @param options - `lists` makes those of lists that are members of these names, of which more is known.
+ * @param options - `lists` has functions that yield the parts of the lists under certain member names, for callers
+ * that know more about these.
  */
 export function* memberParts(
   members: Readonly<Record<string, unknown>>,
@@ -158,7 +159,7 @@ function* textPieces(text: string, length: number): Generator<string> {
   yield '"';
   for (let start = 0; start < text.length;) {
     let end = Math.min(start + length, text.length);
-    // The halves of a surrogate pair stay together: alone they would be escaped.
+    // Keeps the halves of a surrogate pair together: single halves would be escaped.
     if (isHighSurrogate(text.charCodeAt(end - 1)) && isLowSurrogate(text.charCodeAt(end))) end++;
     yield JSON.stringify(text.slice(start, end)).slice(1, -1);
     start = end;
@@ -178,7 +179,7 @@ function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {
   return typeof (value as { toJSON?: unknown } | null | undefined)?.toJSON === "function";
 }
 
-/** What is left of the budget; below 0 as soon as the value is known to be too heavy. */
+/** The budget that is left after a value; below 0 as soon as the value is too heavy. */
 function weigh(value: unknown, budget: number): number {
   if (typeof value === "string") return budget - 1 - value.length / charactersPerUnit;
   if (typeof value !== "object" || value === null) return budget - 1;
@@ -191,7 +192,7 @@ function weigh(value: unknown, budget: number): number {
     }
     return left;
   }
-  // Without a list of the keys: each episode's line passes here whole. What is inherited only makes it heavier.
+  // Avoids a list of the keys, since each episode's row passes here. Inherited keys only add weight.
   for (const key in value) {
     if (left < 0) return left;
     left = weigh((value as Readonly<Record<string, unknown>>)[key], left);
@@ -200,8 +201,8 @@ function weigh(value: unknown, budget: number): number {
 }
 
 /**
- * Most of what is long is numbers, or one short name again and again. Where it only looks so, a piece
- * takes more time to make, no more.
+ * True if the first and last item suggest numbers or one repeated short text. If that is wrong, a piece takes more
+ * time, with the same result.
  */
 function looksUniform(first: unknown, last: unknown): boolean {
   if (typeof first === "number") return typeof last === "number";

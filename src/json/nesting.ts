@@ -1,14 +1,14 @@
-/** Deepest nesting of a row: what nests deeper might not be compared or written again. */
+/** The deepest nesting of a row. A deeper row might not be comparable or writable. */
 export const maxRowDepth = 500;
 
-/** Deepest nesting of what others put into a row, which has a few levels of its own around that. */
+/** The deepest nesting of a value from outside in a row, which adds a few levels of its own. */
 export const maxValueDepth = 400;
 
 /**
- * Whether lists and objects of a JSON text nest deeper than so many levels; nearly every text is told by its
- * brackets alone.
+ * True if lists and objects of a JSON text nest deeper than `depth` levels. Counting brackets is enough for nearly
+ * every text.
  *
- * @param parse - Gives what the text says. Default: reads it.
+ * @param parse - Returns the text's value. Default: parses it.
  */
 export function nestsDeeper(
   text: string,
@@ -29,7 +29,7 @@ function mayNest(text: string, depth: number): boolean {
   return false;
 }
 
-/** Tells if lists and objects nest deeper than so many levels. */
+/** True if lists and objects nest deeper than `depth` levels. */
 export function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   return depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1));

@@ -1,4 +1,4 @@
-/** The value of a JSON text; `undefined` where it is no JSON. */
+/** Returns the value of a JSON text; `undefined` if it is invalid. */
 export function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -11,11 +11,11 @@ test.each([
   ['{"x": 1E400}', "x is 1E400, which JavaScript would read as Infinity"],
   ['{"x": -1e400}', "x is -1e400, which JavaScript would read as -Infinity"],
   [`[${"9".repeat(5000)}]`, `[0] is ${"9".repeat(60)}…, which JavaScript would read as Infinity`],
-  ['{"a": {"k": 1, "k": 2}}', "a.k is there twice, expected one value"],
-  ['{"a": 1, "\\u0061": 2}', "a is there twice"],
-  ['{"__proto__": 1, "__proto__": 2}', "__proto__ is there twice"],
-  ['{"a b": {"": "\\ud800"}}', '["a b"][""] holds half of a surrogate pair'],
-  ['{"\\udc00x": 1}', "holds half of a surrogate pair"],
+  ['{"a": {"k": 1, "k": 2}}', "a.k occurs twice, expected one value"],
+  ['{"a": 1, "\\u0061": 2}', "a occurs twice"],
+  ['{"__proto__": 1, "__proto__": 2}', "__proto__ occurs twice"],
+  ['{"a b": {"": "\\ud800"}}', '["a b"][""] contains half of a surrogate pair'],
+  ['{"\\udc00x": 1}', "contains half of a surrogate pair"],
   ["\uFEFF{}", "it begins with a byte order mark (U+FEFF), expected JSON without one"],
 ])("strict JSON refuses %j and names the place", (text, problem) => {
   expect(() => parseStrictJson(text)).toThrow(problem);
@@ -48,7 +48,7 @@ test.each([
   expect(() => decodeText(Uint8Array.from(bytes))).toThrow(problem);
 });
 
-test("a byte order mark stays, or is dropped once where it is no part of the value", async () => {
+test("a byte order mark stays, or is dropped once if it is not part of the value", async () => {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-text-"));
   const file = path.join(dir, "a.txt");
   await writeFile(file, Uint8Array.from([0xef, 0xbb, 0xbf, 0xef, 0xbb, 0xbf, 0xc3, 0xa9]));

@@ -2,9 +2,9 @@ import { byteOrderMark } from "../text/decode-text.ts";
 import { findJsonChange } from "./json-change.ts";
 
 /**
- * Reads JSON as `JSON.parse()` does, and refuses what that would change: a number that is too large, one
- * of two equal keys, half of a surrogate pair. For what people and other programs write; what we wrote
- * ourselves holds none of these.
+ * Parses JSON like `JSON.parse()`, but refuses values that it would change: a number that is too large, duplicate
+ * keys, half of a surrogate pair. Use it for JSON from people and other programs; our own files contain none of
+ * these.
  *
  * @throws SyntaxError that names the place.
  */

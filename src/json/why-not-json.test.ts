@@ -17,7 +17,7 @@ test.each([
   expect(whyNotJson(nested(depth))).toBe(why);
 });
 
-test("what is written counts, not what writes it", () => {
+test("the written value counts, not its toJSON()", () => {
   expect(whyNotJson({ toJSON: () => nested(401) })).toBe(tooDeep);
   // Rows that know their table, of which JSON says two levels.
   const table: unknown[] = [];
@@ -66,7 +66,7 @@ test("a value that is seen to be plain is one that can be written, and no other 
   );
 });
 
-test("what holds itself, is long or is deep is not taken for plain", () => {
+test("circular, long or deep values do not count as small", () => {
   const round: unknown[] = [];
   round.push(round);
   expect(isSmallData(round)).toBe(false);
@@ -77,7 +77,7 @@ test("what holds itself, is long or is deep is not taken for plain", () => {
   expect(isSmallData(nested(8))).toBe(true);
 });
 
-test("what throws as it is looked at is named by what it throws", () => {
+test("a value that throws on inspection is named by its error", () => {
   const member = {
     get hidden(): never {
       throw new Error("not now");

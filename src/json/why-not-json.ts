@@ -1,8 +1,8 @@
 import { maxValueDepth, nestsDeeper } from "./nesting.ts";
 
 /**
- * Why a value cannot be written as JSON, in the words of who would write it; nothing where it can. Texts
- * and numbers cost nothing, whatever their length.
+ * Returns the reason why a value cannot be written as JSON, as the writer's error states it; `undefined` if it can.
+ * Long texts and numbers cost nothing.
  */
 export function whyNotJson(value: unknown): string | undefined {
   const isWritten = typeof value === "bigint" || (typeof value === "object" && value !== null);
@@ -17,24 +17,24 @@ export function whyNotJson(value: unknown): string | undefined {
   }
 }
 
-/** How much is looked at before writing it is asked: characters, and one more for each value. */
+/** The amount of a value that is inspected before trying to write it: characters, plus one for each value. */
 const smallSize = 20_000;
 const smallDepth = 8;
 
-/** What is left of it. One for the thread: looking at a value waits for nobody. */
+/** The amount left. Shared by all calls, since the inspection is synchronous. */
 let leftSize = 0;
 
 /**
- * Whether a value is little and plain, as nearly all are: lists and objects of texts, numbers and the like, a few
- * levels deep. All such can be written, and seeing that takes a fraction of writing them. That another is
- * none says nothing of it.
+ * True if a value is small plain data: lists and objects of texts, numbers and the like, a few levels deep. Nearly
+ * all values are, all such values can be written, and the check takes a fraction of writing them. False says
+ * nothing about a value.
  */
 export function isSmallData(value: unknown): boolean {
   leftSize = smallSize;
   try {
     return isData(value, smallDepth);
   } catch {
-    // What throws as it is looked at is told by whoever writes it.
+    // If inspecting the value throws, the writer reports the error.
     return false;
   }
 }

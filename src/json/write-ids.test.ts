@@ -24,7 +24,7 @@ describe("writeIds()", () => {
     for (const id of [...edges, ...largeEdges]) expect(written([id])).toBe(`${id}`);
   });
 
-  test("writes what JSON does, of any stretch", () => {
+  test("writes the text of JSON.stringify(), for any range", () => {
     const id = fc.oneof(fc.nat(), fc.nat(200_000), fc.constantFrom(...edges, ...largeEdges, -0));
     fc.assert(
       fc.property(fc.array(id, { minLength: 1 }), fc.nat(), (ids, drawn) => {

@@ -1,7 +1,7 @@
-/** Bytes that an id takes at most, its comma included. */
+/** The most bytes of an id, including its comma. */
 export const mostBytesPerId = "2147483647,".length;
 
-/** Bytes behind the last id that are written over on the way. */
+/** Bytes after the last id that are overwritten meanwhile. */
 export const idSlack = 4;
 
 const comma = ",".charCodeAt(0);
@@ -9,10 +9,10 @@ const zero = "0".charCodeAt(0);
 const million = 1_000_000;
 const milliard = 1_000_000_000;
 
-/** The digits of 0 to 999 as they begin a number, the first in the lowest byte, and how many there are. */
+/** For 0 to 999, the digits at the start of a number, the first digit in the lowest byte, and their count. */
 const leading = new Uint32Array(1_000);
 const leadingLength = new Uint8Array(1_000);
-/** Three digits of 0 to 999, as they go on in a number; a comma comes behind them in the highest byte. */
+/** For 0 to 999, the three digits within a number, with a comma in the highest byte. */
 const following = new Uint32Array(1_000);
 
 for (let number = 0; number < 1_000; number++) {
@@ -28,7 +28,7 @@ function packBytes(text: string): number {
   );
 }
 
-/** The room that `writeIds()` takes for all of these ids, in bytes: nearly all vocabularies are below a million. */
+/** The space in bytes that `writeIds()` needs for these ids. Nearly all vocabularies have less than a million ids. */
 export function roomForIds(ids: readonly number[]): number {
   let largest = 0;
   for (let place = 0; place < ids.length; place++) largest = Math.max(largest, ids[place]!);
@@ -36,13 +36,13 @@ export function roomForIds(ids: readonly number[]): number {
 }
 
 /**
- * Writes ids as JSON spells a list of them, without its brackets, several digits at a time: a general writer
- * takes four times as long, and a prompt of many thousands is sent each turn.
+ * Writes ids as a JSON list without brackets, several digits at a time. A general writer takes four times as long,
+ * and each turn sends a prompt of many thousand ids.
  *
- * @param bytes - With room behind `start` for `mostBytesPerId` (7 where each is below a million) of each id
- *   and `idSlack` more.
- * @param ids - Those from place `first` up to, not including, `last` are written; at least one.
- * @returns where they end; -1 where one is no whole number from 0 to 2^31 - 1.
+ * @param bytes - The target, with space after `start` for `mostBytesPerId` of each id (7 if all are below a
+ * million) and `idSlack` more.
+ * @param ids - The ids from index `first` to `last` (exclusive) are written; at least one.
+ * @returns the end of the text; -1 if an id is not an integer from 0 to 2^31 - 1.
  */
 export function writeIds(
   bytes: DataView,
@@ -51,7 +51,7 @@ export function writeIds(
   { first = 0, last = ids.length }: { readonly first?: number; readonly last?: number } = {},
 ): number {
   let end = start;
-  // A plain loop: it goes over a whole prompt each turn.
+  // A plain loop for speed: it handles a complete prompt each turn.
   for (let place = first; place < last; place++) {
     const id = ids[place];
     if (typeof id !== "number" || (id | 0) !== id || id < 0) return -1;
@@ -75,7 +75,7 @@ export function writeIds(
   return end - 1;
 }
 
-/** All but the last three digits of an id of more than a million. */
+/** Writes all but the last three digits of an id above a million. */
 function writeThousands(bytes: DataView, start: number, id: number): number {
   let end = start;
   const milliards = (id / milliard) | 0;

@@ -3,7 +3,7 @@ import { PatternError } from "./pattern-node.ts";
 /** Rules for comparing characters and reading classes. */
 interface CharacterRules {
   readonly ignoresCase: boolean;
-  /** `\d`, `\w` and `\s` hold the characters of all languages, as in Python. */
+  /** True if `\d`, `\w` and `\s` match the characters of all languages, as in Python. */
   readonly isUnicode: boolean;
 }
 
@@ -14,24 +14,24 @@ const unicodeClasses: Readonly<Partial<Record<string, string>>> = {
 };
 
 /**
- * Writes the class that a letter after a backslash names (`d`, `D`, `w`, `W`, `s`, `S`), for use in
- * brackets; `undefined` for other letters.
+ * Returns the class of a letter after a backslash (`d`, `D`, `w`, `W`, `s`, `S`), for use in brackets; `undefined`
+ * for other letters.
  */
 export function namedClass(letter: string, { isUnicode }: CharacterRules): string | undefined {
   if (!/^[dDwWsS]$/.test(letter)) return undefined;
   return (isUnicode ? unicodeClasses[letter] : undefined) ?? `\\${letter}`;
 }
 
-/** Writes one character, for use in brackets. */
+/** Returns one character, escaped for use in brackets. */
 export function classCharacter(codePoint: number): string {
   return `\\u{${codePoint.toString(16)}}`;
 }
 
 /**
- * Makes the test that a class in brackets stands for. JavaScript's engine reads one character at a time,
- * which takes constant time.
+ * Compiles a bracket class to a test. It uses JavaScript's engine on one character at a time, which takes constant
+ * time.
  *
- * @param members - What stands in the brackets, for the flag `u`.
+ * @param members - The text in the brackets, for the flag `u`.
  * @throws PatternError for properties that JavaScript does not know.
  */
 export function compileClass(
@@ -50,7 +50,7 @@ function compileMembers(members: string, ignoresCase: boolean): RegExp {
   try {
     return new RegExp(`^[${members}]$`, ignoresCase ? "iu" : "u");
   } catch (error) {
-    throw new PatternError("it holds a character class that JavaScript does not know", {
+    throw new PatternError("it contains an unknown character class", {
       cause: error,
     });
   }

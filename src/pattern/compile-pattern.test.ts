@@ -37,7 +37,7 @@ describe("compilePattern() reads JavaScript's patterns", () => {
   });
 });
 
-describe("compilePattern() reads what is no pattern with the flag u", () => {
+describe("compilePattern() reads patterns that are invalid with the flag u", () => {
   test.each([
     ["^http\\:\\/\\/", "http://a", "ftp://a"],
     ["^\\d{4}\\-\\d{2}$", "2026-11", "2026/11"],
@@ -61,7 +61,7 @@ describe("compilePattern() reads what is no pattern with the flag u", () => {
   });
 });
 
-describe("compilePattern() refuses what linear time does not allow, and what is no pattern", () => {
+describe("compilePattern() refuses patterns that linear time does not allow, and invalid ones", () => {
   test.each([
     ["(a)\\1", "it holds a back-reference"],
     ["(?<n>a)\\k<n>", "it holds a back-reference"],
@@ -70,19 +70,19 @@ describe("compilePattern() refuses what linear time does not allow, and what is 
     ["(?>a)b", "it holds the group (?>"],
     ["(?x)a b", "it holds the group (?x"],
     ["a**", "it holds a repetition of a repetition"],
-    ["*a", "it holds a repetition of nothing"],
+    ["*a", "it holds a repetition without an operand"],
     ["(a", "it holds a group without its end"],
     ["a)", "it holds a closing parenthesis without its group"],
-    ["[a", "it holds an end in the middle of something"],
-    ["a\\", "it holds an end in the middle of something"],
+    ["[a", "it holds an incomplete expression"],
+    ["a\\", "it holds an incomplete expression"],
     ["[z-a]", "it holds a range that runs backwards"],
-    ["^[[:alpha:]]+$", "it holds a class by name such as [:alpha:]"],
+    ["^[[:alpha:]]+$", "it holds a named class such as [:alpha:]"],
     ["^\\-[a-z&&[^b]]$", "it holds a set within a class"],
-    ["\\p{Nonsense}", "it holds a character class that JavaScript does not know"],
+    ["\\p{Nonsense}", "it contains an unknown character class"],
     ["\\Qa.b\\E", "it holds the escape \\Q"],
-    ["(?:a{1,1000}){1,1000}", "its repetitions come to more than 10000 characters"],
+    ["(?:a{1,1000}){1,1000}", "its repetitions expand to more than 10000 characters"],
     // Each copy of a look-around has instructions of its own.
-    ["(?:(?=a{100})){101}", "its repetitions come to more than 10000 characters"],
+    ["(?:(?=a{100})){101}", "its repetitions expand to more than 10000 characters"],
     ["(".repeat(300) + ")".repeat(300), "it holds groups deeper than 200"],
     ["a".repeat(30_000), "it is longer than 20000 characters"],
   ])("%s", (source, message) => {
@@ -107,7 +107,7 @@ describe("a compiled pattern", () => {
     );
   });
 
-  test("finds what its groups hold", () => {
+  test("returns the texts of its groups", () => {
     const pattern = compilePattern('<p name="(?<key>[^"]+)">(?<value>.*?)</p>(?<rest>!)?');
     const text = '<p name="a">1</p> <p name="b">2</p>!';
     const found = [...findAll(pattern, text, budget())];
@@ -121,12 +121,12 @@ describe("a compiled pattern", () => {
     ]);
   });
 
-  test("removes all matches, and goes past those that are empty", () => {
+  test("removes all matches, and skips empty ones", () => {
     expect(removeAll(compilePattern("b+"), "abbcb😀", budget())).toBe("ac😀");
     expect(removeAll(compilePattern("b*"), "abbcb😀", budget())).toBe("ac😀");
   });
 
-  test("finds what JavaScript's own engine finds, where no repetition holds the empty text", () => {
+  test("finds the matches of JavaScript's own engine, if no repetition matches the empty text", () => {
     const atom = fc.constantFrom(
       "a",
       "b",

@@ -4,29 +4,29 @@ import { capturesOf, PatternSearch, toProgram } from "./pattern-program.ts";
 import { readPattern, type PatternFlags } from "./read-pattern.ts";
 import type { StepBudget } from "./step-budget.ts";
 
-/** A place where a pattern matches. */
+/** A match of a pattern. */
 export interface PatternMatch {
   readonly start: number;
   /** The end of the match, exclusive. */
   readonly end: number;
-  /** The texts of the named groups that take part. */
+  /** The texts of the named groups in the match. */
   readonly groups: () => ReadonlyMap<string, string>;
 }
 
 /**
- * A pattern from outside, which runs without backtracking: the time grows with the text and the pattern,
- * and each step counts.
+ * A pattern from outside that runs without backtracking: the time grows linearly with the text and the pattern, and
+ * each step is counted.
  */
 export interface LinearPattern {
   /**
-   * Tells if the text holds a match.
+   * True if the text contains a match.
    *
    * @throws StepLimitError
    */
   readonly test: (text: string, budget: StepBudget) => boolean;
   /**
-   * Finds the first match from a place on: the one that JavaScript's own engine finds, but that a
-   * repetition may end with the empty text.
+   * Finds the first match at or after `from`: the same match as JavaScript's own engine, except that a repetition
+   * may end with an empty text.
    *
    * @throws StepLimitError
    */
@@ -34,9 +34,9 @@ export interface LinearPattern {
 }
 
 /**
- * Compiles a pattern that somebody else wrote, in JavaScript's form or in Python's.
+ * Compiles a foreign pattern in JavaScript's or Python's syntax.
  *
- * @throws PatternError for what is no pattern, and for back-references, possessive and atomic groups.
+ * @throws PatternError for an invalid pattern, and for back-references, possessive and atomic groups.
  */
 export function compilePattern(source: string, flags: PatternFlags = {}): LinearPattern {
   return compileNode(readPattern(source, flags));
@@ -55,12 +55,12 @@ export function compileNode(node: PatternNode): LinearPattern {
     for (let start = from; start <= text.length; start++) {
       if (prefix !== "") {
         const found = text.indexOf(prefix, start);
-        // Far less than a step for each character.
+        // Searching a literal costs far less than a step for each character.
         budget.spend(((found === -1 ? text.length : found) - start) >>> 3);
         if (found === -1) return undefined;
         start = found;
       }
-      // Not in the middle of a character.
+      // Skips positions within a surrogate pair.
       if (start > from && (text.codePointAt(start - 1) ?? 0) > 0xffff) continue;
       const match = search.run(program, start);
       if (match !== undefined) {
@@ -73,7 +73,7 @@ export function compileNode(node: PatternNode): LinearPattern {
 }
 
 /**
- * The matches of a pattern from left to right, none of which overlap.
+ * Yields the non-overlapping matches of a pattern from left to right.
  *
  * @throws StepLimitError
  */
@@ -92,7 +92,7 @@ export function* findAll(
 }
 
 /**
- * The text without what the pattern matches.
+ * Returns the text without the matches of the pattern.
  *
  * @throws StepLimitError
  */

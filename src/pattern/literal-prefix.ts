@@ -1,13 +1,13 @@
 import type { PatternNode } from "./pattern-node.ts";
 
-/** The text that each match of a pattern begins with; empty where there is none. */
+/** The text at the start of every match of a pattern; empty if there is no common text. */
 export function literalPrefix(node: PatternNode): string {
   return readPrefix(node).text;
 }
 
 interface Prefix {
   readonly text: string;
-  /** The part is no more than its prefix, so that the next one goes on. */
+  /** True if the part matches exactly its prefix, so that the next part extends it. */
   readonly isWhole: boolean;
 }
 
@@ -15,7 +15,7 @@ function readPrefix(node: PatternNode): Prefix {
   switch (node.type) {
     case "one":
       return node.literal === undefined ? nothing : { text: node.literal, isWhole: true };
-    // They take no text.
+    // These match no characters.
     case "edge":
     case "look":
       return { text: "", isWhole: true };

@@ -1,9 +1,9 @@
-/** A pattern over code points, as its source says it. */
+/** The syntax tree of a pattern over code points. */
 export type PatternNode =
   | {
       readonly type: "one";
       readonly accepts: (codePoint: number) => boolean;
-      /** The character, where it is a single one. */
+      /** The character, if it matches a single one. */
       readonly literal?: string;
     }
   | { readonly type: "sequence"; readonly parts: readonly PatternNode[] }
@@ -12,11 +12,11 @@ export type PatternNode =
       readonly type: "repeat";
       readonly part: PatternNode;
       readonly min: number;
-      /** `Infinity` where there is no bound. */
+      /** `Infinity` for no limit. */
       readonly max: number;
       readonly isLazy: boolean;
     }
-  /** A part whose text is wanted, under a name. */
+  /** A named part with a captured text. */
   | { readonly type: "capture"; readonly name: string; readonly part: PatternNode }
   | { readonly type: "edge"; readonly holds: Edge }
   | {
@@ -26,10 +26,10 @@ export type PatternNode =
       readonly isNegated: boolean;
     };
 
-/** Says whether a place between two characters is the one that is wanted. */
+/** True if an assertion holds between two characters. */
 export type Edge = (text: string, place: number) => boolean;
 
-/** A pattern that cannot be read, or one that linear time does not allow. */
+/** An invalid pattern, or one that linear time does not allow. */
 export class PatternError extends Error {
   override readonly name = "PatternError";
 }

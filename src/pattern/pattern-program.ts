@@ -7,29 +7,29 @@ type Instruction =
   | { readonly type: "jump"; target: number }
   | { readonly type: "edge"; readonly holds: Edge }
   | { readonly type: "look"; readonly program: Program; readonly isNegated: boolean }
-  /** Notes the place where a capture begins or ends. */
+  /** Records the position at which a capture begins or ends. */
   | { readonly type: "note"; readonly name: string; readonly isStart: boolean }
   | { readonly type: "match" };
 
-/** A pattern as instructions. */
+/** A pattern as a list of instructions. */
 interface Program {
   readonly instructions: readonly Instruction[];
-  /** It reads towards the start of the text: the inside of a look-behind. */
+  /** True if it reads towards the start of the text, as in a lookbehind assertion. */
   readonly isBackward: boolean;
 }
 
-/** Most instructions of a pattern, with its repetitions written out and its look-arounds counted in. */
+/** The most instructions of a pattern, with expanded repetitions and look-arounds. */
 const maxInstructions = 10_000;
 
-/** The instructions of a whole pattern so far. */
+/** The number of instructions of a complete pattern so far. */
 interface Size {
   count: number;
 }
 
 /**
- * Writes a pattern as instructions.
+ * Compiles a pattern to instructions.
  *
- * @throws PatternError where its repetitions make it too large.
+ * @throws PatternError if its repetitions make it too large.
  */
 export function toProgram(node: PatternNode): Program {
   return draftProgram(node, { isBackward: false, size: { count: 0 } });
@@ -51,7 +51,7 @@ interface Draft {
 function push({ instructions, size }: Draft, instruction: Instruction): void {
   size.count += 1;
   if (size.count > maxInstructions) {
-    throw new PatternError(`its repetitions come to more than ${maxInstructions} characters`);
+    throw new PatternError(`its repetitions expand to more than ${maxInstructions} characters`);
   }
   instructions.push(instruction);
 }
@@ -128,7 +128,7 @@ function emitRepeat(node: PatternNode & { type: "repeat" }, draft: Draft): void 
   }
 }
 
-/** Emits one of several copies; one that adds nothing is not worth another. */
+/** Emits one of several copies; an empty copy is not repeated. */
 function emitCounted(part: PatternNode, draft: Draft): void {
   const before = draft.instructions.length;
   emit(part, draft);
@@ -137,7 +137,7 @@ function emitCounted(part: PatternNode, draft: Draft): void {
 
 const noop: Instruction = { type: "edge", holds: () => true };
 
-/** Places that were noted on a way, the last one first. */
+/** The captured positions of a path, latest first. */
 interface Noted {
   readonly name: string;
   readonly isStart: boolean;
@@ -145,13 +145,13 @@ interface Noted {
   readonly before: Noted | undefined;
 }
 
-/** A match that begins at a known place. */
+/** A match at a known start. */
 interface ProgramMatch {
   readonly end: number;
   readonly noted: Noted | undefined;
 }
 
-/** The texts of the captures that take part in a match. */
+/** The texts of the captures in a match. */
 export function capturesOf(text: string, { noted }: ProgramMatch): ReadonlyMap<string, string> {
   const captures = new Map<string, string>();
   const ends = new Map<string, number>();
@@ -165,13 +165,13 @@ export function capturesOf(text: string, { noted }: ProgramMatch): ReadonlyMap<s
   return captures;
 }
 
-/** A search in one text. A way that failed once fails whenever it is tried again. */
+/** A search in one text. A path that failed once is not tried again. */
 export class PatternSearch {
   readonly #text: string;
   readonly #budget: StepBudget;
-  /** For each program, the splits that were tried, by their instruction and place. */
+  /** For each program, the splits that were tried, by instruction and position. */
   readonly #tried = new Map<Program, Set<number>>();
-  /** For each look-around, what it came to at a place. */
+  /** For each look-around, its result at each position. */
   readonly #looked = new Map<Program, Map<number, boolean>>();
 
   constructor(text: string, budget: StepBudget) {
@@ -179,7 +179,7 @@ export class PatternSearch {
     this.#budget = budget;
   }
 
-  /** The match that begins at a place, as a backtracking engine finds it. */
+  /** Returns the match at a position that a backtracking engine would find. */
   run(program: Program, start: number): ProgramMatch | undefined {
     const { instructions, isBackward } = program;
     const tried = this.#triedOf(program);
@@ -194,7 +194,7 @@ export class PatternSearch {
         this.#budget.spend();
         const instruction = instructions[counter] as Instruction;
         if (instruction.type === "match") {
-          // What was tried on the way here did not fail.
+          // The positions tried on a successful path did not fail.
           this.#tried.delete(program);
           return { end: place, noted };
         }

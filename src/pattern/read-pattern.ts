@@ -4,22 +4,22 @@ import { PatternError, type Edge, type PatternNode } from "./pattern-node.ts";
 /** The flags of a pattern: `i`, `m` and `s`. */
 export interface PatternFlags {
   readonly ignoresCase?: boolean;
-  /** `^` and `$` hold at line breaks, too. */
+  /** True if `^` and `$` match at line breaks, too. */
   readonly isMultiline?: boolean;
-  /** A dot is any character. */
+  /** True if a dot matches any character. */
   readonly isDotAll?: boolean;
 }
 
-/** Longest pattern that is read, in characters. */
+/** The longest pattern, in characters. */
 const maxLength = 20_000;
-/** Deepest nesting of groups. */
+/** The deepest nesting of groups. */
 const maxDepth = 200;
 
 /**
- * Reads a pattern as JavaScript reads it with the flag `u`. A pattern that is none with this flag is
- * read as JavaScript reads it without, or as Python does: what only Python knows is never a text.
+ * Parses a pattern as JavaScript does with the flag `u`. If that fails, parses it as JavaScript does without the
+ * flag, or as Python does; Python's own constructs are never taken as literal text.
  *
- * @throws PatternError for what is no pattern, and for back-references, possessive and atomic groups.
+ * @throws PatternError for an invalid pattern, and for back-references, possessive and atomic groups.
  */
 export function readPattern(source: string, flags: PatternFlags = {}): PatternNode {
   if (source.length > maxLength)
@@ -73,7 +73,7 @@ function isEcma(source: string): boolean {
   }
 }
 
-/** Constructs of Python's that JavaScript does not have. */
+/** Python's constructs that JavaScript lacks. */
 const pythonOnly = /\(\?P<|\(\?[aimsuL]+\)|\\[AZ]/;
 
 const controls: Readonly<Partial<Record<string, number>>> = {
@@ -144,9 +144,10 @@ class PatternReader {
   #readRepeats(part: PatternNode): PatternNode {
     const range = this.#readRange();
     if (range === undefined) return part;
-    if (part.type === "edge" || part.type === "look") this.#refuse("a repetition of nothing");
+    if (part.type === "edge" || part.type === "look")
+      this.#refuse("a repetition without an operand");
     const [min, max] = range;
-    if (min > max) this.#refuse("a repetition whose least is more than its most");
+    if (min > max) this.#refuse("a repetition with a minimum above its maximum");
     const isLazy = this.#take("?");
     if (this.#peek() === "+") this.#refuse("a possessive repetition");
     if (["*", "?"].includes(this.#peek())) this.#refuse("a repetition of a repetition");
@@ -168,7 +169,7 @@ class PatternReader {
     return [least, max === "" ? Infinity : Number(max)];
   }
 
-  /** Reads one thing that can be repeated, or an assertion; `undefined` for flags and comments. */
+  /** Parses an item that can be repeated, or an assertion; `undefined` for flags and comments. */
   #readAtom(): PatternNode | undefined {
     const character = this.#next();
     const { isMultiline, isDotAll } = this.#flags;
@@ -191,7 +192,7 @@ class PatternReader {
       case "*":
       case "+":
       case "?":
-        return this.#refuse("a repetition of nothing");
+        return this.#refuse("a repetition without an operand");
       default:
         // The package `regex` reads `{e<2}` as leave for errors.
         if (this.#isRegex && character === "{" && /[\w<,]/.test(this.#peek())) {
@@ -231,10 +232,10 @@ class PatternReader {
     return this.#literal(this.#readEscapedCharacter());
   }
 
-  /** Reads `d`, `W`, `p{L}` and the like after a backslash; `undefined` where there is no class. */
+  /** Parses `d`, `W`, `p{L}` and similar after a backslash; `undefined` if it is not a class. */
   #readNamedClass(): { readonly members: string; readonly isNegated: boolean } | undefined {
     const letter = this.#peek();
-    // A negated class cannot be written inside brackets where it is made of several.
+    // A negated class of several ranges cannot be written inside brackets.
     const base = this.#isPython && letter === "W" ? "w" : letter;
     const rules = { ignoresCase: false, isUnicode: this.#isPython };
     const named = this.#isRegex ? regexClasses[base] : namedClass(base, rules);
@@ -249,7 +250,7 @@ class PatternReader {
     return { members: `\\${letter}{${name ?? whole.slice(1)}}`, isNegated: false };
   }
 
-  /** Reads what stands for one character after a backslash, in classes and outside. */
+  /** Parses an escape for one character, in classes and outside. */
   #readEscapedCharacter(): number {
     const letter = this.#next();
     const control = controls[letter];
@@ -300,9 +301,9 @@ class PatternReader {
   #readClass(): PatternNode {
     const isNegated = this.#take("^");
     if (!this.#isEcma && !this.#isRegex && this.#ahead(2) === "[:")
-      this.#refuse("a class by name such as [:alpha:]");
+      this.#refuse("a named class such as [:alpha:]");
     let members = "";
-    // JavaScript's `[]` is nothing at all; elsewhere a bracket that comes first is a character.
+    // In JavaScript, `[]` matches nothing; elsewhere a leading bracket is a character.
     let isFirst = !this.#isEcma;
     while (isFirst || this.#peek() !== "]") {
       if (!this.#isEcma && !this.#isRegex && this.#ahead(3) === "&&[")
@@ -322,7 +323,7 @@ class PatternReader {
     if (this.#peek() !== "-" || this.#source[this.#index + 1] === "]") return classCharacter(start);
     this.#index += 1;
     const end = this.#readClassCharacter();
-    // The hyphen before a class is one.
+    // A hyphen before a class is a literal hyphen.
     if (typeof end === "string") return `${classCharacter(start)}\\-${end}`;
     if (start > end) this.#refuse("a range that runs backwards");
     return `${classCharacter(start)}-${classCharacter(end)}`;
@@ -339,7 +340,7 @@ class PatternReader {
     return `${first}-${classCharacter(end)}`;
   }
 
-  /** Reads a character, or a class by its name. */
+  /** Parses a character or a named class. */
   #readClassCharacter(): number | string {
     const character = this.#next();
     // The package `regex` warns of doubled signs, which may come to mean sets.
@@ -392,7 +393,7 @@ class PatternReader {
     return this.#readGroupFlags(rest);
   }
 
-  /** Reads `(?i)`, which holds to the end of the group around it, and `(?i-s:`. */
+  /** Parses `(?i)`, which applies to the end of the enclosing group, and `(?i-s:`. */
   #readGroupFlags(rest: string): "group" | "nothing" {
     const [whole, on = "", off = "", end] = /^([aimsuL]*)(?:-([ims]+))?([:)])/.exec(rest) ?? [];
     if (whole === undefined || (end === ")" && this.#isEcma)) {
@@ -419,7 +420,7 @@ class PatternReader {
 
   #next(): string {
     const character = this.#source[this.#index];
-    if (character === undefined) return this.#refuse("an end in the middle of something");
+    if (character === undefined) return this.#refuse("an incomplete expression");
     this.#index += 1;
     return character;
   }

@@ -1,4 +1,4 @@
-/** An error for work on a pattern or a schema from outside that takes more steps than it may. */
+/** The error if work on a foreign pattern or schema exceeds its step limit. */
 export class StepLimitError extends Error {
   override readonly name = "StepLimitError";
 }
@@ -17,8 +17,8 @@ export function withinSteps<Value>(
 }
 
 /**
- * Counts steps, so that a pattern or a schema from outside ends at the same place on every machine. A
- * limit in milliseconds would give other results on a slow machine.
+ * Counts steps, so that a foreign pattern or schema stops at the same point on every machine. A time limit would
+ * give other results on a slow machine.
  */
 export class StepBudget {
   readonly #limit: number;
@@ -32,7 +32,7 @@ export class StepBudget {
   /**
    * Takes steps from the budget.
    *
-   * @throws StepLimitError where none is left.
+   * @throws StepLimitError if it is used up.
    */
   spend(count = 1): void {
     this.#left -= count;

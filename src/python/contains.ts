@@ -8,8 +8,8 @@ import { isPyDict, isPyList } from "./value.ts";
 /**
  * Python's `item in container`.
  *
- * @throws PythonError `TypeError` where the container is none, where the item cannot be a key of the
- *   dictionary, or where something else than a string is sought in a string.
+ * @throws PythonError `TypeError` if the value is not a container, if the item cannot be a key of the dictionary,
+ * or if a non-string is searched in a string.
  */
 export function contains(container: PyValue, item: PyValue): boolean {
   if (isPyDict(container)) {

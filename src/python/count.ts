@@ -6,11 +6,10 @@ import type { PyValue } from "./value.ts";
 import { isPyList } from "./value.ts";
 
 /**
- * Python's `container.count(item)`: equal items of a list, or occurrences in a string that do not
- * overlap.
+ * Python's `container.count(item)`: equal items of a list, or non-overlapping occurrences in a string.
  *
- * @throws PythonError `AttributeError` where the container has no such method, `TypeError` where
- *   something else than a string is counted in a string.
+ * @throws PythonError `AttributeError` if the container has no such method, `TypeError` if a non-string is counted
+ * in a string.
  */
 export function countOf(container: PyValue, item: PyValue): number {
   if (isPyList(container)) return container.filter((element) => isOrEquals(element, item)).length;

@@ -23,7 +23,7 @@ describe("pythonEquals()", () => {
     expect(pythonEquals(right, left)).toBe(expected);
   });
 
-  test("compares dictionaries whatever their order", () => {
+  test("compares dictionaries in any order", () => {
     const left = new Map<string, PyValue>([
       ["a", 1n],
       ["b", null],
@@ -39,7 +39,7 @@ describe("pythonEquals()", () => {
 });
 
 describe("pythonTruthy()", () => {
-  test("is false for None, zeros and what is empty", () => {
+  test("is false for None, zeros and empty values", () => {
     for (const value of [null, false, 0n, 0, -0, "", [], new Map()]) {
       expect(pythonTruthy(value)).toBe(false);
     }

@@ -2,8 +2,8 @@ import type { PyValue } from "./value.ts";
 import { isPyDict, isPyList } from "./value.ts";
 
 /**
- * Python's `==`: `1 == 1.0 == True`, integers and floats compare by their exact values, dictionaries
- * whatever their order. Not a number equals nothing by itself, but see `isOrEquals()` for containers.
+ * Python's `==`: `1 == 1.0 == True`, integers and floats compare by their exact values, and the order of
+ * dictionaries does not matter. NaN equals nothing by itself, but see `isOrEquals()` for containers.
  */
 export function pythonEquals(left: PyValue, right: PyValue): boolean {
   if (left === right) return true;
@@ -27,8 +27,8 @@ export function pythonEquals(left: PyValue, right: PyValue): boolean {
 }
 
 /**
- * Python's `left is right or left == right`, by which containers compare their elements, `in` searches
- * a list, and `count()` counts. Every `NaN` that `json.loads()` reads is one and the same object.
+ * Python's `left is right or left == right`, with which containers compare their elements, `in` searches a list,
+ * and `count()` counts. Every `NaN` from `json.loads()` is the same object.
  */
 export function isOrEquals(left: PyValue, right: PyValue): boolean {
   return Object.is(left, right) || pythonEquals(left, right);

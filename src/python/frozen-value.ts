@@ -3,15 +3,15 @@ import type { PyDict, PyValue } from "./value.ts";
 import { isPyDict, isPyList } from "./value.ts";
 
 /**
- * A deep copy that refuses to be changed: lists are frozen, and changing a dictionary throws an
- * InvariantError. For data that many episodes share.
+ * A deep copy that cannot be changed: lists are frozen, and changing a dictionary throws an InvariantError. Use it
+ * for data that many episodes share.
  */
 function freezeValue(value: PyValue): PyValue {
   if (isPyList(value)) return Object.freeze(value.map(freezeValue));
   return isPyDict(value) ? freezeDict(value) : value;
 }
 
-/** A deep copy of a dictionary that refuses to be changed, as `freezeValue()` makes it. */
+/** A deep copy of a dictionary that cannot be changed, as by `freezeValue()`. */
 export function freezeDict(dict: PyDict): PyDict {
   return new FrozenDict(dict);
 }

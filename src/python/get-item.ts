@@ -25,7 +25,7 @@ export function getItem(container: PyValue, key: PyValue): PyValue {
   throw new PythonError("TypeError", `'${pythonTypeName(container)}' object is not subscriptable`);
 }
 
-/** The `KeyError` of a missing key, whose text is the key's `repr()`. */
+/** The `KeyError` of a missing key, with the key's `repr()` as text. */
 export function keyError(key: PyValue): PythonError {
   return new PythonError("KeyError", pythonRepr(key));
 }

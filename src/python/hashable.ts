@@ -4,7 +4,7 @@ import type { PyValue } from "./value.ts";
 import { isPyDict, isPyList } from "./value.ts";
 
 /**
- * Asserts that the value can be looked up in a dictionary.
+ * Asserts that the value can be a dictionary's key.
  *
  * @throws PythonError `TypeError` for lists and dictionaries.
  */

@@ -4,8 +4,7 @@ import type { PyValue } from "./value.ts";
 import { isPyDict, isPyList } from "./value.ts";
 
 /**
- * What Python's `for … in value` goes through: a list's items, a dictionary's keys, a string's
- * characters (code points).
+ * The items of Python's `for … in value`: a list's items, a dictionary's keys, a string's characters (code points).
  *
  * @throws PythonError `TypeError` for anything else.
  */
@@ -19,7 +18,7 @@ export function iterate(value: PyValue): readonly PyValue[] {
 /**
  * Python's `len(value)`; a string's in code points.
  *
- * @throws PythonError `TypeError` for what has no length.
+ * @throws PythonError `TypeError` for a value without a length.
  */
 export function lengthOf(value: PyValue): number {
   if (isPyList(value)) return value.length;

@@ -6,8 +6,7 @@ import type { PyList, PyValue } from "./value.ts";
 import { isPyList } from "./value.ts";
 
 /**
- * Python's `left < right`: numbers by their exact values, strings by code points, lists by their
- * first difference.
+ * Python's `left < right`: numbers by their exact values, strings by code points, lists by their first difference.
  *
  * @throws PythonError `TypeError` for other pairs.
  */

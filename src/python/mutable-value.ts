@@ -1,13 +1,13 @@
 import type { PyDict, PyValue } from "./value.ts";
 import { isPyDict, isPyList } from "./value.ts";
 
-/** A Python value that its holder may change. */
+/** A mutable Python value. */
 export type MutableValue = null | boolean | bigint | number | string | MutableValue[] | MutableDict;
 
-/** A Python `dict` that its holder may change. */
+/** A mutable Python `dict`. */
 export type MutableDict = Map<string, MutableValue>;
 
-/** A deep copy, as Python's `copy.deepcopy()` makes one of a JSON document. */
+/** A deep copy, like Python's `copy.deepcopy()` of a JSON document. */
 export function copyValue(value: PyValue): MutableValue {
   if (isPyList(value)) return value.map(copyValue);
   return isPyDict(value) ? copyDict(value) : value;

@@ -117,7 +117,7 @@ describe("lessThan()", () => {
 });
 
 describe("arithmetic", () => {
-  test("keeps integers and gives floats where one operand is a float", () => {
+  test("keeps integers and returns floats if one operand is a float", () => {
     expect(add(1n, true)).toBe(2n);
     expect(add(1n, 0.5)).toBe(1.5);
     expect(subtract(2n, 2)).toBe(0);

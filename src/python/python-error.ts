@@ -12,7 +12,7 @@ export type PythonExceptionName =
   | "ValueError"
   | "ZeroDivisionError";
 
-/** What a piece of ported Python raised: the exception's name, and as message what `str(e)` gives. */
+/** A Python exception: its name, and its `str(e)` as message. */
 export class PythonError extends Error {
   /** The exception's class name, such as `KeyError`. */
   readonly exception: PythonExceptionName;

@@ -28,7 +28,7 @@ describe("pythonRandomSample()", () => {
     expect(drawn.toSorted((left, right) => left - right)).toEqual(places(700));
   });
 
-  test("refuses to draw more than there is", () => {
+  test("refuses to draw more items than the list has", () => {
     expect(() => pythonRandomSample([1, 2], 3, 0)).toThrow(
       "Sample larger than population or is negative",
     );

@@ -1,13 +1,13 @@
 import { PythonValueError } from "./python-error.ts";
 
 /**
- * What Python's `random.Random(seed).sample(items, count)` gives.
+ * Returns the result of Python's `random.Random(seed).sample(items, count)`.
  *
  * **Source:** CPython 3.11, `Lib/random.py` (`Random.sample`, `_randbelow_with_getrandbits`) and
  * `Modules/_randommodule.c`.
  *
- * @param seed - A whole number; its sign does not count, as in Python.
- * @throws PythonValueError where there are fewer items than `count`, or `count` is negative.
+ * @param seed - An integer; its sign is ignored, as in Python.
+ * @throws PythonValueError if there are fewer items than `count`, or `count` is negative.
  */
 export function pythonRandomSample<Item>(
   items: readonly Item[],
@@ -18,7 +18,7 @@ export function pythonRandomSample<Item>(
     throw new PythonValueError("Sample larger than population or is negative");
   }
   const nextBelow = randomBelow(mersenneTwister(seed));
-  // Whether a copy of the list or a set of places takes less memory decides which draws are made.
+  // CPython chooses between a copy of the list and a set of indexes by memory, which affects the draws.
   const setSize = 21 + (count > 5 ? 4 ** Math.ceil(Math.log(count * 3) / Math.log(4)) : 0);
   return items.length <= setSize
     ? sampleFromPool(items, count, nextBelow)
@@ -40,12 +40,12 @@ function sampleFromPool<Item>(items: readonly Item[], count: number, nextBelow: 
 
 function sampleByPlace<Item>(items: readonly Item[], count: number, nextBelow: NextBelow): Item[] {
   const places = new Set<number>();
-  // Draws a place that was drawn before are made again.
+  // An index that was drawn before is drawn again.
   while (places.size < count) places.add(nextBelow(items.length));
   return Array.from(places, (place) => items[place] as Item);
 }
 
-/** Whole numbers from 0 up to a limit of at most 2^32, the limit excluded. */
+/** Integers from 0 up to a limit of at most 2^32, exclusive. */
 function randomBelow(nextWord: () => number): NextBelow {
   return (limit) => {
     const spareBits = Math.clz32(limit);
@@ -79,7 +79,7 @@ function mersenneTwister(seed: number): () => number {
   };
 }
 
-/** The seed in base 2^32, lowest word first; one word at least. */
+/** The seed in base 2^32, lowest word first; at least one word. */
 function wordsOf(seed: number): number[] {
   const words: number[] = [];
   let rest = BigInt(Math.abs(seed));

@@ -3,9 +3,9 @@ import type { MutableValue } from "./mutable-value.ts";
 import { pythonTypeName } from "./type-name.ts";
 
 /**
- * Python's `container[key] = value` with a string for a key.
+ * Python's `container[key] = value` with a string as key.
  *
- * @throws PythonError `TypeError` where the container is no dictionary.
+ * @throws PythonError `TypeError` if the container is not a dictionary.
  */
 export function setItem(container: MutableValue, key: string, value: MutableValue): void {
   if (container instanceof Map) {

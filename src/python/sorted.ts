@@ -5,7 +5,7 @@ import type { PyValue } from "./value.ts";
 /**
  * Python's `sorted(value)`.
  *
- * @throws PythonError `TypeError` where the value cannot be gone through, or its items have no order.
+ * @throws PythonError `TypeError` if the value is not iterable, or its items have no order.
  */
 export function pythonSorted(value: PyValue): PyValue[] {
   return [...iterate(value)].sort((left, right) => {

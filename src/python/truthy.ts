@@ -5,6 +5,6 @@ import { isPyDict, isPyList } from "./value.ts";
 export function pythonTruthy(value: PyValue): boolean {
   if (isPyList(value)) return value.length > 0;
   if (isPyDict(value)) return value.size > 0;
-  // Not a number is true in Python.
+  // NaN is true in Python.
   return typeof value === "number" ? value !== 0 : Boolean(value);
 }

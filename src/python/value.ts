@@ -1,9 +1,9 @@
 /**
- * Python's JSON-like values, with `int` and `float` kept apart.
+ * Python's JSON-like values, with distinct `int` and `float`.
  *
- * Chat templates, tool-call parsers and τ-bench all observe the difference between `1` and `1.0`,
- * between `2**53` and its neighbour, and the order of dictionary keys. JavaScript's own objects and
- * numbers keep none of the three, so these modules work on the values below instead.
+ * Chat templates, tool-call parsers and τ-bench all observe the difference between `1` and `1.0`, between `2**53`
+ * and its neighbour, and the order of dictionary keys. JavaScript's own objects and numbers preserve none of these,
+ * so these modules use the values below instead.
  *
  * | Python | here |
  * |---|---|
@@ -11,7 +11,7 @@
  * | `bool` | `boolean` |
  * | `int` | `bigint` |
  * | `float` | `number` |
- * | `str` | `string` (may hold lone surrogates, as Python's may) |
+ * | `str` | `string` (may contain lone surrogates, as in Python) |
  * | `list` | array |
  * | `dict` | `Map` with string keys, in insertion order |
  */
@@ -23,17 +23,17 @@ export type PyList = readonly PyValue[];
 /** A Python `dict` with string keys, in insertion order. */
 export type PyDict = ReadonlyMap<string, PyValue>;
 
-/** Whether the value is a Python `dict`. */
+/** True if the value is a Python `dict`. */
 export function isPyDict(value: PyValue | undefined): value is PyDict {
   return value instanceof Map;
 }
 
-/** Whether the value is a Python `list`. */
+/** True if the value is a Python `list`. */
 export function isPyList(value: PyValue | undefined): value is PyList {
   return Array.isArray(value);
 }
 
-/** Plain JavaScript data that stands for a JSON document. */
+/** Plain JavaScript data for a JSON document. */
 export type PlainJson =
   | null
   | boolean
@@ -45,9 +45,9 @@ export type PlainJson =
   | { readonly [key: string]: PlainJson | undefined };
 
 /**
- * Turns plain JavaScript data into a Python value: integral numbers become `int`, other numbers and those
- * that JavaScript writes with an exponent `float`, objects become dictionaries, and absent (`undefined`) members are left out. Values that
- * are Python values already pass through.
+ * Converts plain JavaScript data to a Python value. Integral numbers become `int`; other numbers, and numbers that
+ * JavaScript writes with an exponent, become `float`. Objects become dictionaries, without `undefined` members.
+ * Python values are returned unchanged.
  */
 export function toPyValue(value: PlainJson): PyValue {
   if (typeof value === "number") {
@@ -67,9 +67,9 @@ export function toPyValue(value: PlainJson): PyValue {
 }
 
 /**
- * Turns a Python value into plain JavaScript data: integers become numbers (exact up to 2^53),
- * dictionaries become objects without a prototype. For reading and validation only: what must keep
- * Python's text goes through `stringifyPythonJson()`.
+ * Converts a Python value to plain JavaScript data: integers become numbers (exact up to 2^53), dictionaries become
+ * objects without a prototype. Use it for reading and validation only; to keep Python's text, use
+ * `stringifyPythonJson()`.
  */
 export function toPlainJson(value: PyValue): PlainJson {
   if (typeof value === "bigint") return Number(value);

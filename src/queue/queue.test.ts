@@ -900,7 +900,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     );
     const config = { url, passwordEnv: "QUEUE_PASSWORD" };
     await expect(QueueStore.connect(config, { env: {} })).rejects.toThrow(
-      "Cannot use --queue-password-env: what it gives is not the name of a variable that is set",
+      "Cannot use --queue-password-env: its value is not the name of a variable that is set",
     );
     const redactor = new Redactor();
     const env = { QUEUE_PASSWORD: "hunter2-hunter2" };

@@ -24,35 +24,35 @@ import { unseal } from "./guard/seal.ts";
 import type { ControlLiterals } from "./delta/stop-literals.ts";
 import { controlShapes } from "./delta/stop-literals.ts";
 
-/** What a renderer is made of. */
+/** The parts of a renderer. */
 interface RendererParts {
   readonly template: BoundTemplate;
   readonly codec: TokenCodec;
-  /** What to call the model in messages, such as its folder. */
+  /** The model's name in messages, such as its folder. */
   readonly source: string;
-  /** Ids that end sampling according to the model's files. */
+  /** Ids that end sampling, according to the model's files. */
   readonly endIds: readonly number[];
   readonly historyPolicy: HistoryPolicy;
   readonly guardPolicy: GuardPolicy;
   readonly guardSystem: boolean;
-  /** Template variables that the user has set; the template is bound to them already. */
+  /** Template variables that the user set; the template is already bound to them. */
   readonly variables?: PyDict;
-  /** Parsers to name on the card, in the place of those that fit the template where they are named. */
+  /** Parsers to name on the card; default: those that fit the template. */
   readonly parsers?: ParserSettings;
-  /** The release of transformers to render as, where one was asked for; the template has it already. */
+  /** The requested release of transformers to render as; the template is already bound to it. */
   readonly transformers?: string;
-  /** How the model says that its turns are written, for the parsers that read by it. */
+  /** The model's own description of its turn format, for the parsers that use it. */
   readonly responseTemplate?: PyDict;
-  /** Ids that end a turn in the place of those that were found. */
+  /** Ids that end a turn, instead of those that were found. */
   readonly stopIds?: readonly number[];
-  /** Renders each delta on the whole history, whether the template needs that or not. */
+  /** `full` renders each delta on the complete history, even if a short one suffices. */
   readonly deltaBase?: "full";
 }
 
 /**
- * Measures a template and puts it together with a tokenizer.
+ * Measures a template and combines it with a tokenizer.
  *
- * @throws UsageError where the history policy is `refuse` and the template rewrites the history.
+ * @throws UsageError if the history policy is `refuse` and the template rewrites the history.
  */
 export async function assembleRenderer(parts: RendererParts): Promise<Renderer> {
   const { codec, source, endIds, historyPolicy } = parts;
@@ -97,7 +97,7 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
     async prompt({ messages, tools, addGenerationPrompt = true, variables, now }) {
       const bound = bindFor({ variables, now }, template);
       const definitions = toTemplateTools(tools);
-      // Each step may take milliseconds for a long history: others have their turn in between.
+      // Each step may take milliseconds for a long history, so other work runs in between.
       if (isTurnOver()) await takeTurn();
       const sealed = guard.seal(messages.map(toTemplateMessage), definitions);
       if (isTurnOver()) await takeTurn();
@@ -120,7 +120,7 @@ export async function assembleRenderer(parts: RendererParts): Promise<Renderer> 
   return historyPolicy === "split" ? withRerender(renderer, profile) : renderer;
 }
 
-/** What the template says with the whole history before it is right wherever a short one suffices. */
+/** Sets the delta base. The complete history is always correct; a short one only if the template allows it. */
 function withDeltaBase(profile: TemplateProfile, base: "full" | undefined): TemplateProfile {
   if (base === undefined) return profile;
   const { delta } = profile;
@@ -134,7 +134,7 @@ function withRerender(renderer: Renderer, { template }: TemplateProfile): Render
       try {
         return await promptAnew(renderer, template, turn);
       } catch (cause) {
-        // In the middle of an episode nobody has given us anything that could be mended.
+        // In the middle of an episode there is no user input to correct.
         if (!(cause instanceof UsageError || cause instanceof TemplateError)) throw cause;
         throw new RolloutError("internal/delta", messageOf(cause), { cause });
       }
@@ -142,7 +142,7 @@ function withRerender(renderer: Renderer, { template }: TemplateProfile): Render
   };
 }
 
-/** The prompt with which a new segment begins; `undefined` where the one before goes on. */
+/** The prompt of a new segment; `undefined` if the current segment continues. */
 async function promptAnew(
   renderer: Renderer,
   template: BoundTemplate,
@@ -166,10 +166,13 @@ async function promptAnew(
 
 function messageOf(cause: UsageError | TemplateError): string {
   if (cause instanceof UsageError) return cause.message;
-  return `Cannot render what follows the sampled turn with this chat template: ${cause.message}`;
+  return `Cannot render the messages after the sampled turn with this chat template: ${cause.message}`;
 }
 
-/** Special tokens may end a turn, and others that look like it; markup such as `</tool_call>` not. */
+/**
+ * The pattern of control literals: special tokens and tokens that look like them, but not markup such as
+ * `</tool_call>`.
+ */
 function controlLiterals({ addedTokens }: TokenCodec, endIds: readonly number[]): ControlLiterals {
   const candidates = addedTokens.filter(
     ({ content, special }) =>
@@ -182,7 +185,7 @@ function controlLiterals({ addedTokens }: TokenCodec, endIds: readonly number[])
   };
 }
 
-/** The ids of the literals that the tokenizer does encode as one id. */
+/** The ids of the literals that the tokenizer encodes as one id. */
 async function idsOfLiterals(
   codec: TokenCodec,
   literals: readonly string[],
@@ -195,7 +198,7 @@ async function idsOfLiterals(
   return ids;
 }
 
-/** The policy is asked with one id at least. */
+/** Requires that a prompt has at least one id. */
 function requirePrinted(ids: readonly number[], source: string): void {
   if (ids.length > 0) return;
   throw new ConversationRefusal(
@@ -203,7 +206,7 @@ function requirePrinted(ids: readonly number[], source: string): void {
   );
 }
 
-/** A policy must not play on without having seen its tools. */
+/** Requires that the prompt shows the tools. */
 function requireTools(text: string, tools: readonly PyValue[] | null, source: string): void {
   const missing = missingTool(text, tools);
   if (missing === undefined) return;

@@ -4,29 +4,32 @@ import { TemplateError } from "../jinja/template-error.ts";
 import { copyReasoning } from "./copy-reasoning.ts";
 import { copiesReasoning, defaultTransformersVersion } from "./transformers-version.ts";
 
-/** What changes from one rendering to the next. */
+/** The inputs of one rendering. */
 export interface TemplateConversation {
   readonly messages: readonly PyDict[];
   readonly tools: readonly PyValue[] | null;
   readonly addGenerationPrompt: boolean;
 }
 
-/** A chat template together with what stays the same over a run: its variables and its clock. */
+/** A chat template with the values that are fixed for a run: its variables and its date. */
 export interface BoundTemplate {
   readonly source: string;
   readonly variables: PyDict;
   /** The release of transformers that renders alike. */
   readonly transformers: string;
-  /** @throws TemplateError where the template refuses the conversation. */
+  /** @throws TemplateError if the template refuses the conversation. */
   render(conversation: TemplateConversation): string;
-  /** The same template with further variables, which win, and, where it is given, another clock. */
+  /**
+   * Returns the template with further variables, which override the earlier ones, and with another date if one is
+   * given.
+   */
   with(variables: PyDict, now?: Date): BoundTemplate;
 }
 
 /**
- * Fixes a template's variables and clock, and the release of transformers to render as.
+ * Fixes a template's variables and date, and the release of transformers to render as.
  *
- * @throws UsageError where `transformers` is no release.
+ * @throws UsageError if `transformers` is not a release number.
  */
 export function bindTemplate(
   template: ChatTemplate,
@@ -48,7 +51,7 @@ export function bindTemplate(
   };
 }
 
-/** A template as one conversation has it. */
+/** The template for one conversation. */
 export function bindFor(
   { variables, now }: { readonly variables: PyDict | undefined; readonly now: Date | undefined },
   template: BoundTemplate,
@@ -58,9 +61,9 @@ export function bindFor(
 }
 
 /**
- * What the template renders, or `undefined` where it refuses the conversation.
+ * Renders a conversation; `undefined` if the template refuses it.
  *
- * @throws TemplateError where it takes more than it may: it would for any conversation.
+ * @throws TemplateError if the rendering exceeds its limits, as it would for any conversation.
  */
 export function tryRender(
   template: BoundTemplate,

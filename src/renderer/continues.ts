@@ -2,21 +2,21 @@ import type { PyDict, PyValue } from "../python/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { tryRender } from "./bound-template.ts";
 
-/** A conversation up to a prompt, the turn that was sampled on it, and what followed. */
+/** A conversation up to a prompt, the turn that was sampled on it, and the messages after it. */
 interface ContinuedConversation {
   readonly before: readonly PyDict[];
   /** The sampled turn and the messages that answer it. */
   readonly turn: readonly PyDict[];
   readonly tools: readonly PyValue[] | null;
-  /** Words that stand for what the policy said in `before` and in `turn`. */
+  /** Words that stand for the policy's texts in `before` and in `turn`. */
   readonly marks: { readonly before: readonly string[]; readonly turn: readonly string[] };
 }
 
 /**
- * Whether the prompt after a turn still shows all that the prompt before it showed, in the same
- * place, and the turn itself. Works on text, so that other token boundaries are no difference.
+ * True if the prompt after a turn still shows the earlier prompt's content in the same place, and the turn itself.
+ * Compares text, so different token boundaries do not count.
  *
- * @returns `undefined` where the template refuses one of the two.
+ * @returns `undefined` if the template refuses one of the two.
  */
 export function continues(
   template: BoundTemplate,
@@ -28,16 +28,16 @@ export function continues(
   if (prompted === undefined || next === undefined) return undefined;
   const seen = [...marks.before.filter((word) => prompted.includes(word)), ...marks.turn];
   if (!seen.every((word) => next.includes(word))) return false;
-  // A generation prompt that opens a block is part of what the policy went on from.
+  // The policy continued from a generation prompt that opens a reasoning block, so the block is part of the prompt.
   if (opensReasoning(prompted)) return next.startsWith(prompted);
   const bare = tryRender(template, { messages: before, tools, addGenerationPrompt: false });
   return next.startsWith(commonStart(prompted, bare ?? prompted));
 }
 
-/** No family's opening tag is longer. */
+/** The length of the longest opening tag of any family. */
 const longestTag = 64;
 
-/** Whether a prompt ends just inside a reasoning block. */
+/** True if a prompt ends just inside a reasoning block. */
 export function opensReasoning(prompt: string): boolean {
   return /[<[◁](?!\/)(?![^<>[\]◁▷]*end)[^<>[\]◁▷]*(?:think|reason|thought)[^<>[\]◁▷]*[>\]▷]$/iu.test(
     prompt.trimEnd().slice(-longestTag),

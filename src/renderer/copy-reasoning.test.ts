@@ -57,7 +57,7 @@ describe("bindTemplate()", () => {
     expect([show(), show("5.21.0"), show("5.20")]).toEqual(["True", "True", "False"]);
   });
 
-  test("refuses what is no release", () => {
+  test("refuses an invalid release", () => {
     expect(() => show("newest")).toThrow(
       "Cannot render as transformers newest: expected a release such as 5.23",
     );

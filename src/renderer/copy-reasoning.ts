@@ -1,11 +1,11 @@
 import type { PyDict, PyValue } from "../python/value.ts";
 
-/** The names of a message's reasoning, the one that counts first. */
+/** The field names of a message's reasoning, by priority. */
 export const reasoningFields = ["reasoning_content", "thinking", "reasoning"] as const;
 
 /**
- * The messages with their reasoning under the names that templates read: `reasoning_content` always,
- * and `thinking` where the message does not say otherwise.
+ * Returns the messages with their reasoning under the names that templates read: `reasoning_content` always, and
+ * `thinking` unless the message has it already.
  *
  * **Source:** behaviour of transformers since 5.21, `src/transformers/utils/chat_template_utils.py`.
  */

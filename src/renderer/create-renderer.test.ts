@@ -32,12 +32,12 @@ const controlTokens = [
   "<|system|>",
 ];
 
-/** What the policy says in one turn, and what it is answered with. */
+/** The policy's text of one turn, and the answer to it. */
 interface Turn {
   readonly text: string;
-  /** The ids that it samples; the tokenizer's own for the text where absent. */
+  /** The sampled ids; default: the tokenizer's own ids of the text. */
   readonly ids?: readonly number[];
-  /** The id that it stops at; none where it was cut off. */
+  /** The stop id; absent if the turn was cut off. */
   readonly stopId: number | undefined;
   readonly message: Message;
   readonly answers: readonly Message[];
@@ -45,7 +45,7 @@ interface Turn {
 
 interface Played {
   readonly ids: readonly number[];
-  /** What the ids must read like. */
+  /** The expected text of the ids. */
   readonly text: string;
   readonly deltas: readonly EnvironmentDelta[];
   readonly messages: readonly Message[];
@@ -162,7 +162,7 @@ describe("createRenderer() with Qwen3", () => {
     expect("rerender" in renderer).toBe(false);
   });
 
-  test("reasoning and tool calls: the ledger is what the template renders, id by id", async () => {
+  test("reasoning and tool calls: the ledger equals the template's rendering, id by id", async () => {
     const one = calls("A1");
     const two = calls("B2");
     const played = await play(renderer, [
@@ -200,7 +200,7 @@ describe("createRenderer() with Qwen3", () => {
     );
   });
 
-  test("a turn that was cut off is closed with an id that nobody sampled", async () => {
+  test("a turn that was cut off is closed with an unsampled id", async () => {
     const text = "<think>\nI should look it up and th";
     const played = await play(renderer, [
       { text, stopId: undefined, message: { role: "assistant", content: text }, answers: ask("?") },
@@ -217,7 +217,7 @@ describe("createRenderer() with Qwen3", () => {
     ["tight", "<think>look</think>Sure."],
     ["a line break first", "\n<think>\nlook\n</think>\n\nSure."],
     ["spaces at the end", "Sure.  \n "],
-  ])("%s: nothing that was sampled is spelled anew", async (_name, text) => {
+  ])("%s: sampled ids are never rendered again", async (_name, text) => {
     const played = await play(renderer, [
       { text, stopId: 151645, message: { role: "assistant", content: text }, answers: ask("ok") },
     ]);
@@ -276,7 +276,7 @@ describe("createRenderer() with Qwen3", () => {
     }
   });
 
-  test("an environment that says nothing cannot be added", async () => {
+  test("an empty answer of the environment cannot be added", async () => {
     const delta = renderer.delta({
       history: opening,
       assistant: { role: "assistant", content: "Hi" },
@@ -339,7 +339,7 @@ describe("createRenderer() with Qwen3, which drops the reasoning before the newe
 });
 
 describe.each(["qwen2_5", "llama3"] as const)("createRenderer() with %s", (name) => {
-  test("turns of text and users: the ledger is what the template renders, id by id", async () => {
+  test("turns of text and users: the ledger equals the template's rendering, id by id", async () => {
     const tools = name === "llama3" ? [] : probedTools;
     const renderer = await createRenderer({
       modelDir: modelFolder(name),
@@ -430,7 +430,7 @@ describe("createRenderer() with templates of other families", () => {
     );
   });
 
-  test("the policy's own close stands where the history would have another", async () => {
+  test("the policy's own close stays, even if the history would have another", async () => {
     const modelDir = await folderWith("returning", sampleTemplates.returning, [
       "<|return|>",
       "<|call|>",
@@ -558,7 +558,7 @@ describe("createRenderer() with templates of other families", () => {
       );
     });
 
-    test('"split" begins anew where earlier reasoning is dropped, and only there', async () => {
+    test('"split" starts a new segment if earlier reasoning is dropped, and only then', async () => {
       const renderer = await createRenderer({ modelDir: keeping, codec, historyPolicy: "split" });
       const [call] = calls("A1");
       const acting: PyDict = new Map<string, PyValue>([
@@ -592,7 +592,7 @@ describe("createRenderer() with templates of other families", () => {
       expect(afterPlain).toBeUndefined();
     });
 
-    test('"split" fails the episode where the fresh prompt cannot be rendered', async () => {
+    test('"split" fails the episode if the fresh prompt cannot be rendered', async () => {
       const source = `{% for m in messages %}{{ raise_exception('No.') if m.content == 'x' }}{% endfor %}`;
       const modelDir = await folderWith("moody", source + sampleTemplates.clearing);
       const renderer = await createRenderer({ modelDir, codec, historyPolicy: "split" });
@@ -609,14 +609,14 @@ describe("createRenderer() with templates of other families", () => {
       [
         "takes more than one rendering may",
         `{% if long %}{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}{% endif %}`,
-        /^Cannot render what follows the sampled turn with this chat template: line 1: the template takes more than 10000 steps$/,
+        /^Cannot render the messages after the sampled turn with this chat template: line 1: the template takes more than 10000 steps$/,
       ],
       [
         "prints nothing",
         "{% if long %}{% set messages = [] %}{% set tools = none %}{% set add_generation_prompt = false %}{% endif %}",
         /^Cannot render the conversation with the chat template of .*: it prints nothing, expected a prompt$/,
       ],
-    ])('"split" fails the episode where a long conversation %s', async (what, trait, message) => {
+    ])('"split" fails the episode if a long conversation %s', async (what, trait, message) => {
       const source = "{% set long = messages|length > 14 %}" + trait + sampleTemplates.clearing;
       const modelDir = await folderWith(`long ${what}`, source);
       const templateLimits = { steps: 10_000 };
@@ -652,14 +652,14 @@ describe("createRenderer() with templates of other families", () => {
     expect(text).toContain("You may call one functions");
   });
 
-  describe("says what is missing", () => {
+  describe("names the missing part", () => {
     test("the folder", async () => {
       await expect(createRenderer({ modelDir: path.join(root, "nowhere") })).rejects.toThrow(
         /^Cannot load the model: .*nowhere is absent; expected a folder with tokenizer\.json/,
       );
     });
 
-    test("a folder, where there is a file", async () => {
+    test("a file instead of a folder", async () => {
       const modelDir = path.join(root, "file");
       await writeFile(modelDir, "");
       await expect(createRenderer({ modelDir })).rejects.toThrow(/file is no folder/);

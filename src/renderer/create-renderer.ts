@@ -15,7 +15,7 @@ import type { HistoryPolicy } from "./capability/classify-template.ts";
 import type { GuardPolicy } from "./guard/control-token-guard.ts";
 import type { Renderer } from "./renderer.ts";
 
-/** How a model's renderer is made. */
+/** Options of `createRenderer()`. */
 export interface RendererOptions {
   /** A folder in Hugging Face's layout; `tokenizer.json` and a chat template are needed. */
   readonly modelDir: string;
@@ -23,41 +23,38 @@ export interface RendererOptions {
   readonly historyPolicy?: HistoryPolicy;
   /** Default `neutralise`. */
   readonly guardPolicy?: GuardPolicy;
-  /** Whether system messages and tool definitions are as little trusted as results. Default false. */
+  /** True if system messages and tool definitions are untrusted, like results. Default false. */
   readonly guardSystem?: boolean;
-  /** Template variables, such as `enable_thinking`; they win over the folder's special tokens. */
+  /** Template variables, such as `enable_thinking`; they override the folder's special tokens. */
   readonly variables?: PyDict;
   /** Changes the chat template before it is compiled. */
   readonly editTemplate?: (source: string) => string;
-  /** Parsers to name on the card, in the place of those that fit the template where they are named. */
+  /** Parsers to name on the card; default: those that fit the template. */
   readonly parsers?: ParserSettings;
-  /**
-   * What ends a turn, in the place of what the folder and the template say: ids, or literals of
-   * tokens.
-   */
+  /** The ids or token literals that end a turn; default: those of the folder and the template. */
   readonly stopTokens?: readonly (number | string)[];
-  /** `full` renders each delta on the whole history, whether the template needs that or not. */
+  /** `full` renders each delta on the complete history, even if a short one suffices. */
   readonly deltaBase?: "full";
-  /** The folder's tokenizer, where it is loaded already. */
+  /** The folder's tokenizer, if it is already loaded. */
   readonly codec?: TokenCodec;
   /**
-   * What templates that print the date take for today, over the renderer's whole life, also in runs. Default
-   * the time of the call, and in a run the moment at which that began.
+   * The date that templates print as today, for the renderer's lifetime, including runs. Default: the time of the
+   * call, and in a run the time of its start.
    */
   readonly now?: Date;
-  /** The release of transformers to render as, such as `5.20`. Default the newest known. */
+  /** The release of transformers to render as, such as `5.20`. Default: the newest known one. */
   readonly transformers?: string;
-  /** What one rendering may take, where it is not the default. */
+  /** Limits of one rendering that differ from the default. */
   readonly templateLimits?: Partial<TemplateLimits>;
 }
 
 /**
- * Makes the renderer of a model: loads its tokenizer, compiles its chat template and measures what
- * the template does.
+ * Makes the renderer of a model: loads its tokenizer, compiles its chat template and measures the template's
+ * behaviour.
  *
- * @throws UsageError where the folder, its tokenizer or its chat template is missing or cannot be
- *   used, where the history policy refuses the template, where the tokenizer may make an added token of any word and
- *   the guard policy allows none, or where a parser or a stop token is named that there is not.
+ * @throws UsageError if the folder, its tokenizer or its chat template is missing or unusable, if the history
+ * policy refuses the template, if the tokenizer may turn any word into an added token and the guard policy forbids
+ * that, or if a given parser or stop token does not exist.
  */
 export async function createRenderer(options: RendererOptions): Promise<Renderer> {
   const { historyPolicy = "keep", guardPolicy = "neutralise" } = options;
@@ -117,7 +114,7 @@ function findStopId(token: number | string, codec: TokenCodec): number {
   );
 }
 
-/** The model's folder, fetched where it is named. */
+/** The model's folder; downloads a model given by name. */
 async function findModel(name: string): Promise<string> {
   const { findModelFolder } = await import("../hub/find-model-folder.ts");
   const modelDir = await findModelFolder(name);

@@ -15,12 +15,12 @@ import { readTextFile } from "../text/decode-text.ts";
 
 /** A chat template without a tokenizer. */
 export interface TemplateRenderer {
-  /** Measures the template; the card carries no ids. */
+  /** Measures the template; the card has no ids. */
   card(): CapabilityCard;
   /**
-   * The text of a conversation, as `apply_chat_template(tokenize=False)` gives it.
+   * Returns the text of a conversation, like `apply_chat_template(tokenize=False)`.
    *
-   * @throws UsageError where the template refuses the conversation.
+   * @throws UsageError if the template refuses the conversation.
    */
   render(conversation: {
     readonly messages: readonly (Message | PyDict)[];
@@ -29,30 +29,30 @@ export interface TemplateRenderer {
     readonly addGenerationPrompt?: boolean;
     /** Template variables for this conversation only. */
     readonly variables?: PyDict;
-    /** What the template takes for today in this conversation. */
+    /** The date that the template prints as today in this conversation. */
     readonly now?: Date;
   }): string;
 }
 
-/** How a renderer without a tokenizer is made. */
+/** Options of `createTemplateRenderer()`. */
 export interface TemplateRendererOptions {
   readonly templateFile: string;
-  /** Template variables, `bos_token` and such among them, which no tokenizer gives here. */
+  /** Template variables, including `bos_token` and others that a tokenizer would provide. */
   readonly variables?: PyDict;
-  /** Default `keep`; decides which warnings the card carries. */
+  /** Default `keep`; affects the warnings on the card. */
   readonly historyPolicy?: HistoryPolicy;
-  /** Parsers to name on the card, in the place of those that fit the template where they are named. */
+  /** Parsers to name on the card; default: those that fit the template. */
   readonly parsers?: ParserSettings;
-  /** What templates that print the date take for today. Default the time of the call. */
+  /** The date that templates print as today. Default: the time of the call. */
   readonly now?: Date;
-  /** The release of transformers to render as, such as `5.20`. Default the newest known. */
+  /** The release of transformers to render as, such as `5.20`. Default: the newest known one. */
   readonly transformers?: string;
 }
 
 /**
- * Makes a renderer of a template file alone.
+ * Makes a renderer from a template file alone.
  *
- * @throws UsageError where the file cannot be read or is no valid template.
+ * @throws UsageError if the file cannot be read or is not a valid template.
  */
 export async function createTemplateRenderer(
   options: TemplateRendererOptions,

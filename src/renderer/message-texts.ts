@@ -15,10 +15,9 @@ function contentTexts(content: PyValue | undefined): readonly string[] {
 }
 
 /**
- * Checks that the texts of every message occur in a rendering one after the other, trimmed or
- * quoted as templates do it.
+ * Checks that the texts of all messages occur in order in a rendering, trimmed or quoted as templates do it.
  *
- * @returns the index of the first message that is not there, or `undefined` where all are.
+ * @returns the index of the first message that is missing, or `undefined` if none is.
  */
 export function occurInOrder(
   rendering: string,

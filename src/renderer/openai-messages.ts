@@ -4,7 +4,7 @@ import { PythonError } from "../python/python-error.ts";
 import type { PyDict, PyValue } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
 
-/** A message in OpenAI's shape, as chat templates read it. Dictionaries pass through as they are. */
+/** Returns a message in OpenAI's shape, as chat templates read it. Dictionaries are not changed. */
 export function toTemplateMessage(message: Message | PyDict): PyDict {
   if (!("role" in message)) return message;
   const shaped = new Map<string, PyValue>([["role", message.role]]);
@@ -13,7 +13,7 @@ export function toTemplateMessage(message: Message | PyDict): PyDict {
   }
   shaped.set("content", message.content);
   if (message.role === "assistant" && message.reasoning !== undefined) {
-    // As vLLM hands it on; SGLang and transformers know the first name alone.
+    // vLLM passes both names; SGLang and transformers only the first.
     shaped.set("reasoning_content", message.reasoning).set("reasoning", message.reasoning);
   }
   if (message.role === "assistant" && (message.toolCalls?.length ?? 0) > 0) {
@@ -22,13 +22,13 @@ export function toTemplateMessage(message: Message | PyDict): PyDict {
   return shaped;
 }
 
-/** The role of a message in OpenAI's shape; empty where it has none. */
+/** The role of a message in OpenAI's shape; empty if it has none. */
 export function roleOf(message: PyDict): string {
   const role = message.get("role");
   return typeof role === "string" ? role : "";
 }
 
-/** The tool definitions as chat templates read them; `null` where there are none. */
+/** Returns the tool definitions as chat templates read them; `null` without tools. */
 export function toTemplateTools(tools: readonly ToolDefinition[]): readonly PyValue[] | null {
   return tools.length === 0 ? null : tools.map((tool) => tool.openai);
 }
@@ -47,7 +47,7 @@ function toTemplateCall({ id, name, argumentsText }: ToolCall): PyDict {
   ]);
 }
 
-/** Templates expect a dictionary; text that is none (a malformed call) is shown as it is. */
+/** Templates expect a dictionary; the text of a malformed call is shown as it is. */
 function readArguments(text: string): PyValue {
   try {
     const value = parsePythonJson(text);

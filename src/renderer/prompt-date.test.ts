@@ -13,7 +13,7 @@ function dated(source: string): string {
   return source.replace("message.role + '\\n'", "message.role + strftime_now(' %d %b %Y') + '\\n'");
 }
 
-test("a conversation has the date that it is given, in its prompt and behind each turn", async () => {
+test("a conversation has the date that it is given, in its prompt and after each turn", async () => {
   const renderer = await createRenderer({ modelDir, editTemplate: dated });
   expect(renderer.now).toBeUndefined();
   const { text } = await renderer.prompt({ messages: opening, tools: [], now: then });
@@ -29,7 +29,7 @@ test("a conversation has the date that it is given, in its prompt and behind eac
   expect(delta.text).toContain("<|im_start|>user 03 Feb 2001\nGood.");
 });
 
-test("a date that is chosen for a renderer is said, and printed in all it renders", async () => {
+test("a renderer's own date is exposed, and printed in all its renderings", async () => {
   const renderer = await createRenderer({ modelDir, editTemplate: dated, now: then });
   expect(renderer.now).toBe(then);
   const { text } = await renderer.prompt({ messages: opening, tools: [] });

@@ -32,7 +32,7 @@ function encoderOf(codec: TokenCodec, anchors: readonly string[]): PromptEncoder
   return createPromptEncoder(guard, anchors);
 }
 
-test("what is kept of a prompt's beginning does not hold the rest of the prompt", async () => {
+test("a cached prefix does not keep the rest of the prompt in memory", async () => {
   const guard = { encode: async () => [1] } as unknown as ControlTokenGuard;
   const collect = (): number => {
     setFlagsFromString("--expose-gc");
@@ -56,7 +56,7 @@ describe.each(modelNames)("prompt encoder on the tokenizer of %s", (name) => {
     codec = await modelCodec(name);
   });
 
-  test("cutting behind a control token is exact for 1,000 pairs of texts", async () => {
+  test("cutting after a control token is exact for 1,000 pairs of texts", async () => {
     const stop = stops[name];
     const encode = encoderOf(codec, [stop]);
     await fc.assert(
@@ -70,7 +70,7 @@ describe.each(modelNames)("prompt encoder on the tokenizer of %s", (name) => {
 });
 
 describe("prompt encoder", () => {
-  /** A codec that writes down what it is asked to encode. */
+  /** A codec that records the texts to encode. */
   function recordingCodec(): { codec: TokenCodec; asked: string[] } {
     const asked: string[] = [];
     const encode = async (text: string): Promise<number[]> => {
@@ -90,7 +90,7 @@ describe("prompt encoder", () => {
     return { codec, asked };
   }
 
-  test("encodes what prompts share once, also when they are asked for at the same time", async () => {
+  test("encodes the common start of prompts once, also for concurrent prompts", async () => {
     const { codec, asked } = recordingCodec();
     const encode = encoderOf(codec, ["|"]);
     await Promise.all([encode("system|one", undefined), encode("system|two", undefined)]);
@@ -123,7 +123,7 @@ describe("prompt encoder", () => {
     expect(String.fromCharCode(...(await encode("system|two", undefined)))).toBe("system|two");
   });
 
-  test("what becomes of a prompt's ids does not reach the head that is kept", async () => {
+  test("changes to a prompt's ids do not reach the cached prefix", async () => {
     const guard = { encode: (text: string) => [text.length, 1] } as unknown as ControlTokenGuard;
     const encode = createPromptEncoder(guard, ["|"]);
     const first = await encode("system|one", undefined);

@@ -6,22 +6,22 @@ import { isSealed } from "./guard/seal.ts";
 /** Encodes first prompts. */
 export type PromptEncoder = (text: string, seal: Seal | undefined) => Promise<number[]>;
 
-/** What several prompts begin with. */
+/** The common start of several prompts. */
 interface Prefix {
   readonly text: string;
-  /** A promise until they are known. */
+  /** A promise until the ids are known. */
   ids: number[] | Promise<number[]>;
 }
 
-/** System prompts with their tools are few; a run seldom has more than one or two. */
+/** The most cached prefixes. A run seldom has more than one or two system prompts with tools. */
 const cachedPrefixCount = 16;
 
 /**
- * Makes an encoder that encodes what prompts have in common only once: the text up to the first
- * control token of the given ones, which in most templates is the system message with the tools.
+ * Makes an encoder that encodes the common start of prompts only once: the text up to the first of the given
+ * control tokens. In most templates this is the system message with the tools.
  *
- * Cutting behind a token that the tokenizer matches as a whole is exact where the rest is encoded
- * with that token in front, because nothing merges across it.
+ * A cut after a token that the tokenizer matches as one piece is exact if the rest is encoded with that token in
+ * front, because nothing merges across it.
  */
 export function createPromptEncoder(
   guard: ControlTokenGuard,
@@ -29,7 +29,7 @@ export function createPromptEncoder(
 ): PromptEncoder {
   const anchors = literalPattern(anchorLiterals, "u");
   const prefixes = new Map<string, Prefix>();
-  /** The one that was asked for last, with which most prompts of a run begin. */
+  /** The latest prefix, with which most prompts of a run begin. */
   let newest: Prefix | undefined;
 
   function findPrefix(text: string): Prefix {
@@ -43,7 +43,7 @@ export function createPromptEncoder(
   }
 
   function createPrefix(part: string): Prefix {
-    // A part of a long text keeps all of it in memory.
+    // A substring keeps the complete long text in memory.
     const text = copyOf(part);
     const ids = guard.encode(text, undefined);
     const prefix: Prefix = { text, ids };
@@ -52,7 +52,7 @@ export function createPromptEncoder(
         prefixes.delete(text);
         if (newest === prefix) newest = undefined;
       };
-      // A failure must not be remembered; who asked learns of it from the promise itself.
+      // A failure must not be cached; the caller gets it from the promise itself.
       ids.then((known) => (prefix.ids = known), forget);
     }
     return prefix;
@@ -74,7 +74,7 @@ export function createPromptEncoder(
   };
 }
 
-/** The same text in memory of its own. */
+/** The same text in its own memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, "utf16le").toString("utf16le");
 }

@@ -102,7 +102,7 @@ async function playIdeal(renderer: Renderer): Promise<IdealResult> {
   }
 }
 
-/** Writes a model folder whose tokenizer knows further control tokens. */
+/** Writes a model folder with a tokenizer that has further control tokens. */
 async function addTokens(dir: string, literals: readonly string[]): Promise<void> {
   const file = path.join(modelFolder("qwen3"), "tokenizer.json");
   const tokenizer = JSON.parse(await readFile(file, "utf8")) as {
@@ -229,7 +229,7 @@ describe.each([
       await rm(dir, { recursive: true });
     });
 
-    test("a policy that says what the template would has the template's ids in its ledger", async () => {
+    test("a policy that writes the template's text has the template's ids in its ledger", async () => {
       const counts: Record<string, number> = {};
       for (const named of templates) {
         const renderer = await assembleRenderer({

@@ -25,12 +25,12 @@ const packed = "{{ '<tool_call>' + c.function|tojson + '</tool_call>' }}";
 const spaced = "{{ '<tool_call>\\n' + c.function|tojson + '\\n</tool_call>' }}";
 
 describe("readOwnCalls()", () => {
-  test("reads what the template writes", () => {
+  test("reads the call that the template writes", () => {
     expect(read(templateOf(spaced), {})).toEqual({ type: "read" });
     expect(read(templateOf(packed), { parser: "hermes" })).toEqual({ type: "read" });
   });
 
-  test("says why the parser does not read it", () => {
+  test("gives the reason if the parser does not read it", () => {
     expect(read(templateOf(packed), {})).toEqual({
       type: "misread",
       detail: "expected a line break after <tool_call> and before </tool_call>",
@@ -53,7 +53,7 @@ describe("readOwnCalls()", () => {
     });
   });
 
-  test("reasons first where the prompt opens the reasoning", () => {
+  test("reasons first if the prompt opens the reasoning", () => {
     const source = templateOf(spaced, "<|assistant|><think>");
     expect(read(source, { reasoningParser: "qwen3" })).toEqual({ type: "read" });
   });
@@ -66,7 +66,7 @@ describe("readOwnCalls()", () => {
     expect(read(source, { parser: "kimi_k2" })).toEqual({ type: "read" });
   });
 
-  test("knows where the template shows no call", () => {
+  test("reports a template that shows no call", () => {
     expect(read(templateOf(""), {})).toEqual({ type: "not-shown" });
     expect(read(sampleTemplates.plain, {})).toEqual({ type: "not-shown" });
     expect(read("{{ raise_exception('No.') }}", {})).toEqual({ type: "not-shown" });

@@ -11,15 +11,15 @@ import type { ProbeCall } from "./capability/probe-messages.ts";
 import { assistantMessage, probeTools, userMessage } from "./capability/probe-messages.ts";
 import { createProber } from "./capability/prober.ts";
 
-/** What a tool-call parser makes of a call as a template writes it. */
+/** The result of parsing a call as the template writes it. */
 type OwnCalls =
   | { readonly type: "read" }
-  /** `detail` says why not. */
+  /** `detail` has the reason. */
   | { readonly type: "misread"; readonly detail: string }
   /** The template shows no call, or not as the continuation of a prompt. */
   | { readonly type: "not-shown" };
 
-/** The parsers to try, and what they are told. */
+/** The parsers to try, and their inputs. */
 export interface ReadingParsers {
   readonly parser: string;
   readonly reasoningParser: string | undefined;
@@ -27,9 +27,9 @@ export interface ReadingParsers {
   readonly engineVersion?: string;
   /** Literals that end a turn. */
   readonly stops: readonly string[];
-  /** Added tokens of the model, where they are known. */
+  /** The model's added tokens, if known. */
   readonly vocabulary?: readonly string[];
-  /** The model's own `response_template`, where it has one. */
+  /** The model's own `response_template`, if it has one. */
   readonly responseTemplate?: PyDict;
 }
 
@@ -38,10 +38,7 @@ const callIds = ["call00001", "functions.find_parcel:0"];
 
 const tools: readonly ToolDefinition[] = toolsFromOpenAi(probeTools, "tools");
 
-/**
- * Lets the template write a call and the parsers read it: whether they belong together is measured
- * rather than believed.
- */
+/** Renders a call with the template and parses it, to measure whether template and parsers fit. */
 export function readOwnCalls(template: BoundTemplate, parsers: ReadingParsers): OwnCalls {
   let result: OwnCalls = { type: "not-shown" };
   for (const turn of writtenTurns(template)) {
@@ -53,12 +50,12 @@ export function readOwnCalls(template: BoundTemplate, parsers: ReadingParsers): 
 }
 
 interface WrittenTurn {
-  /** What follows the prompt, with what ends the turn and all behind it. */
+  /** The text after the prompt, including the end of the turn and everything after it. */
   readonly text: string;
   readonly opened: boolean;
 }
 
-/** Turns with one call, as far as the template shows them as the continuation of a prompt. */
+/** Turns with one call, if the template shows them as the continuation of a prompt. */
 function* writtenTurns(template: BoundTemplate): Iterable<WrittenTurn> {
   const { opening, show } = createProber(template);
   for (const context of [opening, [userMessage("Where is my parcel?")]]) {
@@ -93,7 +90,7 @@ function readTurn({ text, opened }: WrittenTurn, parsers: ReadingParsers): OwnCa
           ...(dialect !== undefined && { dialect }),
           ...own,
         }).normalText;
-  // Some families always reason, and their templates leave that out of what was said before.
+  // Some families always reason, and their templates omit earlier reasoning.
   const { attempts } = parser.parse(rest === "" ? said : rest, {
     tools,
     finishReason: "stop",

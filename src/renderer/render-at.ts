@@ -1,6 +1,6 @@
 import type { Renderer } from "./renderer.ts";
 
-/** A renderer for conversations of one day; as it is where none is given. */
+/** Returns a renderer for conversations of one day; the renderer itself without a day. */
 export function renderAt(renderer: Renderer, now: Date | undefined): Renderer {
   if (now === undefined) return renderer;
   return {

@@ -2,10 +2,10 @@ import { UsageError } from "../errors.ts";
 import type { BoundTemplate, TemplateConversation } from "./bound-template.ts";
 import { TemplateError } from "../jinja/template-error.ts";
 
-/** A chat template refuses a conversation, as they do with `raise_exception()`; another it may take. */
+/** A chat template refuses a conversation, as with `raise_exception()`; it may accept another one. */
 export class ConversationRefusal extends UsageError {}
 
-/** A chat template prints a conversation without one of its tools; another one's it may print. */
+/** A chat template prints a conversation without one of its tools. It may print another conversation's tools. */
 export class HiddenTool extends UsageError {
   /** The tool's name. */
   readonly tool: string;
@@ -17,10 +17,10 @@ export class HiddenTool extends UsageError {
 }
 
 /**
- * Renders a conversation that somebody gave us.
+ * Renders a conversation of the user.
  *
- * @param source what to call the template in the message.
- * @throws ConversationRefusal where the template refuses the conversation.
+ * @param source - The template's name in messages.
+ * @throws ConversationRefusal if the template refuses the conversation.
  */
 export function renderPrompt(
   template: BoundTemplate,
@@ -41,7 +41,7 @@ export function renderPrompt(
 /**
  * Measures a template.
  *
- * @throws UsageError where the template takes more than one rendering may.
+ * @throws UsageError if the template exceeds the limits of one rendering.
  */
 export function withinLimits<Result>(source: string, measure: () => Result): Result {
   try {

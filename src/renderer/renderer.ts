@@ -9,40 +9,40 @@ export interface RenderedIds {
   readonly text: string;
 }
 
-/** What the environment adds to the ledger after a sampled turn. */
+/** The ids that the environment adds to the ledger after a sampled turn. */
 export interface EnvironmentDelta {
-  /** To be appended with mask 0, directly after the sampled ids. */
+  /** To append with mask 0, directly after the sampled ids. */
   readonly ids: readonly number[];
   /** The template's text from the close of the assistant turn on. */
   readonly text: string;
   /**
-   * True where the policy did not close its turn (it was cut by length, say), so that `ids` begins
-   * with a close that nobody sampled.
+   * True if the policy did not close its turn (for example, it reached a length limit), so that `ids` begins with a
+   * close that was not sampled.
    */
   readonly closeSynthesised: boolean;
   /**
-   * The one id that the ledger must drop before appending, where the sampled stop id opens another
-   * role than the one that follows (GLM family). Absent in the ordinary case.
+   * The id that the ledger must drop before appending: a sampled stop id that opens another role than the next one
+   * (GLM family). Usually absent.
    */
   readonly droppedStopId?: number;
   /**
-   * The sampled stop id where it is another one than the template's (`<|endoftext|>` in the place
-   * of `<|im_end|>`). It stays in the ledger; here for counting. Absent in the ordinary case.
+   * The sampled stop id if it differs from the template's (`<|endoftext|>` instead of `<|im_end|>`). It stays in
+   * the ledger and is given here for counting. Usually absent.
    */
   readonly foreignStopId?: number;
 }
 
-/** A sampled turn, what came before it and what the environment answered. */
+/** A sampled turn, the messages before it and the environment's answer. */
 export interface TurnToContinue {
   /** All messages before the assistant turn. */
   readonly history: readonly (Message | PyDict)[];
   readonly assistant: Message | PyDict;
-  /** All messages of the answer, one at least: parallel tool results, a user line, both. */
+  /** All messages of the answer, at least one: parallel tool results, a user line, or both. */
   readonly environment: readonly (Message | PyDict)[];
   readonly tools: readonly ToolDefinition[];
-  /** Template variables for this conversation only, on top of the renderer's own. */
+  /** Template variables for this conversation only, in addition to the renderer's own. */
   readonly variables?: PyDict;
-  /** What the template takes for today in this conversation. Default the renderer's own. */
+  /** The date that the template prints as today in this conversation. Default: the renderer's own. */
   readonly now?: Date;
 }
 
@@ -51,46 +51,43 @@ export interface Conversation {
   /** Typed messages, or OpenAI-shaped dictionaries with any further fields. */
   readonly messages: readonly (Message | PyDict)[];
   readonly tools: readonly ToolDefinition[];
-  /** Whether the text ends with what asks the policy for its turn. Default true. */
+  /** True if the text ends with the generation prompt. Default true. */
   readonly addGenerationPrompt?: boolean;
-  /** Template variables for this conversation only, on top of the renderer's own. */
+  /** Template variables for this conversation only, in addition to the renderer's own. */
   readonly variables?: PyDict;
-  /** What the template takes for today in this conversation. Default the renderer's own. */
+  /** The date that the template prints as today in this conversation. Default: the renderer's own. */
   readonly now?: Date;
 }
 
-/** A model's chat template and tokenizer together: messages to ids, and the environment delta. */
+/** A model's chat template and tokenizer: converts messages to ids, and renders the environment delta. */
 export interface Renderer {
   readonly card: CapabilityCard;
   readonly codec: TokenCodec;
   /** Ids that end an assistant turn. */
   readonly stopTokenIds: readonly number[];
   /**
-   * What templates that print the date take for today, where that was chosen for the renderer's whole life.
-   * Absent, it is the time of its making, and a run has one of its own (see `EpisodeSetup.promptTime`).
+   * The date that templates print as today, if it was set for the renderer's lifetime. If absent, it is the time of
+   * the renderer's creation, and each run has its own (see `EpisodeSetup.promptTime`).
    */
   readonly now?: Date;
-  /** How the model says that its turns are written, for the parsers that read by it. */
+  /** The model's own description of its turn format, for the parsers that use it. */
   readonly responseTemplate?: PyDict;
   /**
-   * The first prompt: rendered with the generation prompt, control tokens in untrusted text
-   * neutralised, encoded once.
+   * Returns the first prompt: rendered with the generation prompt, control tokens in untrusted text neutralised,
+   * and encoded once.
    *
-   * @throws ConversationRefusal where the template refuses the conversation, or asks with nothing, and
-   *   HiddenTool where it does not show one of its tools.
+   * @throws ConversationRefusal if the template refuses the conversation or renders an empty prompt, and HiddenTool
+   * if it does not show one of its tools.
    */
   prompt(conversation: Conversation): Promise<RenderedIds>;
   /**
-   * What `environment` (all messages of one turn: parallel tool results, a user line, both) adds
-   * after the last sampled turn. Work grows with the new messages, not with the history, wherever
-   * the card says that a short base suffices.
+   * Returns the delta of `environment` (all messages of one turn: parallel tool results, a user line, or both)
+   * after the last sampled turn. If the card allows a short base, the work grows with the new messages, not with
+   * the history. The history is read only if the card requires the full base.
    *
-   * The history is read only where the card asks for the full base.
-   *
-   * @throws RolloutError `internal/delta` where the template cannot express these messages; never a
-   *   silently wrong delta.
-   * @throws RolloutError `environment/control-token` or `user/control-token` under the guard policy
-   *   `reject`.
+   * @throws RolloutError `internal/delta` if the template cannot render these messages; it never returns a wrong
+   * delta.
+   * @throws RolloutError `environment/control-token` or `user/control-token` under the guard policy `reject`.
    */
   delta(
     request: TurnToContinue & {
@@ -99,16 +96,15 @@ export interface Renderer {
     },
   ): Promise<EnvironmentDelta>;
   /**
-   * Under the history policy `split` only: whether the template's own rendering of the conversation
-   * leaves out or moves something that the policy was shown before. Where it does, the answer is
-   * the fresh prompt with which a new segment begins, in the place of `delta()`; where it does not
-   * (`undefined`), the segment goes on with `delta()`. Differences of spelling, spacing or token
-   * boundaries within what the policy said are none.
+   * Only under the history policy `split`. If the template's rendering of the conversation omits or moves content
+   * that the policy saw before, returns the fresh prompt of a new segment, to use instead of `delta()`. Otherwise
+   * returns `undefined`, and the segment continues with `delta()`. Different spelling, spacing or token boundaries
+   * within the policy's own text do not count.
    *
-   * Assistant messages in OpenAI's shape say more: `reasoning_content` and `tool_calls` apart from
+   * Pass assistant messages in OpenAI's shape for exact results: `reasoning_content` and `tool_calls` apart from
    * `content` are rendered as a server would render them.
    *
-   * @throws RolloutError `internal/delta` where the template cannot render the conversation.
+   * @throws RolloutError `internal/delta` if the template cannot render the conversation.
    */
   rerender?(request: TurnToContinue): Promise<RenderedIds | undefined>;
 }

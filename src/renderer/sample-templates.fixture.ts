@@ -1,6 +1,6 @@
 /** Small chat templates, each with one trait of a published family. */
 export const sampleTemplates = {
-  /** ChatML; reasoning is kept unless the history is cleared of it, which `clear_thinking` prevents. */
+  /** ChatML; keeps reasoning unless the history is cleared of it, which `clear_thinking` prevents. */
   clearing: `{% set last = namespace(user=-1) %}
 {%- for m in messages %}{% if m.role == 'user' %}{% set last.user = loop.index0 %}{% endif %}{% endfor %}
 {%- if tools %}{{ '<|im_start|>system\\n' + tools|tojson + '<|im_end|>\\n' }}{% endif %}
@@ -15,7 +15,7 @@ export const sampleTemplates = {
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}`,
 
-  /** Nothing closes a turn but the opener of the next one. */
+  /** A turn is closed only by the opener of the next one. */
   opening: `[gMASK]
 {%- for m in messages %}
 {%- if m.role == 'tool' %}{% if messages[loop.index0 - 1].role != 'tool' %}{{ '<|observation|>' }}{% endif %}{{ '\\n' + m.content }}
@@ -23,7 +23,7 @@ export const sampleTemplates = {
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}`,
 
-  /** Another token closes a turn in the history than the one that is sampled. */
+  /** The token that closes a turn in the history differs from the sampled one. */
   returning: `{%- for m in messages %}
 {%- if m.role == 'assistant' and m.tool_calls %}{{ '<|start|>assistant to=' + m.tool_calls[0].function.name + '<|message|>' + m.tool_calls[0].function.arguments|tojson + '<|call|>' }}
 {%- elif m.role == 'assistant' %}{{ '<|start|>assistant<|message|>' + m.content + ('<|return|>' if loop.last and not add_generation_prompt else '<|end|>') }}
@@ -31,11 +31,11 @@ export const sampleTemplates = {
 {%- endfor %}
 {%- if add_generation_prompt %}<|start|>assistant{% endif %}`,
 
-  /** Tool results are passed over in silence. */
+  /** Tool results are silently skipped. */
   deaf: `{%- for m in messages if m.role != 'tool' %}{{ '<|' + m.role + '|>' + m.content + '<|end|>' }}{% endfor %}
 {%- if add_generation_prompt %}<|assistant|>{% endif %}`,
 
-  /** The tools stand before the newest user message, which moves them. */
+  /** The tools stand before the latest user message, so they move. */
   moving: `{%- for m in messages %}
 {%- if m.role == 'user' %}
 {%- if tools and messages[loop.index0 + 1:]|selectattr('role', 'equalto', 'user')|list|length == 0 %}{{ '[AVAILABLE_TOOLS]' + tools|tojson + '[/AVAILABLE_TOOLS]' }}{% endif %}
@@ -59,10 +59,10 @@ export const sampleTemplates = {
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n<think>\\n' }}{% endif %}`,
 
-  /** Arguments of calls are joined to the text, which needs them as text. */
+  /** Call arguments are concatenated with the text, so they must be text. */
   joining: `{%- for m in messages %}{{ '<|' + m.role + '|>' + m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name + c.function.arguments }}{% endfor %}{{ '<|end|>' }}{% endfor %}
 {%- if add_generation_prompt %}<|assistant|>{% endif %}`,
 
-  /** No control token anywhere. */
+  /** No control tokens. */
   plain: `{%- for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}`,
 } as const;

@@ -6,8 +6,8 @@ import { assistantMessage, toolMessage } from "./capability/probe-messages.ts";
 import { createProber } from "./capability/prober.ts";
 
 /**
- * The template as it is, or, where it takes the arguments of tool calls as JSON text and refuses
- * dictionaries (DeepSeek V3 joins them to a string), one that is handed text.
+ * Returns the template itself, or an adapter that passes call arguments as JSON text if the template refuses
+ * dictionaries (DeepSeek V3 concatenates them with a string).
  */
 export function adaptCallArguments(template: BoundTemplate): BoundTemplate {
   const call = { id: "call00001", name: "find_parcel", arguments: { parcel_id: "1" } };

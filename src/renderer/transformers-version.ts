@@ -1,16 +1,16 @@
 import { UsageError } from "../errors.ts";
 
-/** The release of transformers whose renderings are reproduced where none is named. */
+/** The release of transformers to reproduce by default. */
 export const defaultTransformersVersion = "5.23";
 
-/** The first release that copies the reasoning of a message from one of its names to others. */
+/** The first release that copies a message's reasoning from one field name to others. */
 const copyingSince = [5, 21] as const;
 
 /**
- * Whether that release of transformers shows a message's reasoning under several names.
+ * True if that release of transformers shows a message's reasoning under several names.
  *
- * @param version such as `5.20` or `4.57.1`.
- * @throws UsageError where it is no version.
+ * @param version - Such as `5.20` or `4.57.1`.
+ * @throws UsageError if it is not a version.
  */
 export function copiesReasoning(version: string): boolean {
   const [, major, minor] = /^(\d+)\.(\d+)(?:\.\w+)*$/.exec(version) ?? [];

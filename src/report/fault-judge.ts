@@ -1,5 +1,5 @@
 import { RolloutError } from "../errors.ts";
-import { wholeSecretsEnd } from "../secrets/redactor.ts";
+import { safeCutIndex } from "../secrets/redactor.ts";
 import type { ChatModel, ChatReply } from "../user/chat/chat-model.ts";
 import {
   faultParties,
@@ -107,7 +107,7 @@ async function ask<Choice extends string>(
   }
   throw new RolloutError(
     "grader/bad-reply",
-    `Cannot read the judge's answer ${JSON.stringify(last.slice(0, wholeSecretsEnd(last, 200)))}: expected JSON with ` +
+    `Cannot read the judge's answer ${JSON.stringify(last.slice(0, safeCutIndex(last, 200)))}: expected JSON with ` +
       `"answer" one of ${choices.join(", ")}`,
   );
 }

@@ -20,7 +20,7 @@ const schemas = {
   isUsable: (given: PyValue) => isPyList(given) && given.every(isSchema),
 };
 
-/** Items of the first places, each by a schema of its own. */
+/** Checks the items at the first indexes, each by its own schema. */
 function checkTuple(tuple: readonly PyValue[]): RuleCheck {
   return (check) => {
     if (!isPyList(check.value)) return true;
@@ -34,7 +34,7 @@ function checkTuple(tuple: readonly PyValue[]): RuleCheck {
   };
 }
 
-/** Items from a place on, all by one schema. */
+/** Checks all items from an index on by one schema. */
 function checkRest(schema: PyValue, start: number): RuleCheck {
   return (check) => {
     if (!isPyList(check.value)) return true;
@@ -133,7 +133,7 @@ const contains: SchemaRule = {
   },
 };
 
-/** The bounds that `contains` reads; the rule only tells if they are usable. */
+/** The bounds that `contains` reads; this rule only checks that they are usable. */
 const containsBound: SchemaRule = { since: 2019, ...aCount, make: () => () => true };
 
 /** Keywords about the items of a list. */

@@ -2,8 +2,8 @@ import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
 import type { StepBudget } from "../pattern/step-budget.ts";
 
 /**
- * A text that two values share exactly where JSON Schema counts them as equal: `1` and `1.0` are, and
- * the order of members does not matter. Comparing texts takes time that grows with the values.
+ * Returns a text that is equal for two values exactly if JSON Schema treats them as equal: `1` and `1.0` are equal,
+ * and the order of members does not matter. The time of a comparison grows with the values.
  */
 export function canonicalText(value: PyValue, budget?: StepBudget): string {
   budget?.spend();

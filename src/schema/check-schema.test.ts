@@ -18,7 +18,7 @@ const checkMember = (schema: PlainJson, value: PlainJson) =>
 const draft = (name: string) => ({ $schema: `http://json-schema.org/draft-0${name}/schema#` });
 const year = (name: string) => ({ $schema: `https://json-schema.org/draft/${name}/schema` });
 
-describe("checkSchema() says what does not fit", () => {
+describe("checkSchema() lists mismatches", () => {
   test.each<[PlainJson, PlainJson, string]>([
     [{ type: "string" }, 1, "must be string"],
     [{ type: ["string", "null"] }, 1, "must be string,null"],
@@ -65,7 +65,7 @@ describe("checkSchema() says what does not fit", () => {
     ]);
   });
 
-  test("says of alternatives what each of them wants", () => {
+  test("lists the mismatches of each alternative", () => {
     const schema = { anyOf: [{ type: "string" }, { type: "null" }] };
     expect(checkMember(schema, 1)).toEqual([
       "/a: must be string",
@@ -76,7 +76,7 @@ describe("checkSchema() says what does not fit", () => {
   });
 });
 
-describe("checkSchema() compares numbers by what is written", () => {
+describe("checkSchema() compares numbers by their decimal digits", () => {
   test.each<[PlainJson, PlainJson, boolean]>([
     [{ multipleOf: 0.01 }, 19.99, true],
     [{ multipleOf: 0.01 }, 19.999, false],
@@ -187,7 +187,7 @@ describe("checkSchema() follows references inside the schema", () => {
     expect(check(schema, { v: "x" })).toEqual([]);
   });
 
-  test("a schema that holds itself ends with the value", () => {
+  test("a recursive schema ends with the value", () => {
     const tree = {
       $ref: "#/$defs/node",
       $defs: {
@@ -199,7 +199,7 @@ describe("checkSchema() follows references inside the schema", () => {
     ]);
   });
 
-  test("two tools whose schemas share an address do not meet", () => {
+  test("two tools' schemas with the same address do not interfere", () => {
     const shared = (type: string) => ({
       $id: "https://example.com/shared",
       properties: { a: { $ref: "#/$defs/a" } },
@@ -210,13 +210,13 @@ describe("checkSchema() follows references inside the schema", () => {
   });
 });
 
-describe("checkSchema() does not check what it cannot use", () => {
+describe("checkSchema() does not check unusable parts", () => {
   test.each<[string, PlainJson, PlainJson]>([
     ["nullable beside $ref", { $ref: "#/definitions/A", nullable: true }, null],
     ["nullable beside an enum", { type: "string", enum: ["x"], nullable: true }, null],
     ["required as a flag", { type: "string", required: true }, "x"],
-    ["a type that there is not", { type: "any" }, 1],
-    ["types of which one is not there", { type: ["text", "null"] }, "x"],
+    ["an unknown type", { type: "any" }, 1],
+    ["types with an unknown one", { type: ["text", "null"] }, "x"],
     ["a bound as a text", { minLength: "3" }, "x"],
     ["keywords that are null", { type: "string", enum: null, pattern: null, items: null }, "x"],
     ["a reference to nowhere", { $ref: "#/components/schemas/A" }, "x"],
@@ -240,7 +240,7 @@ describe("checkSchema() does not check what it cannot use", () => {
     expect(checkMember(schema, value)).toEqual([]);
   });
 
-  test("what can be used beside it is checked", () => {
+  test("usable parts beside it are checked", () => {
     expect(checkMember({ type: "string", required: true, minLength: "1" }, 1)).toEqual([
       "/a: must be string",
     ]);

@@ -16,14 +16,14 @@ import {
 /** The result of a check. */
 interface SchemaResult {
   readonly mismatches: readonly Mismatch[];
-  /** Why the value was not checked; then there are no mismatches. */
+  /** The reason why the value was not checked; then there are no mismatches. */
   readonly unchecked?: string;
 }
 
-/** Steps of one check: well below a second, where a call of a tool takes a few hundred steps. */
+/** Step limit of one check: well below a second; a tool call takes a few hundred steps. */
 const maxSteps = 1_000_000;
 
-/** Documents by their schema, and what was made of each part. */
+/** Prepared documents by schema. */
 const documents = new WeakMap<PyDict, PreparedSchema>();
 
 interface PreparedSchema {
@@ -32,10 +32,9 @@ interface PreparedSchema {
 }
 
 /**
- * Checks a value against a JSON Schema that somebody else wrote: of draft 4 to 2020-12, by the draft that
- * it names. What no draft knows, and what cannot be used of it (`findUnusableParts()`), demands nothing.
- * Formats are not checked. It takes a bounded number of steps, runs no code that is made of the schema,
- * and loads nothing.
+ * Checks a value against a foreign JSON Schema of draft 4 to 2020-12, by the draft that it names. Unknown keywords
+ * and unusable parts (`findUnusableParts()`) are ignored, and formats are not checked. It takes a bounded number of
+ * steps, runs no code generated from the schema, and loads nothing.
  */
 export function checkSchema(schema: PyDict, value: PyValue): SchemaResult {
   const mismatches: Mismatch[] = [];
@@ -84,7 +83,7 @@ class Run implements SchemaRun {
     return fits;
   }
 
-  /** Notes what of the value was looked at, where the value fits. */
+  /** Records the evaluated parts of the value if the value fits. */
   #applyTracked(schema: PyDict, check: SchemaCheck): boolean {
     const evaluated = new EvaluatedParts();
     const fits = this.#applyRules(schema, { ...check, evaluated });
@@ -117,7 +116,7 @@ class Run implements SchemaRun {
 function makeChecks(schema: PyDict, document: SchemaDocument): readonly RuleCheck[] {
   const { draft } = document;
   const reference = schema.get("$ref");
-  // Until draft 7 a reference stands for the whole schema.
+  // Until draft 7, a reference replaces the complete schema.
   const isReference = draft !== undefined && draft <= 7 && typeof reference === "string";
   const keywords = isReference ? ["$ref"] : [...schema.keys()];
   const ranked = keywords.flatMap((keyword) => {

@@ -36,7 +36,7 @@ const anyOf: SchemaRule = {
     let fits = false;
     for (const schema of given as readonly PyValue[]) {
       fits = check.run.apply(schema, { ...check, mismatches }) || fits;
-      // Each branch that fits may look at other parts.
+      // Each branch that fits may evaluate other parts.
       if (fits && evaluated === undefined) return true;
     }
     if (fits) return true;
@@ -82,10 +82,10 @@ const condition: SchemaRule = {
     };
   },
 };
-/** The branches that `if` reads; the rule only tells if they are usable. */
+/** The branches that `if` reads; this rule only checks that they are usable. */
 const branch: SchemaRule = { since: 7, ...aSchema, make: () => () => true };
 
-/** Checks by the schema that a reference leads to, which is looked up when it is first needed. */
+/** Checks by the schema of a reference, which is resolved at the first check. */
 function checkTarget(find: () => Target): RuleCheck {
   let target: Target | undefined;
   return (check) => {

@@ -5,8 +5,8 @@ interface Decimal {
 }
 
 /**
- * Tells if a number is a whole multiple of a step, by the decimal digits that both are written with:
- * 19.99 is a multiple of 0.01, which binary fractions deny.
+ * True if a number is an integral multiple of a step, computed on decimal digits: 19.99 is a multiple of 0.01,
+ * though not in binary fractions.
  */
 export function isMultipleOf(value: bigint | number, step: bigint | number): boolean {
   const [left, right] = [toDecimal(value), toDecimal(step)];
@@ -20,7 +20,7 @@ function scale({ digits, exponent }: Decimal, to: number): bigint {
   return digits * 10n ** BigInt(exponent - to);
 }
 
-/** `undefined` for infinities and NaN. */
+/** Returns `undefined` for infinities and NaN. */
 function toDecimal(value: bigint | number): Decimal | undefined {
   if (typeof value === "bigint") return { digits: value, exponent: 0 };
   if (!Number.isFinite(value)) return undefined;

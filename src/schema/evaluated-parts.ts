@@ -1,11 +1,11 @@
-/** Members and items of one value that some keyword looked at. */
+/** The members and items of one value that some keyword evaluated. */
 export class EvaluatedParts {
   readonly #names = new Set<string>();
   readonly #indexes = new Set<number>();
   #hasAllNames = false;
   #hasAllIndexes = false;
 
-  /** Names and indexes that stand for themselves. */
+  /** The number of individually listed names and indexes. */
   get count(): number {
     return this.#names.size + this.#indexes.size;
   }
@@ -26,7 +26,7 @@ export class EvaluatedParts {
     this.#hasAllIndexes = true;
   }
 
-  /** Adds what another check of the same value looked at. */
+  /** Adds the parts that another check of the same value evaluated. */
   addAll(other: EvaluatedParts): void {
     for (const name of other.#names) this.#names.add(name);
     for (const index of other.#indexes) this.#indexes.add(index);

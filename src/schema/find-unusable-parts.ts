@@ -5,12 +5,12 @@ import { isSchema } from "./schema-rule.ts";
 import { applies, schemaRules } from "./schema-rules.ts";
 import { subschemasOf } from "./subschemas.ts";
 
-/** Most parts of one schema that are listed. */
+/** The most parts of one schema that are listed. */
 const maxListed = 20;
 
 /**
- * Lists what cannot be used of a JSON Schema, each with its place and the reason, such as
- * `properties/a/type is "txet", expected one of …`. `checkSchema()` does not check these parts.
+ * Lists the unusable parts of a JSON Schema, each with its place and the reason, such as `properties/a/type is
+ * "txet", expected one of …`. `checkSchema()` does not check these parts.
  */
 export function findUnusableParts(schema: PyDict): readonly string[] {
   const document = new SchemaDocument(schema);
@@ -61,7 +61,7 @@ function problemOf(
         ? document.followDynamic(schema, given)
         : undefined;
   return target !== undefined && "problem" in target
-    ? `leads nowhere: ${target.problem}`
+    ? `has no target: ${target.problem}`
     : undefined;
 }
 

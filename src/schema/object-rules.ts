@@ -69,7 +69,7 @@ const properties: SchemaRule = {
   },
 };
 
-/** The patterns of `patternProperties` that can be used, with their schemas. */
+/** The usable patterns of `patternProperties`, with their schemas. */
 function usablePatterns(
   given: PyValue | undefined,
 ): readonly (readonly [LinearPattern, PyValue])[] {
@@ -105,7 +105,7 @@ const additionalProperties: SchemaRule = {
     const named = schema.get("properties");
     const patterns = schema.get("patternProperties");
     const usable = usablePatterns(patterns);
-    // A name that a pattern allows which cannot be used must not be refused.
+    // A name that an unusable pattern might allow must not be refused.
     const hasUnusable = isPyDict(patterns) && usable.length < patterns.size;
     if (hasUnusable || isOther(named) || isOther(patterns)) return passOver;
     return (check) => {
@@ -124,7 +124,7 @@ const additionalProperties: SchemaRule = {
   },
 };
 
-/** Something stands there, and it is no object. */
+/** True for a value that is present and not an object. */
 function isOther(given: PyValue | undefined): boolean {
   return given !== undefined && given !== null && !isPyDict(given);
 }
@@ -143,7 +143,7 @@ const propertyNames: SchemaRule = {
   },
 };
 
-/** Demands members, or checks by a schema, where a member is there. */
+/** Requires members, or checks by a schema, if a member is present. */
 function checkDependencies(given: PyDict): RuleCheck {
   return (check) => {
     const { value } = check;

@@ -2,24 +2,24 @@ import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.t
 import { draftOf, type SchemaDraft } from "./schema-draft.ts";
 import { subschemasOf } from "./subschemas.ts";
 
-/** The address of a schema that has none. */
+/** The base URI of a schema without its own. */
 const defaultBase = "turnwright:///schema";
 
-/** Deepest nesting of schemas in a schema, and of steps from one to the next in a check. */
+/** The deepest nesting of schemas, and of steps from one schema to the next in a check. */
 export const maxSchemaDepth = 500;
 
-/** The end of a reference: a schema, or the reason why there is none. */
+/** The target of a reference: a schema, or the reason why it was not found. */
 export type Target = { readonly schema: PyValue } | { readonly problem: string };
 
-/** A whole schema, with what its parts can be referred to by. Nothing is ever loaded from elsewhere. */
+/** A complete schema with the reference targets of its parts. It never loads other documents. */
 export class SchemaDocument {
   readonly draft: SchemaDraft | undefined;
-  /** It speaks of what other keywords did not look at. */
+  /** True if it has a keyword about unevaluated parts. */
   readonly tracksEvaluated: boolean;
-  /** The address that a part's references start from. */
+  /** The base URI of each part's references. */
   readonly #bases = new Map<PyDict, string>();
   readonly #byAddress = new Map<string, PyDict>();
-  /** Dynamic anchors, and how often each is there. */
+  /** Dynamic anchors, and the number of each. */
   readonly #dynamicCounts = new Map<string, number>();
 
   constructor(root: PyDict) {
@@ -36,12 +36,12 @@ export class SchemaDocument {
     this.tracksEvaluated = tracks;
   }
 
-  /** Notes what a part can be referred to by, and returns its own address. */
+  /** Records the reference targets of a part, and returns its base URI. */
   #enter(schema: PyDict, outer: string): string {
     const isOld = this.draft !== undefined && this.draft < 2019;
     const id = schema.get(this.draft === 4 ? "id" : "$id");
     let base = outer;
-    // A name in a draft of old, where what stands beside a reference does not count.
+    // In an old draft, siblings of a reference are ignored, and `id` is one of them.
     if (typeof id === "string" && !(isOld && schema.has("$ref"))) {
       const address = resolve(id, outer);
       if (address !== undefined && isOld && id.startsWith("#")) this.#note(address, schema);
@@ -59,17 +59,17 @@ export class SchemaDocument {
     return base;
   }
 
-  /** The first of several that share an address keeps it. */
+  /** Records an address; the first part with an address keeps it. */
   #note(address: string, schema: PyDict): void {
     if (!this.#byAddress.has(address)) this.#byAddress.set(address, schema);
   }
 
-  /** Follows the reference of a part. */
+  /** Resolves the reference of a part. */
   follow(from: PyDict, reference: string): Target {
-    return this.#find(from, reference) ?? { problem: `nothing here is called ${brief(reference)}` };
+    return this.#find(from, reference) ?? { problem: `no part is named ${brief(reference)}` };
   }
 
-  /** As `follow()`, for `$dynamicRef` and `$recursiveRef`, where only one part can be meant. */
+  /** Same as `follow()` for `$dynamicRef` and `$recursiveRef`, if only one target is possible. */
   followDynamic(from: PyDict, reference: string): Target {
     const name = reference.slice(reference.indexOf("#") + 1);
     if ((this.#dynamicCounts.get(name) ?? 0) <= 1) return this.follow(from, reference);

@@ -1,11 +1,11 @@
 import { isPyDict, type PyValue } from "../python/value.ts";
 
-/** The drafts of JSON Schema that differ in what keywords mean, in their order. */
+/** The drafts of JSON Schema with different keyword semantics, in order. */
 export type SchemaDraft = 4 | 6 | 7 | 2019 | 2020;
 
 /**
- * The draft that a schema names in `$schema`; `undefined` where it names none, or one that is not known:
- * then each keyword means what the draft says that has it.
+ * Returns the draft that a schema names in `$schema`; `undefined` if it names no known draft. Each keyword then has
+ * the meaning of the draft that defines it.
  */
 export function draftOf(schema: PyValue): SchemaDraft | undefined {
   const named = isPyDict(schema) ? schema.get("$schema") : undefined;

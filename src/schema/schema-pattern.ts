@@ -1,7 +1,7 @@
 import { compilePattern, type LinearPattern } from "../pattern/compile-pattern.ts";
 import { PatternError } from "../pattern/pattern-node.ts";
 
-/** Most patterns that stay compiled; the oldest goes first. */
+/** The most compiled patterns that are cached; the oldest is evicted first. */
 const maxCompiled = 1_000;
 
 const compiled = new Map<string, LinearPattern | PatternError>();
@@ -29,13 +29,13 @@ function tryCompile(source: string): LinearPattern | PatternError {
   }
 }
 
-/** Says why a pattern of a schema is not checked; `undefined` where it is. */
+/** The reason why a pattern of a schema is not checked; `undefined` if it is checked. */
 export function unusablePattern(source: string): string | undefined {
   const result = compileOnce(source);
   return result instanceof PatternError ? result.message : undefined;
 }
 
-/** A pattern of a schema that can be used. */
+/** Returns a usable pattern of a schema. */
 export function patternOf(source: string): LinearPattern {
   const result = compileOnce(source);
   if (result instanceof PatternError) throw result;

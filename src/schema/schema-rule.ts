@@ -4,48 +4,48 @@ import type { EvaluatedParts } from "./evaluated-parts.ts";
 import type { SchemaDocument } from "./schema-document.ts";
 import type { SchemaDraft } from "./schema-draft.ts";
 
-/** A place in a value, as a way back to the whole. */
+/** A place in a value, linked to its parent places. */
 interface ValuePlace {
   readonly parent: ValuePlace | undefined;
   readonly key: string | number;
 }
 
-/** One thing in a value that does not fit. */
+/** A mismatch of a value. */
 export interface Mismatch {
-  /** Keys and indexes that lead to it; empty for the value as a whole. */
+  /** Keys and indexes from the root; empty for the complete value. */
   readonly path: readonly (string | number)[];
-  /** For a person or a model, such as `must be integer`. */
+  /** A message for a person or a model, such as `must be integer`. */
   readonly message: string;
-  /** The values that are allowed, where these can be listed. */
+  /** The allowed values, if they can be listed. */
   readonly choices?: readonly PyValue[];
 }
 
-/** State that all parts of one check share. */
+/** The shared state of one check. */
 export interface SchemaRun {
   readonly budget: StepBudget;
-  /** Parts of the schema that were passed over so far, for they cannot be used or are not checked. */
+  /** The number of schema parts that were skipped so far, because they are unusable or not checked. */
   passedOverCount: number;
-  /** Checks a value against a schema inside the whole one. */
+  /** Checks a value against a subschema. */
   readonly apply: (schema: PyValue, check: SchemaCheck) => boolean;
 }
 
-/** A value that is held against a schema. */
+/** A value that is checked against a schema. */
 export interface SchemaCheck {
   readonly run: SchemaRun;
   readonly value: PyValue;
   readonly place: ValuePlace | undefined;
-  /** Collects what does not fit; absent where only the result counts. */
+  /** Collects mismatches; absent if only the result matters. */
   readonly mismatches: Mismatch[] | undefined;
-  /** Parts of the value that some keyword looked at; absent if the schema does not ask. */
+  /** The parts of the value that some keyword evaluated; absent if the schema does not use them. */
   readonly evaluated: EvaluatedParts | undefined;
 }
 
-/** Says if a value fits one keyword. */
+/** Returns true if a value fits one keyword. */
 export type RuleCheck = (check: SchemaCheck) => boolean;
 
 /** A keyword of JSON Schema. */
 export interface SchemaRule {
-  /** A description of what may stand there, for messages. */
+  /** A description of the keyword's valid values, for messages. */
   readonly expected: string;
   readonly isUsable: (given: PyValue, schema: PyDict) => boolean;
   /** Makes the check, once for each schema. */
@@ -56,10 +56,10 @@ export interface SchemaRule {
   readonly until?: SchemaDraft;
 }
 
-/** Most mismatches that are listed of one check. */
+/** The most mismatches that one check lists. */
 const maxListed = 100;
 
-/** Notes what does not fit, and returns `false`. */
+/** Records a mismatch, and returns `false`. */
 export function fail(check: SchemaCheck, message: string, choices?: readonly PyValue[]): false {
   const { mismatches, place } = check;
   if (mismatches !== undefined && mismatches.length < maxListed) {
@@ -72,7 +72,7 @@ export function fail(check: SchemaCheck, message: string, choices?: readonly PyV
   return false;
 }
 
-/** Lists what did not fit in the branches of a check. */
+/** Records the mismatches in the branches of a check. */
 export function failAll(check: SchemaCheck, found: readonly Mismatch[] | undefined): void {
   const { mismatches, run } = check;
   if (mismatches === undefined || found === undefined) return;
@@ -80,7 +80,7 @@ export function failAll(check: SchemaCheck, found: readonly Mismatch[] | undefin
   mismatches.push(...found.slice(0, Math.max(0, maxListed - mismatches.length)));
 }
 
-/** Counts the steps of going through names, each of which costs less than a schema does. */
+/** Counts the steps of iterating names, each of which costs less than a schema. */
 export function spendOnNames({ run }: SchemaCheck, count: number): void {
   run.budget.spend(count >>> 2);
 }
@@ -91,7 +91,7 @@ function pathOf(place: ValuePlace | undefined): readonly (string | number)[] {
   return path.toReversed();
 }
 
-/** Passes over a part of the schema, which may look at all of the value. */
+/** Skips a part of the schema, which might evaluate all of the value. */
 export function passOver(check: SchemaCheck): true {
   check.run.passedOverCount += 1;
   check.evaluated?.addAllNames();
@@ -100,8 +100,8 @@ export function passOver(check: SchemaCheck): true {
 }
 
 /**
- * Tells if the value fits the schema, or `undefined` where that is not sure: what is passed over fits
- * everything, which must not count where it is a fault to fit.
+ * Returns true if the value fits the schema, or `undefined` if that is uncertain: a skipped part accepts
+ * everything, which must not count if fitting is an error.
  */
 export function surelyFits(schema: PyValue, check: SchemaCheck): boolean | undefined {
   const { run } = check;
@@ -110,18 +110,18 @@ export function surelyFits(schema: PyValue, check: SchemaCheck): boolean | undef
   return fits && run.passedOverCount > before ? undefined : fits;
 }
 
-/** A member or an item of the value that is checked. */
+/** The check of a member or an item of the value. */
 export function partAt(check: SchemaCheck, key: string | number, value: PyValue): SchemaCheck {
   const { run, place, mismatches } = check;
   return { run, value, place: { parent: place, key }, mismatches, evaluated: undefined };
 }
 
-/** The same check, of which only the result counts. */
+/** The same check without collecting mismatches. */
 export function quietly(check: SchemaCheck): SchemaCheck {
   return { ...check, mismatches: undefined };
 }
 
-/** Tells if something can stand where a schema is wanted. */
+/** True if a value is a valid schema. */
 export function isSchema(given: PyValue | undefined): boolean {
   return isPyDict(given) || typeof given === "boolean";
 }
@@ -134,7 +134,7 @@ export function isNumber(given: PyValue | undefined): given is bigint | number {
   return typeof given === "bigint" || (typeof given === "number" && Number.isFinite(given));
 }
 
-/** A count, which `2.0` is as well. */
+/** True for a count, including `2.0`. */
 export function isCount(given: PyValue | undefined): given is bigint | number {
   return isNumber(given) && given >= 0 && (typeof given === "bigint" || Number.isInteger(given));
 }

@@ -17,12 +17,12 @@ const ordered: readonly (readonly [keyword: string, rule: SchemaRule])[] = [
 /** The keywords that are checked. */
 export const schemaRules: ReadonlyMap<string, SchemaRule> = new Map(ordered);
 
-/** The places of the keywords in the order in which they are checked. */
+/** The ranks of the keywords in the order of checking. */
 export const ruleRanks: ReadonlyMap<string, number> = new Map(
   ordered.map(([keyword], rank) => [keyword, rank]),
 );
 
-/** Tells if a keyword means anything in a draft; without a draft each one does. */
+/** True if a keyword has a meaning in a draft; without a draft every keyword has. */
 export function applies({ since, until }: SchemaRule, draft: SchemaDraft | undefined): boolean {
   if (draft === undefined) return true;
   return (since === undefined || draft >= since) && (until === undefined || draft <= until);

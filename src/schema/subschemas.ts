@@ -23,15 +23,15 @@ const maps: ReadonlySet<string> = new Set([
   "definitions",
 ]);
 
-/** A schema inside another one, and the keys that lead to it. */
+/** A subschema, and the keys that lead to it. */
 type Subschema = readonly [path: readonly string[], schema: PyValue];
 
-/** The schemas that stand directly inside a schema; what is no schema may be among them. */
+/** Yields the direct subschemas of a schema, including invalid ones. */
 export function* subschemasOf(schema: PyDict): Generator<Subschema> {
   for (const [keyword, given] of schema) {
     if (isPyDict(given) && maps.has(keyword)) {
       for (const [name, each] of given) {
-        // The names that a property depends on are no schema.
+        // A list of names in `dependencies` is not a schema.
         if (keyword !== "dependencies" || !isPyList(each)) yield [[keyword, name], each];
       }
     } else if (isPyList(given) && lists.has(keyword)) {

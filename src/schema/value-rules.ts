@@ -61,7 +61,7 @@ const constant: SchemaRule = {
   },
 };
 
-/** A bound of a number, or of what a value has several of. */
+/** Makes the rule of a lower or upper limit, on a number or on a count. */
 function bound(
   measure: (check: SchemaCheck) => bigint | number | undefined,
   isWithin: (measured: bigint | number, limit: bigint | number) => boolean,
@@ -78,7 +78,7 @@ function bound(
 }
 
 const numberOf = ({ value }: SchemaCheck) => (isNumber(value) ? value : undefined);
-/** A limit may be infinite: `1e400` is, and each number keeps it or none does. */
+/** A limit may be infinite, as `1e400` is: then every number is within it, or none. */
 const isLimit = (given: PyValue | undefined): boolean =>
   typeof given === "bigint" || (typeof given === "number" && !Number.isNaN(given));
 const aNumber = { expected: "a number", isUsable: isLimit };
@@ -188,7 +188,7 @@ const pattern: SchemaRule = {
   },
 };
 
-/** Keywords that look at a value as a whole, in the order in which they speak. */
+/** Keywords about a complete value, in the order of their messages. */
 export const valueRules: readonly (readonly [keyword: string, rule: SchemaRule])[] = [
   ["type", type],
   ["enum", enumeration],

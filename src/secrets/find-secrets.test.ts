@@ -10,7 +10,7 @@ import {
 import { Redactor } from "./redactor.ts";
 
 describe("secretsOfNamed()", () => {
-  test("finds values by their names, behind their schemes, and pairs in base64", () => {
+  test("finds values by name, after a scheme, and in base64 pairs", () => {
     const basic = Buffer.from("me:pass-word-7").toString("base64");
     expect(
       secretsOfNamed({
@@ -31,7 +31,7 @@ describe("secretsOfNamed()", () => {
     ]);
   });
 
-  test("finds what looks like a key under any name, and addresses", () => {
+  test("finds values that look like keys under any name, and addresses", () => {
     const address = "postgres://me:pw@db/shop";
     expect(secretsOfNamed({ X: "ghp_012345", Y: "a1b2c3d4e5f6a7b8", DB: address })).toEqual({
       secrets: ["ghp_012345", "a1b2c3d4e5f6a7b8"],
@@ -56,7 +56,7 @@ describe("secretsOfNamed()", () => {
   });
 });
 
-describe("secretsOfNamed() tells names of secrets from names that hold the same letters", () => {
+describe("secretsOfNamed() distinguishes names of secrets from names with the same letters", () => {
   test.each([
     { GIT_AUTHOR_NAME: "Training Agent" },
     { AUTHOR: "Mia Okafor" },
@@ -92,7 +92,7 @@ describe("secretsOfNamed() tells names of secrets from names that hold the same 
     "AWS_SECRET_ACCESS_KEY",
     "SESSION_COOKIE",
     "OAUTH_CLIENT_SECRET",
-  ])("%s holds one", (name) => {
+  ])("%s names one", (name) => {
     expect(secretsOfNamed({ [name]: "correct-horse" }).secrets).toContain("correct-horse");
   });
 
@@ -181,7 +181,7 @@ describe("secretsOfArguments()", () => {
     });
   });
 
-  test("finds what is wrapped: variables of a container, JSON, headers without a space, connection texts", () => {
+  test("finds wrapped secrets: variables of a container, JSON, headers without a space, connection texts", () => {
     const headers = JSON.stringify({ Authorization: "Bearer one-token", deep: { apiKey: "two" } });
     expect(
       secretsOfArguments([
@@ -219,7 +219,7 @@ describe("secretsOfArguments()", () => {
     [["https://host/mcp?workspace=plain-w0rd5-a1b2c3-0001"]],
     [["--servers", '[{"env": [{"name": "API_KEY", "value": "plain-words"}]}]']],
     [["--servers", '{"shop": {"args": ["--token", "plain-words"]}}']],
-  ])("finds what is wrapped in %j", (args) => {
+  ])("finds the secrets wrapped in %j", (args) => {
     const { secrets, urls } = secretsOfArguments(args);
     const redactor = new Redactor(secrets);
     for (const url of urls) redactor.learnUrl(url);
@@ -244,7 +244,7 @@ describe("secretsOfArguments()", () => {
   });
 });
 
-test("withoutSecretsOf() takes what is secret of repeated arguments out of a complaint", () => {
+test("withoutSecretsOf() removes the secrets of repeated arguments from an error message", () => {
   for (const [word, shown] of [
     ["--api-key=sk-one-two-three", "--api-key=[redacted]"],
     ["sk-proj-abcdefghij", "[redacted]"],
@@ -255,7 +255,7 @@ test("withoutSecretsOf() takes what is secret of repeated arguments out of a com
   }
 });
 
-test("shownUrl() leaves out what may be secret in a URL", () => {
+test("shownUrl() omits possible secrets in a URL", () => {
   for (const [url, shown] of [
     ["http://127.0.0.1:8000/mcp", "http://127.0.0.1:8000/mcp"],
     ["http://127.0.0.1:8000", "http://127.0.0.1:8000"],

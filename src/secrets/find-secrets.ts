@@ -2,7 +2,7 @@ import { parseJsonText } from "../json/parse-json.ts";
 import { Redactor } from "./redactor.ts";
 import { isDigestName, isSecretName } from "./secret-name.ts";
 
-/** What is to be hidden: texts, and URLs whose users, passwords and keys are. */
+/** The secrets found: texts, and URLs with users, passwords or keys. */
 interface FoundSecrets {
   readonly secrets: readonly string[];
   readonly urls: readonly string[];
@@ -11,22 +11,22 @@ interface FoundSecrets {
 const noSecrets: FoundSecrets = { secrets: [], urls: [] };
 
 /**
- * Finds the secrets among named values: variables or headers. A value counts as one by its name, or where it looks
- * like a key by itself.
+ * Finds the secrets among named values: variables or headers. A value is a secret if its name says so or if it
+ * looks like a key.
  */
 export function secretsOfNamed(values: Readonly<Record<string, string>>): FoundSecrets {
   return together(Object.entries(values).map(([name, value]) => ofNamed(name, value)));
 }
 
 /**
- * Finds the secrets among a program's arguments: values of flags by their names (`--api-key X`, `--token=X`),
- * variables (`NAME=X`), headers (`Name: X`), URLs, lines for a shell, and what looks like a key by itself.
+ * Finds the secrets among a program's arguments: values of flags by name (`--api-key X`, `--token=X`), variables
+ * (`NAME=X`), headers (`Name: X`), URLs, shell commands, and values that look like keys.
  */
 export function secretsOfArguments(args: readonly string[]): FoundSecrets {
   return ofWords(args, isKey);
 }
 
-/** Finds the secrets of a line for the shell; quotes are taken off its words. */
+/** Finds the secrets of a shell command; quotes around words are removed. */
 export function secretsOfCommand(line: string): FoundSecrets {
   return ofWords(wordsOf(line), isKey);
 }
@@ -57,7 +57,10 @@ function ofArgument(
   return together([ofText(argument), { secrets: passwords, urls: [] }]);
 }
 
-/** Finds the password in `-u name:password`, as curl has it; ids, and a group with the user's name, are none. */
+/**
+ * Finds the password in `-u name:password`, as curl takes it. Numeric ids, and a group with the user's name, are
+ * not passwords.
+ */
 function passwordsOfUser(flag: string, value: string): readonly string[] {
   const [, name, password] = /^([^:]*):(.+)$/s.exec(value) ?? [];
   const isFlag = /^(?:-u|(?:--)?(?:proxy-)?user(?:name)?)$/.test(flag);
@@ -66,8 +69,9 @@ function passwordsOfUser(flag: string, value: string): readonly string[] {
 }
 
 /**
- * Finds the secrets of an argument of several words: a line for a shell, as behind `sh -c`, or what may be one. In the
- * latter a word is none by its looks alone: it may be a sentence that names an order.
+ * Finds the secrets of an argument with several words: a shell command, as after `sh -c`, or a text that may be
+ * one. In the latter case, a word is not a secret merely because it looks like a key: the text may be a sentence
+ * with an order's number.
  */
 function ofLine(argument: string, before: string): FoundSecrets {
   if (!/\s/.test(argument)) return noSecrets;
@@ -77,14 +81,14 @@ function ofLine(argument: string, before: string): FoundSecrets {
   return ofWords(words, isShell ? isKey : (word) => marked.test(word));
 }
 
-/** The words of a line for a shell, without their outer quotes. */
+/** The words of a shell command, without their outer quotes. */
 function wordsOf(line: string): readonly string[] {
   return [...line.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"';|])+/g)].map(([word]) =>
     word.replaceAll(/"([^"]*)"|'([^']*)'/g, "$1$2"),
   );
 }
 
-/** Takes out of a complaint what is secret of the arguments, or of the settings, that it repeats. */
+/** Removes the secrets of the arguments, or of the settings, from an error message that repeats them. */
 export function withoutSecretsOf(args: readonly string[], complaint: string): string {
   const { secrets, urls } = secretsOfArguments(args);
   const redactor = new Redactor(secrets);
@@ -92,7 +96,7 @@ export function withoutSecretsOf(args: readonly string[], complaint: string): st
   return redactor.text(complaint);
 }
 
-/** Finds what is secret in a URL: also the parts of its path and the values of its query that look like keys. */
+/** Finds the secrets in a URL, including path parts and query values that look like keys. */
 export function ofUrl(url: string): FoundSecrets {
   if (!url.includes("://")) return noSecrets;
   if (!URL.canParse(url)) return { secrets: passwordsOf(url), urls: [] };
@@ -101,10 +105,10 @@ export function ofUrl(url: string): FoundSecrets {
   return { secrets: parts.filter((part) => part.length >= 20 && isKey(part)), urls: [url] };
 }
 
-/** Finds the password in an address that is no URL, such as one of several hosts or with `#` in the password. */
+/** Finds the password in an address that is not a URL, such as one with several hosts or with `#` in the password. */
 function passwordsOf(address: string): readonly string[] {
   const rest = address.slice(address.indexOf("://") + "://".length);
-  // A password may hold `@`, and so may what follows the hosts.
+  // A password may contain `@`, and so may the text after the hosts.
   return [...new Set([rest.indexOf("@"), rest.lastIndexOf("@")])].flatMap((end) => {
     const user = rest.slice(0, Math.max(0, end));
     const password = user.slice(user.indexOf(":") + 1);
@@ -121,7 +125,7 @@ function decodeOrKeep(text: string): string {
   }
 }
 
-/** A URL as messages show it: without user, query, and the parts of its path that look like keys. */
+/** Returns a URL for messages: without user, query, and path parts that look like keys. */
 export function shownUrl(url: string): string {
   if (!URL.canParse(url) || !url.includes("://")) {
     return url.replace(/^.*@/s, "…@").replace(/[?#].*$/s, "?…");
@@ -129,7 +133,7 @@ export function shownUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   let shown = `${protocol}//${host}${pathname}`;
   for (const secret of ofUrl(url).secrets) shown = shown.replace(secret, "…");
-  // The URL adds a slash that was not written: it is not shown.
+  // The URL class adds a slash that was not written; it is removed.
   return pathname === "/" && !/^[^?#]*\/\/[^/?#]*\//.test(url) ? shown.slice(0, -1) : shown;
 }
 
@@ -147,7 +151,7 @@ function ofNamed(name: string, value: string, looksSecret = isKey): FoundSecrets
   return { ...found, secrets: [...found.secrets, ...own] };
 }
 
-/** Tells a URL with a host from such as `jdbc:sqlserver://host;password=X`, in which no part is one for a URL. */
+/** True for a URL with a host; false for addresses such as `jdbc:sqlserver://host;password=X`. */
 function isUrl(text: string): boolean {
   return text.includes("://") && URL.canParse(text) && new URL(text).host !== "";
 }
@@ -161,7 +165,7 @@ function ofText(text: string): FoundSecrets {
   if (isUrl(text)) return ofUrl(text);
   const value = /^\s*[[{]/.test(text) ? parseJsonText(text) : undefined;
   if (typeof value === "object" && value !== null) return ofJson(value);
-  // None begins within another, so that a long text is gone through once.
+  // URLs do not nest, so a long text is scanned once.
   const urls = text.matchAll(/(?<![a-z\d+.-])[a-z][a-z\d+.-]*:\/\/[^\s"'<>`]+/gi);
   return together([
     { secrets: [...ofPairs(text), ...ofMembers(text)], urls: [] },
@@ -170,7 +174,7 @@ function ofText(text: string): FoundSecrets {
   ]);
 }
 
-/** Depth of JSON that is looked into. */
+/** The deepest nesting of JSON that is searched. */
 const jsonDepth = 64;
 
 function ofJson(value: unknown, depth = 0): FoundSecrets {
@@ -207,7 +211,7 @@ function ofPairs(text: string): readonly string[] {
     .filter((value) => value !== "");
 }
 
-/** Finds values of lines such as `X-Api-Key: X`: headers and YAML, and no text in sentences. */
+/** Finds values of lines such as `X-Api-Key: X`, in headers and YAML but not in sentences. */
 function ofMembers(text: string): readonly string[] {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   if (!lines.every((line) => /^\s*(?:- |#|["']?[A-Za-z][\w.-]*["']?\s*:)/.test(line))) return [];
@@ -221,7 +225,7 @@ function ofMembers(text: string): readonly string[] {
   });
 }
 
-/** Tells the name of a secret, and in a text of pairs also `PWD` where its value is no folder. */
+/** True if the name denotes a secret. `PWD` in a text of pairs does, unless its value is a folder. */
 function holdsSecret(name: string, value: string): boolean {
   if (name === "" || name.length > longestName) return false;
   return isSecretName(name) || (/^pwd$/i.test(name) && !/^(?:[/~]|\w:\\)/.test(value));
@@ -234,7 +238,7 @@ function withoutQuotes(text: string): string {
   return one ?? two ?? three ?? text;
 }
 
-/** A value with what follows a scheme such as `Bearer`, and a pair in base64 as a pair. */
+/** A value, and the part after a scheme such as `Bearer`; a base64 pair is also decoded. */
 function credentialsOf(value: string): readonly string[] {
   const [, scheme = "", rest] = /^(\w+) (.+)$/.exec(value) ?? [];
   if (rest === undefined) return [value];
@@ -243,19 +247,19 @@ function credentialsOf(value: string): readonly string[] {
   return [value, rest, pair, pair.slice(pair.indexOf(":") + 1)];
 }
 
-/** Beginnings by which services mark their keys. */
+/** Prefixes by which services mark their keys. */
 const marked =
   /^(?:[sprk]k[-_]|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|hf_|AKIA|ASIA|AIza|eyJ|ya29\.|npm_|pypi-|SG\.|tw-)/;
 
-/** A point of time, such as the one at which a server's clock is to stand. */
+/** A point in time, such as the start time of a server's clock. */
 const time = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+)?$/;
 
-/** A part of a name such as `gpt-4o-mini-2024-07-18` or `us-east-1`: a word, a number, or both if it is short. */
+/** A part of a name such as `gpt-4o-mini-2024-07-18` or `us-east-1`: a word, a number, or a short mix. */
 const namePart = /^(?:[a-z]+\d{0,2}|\d{1,8}|[a-z\d]{1,4})$/i;
 
 /**
- * Tells what looks like a key: a text of 12 characters or more, without spaces, in which letters and digits are
- * mixed, and which is no path, file, package or name.
+ * True for a text that looks like a key: at least 12 characters, no spaces, letters mixed with digits, and not a
+ * path, file, package or name.
  */
 function isKey(text: string): boolean {
   if (/^-----BEGIN [A-Z ]*PRIVATE KEY/.test(text)) return true;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
-import { hideEverywhere, Redactor, wholeSecretsEnd, withoutCutSecret } from "./redactor.ts";
+import { hideEverywhere, Redactor, safeCutIndex, withoutCutSecret } from "./redactor.ts";
 
 const secret = 'sk-"s\\ecret/+ü 123';
 
@@ -40,7 +40,7 @@ describe("Redactor", () => {
     }
   });
 
-  test("hides a short key behind its scheme only", () => {
+  test("hides a short key only after its scheme", () => {
     const redactor = new Redactor(["EMPTY", ""]);
     expect(redactor.text("Bearer EMPTY is EMPTY")).toBe("Bearer [redacted] is EMPTY");
   });
@@ -53,13 +53,13 @@ describe("Redactor", () => {
       "http://host/?api_key=a1&key=b&model=m",
       "http://host/?api_key=[redacted]&key=[redacted]&model=m",
     ],
-  ])("knows what is secret in %s", (url, clean) => {
+  ])("finds the secrets in %s", (url, clean) => {
     const redactor = new Redactor();
     redactor.learnUrl(url);
     expect(redactor.text(`at ${url}.`)).toBe(`at ${clean}.`);
   });
 
-  test("finds a URL's password where a server repeats it", () => {
+  test("finds a URL's password that a server repeats", () => {
     const redactor = new Redactor();
     redactor.learnUrl("http://me:long%20password@host/");
     const basic = Buffer.from("me:long password").toString("base64");
@@ -77,7 +77,7 @@ describe("Redactor", () => {
     expect(redactor.json({ a: 1 }, 2)).toBe('{\n  "a": 1\n}');
   });
 
-  test("finds a secret with quotes in what a tool answered as JSON, in each way to look through a value", async () => {
+  test("finds a secret with quotes in a tool's JSON answer, by each method", async () => {
     const redactor = new Redactor([secret]);
     const observation = JSON.stringify({ key: secret });
     const value = { steps: [{ observation, argumentsText: JSON.stringify({ observation }) }] };
@@ -95,7 +95,7 @@ describe("Redactor", () => {
     expect(JSON.parse(redactor.jsonText(JSON.stringify(value)))).toEqual(clean);
   });
 
-  test("jsonText() leaves the numbers of JSON alone, and cleans what is none", () => {
+  test("jsonText() leaves the numbers of JSON alone, and cleans other text", () => {
     const redactor = new Redactor(["12345678"]);
     expect(redactor.jsonText('{"a": -0.12345678, "b": "x12345678"}')).toBe(
       '{"a":-0.12345678,"b":"x[redacted]"}',
@@ -128,7 +128,7 @@ describe("Redactor", () => {
     expect(cause.stack).not.toContain(secret);
   });
 
-  test("error() cleans what else an error carries, and leaves an abort's alone", () => {
+  test("error() cleans further members of an error, but not an abort's", () => {
     const redactor = new Redactor([secret]);
     const discarded = [{ requestId: "1", reason: `HTTP 401 (${secret})`, tokenCount: 3 }];
     const error = new RolloutError("engine/unauthorized", secret, { discarded });
@@ -143,7 +143,7 @@ describe("Redactor", () => {
     expect(() => redactor.error(reason)).not.toThrow();
   });
 
-  test("error() passes over what cannot be looked through, whoever threw it", () => {
+  test("error() ignores unreadable errors of any origin", () => {
     const redactor = new Redactor([secret]);
     const circle: unknown[] = [secret];
     circle.push(circle);
@@ -202,10 +202,10 @@ describe("hideEverywhere()", () => {
 test("a text is cut before a secret, and not within one", () => {
   hideEverywhere({ secrets: ["cut-canary-one", "canary-one-two"] });
   const text = "say cut-canary-one-two now";
-  expect([3, 4, 5, 17, 18, 21, 22].map((end) => wholeSecretsEnd(text, end))).toEqual([
+  expect([3, 4, 5, 17, 18, 21, 22].map((end) => safeCutIndex(text, end))).toEqual([
     3, 4, 4, 4, 4, 4, 22,
   ]);
-  expect(wholeSecretsEnd("cut-canary-one", 0)).toBe(0);
+  expect(safeCutIndex("cut-canary-one", 0)).toBe(0);
 });
 
 test("the end of a secret at the beginning of a text is taken away", () => {

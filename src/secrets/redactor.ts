@@ -3,47 +3,46 @@ import { isSecretName } from "./secret-name.ts";
 import { formsOf } from "./secret-forms.ts";
 import { takeTurn } from "../async/take-turn.ts";
 
-/** What stands in the place of a secret. */
+/** Replaces a secret. */
 export const redactionMark = "[redacted]";
 
-/** Characters that are looked through at once. */
+/** The number of characters that are searched at once. */
 const stretchLength = 64 * 1024;
 
 type Form = readonly [form: string, replacement: string];
 
 /**
- * Takes secrets out of what leaves the process: texts, JSON lines, errors. Each also takes out what
- * `hideEverywhere()` was given. Besides a secret itself its
- * spellings in JSON strings (also of JSON within JSON), URLs and base64 are found, the latter also within
- * a longer text.
+ * Removes secrets from output: texts, JSON lines, errors. Also removes the secrets of `hideEverywhere()`. Finds a
+ * secret itself and its encodings in JSON strings (also nested JSON), URLs and base64, the latter also within a
+ * longer text.
  */
 export class Redactor {
-  /** Looked for beside what the process knows, with what stands in its place. It only grows. */
+  /** Own secrets with their replacements, beside those of the process. It only grows. */
   readonly #own = new Map<string, string>();
-  /** Both together, as long as they stay as they are. */
+  /** Own and process secrets together, cached until one of them changes. */
   #merged = { ownCount: 0, shared: [] as readonly Form[], forms: [] as readonly Form[] };
 
-  /** Learns secrets such as API keys. */
+  /** Adds secrets such as API keys. */
   constructor(secrets: Iterable<string> = []) {
     for (const secret of secrets) this.learn(secret);
   }
 
-  /** Learns one more secret; the empty text is none. */
+  /** Adds a secret; an empty text is ignored. */
   learn(secret: string): void {
     this.#add(secretForms(secret));
   }
 
-  /** Learns what is secret in a URL: user and password, and the values of such keys as `api_key`. */
+  /** Adds a URL's secrets: user and password, and the values of keys such as `api_key`. */
   learnUrl(address: string): void {
     this.#add(urlForms(address));
   }
 
-  /** Learns all that another knows. */
+  /** Adds all secrets of another redactor. */
   learnFrom(other: Redactor): void {
     this.#add(other.#own);
   }
 
-  /** The text without its secrets. */
+  /** Returns the text without secrets. */
   text(text: string): string {
     let clean = text;
     for (const [form, replacement] of this.#known) {
@@ -53,17 +52,17 @@ export class Redactor {
   }
 
   /**
-   * The JSON of a value, without the secrets of its texts and keys; numbers stay what they are.
-   * `space` as in `JSON.stringify()`.
+   * Returns the JSON of a value without secrets in its texts and keys. Numbers are unchanged. `space` as in
+   * `JSON.stringify()`.
    */
   json(value: unknown, space?: number): string {
     const text = JSON.stringify(value, undefined, space);
-    // Nearly always there is nothing to do.
+    // Most values contain no secret.
     if (!this.#isIn(text)) return text;
     return JSON.stringify(this.#clean(JSON.parse(text)), undefined, space);
   }
 
-  /** A text that is JSON, as a rule: its numbers stay what they are, as in `json()`. */
+  /** Returns a text without secrets. The numbers of a JSON text are unchanged, as with `json()`. */
   jsonText(text: string): string {
     if (!this.#isIn(text)) return text;
     try {
@@ -74,15 +73,12 @@ export class Redactor {
     }
   }
 
-  /** A JSON-able value without the secrets of its texts and keys. */
+  /** Returns a JSON-able value without secrets in its texts and keys. */
   clean<Value>(value: Value): Value {
     return JSON.parse(this.json(value)) as Value;
   }
 
-  /**
-   * A value without the secrets of its texts and keys; itself where it holds none, or is nothing that JSON
-   * can say.
-   */
+  /** Returns a value without secrets in its texts and keys; the same object if it has none or is not JSON-able. */
   without<Value>(value: Value): Value {
     if (this.#known.length === 0) return value;
     if (typeof value === "string") return this.text(value) as Value & string;
@@ -94,18 +90,18 @@ export class Redactor {
     }
   }
 
-  /** What was thrown, without its secrets: an error is mended (see `error()`). */
+  /** Returns a thrown value without secrets; an error is changed in place (see `error()`). */
   thrown(thrown: unknown): unknown {
     this.error(thrown);
     try {
       return thrown instanceof Error ? thrown : this.without(thrown);
     } catch {
-      // It may be anyone's: what cannot be read stays.
+      // A foreign object that cannot be read is left alone.
       return thrown;
     }
   }
 
-  /** `clean()` of a large value, looked through in turns; itself where it holds no secret. */
+  /** Same as `clean()` for a large value, in turns; returns the same object if it has no secrets. */
   async cleanInTurns<Value>(value: Value): Promise<Value> {
     const [longest] = this.#known;
     if (longest === undefined) return value;
@@ -115,16 +111,16 @@ export class Redactor {
       if (text.length < stretchLength) continue;
       await takeTurn();
       if (this.#isIn(text)) return this.clean(value);
-      // What stands astride two stretches is found in the second.
+      // Keeps the end of the stretch, so that a secret across the border is found in the next stretch.
       text = text.slice(-longest[0].length);
     }
     return this.#isIn(text) ? this.clean(value) : value;
   }
 
-  /** Takes the secrets out of an error's message and further texts, and out of those of its causes. */
+  /** Removes secrets from an error's message and other texts, and from those of its causes. */
   error(error: unknown): void {
     try {
-      // A chain of causes longer than this is a loop.
+      // A longer chain of causes is a loop.
       for (let depth = 0, current = error; depth < 16 && current instanceof Error; depth++) {
         for (const name of new Set(["message", "stack", ...Object.keys(current)])) {
           this.#cleanMember(current, name);
@@ -132,11 +128,11 @@ export class Redactor {
         current = current.cause;
       }
     } catch {
-      // It may be anyone's: what cannot be read cannot be told either.
+      // A foreign object that cannot be read cannot be printed either.
     }
   }
 
-  /** Longest first, so that none hides a part of another. */
+  /** All secrets, longest first, so that none hides a part of a longer one. */
   get #known(): readonly Form[] {
     const shared = formsOfProcess();
     const ownCount = this.#own.size;
@@ -151,17 +147,17 @@ export class Redactor {
     return this.#known.some(([form]) => text.includes(form));
   }
 
-  /** Errors may be anyone's: what cannot be read, written or replaced stays, and nothing is thrown. */
+  /** Cleans one member of an error. A foreign error's member that cannot be read or replaced is left alone. */
   #cleanMember(error: Error, name: string): void {
     try {
       const value = (error as unknown as Readonly<Record<string, unknown>>)[name];
       if (typeof value !== "string" && !Array.isArray(value)) return;
-      // Most have nothing to hide, and some of these, such as an abort's, cannot be replaced.
+      // Most members have no secret, and some, such as an abort's, are read-only.
       if (!this.#isIn(typeof value === "string" ? value : JSON.stringify(value))) return;
       const clean = this.#clean(value);
       Object.defineProperty(error, name, { value: clean, configurable: true, writable: true });
     } catch {
-      // What writes its texts cleans them once more (see `text()`).
+      // Output is cleaned again when it is written (see `text()`).
     }
   }
 
@@ -181,12 +177,12 @@ export class Redactor {
   }
 }
 
-/** Each form once, longest first. */
+/** Unique forms, longest first. */
 function sorted(forms: Iterable<Form>): readonly Form[] {
   return [...new Map(forms)].toSorted(([one], [other]) => other.length - one.length);
 }
 
-/** The spellings of a secret, also without the end of a line that it was read with from a file. */
+/** The forms of a secret, also without the line ending that it may have in a file. */
 function secretForms(secret: string): readonly Form[] {
   return [...new Set([secret, secret.trim()])].flatMap((text): readonly Form[] =>
     text === ""
@@ -220,13 +216,13 @@ function urlForms(address: string): readonly Form[] {
   return forms;
 }
 
-/** The number of secrets that the process keeps, the newest ones. Each text is searched for all of them. */
+/** The number of secrets that the process keeps, the latest ones. Each text is searched for all of them. */
 const mostSecrets = 512;
 
 /**
- * What parts of this process were given beside a run's settings, such as the variables of an MCP server
- * that an environment's module starts, with its spellings. For the whole process: such a part knows no run, and what
- * it says reaches all of them.
+ * Secrets that parts of this process got outside of a run's settings, with their forms; for example the variables
+ * of an MCP server that an environment starts. They apply to the complete process: such a part knows no run, and
+ * its output reaches all runs.
  */
 const secretsOfProcess = new Map<string, readonly Form[]>();
 
@@ -237,7 +233,7 @@ function formsOfProcess(): readonly Form[] {
   return knownOfProcess;
 }
 
-/** Has every redactor of this process take secrets out, and what is secret in URLs. */
+/** Makes every redactor of this process hide secrets, and the secrets in URLs. */
 export function hideEverywhere({
   secrets = [],
   urls = [],
@@ -250,10 +246,10 @@ export function hideEverywhere({
 }
 
 /**
- * Finds where a text may be cut at the latest, so that no secret of this process is cut in two: half of one would not be
- * known as one.
+ * Returns the last index at or before `end` where a text can be cut without cutting a secret of this process: half
+ * of a secret would not be recognized.
  */
-export function wholeSecretsEnd(text: string, end: number): number {
+export function safeCutIndex(text: string, end: number): number {
   let found = end;
   for (let before = -1; before !== found;) {
     before = found;
@@ -267,9 +263,10 @@ export function wholeSecretsEnd(text: string, end: number): number {
 }
 
 /**
- * Takes away the end of a secret with which a text begins whose beginning was cut off: it would not be known as one.
+ * Removes the rest of a secret from the start of a text that begins within the secret: the rest would not be
+ * recognized.
  *
- * @param secrets - Known beside those of this process.
+ * @param secrets - Further secrets beside those of this process.
  */
 export function withoutCutSecret(text: string, secrets: readonly string[]): string {
   const forms = [
@@ -277,7 +274,7 @@ export function withoutCutSecret(text: string, secrets: readonly string[]): stri
     ...secrets.flatMap(formsOf),
     ...formsOfProcess().map(([form]) => form),
   ];
-  // Fewer characters begin other words as well.
+  // Shorter rests may be parts of ordinary words.
   let longest = 3;
   for (const form of forms) {
     for (let at = 1; form.length - at > longest; at++) {

@@ -1,10 +1,10 @@
 /**
- * Shorter forms would also be found where they are no secrets. A secret that is shorter is hidden only where its
- * place tells it, such as after `Bearer`.
+ * The shortest form that is searched, in characters; shorter forms also occur in harmless text. A shorter secret is
+ * hidden only if its place marks it, such as after `Bearer`.
  */
 const minSecretLength = 8;
 
-/** Returns the spellings of a secret that are looked for: in JSON, in URLs and in base64. */
+/** Returns the encodings of a secret that are searched: in JSON, in URLs and in base64. */
 export function formsOf(secret: string): readonly string[] {
   const escaped = escapedForms(secret);
   const encoded = encodeURIComponent(secret);
@@ -16,10 +16,13 @@ export function formsOf(secret: string): readonly string[] {
   );
 }
 
-/** JSON that stands in a text of JSON, as a tool's answer does, is escaped once more; so deep it is found. */
+/**
+ * The number of JSON levels that are searched. JSON within a JSON string, as in a tool's answer, is escaped once
+ * more at each level.
+ */
 const jsonDepth = 4;
 
-/** The secret in texts of JSON, of which Python's have no letters but those of ASCII. */
+/** The secret as JSON strings contain it, also with non-ASCII letters escaped as Python does. */
 function escapedForms(secret: string): readonly string[] {
   const inJson = JSON.stringify(secret).slice(1, -1);
   const inAscii = inJson.replaceAll(
@@ -33,12 +36,12 @@ function escapedForms(secret: string): readonly string[] {
   return forms;
 }
 
-/** The letters that the secret's bytes give in base64, wherever in a longer text they begin. */
+/** The base64 letters of the secret's bytes, for each of their three offsets in a longer text. */
 function base64Forms(secret: string): readonly string[] {
   const bytes = Buffer.from(secret, "utf8");
   return [0, 1, 2].flatMap((offset) => {
     const padded = Buffer.concat([Buffer.alloc(offset), bytes]);
-    // The first letters hold bits of what stands before, the last ones of what follows.
+    // The first letters contain bits of the text before, the last ones bits of the text after.
     const start = Math.ceil((offset * 8) / 6);
     const end = Math.floor((padded.length * 8) / 6);
     return [

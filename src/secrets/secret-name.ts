@@ -1,23 +1,23 @@
 const secret =
   /key|token|secret|passw|passphrase|pwd|auth|bearer|credential|cookie|signature|^sig$|(?:^|_)pa(?:t|ss)$|dsn$/;
 
-/** Words that hold one of these and name no secret, such as `author` and `max_tokens`. */
+/** Words that contain one of these but do not name a secret, such as `author` and `max_tokens`. */
 const harmless =
   /^(?:old_?)?pwd$|author(?!iz)|tokeni[sz]|key(?:board|word|cloak|map|frame)|monkey|(?:max|min|num|new|completion|prompt)_tokens|(?:primary|foreign|sort|partition|public)_key/g;
 
-/** The ends of names that tell of a secret how it is used or where it lies, such as `auth_mode`. */
+/** Name endings that describe a secret's use or place, such as `auth_mode`. */
 const about =
   /_(?:type|mode|method|scheme|name|file|path|dir|sock|url|uri|host|port|endpoint|realm|issuer|audience|alg|algorithm|provider|prefix|length|size|limit|count|ttl|enabled|required|format|version|env)$/;
 
-/** Names of what is spelled as a key is and is none: a commit, a digest. */
+/** Names of values that look like keys but are not secret: a commit, a digest. */
 const digest = /(?:^|_)(?:commit|sha|sha1|sha256|digest|hash|checksum|rev|revision|ref)$/;
 
-/** Tells whether a value of this name is the hash of something, such as `BASE_COMMIT`. */
+/** True if a value of this name is a hash, such as `BASE_COMMIT`. */
 export function isDigestName(name: string): boolean {
   return digest.test(wordsOf(name));
 }
 
-/** Tells whether a value of this name is a secret, such as `api_key` or `Authorization`. */
+/** True if a value of this name is a secret, such as `api_key` or `Authorization`. */
 export function isSecretName(name: string): boolean {
   const words = wordsOf(name);
   return !about.test(words) && secret.test(words.replaceAll(harmless, ""));

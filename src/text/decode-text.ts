@@ -1,23 +1,19 @@
 import { isUtf8 } from "node:buffer";
 import { readFile } from "node:fs/promises";
 
-/** The character that some editors put before a text to say that it is UTF-8. */
+/** The byte order mark, which some editors put before UTF-8 text. */
 export const byteOrderMark = "\uFEFF";
 
-/** How a text from outside is decoded. */
+/** Options of `decodeText()`. */
 interface DecodeOptions {
-  /**
-   * `drop` takes a byte order mark at the beginning away, for formats in which it is no part of the value.
-   * Default: it stays.
-   */
+  /** `drop` removes a leading byte order mark, for formats in which it is not part of the value. Default: keep it. */
   readonly mark?: "drop" | "keep";
 }
 
 /**
- * Decodes UTF-8 from outside, and changes nothing: `Buffer.toString()` would put U+FFFD in the place of
- * bytes that are not UTF-8.
+ * Decodes UTF-8 from outside without changes: `Buffer.toString()` would replace invalid bytes by U+FFFD.
  *
- * @throws TypeError that names the line where the bytes are not UTF-8.
+ * @throws TypeError that names the line with invalid bytes.
  */
 export function decodeText(bytes: Uint8Array, { mark = "keep" }: DecodeOptions = {}): string {
   if (!isUtf8(bytes)) throw new TypeError(describeWrongBytes(bytes));
@@ -29,7 +25,7 @@ export function decodeText(bytes: Uint8Array, { mark = "keep" }: DecodeOptions =
 /**
  * Reads a text file that others wrote.
  *
- * @throws TypeError as `decodeText()` does, and what reading throws.
+ * @throws TypeError like `decodeText()`, and file system errors.
  */
 export async function readTextFile(
   file: string,
@@ -38,7 +34,7 @@ export async function readTextFile(
   return decodeText(await readFile(file, signal && { signal }), options);
 }
 
-/** The bytes that compressed data begins with. */
+/** The first bytes of compressed data. */
 const compressions = [
   { name: "gzip", magic: [0x1f, 0x8b] },
   { name: "zstd", magic: [0x28, 0xb5, 0x2f, 0xfd] },

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { giveBackBytes, lendBytes } from "./lent-bytes.ts";
+import { releaseBytes, acquireBytes } from "./lent-bytes.ts";
 
-test("lendBytes() gives room that was given back to the next who asks for as much", () => {
-  const bytes = lendBytes(20_000);
+test("acquireBytes() reuses a released buffer of the same size", () => {
+  const bytes = acquireBytes(20_000);
   expect(bytes.length).toBe(20_000);
-  giveBackBytes(bytes.subarray(0, 10));
+  releaseBytes(bytes.subarray(0, 10));
 
-  const next = lendBytes(30_000);
-  const other = lendBytes(30_000);
+  const next = acquireBytes(30_000);
+  const other = acquireBytes(30_000);
 
   expect(next.length).toBe(30_000);
   expect(next.buffer).toBe(bytes.buffer);
@@ -15,18 +15,18 @@ test("lendBytes() gives room that was given back to the next who asks for as muc
 });
 
 test("room that is lent is not lent to another before it is given back", () => {
-  const rooms = Array.from({ length: 50 }, () => lendBytes(9_000).buffer);
+  const rooms = Array.from({ length: 50 }, () => acquireBytes(9_000).buffer);
   expect(new Set(rooms).size).toBe(50);
 });
 
-test("giveBackBytes() takes the same bytes once, and none that were not lent", () => {
-  const bytes = lendBytes(2_000_000);
-  giveBackBytes(bytes);
-  giveBackBytes(bytes);
+test("releaseBytes() takes the same bytes once, and only acquired ones", () => {
+  const bytes = acquireBytes(2_000_000);
+  releaseBytes(bytes);
+  releaseBytes(bytes);
   const foreign = Buffer.allocUnsafeSlow(2 ** 21);
-  giveBackBytes(foreign);
+  releaseBytes(foreign);
 
-  const rooms = [lendBytes(2_000_000).buffer, lendBytes(2_000_000).buffer];
+  const rooms = [acquireBytes(2_000_000).buffer, acquireBytes(2_000_000).buffer];
 
   expect(rooms[0]).toBe(bytes.buffer);
   expect(rooms[1]).not.toBe(bytes.buffer);
@@ -34,18 +34,18 @@ test("giveBackBytes() takes the same bytes once, and none that were not lent", (
 });
 
 test.each([0, 1, 8_191, 8_192, 8_193, 4 * 2 ** 20, 4 * 2 ** 20 + 1])("lends %i bytes", (size) => {
-  const bytes = lendBytes(size);
+  const bytes = acquireBytes(size);
   expect(bytes.length).toBe(size);
-  giveBackBytes(bytes);
+  releaseBytes(bytes);
 });
 
-test("no more is kept than 64 MiB", () => {
-  const lent = Array.from({ length: 40 }, () => lendBytes(4 * 2 ** 20));
-  for (const bytes of lent) giveBackBytes(bytes);
+test("at most 64 MiB are kept", () => {
+  const lent = Array.from({ length: 40 }, () => acquireBytes(4 * 2 ** 20));
+  for (const bytes of lent) releaseBytes(bytes);
   const known = new Set<unknown>(lent.map(({ buffer }) => buffer));
 
-  const again = Array.from({ length: 40 }, () => lendBytes(4 * 2 ** 20));
+  const again = Array.from({ length: 40 }, () => acquireBytes(4 * 2 ** 20));
 
-  // What others have given back is kept as well.
+  // Buffers that others have released are kept as well.
   expect(again.filter(({ buffer }) => known.has(buffer)).length).toBeLessThanOrEqual(16);
 });

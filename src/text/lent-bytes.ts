@@ -1,24 +1,24 @@
-/** The smallest and the largest room that is kept, in bytes; what is between is rounded up to a power of two. */
+/** The smallest and largest buffer that is kept, in bytes. Other sizes are rounded up to a power of two. */
 const [smallest, largest] = [8 * 1024, 4 * 1024 * 1024];
 
-/** Most that is kept for the next, in bytes. */
+/** The most bytes that are kept for reuse. */
 const mostKept = 64 * 1024 * 1024;
 
-/** Room that was given back, by its size. */
+/** Returned buffers by size. */
 const kept = new Map<number, ArrayBuffer[]>();
 let keptSize = 0;
 
-/** What is lent and may be given back. */
+/** Buffers that are lent and may be returned. */
 const lent = new WeakSet<ArrayBufferLike>();
 
 /**
- * Room for bytes that are done with soon, such as a request's: to be given back with `giveBackBytes()`. A
- * long prompt is sent each turn, and room outside the heap that is taken anew each time makes the garbage
- * collector go through the whole heap about once a second, since it counts what lies there.
+ * Returns a buffer for short use, such as a request's body; return it with `releaseBytes()`. Each turn sends a
+ * long prompt, and new memory outside the heap makes the garbage collector scan the complete heap about once a
+ * second, since it counts that memory.
  *
- * @returns `size` bytes with whatever was in them before.
+ * @returns `size` bytes with arbitrary content.
  */
-export function lendBytes(size: number): Buffer {
+export function acquireBytes(size: number): Buffer {
   if (size < smallest || size > largest) return Buffer.allocUnsafe(size);
   const room = roomFor(size);
   const found = kept.get(room)?.pop();
@@ -29,10 +29,10 @@ export function lendBytes(size: number): Buffer {
 }
 
 /**
- * Gives back lent bytes, or a part of them that stands for all: nobody may look at them any more. Bytes that
- * were not lent, or were given back before, are left alone. What is never given back is collected as any.
+ * Returns lent bytes, or a part of them that stands for all: do not use them afterwards. Bytes that were not lent,
+ * or were returned before, are ignored. A buffer that is never returned is garbage-collected as usual.
  */
-export function giveBackBytes({ buffer }: Uint8Array): void {
+export function releaseBytes({ buffer }: Uint8Array): void {
   if (!lent.delete(buffer) || keptSize + buffer.byteLength > mostKept) return;
   keptSize += buffer.byteLength;
   const others = kept.get(buffer.byteLength);

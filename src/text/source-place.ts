@@ -2,18 +2,18 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFile } from "../files/package-file.ts";
 
-/** Tells whose the places in a stack are, as seen from a package. */
+/** Distinguishes a package's own stack places from foreign ones. */
 export class SourcePlaces {
   readonly #fileOf: (name: string) => string;
-  /** The package's own files: their place says nothing to whoever wrote an environment. */
+  /** The package's own folders. An environment's author cannot use their places. */
   #ownFolders: readonly string[] | undefined;
 
-  /** @param fileOf - The path of a file of the package. */
+  /** @param fileOf - Returns the path of a file of the package. */
   constructor(fileOf: (name: string) => string) {
     this.#fileOf = fileOf;
   }
 
-  /** The first place that is not the package's: a file's name and a line; `undefined` where there is none. */
+  /** Returns the first foreign place, a file name and a line; `undefined` if all places are the package's own. */
   foreignPlace(stack: string): string | undefined {
     for (const { file, line } of filesOf(stack)) {
       if (file.startsWith("node:") || file.includes("/node_modules/") || this.#isOwn(file))
@@ -23,13 +23,13 @@ export class SourcePlaces {
     return undefined;
   }
 
-  /** Whether lines of the package's are there, and nobody else's. */
+  /** True if all places in the stack are the package's own, and there is at least one. */
   isOurs(stack: string): boolean {
     const isForeign = this.foreignPlace(stack) !== undefined;
     return !isForeign && filesOf(stack).some(({ file }) => this.#isOwn(file));
   }
 
-  /** Tests stand beside what they test, and are foreign. */
+  /** True for the package's own source file. Its tests count as foreign. */
   #isOwn(file: string): boolean {
     this.#ownFolders ??= ["src", "dist/src", "dist/chunks"].map(
       (name) => this.#fileOf(name) + path.sep,
@@ -41,22 +41,22 @@ export class SourcePlaces {
 
 const here = new SourcePlaces(packageFile);
 
-/** Where somebody else's code threw: a file's name and a line; `undefined` where the stack tells none. */
+/** Returns the file and line at which foreign code threw; `undefined` if the stack has none. */
 export function placeOfThrow(error: unknown): string | undefined {
   return error instanceof Error ? here.foreignPlace(error.stack ?? "") : undefined;
 }
 
-/** Whether the stack of what was thrown has lines of this package's, and of nobody else's. */
+/** True if the error's stack has lines of this package and no foreign lines. */
 export function isThrownByUs(error: unknown): boolean {
   return error instanceof Error && here.isOurs(error.stack ?? "");
 }
 
-/** Where somebody else's code called us. */
+/** Returns the file and line at which foreign code called the package. */
 export function placeOfCaller(): string | undefined {
   return here.foreignPlace(new Error("caller").stack ?? "");
 }
 
-/** The files and lines that a stack names, innermost first: of ES modules addresses, of others paths. */
+/** The files and lines of a stack, innermost first: URLs for ES modules, paths for others. */
 function filesOf(stack: string): { readonly file: string; readonly line: string }[] {
   return stack.split("\n").flatMap((text) => {
     const match = /^\s+at (?:.*? \()?(?:async )?((?:\/|<|[a-z]+:).*?):(\d+):\d+\)?$/.exec(text);
@@ -65,7 +65,7 @@ function filesOf(stack: string): { readonly file: string; readonly line: string 
   });
 }
 
-/** An address writes blanks, letters other than English ones and more in another way than a path. */
+/** Converts a file URL, which escapes spaces and many letters, to a path. */
 function toPath(place: string): string {
   return place.startsWith("file:") && URL.canParse(place) ? fileURLToPath(place) : place;
 }

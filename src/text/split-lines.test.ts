@@ -20,7 +20,7 @@ describe("splitLines()", () => {
     ]);
   });
 
-  test("gives what follows the last line feed", async () => {
+  test("yields the rest after the last line feed", async () => {
     expect(await linesOf("a\nb")).toEqual(["a", "b"]);
     expect(await linesOf("")).toEqual([]);
   });

@@ -5,13 +5,13 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 /**
- * The lines of a stream of UTF-8 bytes, without their line feeds. Only a line feed ends a line (and a
- * carriage return before it belongs to the ending): JSON text may hold any other separator, such as
- * U+2028, which `node:readline` would cut at. What follows the last line feed is a line too, unless
- * it is empty; a crash may have cut it off within a character, which is U+FFFD then.
+ * Yields the lines of a stream of UTF-8 bytes without their line feeds. Only a line feed (with an optional carriage
+ * return before it) ends a line: JSON text may contain other separators, such as U+2028, at which `node:readline`
+ * would split. A non-empty rest after the last line feed is a line too; if a crash cut it within a character, it
+ * ends with U+FFFD.
  *
  * @param name - Names the stream in the error.
- * @throws UsageError that names the first whole line that is not UTF-8.
+ * @throws UsageError that names the first complete line that is not UTF-8.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array | string>,

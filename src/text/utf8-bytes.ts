@@ -1,11 +1,11 @@
-/** Bytes of UTF-8 that a unit of a text takes at most. */
+/** The most UTF-8 bytes of one UTF-16 unit. */
 export const mostBytesPerUnit = 3;
 
 /**
- * The text as UTF-8, as `Buffer.from()` gives it, in a third of the time where the text is long: Node counts
- * the bytes first, and writes them at once where they are told to go.
+ * Returns the text as UTF-8, like `Buffer.from()`, in a third of the time for a long text: Node counts the bytes
+ * first, but writes them at once if the target is given.
  *
- * @param allocate - Gives the room. Default: Node's own, as it is.
+ * @param allocate - Returns a buffer. Default: Node's own, uninitialized.
  */
 export function utf8Bytes(
   text: string,

@@ -1,16 +1,16 @@
-/** Methods of texts that Node.js has and the compiler's library of es2023 does not name. */
+/** Text methods that Node.js has and the compiler's es2023 library lacks. */
 interface UnicodeText {
   isWellFormed(): boolean;
   toWellFormed(): string;
 }
 
-/** Whether a text holds no half of a surrogate pair, which UTF-8 cannot hold. */
+/** True if a text has no half of a surrogate pair, which UTF-8 cannot represent. */
 export function isWellFormed(text: string): boolean {
   return (text as unknown as UnicodeText).isWellFormed();
 }
 
 /**
- * The same for the text of `JSON.stringify()`, which escapes halves of pairs: strict readers such as orjson and
+ * Replaces escaped halves of surrogate pairs in the text of `JSON.stringify()`: strict readers such as orjson and
  * Arrow refuse a file with such an escape.
  */
 export function wellFormedJson(json: string): string {
@@ -18,7 +18,7 @@ export function wellFormedJson(json: string): string {
   return json.replaceAll(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\uFFFD");
 }
 
-/** The text with U+FFFD in the place of each half of a surrogate pair, as tokenizers read it. */
+/** Returns the text with U+FFFD for each half of a surrogate pair, as tokenizers read it. */
 export function toWellFormed(text: string): string {
   return (text as unknown as UnicodeText).toWellFormed();
 }

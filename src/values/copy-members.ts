@@ -1,6 +1,6 @@
 /**
- * A copy of an object that may be anyone's: its own members, and those of the given names wherever it has them, such
- * as the getters of its class, which spreading it passes over.
+ * Returns a copy of a foreign object: its own members, and those of the given names even if inherited, such as
+ * getters of its class, which spreading omits.
  */
 export function copyMembers<Value extends object>(value: Value, names: readonly string[]): Value {
   const copy = { ...value } as Record<string, unknown>;

@@ -1,11 +1,11 @@
-/** Lists of up to this length are copies of one that is kept, which takes a fraction of filling each. */
+/** Lists of up to this length are copied from a cached one, which takes a fraction of the time of filling them. */
 const keptLength = 16_384;
 
 /**
  * Makes lists of one value.
  *
- * @param kind - What a list of the kept value's kind begins as: `[0.5]` for numbers that may be fractions, as a list
- *   of whole numbers is copied when the first fraction comes.
+ * @param kind - The first content of the cached list, which sets its element kind in V8: `[0.5]` for numbers that
+ * may be fractions, as V8 copies a list of integers when the first fraction is written.
  */
 export function listsOf<Value>(
   value: Value,

@@ -1,6 +1,6 @@
 /**
- * A well-spread 32-bit hash of a text's UTF-16 units: FNV-1a, then `spreadBits()`, without which
- * texts that end alike would be ranked alike.
+ * Returns a well-spread 32-bit hash of a text's UTF-16 units: FNV-1a, then `spreadBits()`. Without the latter,
+ * texts with the same ending would be ranked alike.
  *
  * **Source:** FNV-1a of draft-eastlake-fnv.
  */

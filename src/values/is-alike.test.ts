@@ -8,7 +8,7 @@ const made = (watts: number) => ({
   isFine: (count: number) => count > 0,
 });
 
-test("what is made twice is alike, its functions too", () => {
+test("values made by the same code are alike, including functions", () => {
   expect(isAlike(made(40), made(40))).toBe(true);
   expect(isAlike([Number.NaN, undefined, null, "a"], [Number.NaN, undefined, null, "a"])).toBe(
     true,
@@ -27,12 +27,12 @@ test.each([
   [{}, []],
   [{}, null],
   [1, "1"],
-])("tells %j from %j", (one, other) => {
+])("distinguishes %j from %j", (one, other) => {
   expect(isAlike(one, other)).toBe(false);
   expect(isAlike(other, one)).toBe(false);
 });
 
-test("comes to an end where a value holds itself", () => {
+test("terminates for a circular value", () => {
   const ring = (name: string) => {
     const list: unknown[] = [name];
     list.push(list);
@@ -42,7 +42,7 @@ test("comes to an end where a value holds itself", () => {
   expect(isAlike(ring("a"), ring("b"))).toBe(false);
 });
 
-test("goes through the members of instances of anybody's classes, and of Sets", () => {
+test("compares the members of instances of foreign classes, and of Sets", () => {
   class Check {
     readonly test: (text: string) => boolean;
     readonly limit: number;

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 
 /**
- * Whether two values are equal in depth, as `isDeepStrictEqual()` has it; functions are where their text is
- * the same, for whoever makes a value anew makes its functions anew.
+ * True if two values are deeply equal, like `isDeepStrictEqual()`, except that functions are equal if their source
+ * text is: code that makes a value again also makes its functions again.
  */
 export function isAlike(one: unknown, other: unknown): boolean {
   return compare(one, other, new Map());
 }
 
-/** @param open - What each value is being compared with: one that holds itself is like another that does. */
+/** @param open - The value that each value is being compared with: a circular value equals another circular one. */
 function compare(one: unknown, other: unknown, open: Map<object, object>): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one === "function" && typeof other === "function") {
@@ -35,7 +35,7 @@ function isObject(value: unknown): value is Readonly<Record<string | symbol, unk
   return typeof value === "object" && value !== null;
 }
 
-/** Whether its members are all that can be compared of it: so it is with instances of anybody's classes. */
+/** True if an object's members are all of its content, which is unknown for instances of foreign classes. */
 function isPlain(value: object): boolean {
   return Array.isArray(value) || Object.prototype.toString.call(value) === "[object Object]";
 }

@@ -15,7 +15,7 @@ test.each([
   expect(nearestName(wanted, ["model", "max-turns", "storefront", "qwen25"])).toBe(found);
 });
 
-test("expectedName() lists what is few, and asks where one is near", () => {
+test("expectedName() lists a few names, and asks about a near one", () => {
   expect(expectedName("trian", ["train", "test"])).toBe(
     "did you mean train? (expected one of train, test)",
   );

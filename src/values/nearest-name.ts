@@ -1,9 +1,9 @@
-/** Names that a complaint lists; who has more gets the nearest alone. */
+/** The most names that a message lists; with more, it names only the nearest. */
 const mostListed = 12;
 
 /**
- * What is expected in the place of a name that there is not: the nearest one where somebody may have meant
- * it, and all of them where they are few, or none is near.
+ * Returns the text of a message about an unknown name: the nearest known name if it resembles the wanted one, or
+ * all names if they are few.
  */
 export function expectedName(wanted: string, known: readonly string[]): string {
   const nearest = nearestName(wanted, known);
@@ -13,7 +13,7 @@ export function expectedName(wanted: string, known: readonly string[]): string {
   return known.length > mostListed ? question : `${question} (${all})`;
 }
 
-/** The known name that is fewest strokes away, where those are few for its length. */
+/** The known name with the fewest edits, if these are few for its length. */
 export function nearestName(wanted: string, known: readonly string[]): string | undefined {
   let nearest: string | undefined;
   let fewest = Math.max(1, Math.floor(wanted.length / 3)) + 1;
@@ -24,7 +24,7 @@ export function nearestName(wanted: string, known: readonly string[]): string | 
   return nearest;
 }
 
-/** Letters that are left out, put in, changed, or swapped with the next; no more than `most` are told. */
+/** The number of letters to delete, insert, change, or swap with the next one; counts to `most`. */
 function countStrokes(one: string, other: string, most: number): number {
   if (Math.abs(one.length - other.length) >= most || one.length > 100) return most;
   let before: number[] = [];

@@ -1,12 +1,12 @@
 import { wellFormedJson } from "../text/well-formed.ts";
 
-/** A JSON-able value once more, as JSON has it: nobody else writes into it. */
+/** Returns a JSON copy of a value, to which no other code has a reference. */
 export function plainCopy<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null) return value;
   return JSON.parse(JSON.stringify(value) ?? "null") as Value;
 }
 
-/** The same with U+FFFD in the place of each half of a surrogate pair, which no UTF-8 file can hold. */
+/** The same with U+FFFD for each half of a surrogate pair, which no UTF-8 file can represent. */
 export function wellFormedCopy<Value>(value: Value): Value {
   return JSON.parse(wellFormedJson(JSON.stringify(value) ?? "null")) as Value;
 }

@@ -1,10 +1,10 @@
 import { UsageError } from "../errors.ts";
 
 /**
- * Where a run that samples trees is written, all is recorded: a later start takes from there what the
- * branches part from.
+ * Requires that a run that samples trees and is written to disk records all episodes: a later start reads the
+ * shared prefix of the branches from there.
  *
- * @throws UsageError where less is.
+ * @throws UsageError if less is recorded.
  */
 export function requireBranchRecord(record: "all" | "failed" | "none"): void {
   if (record === "all") return;

@@ -1,6 +1,6 @@
 /**
- * Returns a copy of an object without the members that are `undefined`. For three or more optional
- * members at once; write `...(x !== undefined && { x })` for fewer.
+ * Returns a copy of an object without its `undefined` members. Use it for three or more optional members; write
+ * `...(x !== undefined && { x })` for fewer.
  */
 export function withoutUndefined<Fields extends Readonly<Record<string, unknown>>>(
   fields: Fields,

@@ -279,7 +279,7 @@ describe("a key in the place of a variable's name", () => {
     ]) {
       const { status, stdout, stderr } = await runCli([command, ...rest, ...place, ...given]);
       expect(stderr).toContain(
-        `Cannot use ${flag}: what it gives is not the name of a variable that is set, expected the name of ` +
+        `Cannot use ${flag}: its value is not the name of a variable that is set, expected the name of ` +
           "the variable that holds the secret, and not the secret itself",
       );
       expect(status).toBe(2);

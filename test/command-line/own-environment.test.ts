@@ -287,17 +287,17 @@ export function createEnvironment() {
   const remedy = "; await it, or catch what it may throw";
   const unknown = "an environment, an agent or another module of yours";
   const lines = [
-    `${unknown}: a promise that nobody awaits was rejected: no such file${remedy}`,
-    `${unknown}: a promise that nobody awaits was rejected: no network${remedy}`,
-    `forgetful.mjs:5: a promise that nobody awaits was rejected: the log is full${remedy}`,
+    `${unknown}: an unhandled promise was rejected: no such file${remedy}`,
+    `${unknown}: an unhandled promise was rejected: no network${remedy}`,
+    `forgetful.mjs:5: an unhandled promise was rejected: the log is full${remedy}`,
   ];
-  const told = (stderr: string) =>
+  const reported = (stderr: string) =>
     stderr
       .split("\n")
-      .filter((line) => line.includes("nobody awaits"))
+      .filter((line) => line.includes("an unhandled promise"))
       .toSorted();
 
-  test("costs no other episode, and is told with its line where that is known", async () => {
+  test("costs no other episode, and is reported with its line if known", async () => {
     await using server = await startServer({ tasks: 4, samples: 1 });
     const out = path.join(scratch, "forgetful");
     const { status, stdout, stderr } = await runCli([
@@ -316,7 +316,7 @@ export function createEnvironment() {
       "--out",
       out,
     ]);
-    expect(told(stderr)).toEqual(lines.map((line) => `turnwright: ${line}`).toSorted());
+    expect(reported(stderr)).toEqual(lines.map((line) => `turnwright: ${line}`).toSorted());
     expect(stdout).toContain("4 of 4: 4 completed, 0 truncated, 0 failed");
     expect(status).toBe(0);
   });
@@ -336,7 +336,7 @@ export function createEnvironment() {
       .join("");
     const { status, stdout, stderr } = await runCli(["env", "play", file], { input });
     expect(jsonLines(stdout)).toHaveLength(4);
-    expect(told(stderr)).toEqual(lines.map((line) => `turnwright: ${line}`).toSorted());
+    expect(reported(stderr)).toEqual(lines.map((line) => `turnwright: ${line}`).toSorted());
     expect(status).toBe(0);
   });
 });
@@ -355,7 +355,7 @@ test.each([
       start,
     });
     expect(stderr).toContain("disk full");
-    expect(stderr).not.toContain("nobody awaits");
+    expect(stderr).not.toContain("an unhandled promise");
     expect(status).toBe(1);
   }
 });

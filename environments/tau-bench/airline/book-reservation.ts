@@ -35,14 +35,14 @@ const parameters = [
 
 type Booking = Readonly<Record<(typeof parameters)[number], PyValue>>;
 
-/** What a bag that is not free costs. */
+/** The price of a bag beyond the free ones. */
 const baggagePrice = 50n;
-/** What the insurance costs a passenger. */
+/** The price of the insurance for one passenger. */
 const insurancePrice = 30n;
 
 /**
- * Payments are taken one by one before the reservation is stored: where one fails, those before it
- * stay taken. A fourth booking takes the third one's id and place.
+ * Payments are taken one by one before the reservation is stored: if one fails, the earlier ones stay taken. A
+ * fourth booking takes the third one's id and place.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/book_reservation.py.
  */
@@ -90,7 +90,7 @@ function newReservation(id: string, booking: Booking): MutableDict {
   });
 }
 
-/** What the reservation costs, or why a flight cannot be had; completes the reservation's flights. */
+/** The reservation's price, or the reason why a flight is not bookable; completes the reservation's flights. */
 function totalPrice(
   database: AirlineDatabase,
   reservation: MutableDict,
@@ -107,7 +107,7 @@ function totalPrice(
   return add(price, multiply(baggagePrice, nonfree_baggages), "+=");
 }
 
-/** Why the payments are not accepted, as the original says it; `undefined` where they are. */
+/** The original's reason for refusing the payments; `undefined` if they are accepted. */
 function refusePayments(
   user: PyDict,
   { payment_methods: payments }: Booking,
@@ -134,7 +134,7 @@ function refusePayments(
   );
 }
 
-/** Gift cards lose the amount, certificates are used up whatever is left of them. */
+/** Takes a payment. Gift cards lose the amount; certificates are used up, without change. */
 function takePayment(user: MutableDict, payment: PyValue): void {
   const id = getItem(payment, "payment_id");
   const amount = getItem(payment, "amount");

@@ -11,23 +11,23 @@ import type { PyValue } from "../../../src/python/value.ts";
 import { findRecord } from "../record-table.ts";
 import type { AirlineDatabase } from "./airline-database.ts";
 
-/** How many seats in which cabin are wanted. */
+/** The wanted number of seats, and the cabin. */
 interface Seats {
   readonly cabin: PyValue;
-  /** Called where the original takes the length, which fails where the passengers have none. */
+  /** Called at the point where the original takes the length, which raises if the passengers have none. */
   readonly passengerCount: () => number;
 }
 
-/** Whether the flight could be had: what it costs for all passengers, or why not. */
+/** The flight's price for all passengers, or the reason why it is not bookable. */
 export type BookableFlight =
   | { readonly type: "booked"; readonly price: PyNumber }
   | { readonly type: "refused"; readonly why: string };
 
 /**
- * Looks up a wanted flight (an object with `flight_number` and `date`), checks it, and writes its
- * price, origin and destination into the object. Seats are checked but never taken.
+ * Looks up a wanted flight (an object with `flight_number` and `date`), checks it, and writes its price, origin and
+ * destination into the object. Seats are checked but never taken.
  *
- * @throws PythonError where the object, the cabin or a key is not as it should be.
+ * @throws PythonError if the object, the cabin or a key is invalid.
  */
 export function bookFlight(
   { flights }: AirlineDatabase,

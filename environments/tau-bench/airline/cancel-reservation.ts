@@ -9,7 +9,7 @@ import { defineTool } from "../tau-tool.ts";
 import type { AirlineDatabase } from "./airline-database.ts";
 
 /**
- * Reverses every payment. It can be repeated, and then reverses the reversals too.
+ * Reverses every payment. It can be called again, and then reverses the reversals too.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/cancel_reservation.py.
  */

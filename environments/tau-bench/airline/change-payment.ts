@@ -11,7 +11,7 @@ import { dict, listForMethod } from "../containers.ts";
 import { ownRecord, readRecord } from "../record-table.ts";
 import type { AirlineDatabase } from "./airline-database.ts";
 
-/** What a change of a reservation costs, and which of its user's payment methods pays for it. */
+/** The price of changing a reservation, and the user's payment method for it. */
 interface ChangePayment {
   readonly reservation: PyDict;
   readonly paymentId: PyValue;
@@ -19,9 +19,9 @@ interface ChangePayment {
 }
 
 /**
- * Why a payment method cannot pay for a change, as the original says it; `undefined` where it can.
+ * The original's reason why a payment method cannot pay for a change; `undefined` if it can.
  *
- * @throws PythonError where the payment method cannot be looked up.
+ * @throws PythonError if the payment method cannot be looked up.
  */
 export function refuseChangePayment(
   { users }: AirlineDatabase,
@@ -41,7 +41,7 @@ export function refuseChangePayment(
   return undefined;
 }
 
-/** Takes the price off the payment method where it is a gift card; it is never rounded. */
+/** Deducts the price from a gift card, without rounding; other payment methods are not changed. */
 export function deductFromGiftCard(
   { users }: AirlineDatabase,
   { reservation, paymentId, totalPrice }: ChangePayment,
@@ -54,15 +54,15 @@ export function deductFromGiftCard(
 }
 
 /**
- * Writes the payment into the reservation's history, unless it is zero.
+ * Adds the payment to the reservation's history, unless it is zero.
  *
- * @throws PythonError `AttributeError` where the history is no list.
+ * @throws PythonError `AttributeError` if the history is not a list.
  */
 export function recordChangePayment(
   reservation: MutableDict,
   { paymentId, totalPrice }: Pick<ChangePayment, "paymentId" | "totalPrice">,
 ): void {
-  // Integers and floats alike: 0, 0.0 and -0.0 are no payment.
+  // An integer or float 0, including -0.0, is not a payment.
   if (Number(totalPrice) === 0) return;
   listForMethod(getItem(reservation, "payment_history"), "append").push(
     dict({ payment_id: copyValue(paymentId), amount: totalPrice }),

@@ -4,8 +4,8 @@ import { createTauEnvironment } from "../tau-environment.ts";
 import { airlineDomain } from "./airline-domain.ts";
 
 /**
- * τ-bench's airline as an environment: `tau-airline`, with the split `test`. It behaves as the Python
- * original does, byte for byte.
+ * Creates τ-bench's airline as an environment: `tau-airline`, with the split `test`. Its behaviour equals the
+ * Python original's, byte for byte.
  */
 export function createTauAirline({
   bundle,

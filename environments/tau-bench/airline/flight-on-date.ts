@@ -2,7 +2,7 @@ import { getItem } from "../../../src/python/get-item.ts";
 import { iterate } from "../../../src/python/iterate.ts";
 import type { PyDict, PyValue } from "../../../src/python/value.ts";
 
-/** What the original's searches show of a flight: everything but its dates, and one date's entry. */
+/** A flight as the original's searches show it: all fields but its dates, and one date's entry. */
 export function flightOnDate(flight: PyDict, date: PyValue): Map<string, PyValue> {
   const shown = new Map([...flight].filter(([key]) => key !== "dates"));
   const entry = getItem(getItem(flight, "dates"), date);
@@ -10,7 +10,7 @@ export function flightOnDate(flight: PyDict, date: PyValue): Map<string, PyValue
   return shown;
 }
 
-/** Whether the flight can be booked on a date that it has. */
+/** True if the flight can be booked on a date that it has. */
 export function isAvailable(flight: PyDict, date: PyValue): boolean {
   return getItem(getItem(getItem(flight, "dates"), date), "status") === "available";
 }

@@ -4,7 +4,7 @@ import { defineTool } from "../tau-tool.ts";
 import type { AirlineDatabase } from "./airline-database.ts";
 
 /**
- * Answers "user not found" where it is the reservation that is not.
+ * Like the original, it answers "user not found" for an unknown reservation.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/get_reservation_details.py.
  */

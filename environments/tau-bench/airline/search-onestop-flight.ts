@@ -14,8 +14,8 @@ import type { AirlineDatabase } from "./airline-database.ts";
 import { flightOnDate, isAvailable } from "./flight-on-date.ts";
 
 /**
- * Times are compared as strings, so a first leg that arrives the next day ("01:30:00+1") may connect
- * to any later departure; the second leg is then looked up on the next day, but priced on the first.
+ * Times are compared as strings, so a first leg that arrives the next day ("01:30:00+1") may connect to any later
+ * departure. The second leg is then looked up on the next day, but priced on the first.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/search_onestop_flight.py.
  */
@@ -41,7 +41,7 @@ export const searchOnestopFlight = defineTool({
   },
 });
 
-/** Both legs as they are shown, or `undefined` where they do not connect. */
+/** Both legs as the tool shows them, or `undefined` if they do not connect. */
 function connect(first: PyDict, second: PyDict, date: PyValue): PyValue | undefined {
   const arrival = getItem(first, "scheduled_arrival_time_est");
   const secondDate = contains(arrival, "+1") ? nextDay(date) : date;
@@ -65,7 +65,7 @@ function nextDay(date: PyValue): string {
   return `2024-05-${formatInt(parsePythonInt(lastTwoCharacters(date)) + 1n)}`;
 }
 
-/** Python's `int(date[-2:])` up to the text that is read. */
+/** The text that Python's `int(date[-2:])` parses. */
 function lastTwoCharacters(date: PyValue): string {
   if (typeof date === "string") return Array.from(date).slice(-2).join("");
   if (isPyList(date)) {

@@ -11,7 +11,7 @@ import type { AirlineDatabase } from "./airline-database.ts";
 const certificateIds = ["certificate_3221322", "certificate_3221323", "certificate_3221324"];
 
 /**
- * A user can be sent three certificates; the fourth call returns `None`.
+ * A user can get three certificates; the fourth call returns `None`.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/send_certificate.py.
  */

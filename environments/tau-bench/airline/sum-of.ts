@@ -7,7 +7,7 @@ import type { PyValue } from "../../../src/python/value.ts";
 /**
  * Python's `sum(item[key] for item in items)`.
  *
- * @throws PythonError where the items cannot be gone through, have no such key, or cannot be added.
+ * @throws PythonError if the items are not iterable, have no such key, or cannot be added.
  */
 export function sumOf(items: PyValue, key: string): PyNumber {
   return iterate(items).reduce<PyNumber>((sum, item) => add(sum, getItem(item, key)), 0n);

@@ -8,7 +8,7 @@ import { defineTool } from "../tau-tool.ts";
 import type { AirlineDatabase } from "./airline-database.ts";
 import { deductFromGiftCard, recordChangePayment, refuseChangePayment } from "./change-payment.ts";
 
-/** What a bag that is not free costs. */
+/** The price of a bag beyond the free ones. */
 const baggagePrice = 50n;
 
 /** **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/update_reservation_baggages.py. */

@@ -17,8 +17,8 @@ import { deductFromGiftCard, recordChangePayment, refuseChangePayment } from "./
 import { sumOf } from "./sum-of.ts";
 
 /**
- * Flights that the reservation has already, in the same cabin, keep their price. The cabin itself is
- * never written.
+ * Flights that are already in the reservation, in the same cabin, keep their price. The cabin itself is never
+ * written.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/airline/tools/update_reservation_flights.py.
  */
@@ -54,7 +54,7 @@ export const updateReservationFlights = defineTool({
   },
 });
 
-/** The price of a flight that the reservation has; `undefined` where it is another one. */
+/** The price of a flight that is already in the reservation; `undefined` for another flight. */
 function keepFlight(
   reservation: PyDict,
   flight: MutableValue,

@@ -10,9 +10,9 @@ import { operandType } from "./operand.ts";
 const maxIndex = 2n ** 63n - 1n;
 
 /**
- * Python's binary operators on the values that expressions can have.
+ * Python's binary operators on the values of expressions.
  *
- * @throws PythonError as Python raises: `TypeError`, `ZeroDivisionError`, `OverflowError`.
+ * @throws PythonError like Python: `TypeError`, `ZeroDivisionError`, `OverflowError`.
  */
 export function applyOperator(operator: BinaryOperator, left: Operand, right: Operand): Operand {
   if (isNumber(left) && isNumber(right)) {
@@ -28,7 +28,7 @@ export function applyOperator(operator: BinaryOperator, left: Operand, right: Op
 /**
  * Python's signs.
  *
- * @throws PythonError `TypeError` where the value is no number.
+ * @throws PythonError `TypeError` if the value is not a number.
  */
 export function applySign(sign: "+" | "-", value: Operand): Operand {
   if (!isNumber(value)) {

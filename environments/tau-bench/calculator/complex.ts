@@ -1,7 +1,7 @@
 import { PythonError } from "../../../src/python/python-error.ts";
 import type { Complex } from "./operand.ts";
 
-/** Exponents up to this one are computed by multiplying. */
+/** The largest exponent that is computed by multiplication. */
 const maxIntegerExponent = 100;
 
 /** Makes a complex number. */

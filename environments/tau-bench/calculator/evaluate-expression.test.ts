@@ -115,7 +115,7 @@ describe("evaluateExpression()", () => {
     expect(evaluateExpression(text)).toBe(`Error: ${message}`);
   });
 
-  test("takes 200 parentheses and long chains, and gives up where CPython does", () => {
+  test("accepts 200 parentheses and long chains, and fails where CPython fails", () => {
     expect(evaluateExpression(`${"(".repeat(200)}1${")".repeat(200)}`)).toBe("1.0");
     expect(evaluateExpression(`1${"+1".repeat(2000)}`)).toBe("2001.0");
     expect(evaluateExpression(`${"-".repeat(2001)}1`)).toBe("-1.0");

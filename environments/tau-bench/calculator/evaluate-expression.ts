@@ -9,13 +9,13 @@ import type { Operand } from "./operand.ts";
 import { operandText, operandType } from "./operand.ts";
 import { parseExpression } from "./parse-expression.ts";
 
-/** How deep an expression's tree may be before CPython's compiler refuses it, within a benchmark run. */
+/** The deepest tree of an expression that CPython's compiler accepts within a benchmark run. */
 const maxDepth = 2970;
 
 /**
- * The text of Python's `str(round(float(eval(text)), 2))`, or `Error: …` with what it raises.
+ * Returns the text of Python's `str(round(float(eval(text)), 2))`, or `Error: …` with the exception.
  *
- * @param text - Nothing but digits, `+ - * / ( ) .` and spaces.
+ * @param text - Only digits, `+ - * / ( ) .` and spaces.
  */
 export function evaluateExpression(text: string): string {
   try {
@@ -61,7 +61,7 @@ function evaluate(expression: Expression): Operand {
   }
 }
 
-/** The bases in the order of the text, then the powers from the right, each with its signs. */
+/** Evaluates the bases in the order of the text, then the powers from the right, each with its signs. */
 function evaluatePower(factors: readonly Factor[]): Operand {
   const bases = factors.map(({ base }) => evaluate(base));
   return factors.reduceRight<Operand | undefined>((exponent, { signs }, index) => {
@@ -71,7 +71,7 @@ function evaluatePower(factors: readonly Factor[]): Operand {
   }, undefined) as Operand;
 }
 
-/** Nothing that an expression can hold is callable: what fails first is said. */
+/** Raises the first error of a call, as no value of an expression is callable. */
 function failCall(called: Operand, [call]: readonly Call[]): never {
   if (call !== undefined && call.type !== "empty") {
     const type = operandType(evaluate(call.argument));

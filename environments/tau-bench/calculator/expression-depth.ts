@@ -1,6 +1,6 @@
 import type { Expression } from "./expression.ts";
 
-/** How deep the tree is that CPython makes of the expression: 0 for a number, 1 for each operation. */
+/** The depth of CPython's tree of the expression: 0 for a number, plus 1 for each operation. */
 export function expressionDepth(expression: Expression): number {
   switch (expression.type) {
     case "chain":

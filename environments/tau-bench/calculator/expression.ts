@@ -8,7 +8,7 @@ export type Expression =
   | { readonly type: "chain"; readonly first: Expression; readonly rest: readonly ChainLink[] }
   /** Powers, applied from the right; a power's signs are applied to the power, not to its base. */
   | { readonly type: "power"; readonly factors: readonly Factor[] }
-  /** Calls, which always fail, but not before their arguments are evaluated. */
+  /** Calls, which always fail, but only after their arguments are evaluated. */
   | { readonly type: "call"; readonly called: Expression; readonly calls: readonly Call[] };
 
 /** One operator and its right operand. */
@@ -20,14 +20,14 @@ export interface ChainLink {
 /** Binary operators of one rank are applied from the left, except `**`. */
 export type BinaryOperator = "+" | "-" | "*" | "/" | "//" | "**";
 
-/** Signs and what they stand before. */
+/** Signs and their operand. */
 export interface Factor {
-  /** In the order of the text. */
+  /** The signs in the order of the text. */
   readonly signs: readonly ("+" | "-")[];
   readonly base: Expression;
 }
 
-/** The arguments of one call: at most one, for there are no commas. */
+/** The arguments of one call: at most one, since there are no commas. */
 export type Call =
   | { readonly type: "empty" }
   | { readonly type: "plain" | "star" | "double-star"; readonly argument: Expression };

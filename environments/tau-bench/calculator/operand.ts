@@ -1,7 +1,7 @@
 import { formatFloat } from "../../../src/python/numbers/float-text.ts";
 import { formatInt } from "../../../src/python/numbers/int-text.ts";
 
-/** A value that an expression can have: a Python `int`, `float` or `complex`, `()`, or `...`. */
+/** A value of an expression: a Python `int`, `float` or `complex`, `()`, or `...`. */
 export type Operand =
   | bigint
   | number
@@ -22,7 +22,7 @@ export function operandType(value: Operand): string {
   return typeof value === "number" ? "float" : value.type;
 }
 
-/** Python's `str()` of the value, which names what is called in the texts of call errors. */
+/** Python's `str()` of the value, which the texts of call errors contain. */
 export function operandText(value: Operand): string {
   if (typeof value === "bigint") return formatInt(value);
   if (typeof value === "number") return formatFloat(value);
@@ -37,7 +37,7 @@ function complexText({ real, imaginary }: Complex): string {
   return `(${shortFloat(real)}${sign}${imaginaryText})`;
 }
 
-/** Within a complex number a float goes without its `.0`. */
+/** A float within a complex number has no `.0`. */
 function shortFloat(value: number): string {
   return formatFloat(value).replace(/\.0$/, "");
 }

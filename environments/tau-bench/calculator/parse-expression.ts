@@ -3,20 +3,19 @@ import { readNumber, TokenReader } from "../../../src/parser/shared/python-sourc
 import { PythonError } from "../../../src/python/python-error.ts";
 import type { BinaryOperator, Call, ChainLink, Expression, Factor } from "./expression.ts";
 
-/** CPython's limit on nested grammar rules, and what it spends of it on the way to a number. */
+/** CPython's limit on nested grammar rules, and the number of rules from an expression down to a number. */
 const maxRuleDepth = 6000;
 const rulesToAtom = 24;
 const rulesPerParenthesis = 28;
 const rulesPerPower = 2;
 
 /**
- * Parses an expression of digits, `+ - * / ( ) .` and spaces as CPython's `eval()` does, with the
- * texts of its syntax errors: a first pass that only accepts, and where it fails a second one that
- * looks for known mistakes.
+ * Parses an expression of digits, `+ - * / ( ) .` and spaces like CPython's `eval()`, with the texts of its syntax
+ * errors. The first pass only accepts; if it fails, a second pass searches for known mistakes.
  *
  * **Source:** CPython 3.11, `Grammar/python.gram` and `Parser/pegen_errors.c`.
  *
- * @throws PythonError `SyntaxError`, or `MemoryError` where rules nest too deep.
+ * @throws PythonError `SyntaxError`, or `MemoryError` if rules nest too deep.
  */
 export function parseExpression(text: string): Expression {
   if (/^ *$/.test(text)) throw placed("invalid syntax", 0);
@@ -25,46 +24,46 @@ export function parseExpression(text: string): Expression {
     return parser.parse(false) ?? parser.parse(true) ?? parser.fail("invalid syntax");
   } catch (error) {
     if (!(error instanceof PythonError) || error.exception !== "SyntaxError") throw error;
-    // A token that is wrong by itself is reported rather than a mistake that the parser found first.
+    // An invalid token takes precedence over a grammar mistake that the parser found first.
     const wrongToken = error instanceof GrammarError ? parser.findWrongToken() : undefined;
     throw placed((wrongToken ?? error).message, 1);
   }
 }
 
-/** A `SyntaxError` of `eval()`, as it prints. */
+/** A `SyntaxError` of `eval()`, as Python prints it. */
 function placed(problem: string, line: 0 | 1): PythonError {
   return new PythonError("SyntaxError", `${problem} (<string>, line ${line})`);
 }
 
-/** A mistake of grammar, as opposed to one of a single token. */
+/** A mistake of grammar, rather than of a single token. */
 class GrammarError extends PythonError {
   constructor(problem: string) {
     super("SyntaxError", problem);
   }
 }
 
-/** Where a rule ended, and what it read; `undefined` where a rule does not match. */
+/** The end of a rule and its value; `undefined` if the rule does not match. */
 type Match<Value> = { readonly value: Value; readonly end: number } | undefined;
 
 /**
- * A recursive descent over the grammar's rules, each from a place among the tokens. What a rule made
- * of an expression is remembered per place, so that trying alternatives stays linear.
+ * A recursive descent over the grammar's rules, each from an index of the tokens. Results of the expression rule
+ * are cached by index, so that trying alternatives stays linear.
  */
 class Parser {
   readonly #reader: TokenReader;
   readonly #tokens: Token[] = [];
-  /** How many parentheses are open after each token. */
+  /** The number of open parentheses after each token. */
   readonly #levels: number[] = [];
   #memo = new Map<string, Match<Expression>>();
   #findsMistakes = false;
   #depth = rulesToAtom;
 
   constructor(text: string) {
-    // At its start a line may not be indented, but here CPython strips it.
+    // CPython strips the start of the text, so it counts as unindented.
     this.#reader = new TokenReader(text.trimStart());
   }
 
-  /** The whole expression; with `findsMistakes` known mistakes are thrown. */
+  /** Parses the complete expression; with `findsMistakes`, throws known mistakes. */
   parse(findsMistakes: boolean): Expression | undefined {
     this.#findsMistakes = findsMistakes;
     this.#memo = new Map();
@@ -77,7 +76,7 @@ class Parser {
     throw new GrammarError(problem);
   }
 
-  /** What is wrong with a token that follows; that parentheses stay open is not. */
+  /** The error of a later invalid token; unclosed parentheses do not count. */
   findWrongToken(): PythonError | undefined {
     try {
       while (!this.#reader.isAtEnd()) this.#reader.next();
@@ -101,7 +100,7 @@ class Parser {
     return token.type === "operator" && token.text === operator;
   }
 
-  /** An expression; in the second pass two of them side by side in parentheses are a mistake. */
+  /** Parses an expression; in the second pass, two adjacent ones in parentheses are a mistake. */
   #expression(place: number): Match<Expression> {
     const key = `${this.#findsMistakes} ${place}`;
     if (this.#memo.has(key)) return this.#memo.get(key);
@@ -148,7 +147,7 @@ class Parser {
     };
   }
 
-  /** Signs, a primary, and powers of the same; a power whose exponent fails is left unread. */
+  /** Parses signs, a primary, and its powers; a power with an invalid exponent is left unread. */
   #factor(place: number): Match<Expression> {
     const depth = this.#depth;
     const factors: Factor[] = [];
@@ -190,7 +189,7 @@ class Parser {
       calls.push(call.value);
       end = call.end;
     }
-    // A name must follow a point, and names do not occur; CPython finds out by reading on.
+    // A name must follow a point. No names occur, and CPython detects the error by reading the next token.
     if (this.#is(end, ".")) this.#token(end + 1);
     if (calls.length === 0) return called;
     return { value: { type: "call", called: called.value, calls }, end };

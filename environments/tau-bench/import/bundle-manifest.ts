@@ -16,29 +16,29 @@ const manifestSchema = z.strictObject({
   /** Version of this format. */
   format: z.literal(1),
   benchmark: z.literal("tau-bench"),
-  /** Where the data come from. */
+  /** The origin of the data. */
   source: z.string().min(1),
-  /** The commit of the source; `null` where the checkout does not tell. */
+  /** The commit of the source; `null` if the checkout has no commit. */
   commit: z.nullable(
     z.string().regex(/^[0-9a-f]{40}$/, "expected a commit's 40 hexadecimal digits"),
   ),
-  /** Files that differ from that commit's; absent where none do or it is not known. */
+  /** Files that differ from that commit's; absent if none differ or the commit is unknown. */
   changed: z.array(z.string()).exactOptional(),
   /** The licence of the data, as an SPDX name; its text is in `LICENSE`. */
   license: z.string().min(1),
   /** SHA-256 of each file of the source that was read. */
   inputs: z.record(z.string(), sha256),
-  /** SHA-256 of each file of the bundle but this one. */
+  /** SHA-256 of each file of the bundle except this one. */
   files: z.record(inBundle, sha256),
 });
 
-/** What `bundle.json` says of a τ-bench bundle. JSON-able. */
+/** The content of `bundle.json` of a τ-bench bundle. JSON-able. */
 export type BundleManifest = Readonly<z.infer<typeof manifestSchema>>;
 
 /**
- * Reads a bundle's manifest; `undefined` where the folder has none.
+ * Reads a bundle's manifest; `undefined` if the folder has none.
  *
- * @throws UsageError naming file and field where it cannot be used.
+ * @throws UsageError naming the file and field of an invalid manifest.
  */
 async function readBundleManifest(directory: string): Promise<BundleManifest | undefined> {
   const file = path.join(directory, manifestFile);
@@ -56,11 +56,11 @@ async function readBundleManifest(directory: string): Promise<BundleManifest | u
 }
 
 /**
- * Checks that a bundle's files, or those under a folder such as `retail/`, are the ones that its
- * manifest names. A folder without a manifest passes: there is nothing to check it against.
+ * Checks that a bundle's files, or the files in a folder such as `retail/`, match its manifest. A folder without a
+ * manifest passes.
  *
- * @returns the manifest, where there is one.
- * @throws UsageError naming the file that is absent or was changed, or the manifest's broken field.
+ * @returns the manifest, if there is one.
+ * @throws UsageError naming the file that is absent or changed, or the manifest's invalid field.
  */
 export async function checkBundle(
   directory: string,

@@ -3,7 +3,10 @@ import path from "node:path";
 
 const commitPattern = /^[0-9a-f]{40}$/;
 
-/** The commit that a folder has checked out; `undefined` where it is no clone, as an archive is. */
+/**
+ * Returns the commit that a folder has checked out; `undefined` if it is not a clone but, for example, an unpacked
+ * archive.
+ */
 export async function checkoutCommit(directory: string): Promise<string | undefined> {
   const gitFolder = path.join(directory, ".git");
   const head = await readTrimmed(path.join(gitFolder, "HEAD"));

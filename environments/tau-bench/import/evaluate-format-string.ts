@@ -3,8 +3,8 @@ import type { PythonModule } from "./python-module.ts";
 import { childrenOf, textOf, unreadable } from "./python-module.ts";
 
 /**
- * The text of a triple-quoted f-string whose places hold nothing but names that are given. For the
- * prompts that the original writes this way; anywhere else an f-string is refused.
+ * Returns the text of a triple-quoted f-string that contains only given names as expressions. Used for the prompts
+ * that the original writes this way; other f-strings are refused.
  *
  * @throws UsageError naming file and line of any other name, expression or backslash.
  */

@@ -60,10 +60,10 @@ describe("evaluateLiteral()", () => {
   test.each([
     ["[\n1,\nf'{a}']", "x.py:4: an f-string, expected a literal"],
     [`"a" f"b"`, "x.py:2: an f-string"],
-    ["{'a': NAME}", "x.py:2: the name NAME, whose value is not known"],
+    ["{'a': NAME}", "x.py:2: the name NAME with an unknown value"],
     ["nan", "the name nan"],
     ["{1, 2}", "a set"],
-    ["{1: 2}", "a key that is no text"],
+    ["{1: 2}", "a key that is not a text"],
     ["{'a': 1, **b}", "an unpacked **"],
     ["[*a]", "an unpacked *"],
     ["b'a'", "bytes, expected a text"],

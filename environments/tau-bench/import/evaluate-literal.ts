@@ -7,22 +7,22 @@ import type { PythonModule } from "./python-module.ts";
 import { textOf, unreadable } from "./python-module.ts";
 
 /**
- * Makes a record of a constructor call's keyword arguments. Where they do not fit, it says what is
- * wrong and what is expected instead, and the call's file and line are added.
+ * Makes a record of a constructor call's keyword arguments. If they do not fit, it returns the problem and the
+ * expectation; the caller adds the file and line.
  */
 export type RecordMaker = (
   fields: PyDict,
 ) => { readonly value: PyValue } | { readonly found: string; readonly expected: string };
 
-/** Constructors that may be called, by name. */
+/** The allowed constructors, by name. */
 export type RecordMakers = ReadonlyMap<string, RecordMaker>;
 
 const noRecords: RecordMakers = new Map();
 
 /**
- * The value of a Python literal: strings of all kinds, also several in a row, numbers with a sign,
- * `None`, `True`, `False`, lists, tuples (which become lists), dictionaries with texts as keys, and
- * calls of the given constructors with keyword arguments. Nothing is run and no name is looked up.
+ * Returns the value of a Python literal: strings of all kinds, also adjacent ones, numbers with a sign, `None`,
+ * `True`, `False`, lists, tuples (which become lists), dictionaries with texts as keys, and calls of the given
+ * constructors with keyword arguments. No code is run and no name is looked up.
  *
  * @throws UsageError naming file and line of anything else.
  */
@@ -34,7 +34,7 @@ export function evaluateLiteral(
   return new LiteralEvaluator(module, node, records).evaluate(parse(module, node));
 }
 
-/** What Python itself would refuse gets its place as well. */
+/** Adds the place to errors that Python itself would raise. */
 function parse(module: PythonModule, node: SyntaxNode): Expression {
   try {
     return parseExpression(textOf(module, node));
@@ -44,7 +44,7 @@ function parse(module: PythonModule, node: SyntaxNode): Expression {
   }
 }
 
-/** What other kinds of expressions are called in messages. */
+/** The names of other kinds of expressions in messages. */
 const kinds: Readonly<Record<OtherKind, string>> = {
   assignment: "an assignment",
   await: "an await",
@@ -88,7 +88,7 @@ class LiteralEvaluator {
       case "name":
         throw this.#refuse(
           expression,
-          `the name ${expression.id}, whose value is not known`,
+          `the name ${expression.id} with an unknown value`,
           "a literal",
         );
       case "set":
@@ -124,7 +124,7 @@ class LiteralEvaluator {
     for (const { key, value } of entries) {
       if (key === undefined) throw this.#refuse(value, "an unpacked **…", "a literal");
       const name = this.evaluate(key);
-      if (typeof name !== "string") throw this.#refuse(key, "a key that is no text", "a text");
+      if (typeof name !== "string") throw this.#refuse(key, "a key that is not a text", "a text");
       dictionary.set(name, this.evaluate(value));
     }
     return dictionary;

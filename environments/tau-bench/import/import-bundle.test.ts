@@ -25,7 +25,7 @@ async function writeCheckout(changes: Readonly<Record<string, string>> = {}): Pr
 const bundled = async (name: string) => await readFile(path.join(dir, "bundle", name), "utf8");
 
 describe("importTauBench()", () => {
-  test("writes what the Python sources say, with a manifest", async () => {
+  test("writes the content of the Python sources, with a manifest", async () => {
     const from = await writeCheckout();
     const manifest = await importTauBench({ from, to: path.join(dir, "bundle") });
     expect(await bundled("retail/orders.json")).toBe('{"1": {"n": 1.0}}');
@@ -83,7 +83,7 @@ describe("importTauBench()", () => {
     ],
     [
       { "tau_bench/envs/retail/tasks_dev.py": "TASKS = [\n  Task(\n    user_id=USER),\n]\n" },
-      "tasks_dev.py:3: the name USER, whose value is not known",
+      "tasks_dev.py:3: the name USER with an unknown value",
     ],
     [
       { "tau_bench/envs/retail/tasks_dev.py": '\nTASKS = [Task(user_id="a")]\n' },
@@ -128,7 +128,7 @@ describe("importTauBench()", () => {
     expect(await readdir(dir)).toEqual(["checkout"]);
   });
 
-  test("says what is missing of a checkout", async () => {
+  test("names the missing file of a checkout", async () => {
     await expect(importTauBench({ from: dir, to: path.join(dir, "bundle") })).rejects.toThrow(
       "tau_bench/envs/retail/data/orders.json: no such file, expected a checkout",
     );
@@ -141,7 +141,7 @@ describe("importTauBench()", () => {
     await writeFile(path.join(to, "left-over.txt"), "");
     await importTauBench({ from, to });
     expect(await readdir(to)).not.toContain("left-over.txt");
-    await expect(importTauBench({ from, to: from })).rejects.toThrow("it holds other files");
+    await expect(importTauBench({ from, to: from })).rejects.toThrow("it contains other files");
   });
 });
 

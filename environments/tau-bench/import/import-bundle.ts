@@ -18,7 +18,7 @@ import { readToolClasses, readToolInfo } from "./read-tools.ts";
 import { TauCheckout } from "./tau-checkout.ts";
 import { assertReplaceable, writeBundle } from "./write-bundle.ts";
 
-/** What to import, and where to. */
+/** The source and the target of an import. */
 export interface ImportOptions {
   /** A checkout of sierra-research/tau-bench. */
   readonly from: string;
@@ -51,12 +51,12 @@ const domains: readonly DomainSource[] = [
 ];
 
 /**
- * Makes a bundle of a checkout of τ-bench: its tasks, tools, policies, databases, examples and
- * prompts, read from the Python sources without running them. The folder appears whole or not at all.
+ * Makes a bundle from a checkout of τ-bench: its tasks, tools, policies, databases, examples and prompts, read from
+ * the Python sources without running them. The folder appears completely or not at all.
  *
- * **Source:** sierra-research/tau-bench, whose layout this follows.
+ * **Source:** the layout of sierra-research/tau-bench.
  *
- * @throws UsageError naming file and line of what cannot be read, or the folder that cannot be used.
+ * @throws UsageError naming file and line of invalid source, or the unusable folder.
  */
 export async function importTauBench({ from, to }: ImportOptions): Promise<BundleManifest> {
   await assertReplaceable(to);
@@ -108,7 +108,7 @@ async function readDomain(
   if (examples !== undefined) files.set(`few-shot/${name}.jsonl`, examples);
 }
 
-/** The file as it is, once it is known to be a table. */
+/** Reads a file unchanged, after checking that it is a table. */
 async function readTable(checkout: TauCheckout, file: string): Promise<Buffer> {
   const content = await checkout.read(file);
   try {
@@ -129,7 +129,7 @@ async function readTools(checkout: TauCheckout, folder: string): Promise<PyValue
   return tools;
 }
 
-/** The policy is a text beside the module that loads it, or a literal in that module. */
+/** Reads the policy: a text beside the module that loads it, or a literal in that module. */
 async function readWiki(checkout: TauCheckout, source: string): Promise<string> {
   const module = await checkout.readModule(`${source}/wiki.py`);
   const value = findAssignment(module, module.root, "WIKI");
@@ -150,7 +150,7 @@ function readTexts(module: PythonModule, name: string): PyValue {
   throw unreadable(module, node, `another ${name}`, "a list of texts");
 }
 
-/** What a domain's class sets after its base has been made. */
+/** Reads the value that a domain's class sets after its base is constructed. */
 function readTerminateTools(module: PythonModule): PyValue {
   for (const className of classNames(module)) {
     const body = methodBody(module, className, "__init__");

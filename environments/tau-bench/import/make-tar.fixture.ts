@@ -1,4 +1,4 @@
-/** An entry of a tar archive to be made. */
+/** An entry of a new tar archive. */
 export interface TarEntry {
   readonly path: string;
   readonly content?: Buffer | string;
@@ -6,11 +6,11 @@ export interface TarEntry {
   readonly type?: string;
   /** The ustar header's prefix field. */
   readonly prefix?: string;
-  /** What a link leads to. */
+  /** The target of a link. */
   readonly linkname?: string;
 }
 
-/** Makes a tar archive of entries as they are given, for tests of those who read one. */
+/** Makes a tar archive of the given entries, for tests of readers. */
 export function makeTar(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat([...entries.flatMap(toBlocks), Buffer.alloc(1024)]);
 }

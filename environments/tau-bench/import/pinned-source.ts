@@ -1,7 +1,7 @@
 /**
- * The commit of τ-bench that everything here was compared with, and the SHA-256 of each of its files
- * that an import reads. What a server sends is checked against these rather than against the hash of
- * an archive: they hold however the archive was packed, and they say which file differs.
+ * The commit of τ-bench to which this port was compared, and the SHA-256 of each of its files that an import reads.
+ * Downloads are checked against these hashes rather than an archive's hash: they do not depend on the packing, and
+ * they show which file differs.
  */
 export const pinnedSource = {
   repository: "https://github.com/sierra-research/tau-bench",
@@ -226,10 +226,10 @@ export const pinnedSource = {
 } as const;
 
 /**
- * The files that differ from the pinned commit's, are not in it, or are missing; none where what was
- * read is exactly the pinned commit's.
+ * Returns the files that differ from the pinned commit's, are not in it, or are missing; empty if the files equal
+ * the pinned commit's.
  *
- * @param inputs - SHA-256 of what was read, by path within the checkout.
+ * @param inputs - SHA-256 of each read file, by path within the checkout.
  */
 export function changedInputs(inputs: Readonly<Record<string, string>>): readonly string[] {
   const names = new Set([...pinnedSource.inputs.keys(), ...Object.keys(inputs)]);

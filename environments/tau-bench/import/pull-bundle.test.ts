@@ -62,7 +62,7 @@ async function serve(handler: Handler, onConnect?: (target: string) => number): 
   };
 }
 
-/** Sends what a range asks for; the first `breaks` replies end after half of it. */
+/** Sends the bytes of a requested range; the first `breaks` replies end after half of them. */
 function archiveServer({ breaks = 0, tag = '"v1"', content = archive }): {
   readonly handler: Handler;
   readonly ranges: (string | undefined)[];
@@ -108,7 +108,7 @@ const pull = async (url: string, maxAttempts = 3) =>
   await pullTauBench({ to, url, pinned, signal, maxAttempts, pauseMs: 1 });
 
 describe("pullTauBench()", () => {
-  test("downloads, checks and imports, and leaves nothing else", async () => {
+  test("downloads, checks and imports, and leaves no other files", async () => {
     const { handler } = archiveServer({});
     await using server = await serve(handler);
     const { manifest, isNew } = await pull(server.url);
@@ -118,7 +118,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual(["bundle"]);
   });
 
-  test("goes on from where the connection broke", async () => {
+  test("resumes after the connection broke", async () => {
     const { handler, ranges } = archiveServer({ breaks: 2 });
     await using server = await serve(handler);
     await pull(server.url);
@@ -130,7 +130,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual(["bundle"]);
   });
 
-  test("goes on in the next call, where all attempts broke", async () => {
+  test("resumes in the next call if all attempts broke", async () => {
     const { handler, ranges } = archiveServer({ breaks: 2 });
     await using server = await serve(handler);
     await expect(pull(server.url, 2)).rejects.toThrow(`Cannot download ${server.url}`);
@@ -141,7 +141,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual(["bundle"]);
   });
 
-  test("starts over where the server cannot go on, and leaves nothing behind", async () => {
+  test("starts over if the server cannot resume, and leaves no files", async () => {
     const { handler, ranges } = archiveServer({ breaks: 1, tag: "" });
     await using server = await serve(handler);
     await expect(pull(server.url, 1)).rejects.toThrow("Cannot download");
@@ -150,7 +150,7 @@ describe("pullTauBench()", () => {
     expect(ranges).toEqual([undefined, undefined]);
   });
 
-  test("starts over where the file has changed since", async () => {
+  test("starts over if the file has changed since", async () => {
     const old = archiveServer({ breaks: 9, tag: '"v0"' });
     const now = archiveServer({ tag: '"v1"' });
     let handler = old.handler;
@@ -174,13 +174,13 @@ describe("pullTauBench()", () => {
     ],
     ["half an archive", archive.subarray(0, 9_000), "unexpected end of file"],
     ["no archive", Buffer.from("<html>sign in</html>"), "incorrect header check"],
-  ])("refuses %s, and leaves nothing", async (_, content, message) => {
+  ])("refuses %s, and leaves no files", async (_, content, message) => {
     await using server = await serve(archiveServer({ content }).handler);
     await expect(pull(server.url)).rejects.toThrow(message);
     expect(await readdir(dir)).toEqual([]);
   });
 
-  test("says what the server answered, and asks again only where that may help", async () => {
+  test("reports the server's answer, and retries only if that may help", async () => {
     const statuses: number[] = [];
     await using server = await serve((incoming, response) => {
       const status = incoming.url === "/busy" ? 503 : 404;
@@ -208,7 +208,7 @@ describe("pullTauBench()", () => {
     await pull(`http://127.0.0.1:${server.port}/1`);
   });
 
-  test("goes through the proxy that the environment names", async () => {
+  test("uses the proxy of the environment variables", async () => {
     const { handler } = archiveServer({});
     await using server = await serve(handler);
     const seen: string[] = [];
@@ -234,7 +234,7 @@ describe("pullTauBench()", () => {
     expect(seen[0]).toContain("archive.example");
   });
 
-  test("asks a proxy for a tunnel where the address is HTTPS", async () => {
+  test("opens a tunnel through a proxy for HTTPS", async () => {
     const targets: string[] = [];
     await using proxy = await serve(
       (_incoming, response) => response.writeHead(500).end(),
@@ -251,7 +251,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
-  test("stops where it is told to", async () => {
+  test("stops when the signal aborts", async () => {
     const controller = new AbortController();
     await using server = await serve((_incoming, response) => {
       response.writeHead(200, { "content-length": 1_000 });
@@ -263,7 +263,7 @@ describe("pullTauBench()", () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
-  test("stops where it is told to while it waits to try again, for the reason that it is given", async () => {
+  test("stops while it waits for a retry, with the signal's reason", async () => {
     const controller = new AbortController();
     const reason = new Error("enough");
     await using server = await serve((_incoming, response) => {

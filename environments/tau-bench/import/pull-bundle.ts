@@ -12,19 +12,19 @@ import { pinnedSource } from "./pinned-source.ts";
 import { readTar } from "./read-tar.ts";
 import { assertReplaceable } from "./write-bundle.ts";
 
-/** Where the pinned commit's archive is. */
+/** The URL of the pinned commit's archive. */
 export const pinnedArchiveUrl = `https://codeload.github.com/sierra-research/tau-bench/tar.gz/${pinnedSource.commit}`;
 
-/** How to pull. */
+/** Options of `pullTauBench()`. */
 export interface PullOptions extends Pick<
   DownloadOptions,
   "signal" | "maxAttempts" | "pauseMs" | "onProgress"
 > {
   /** The bundle's folder. */
   readonly to: string;
-  /** Default: GitHub's archive of the pinned commit. What it holds must be the same anywhere. */
+  /** Default: GitHub's archive of the pinned commit. The content must be the same at any URL. */
   readonly url?: string;
-  /** Which commit, and the SHA-256 of its files. Default `pinnedSource`. */
+  /** The commit, and the SHA-256 of its files. Default `pinnedSource`. */
   readonly pinned?: PinnedCommit;
 }
 
@@ -37,7 +37,7 @@ export interface PinnedCommit {
 /** A pulled bundle. */
 export interface PulledBundle {
   readonly manifest: BundleManifest;
-  /** False where the bundle was there already, unchanged. */
+  /** False if the bundle already existed, unchanged. */
   readonly isNew: boolean;
 }
 
@@ -46,12 +46,12 @@ const maxUnpackedBytes = 4 * 2 ** 30;
 const maxFileBytes = 64 * 2 ** 20;
 
 /**
- * Downloads the pinned commit of τ-bench and makes a bundle of it. Every file that is used must have
- * the SHA-256 that is pinned for it, so it does not matter who sent it or how it was packed. A break
- * leaves either what the next call can go on from, in `.<name>.pulling` beside the bundle, or nothing.
+ * Downloads the pinned commit of τ-bench and makes a bundle of it. Every used file must have its pinned SHA-256, so
+ * the server and the packing do not matter. An interrupted download leaves either a part that the next call
+ * resumes, in `.<name>.pulling` beside the bundle, or no files.
  *
- * @throws UsageError where it cannot be had, or is not the pinned commit.
- * @throws the signal's reason where it is aborted.
+ * @throws UsageError if the download fails, or is not the pinned commit.
+ * @throws the signal's reason if it aborts.
  */
 export async function pullTauBench({
   to,
@@ -70,7 +70,7 @@ export async function pullTauBench({
   try {
     await downloadFile({ ...download, url, file: archive, maxBytes: maxArchiveBytes });
   } catch (error) {
-    // Where nothing is left to go on from, nothing is left.
+    // Removes the folder if it has no partial download.
     await rmdir(scratch).catch(() => undefined);
     throw error;
   }
@@ -79,7 +79,7 @@ export async function pullTauBench({
     await unpackPinned({ archive, url, pinned }, checkout);
     return { manifest: await importTauBench({ from: checkout, to }), isNew: true };
   } finally {
-    // Whatever went wrong with a whole archive goes wrong again.
+    // An error with a complete archive would occur again.
     await rm(scratch, { recursive: true, force: true });
   }
 }
@@ -96,7 +96,7 @@ async function unpackPinned(
   const missing = new Map(pinned.inputs);
   const files = readTar(gunzipped(archive, url), {
     place: url,
-    // Archives hold everything in one folder, whose name says the commit.
+    // Archives contain everything in one folder, which is named for the commit.
     wants: (name) => missing.has(withoutFirstFolder(name)),
     maxFileBytes,
     maxTotalBytes: maxUnpackedBytes,

@@ -6,17 +6,17 @@ import { parseExpression } from "../../../src/parser/shared/python-source/expres
 
 /** A Python source file as a syntax tree. It is read, never run. */
 export interface PythonModule {
-  /** As it is named in messages. */
+  /** The file's name in messages. */
   readonly file: string;
-  /** With line feeds only. */
+  /** The text with line feeds only. */
   readonly source: string;
   readonly root: SyntaxNode;
 }
 
 /**
- * Parses a Python source file. Line ends become line feeds, as Python's own reader makes them.
+ * Parses a Python source file. Line ends become line feeds, as in Python's own reader.
  *
- * @throws UsageError naming file and line where the text is no Python.
+ * @throws UsageError naming file and line of invalid Python.
  */
 export function readPythonModule(text: string, file: string): PythonModule {
   const source = text.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
@@ -34,7 +34,7 @@ function firstError({ root, source }: PythonModule): SyntaxNode | undefined {
   return undefined;
 }
 
-/** The grammar does not know floats that end with a point, and reads `5.` as a broken attribute. */
+/** True for a float that ends with a point. The grammar does not know these and reads `5.` as a broken attribute. */
 function isPointAtEnd({ parent }: SyntaxNode, source: string): boolean {
   if (parent?.name !== "MemberExpression") return false;
   const text = source.slice(parent.from, parent.to);
@@ -46,7 +46,7 @@ export function textOf(module: PythonModule, node: SyntaxNode): string {
   return module.source.slice(node.from, node.to);
 }
 
-/** What to throw about a place in a module: "Cannot read <file>:<line>: <found>, expected …". */
+/** The error about a place in a module: "Cannot read <file>:<line>: <found>, expected …". */
 export function unreadable(
   module: PythonModule,
   place: { readonly from: number },
@@ -67,10 +67,10 @@ export function childrenOf(node: SyntaxNode, but: readonly string[] = []): Synta
 }
 
 /**
- * The value of the last assignment to a target, such as `RULES` or `self.terminate_tools`, among a
- * node's own statements; `undefined` where there is none.
+ * Returns the value of the last assignment to a target, such as `RULES` or `self.terminate_tools`, among a node's
+ * own statements; `undefined` without an assignment.
  *
- * @throws UsageError where the assignment is no plain `target = value`.
+ * @throws UsageError if the assignment is not a plain `target = value`.
  */
 export function findAssignment(
   module: PythonModule,
@@ -92,9 +92,9 @@ export function findAssignment(
 }
 
 /**
- * The value that a module assigns to a name at its top level.
+ * Returns the value that a module assigns to a name at its top level.
  *
- * @throws UsageError where it assigns none.
+ * @throws UsageError without an assignment.
  */
 export function assignedValue(module: PythonModule, name: string): SyntaxNode {
   const value = findAssignment(module, module.root, name);
@@ -102,7 +102,7 @@ export function assignedValue(module: PythonModule, name: string): SyntaxNode {
   throw new UsageError(`Cannot read ${module.file}: expected "${name} = …" at its top level`);
 }
 
-/** The body of a method of a top-level class; `undefined` where there is none. */
+/** The body of a method of a top-level class; `undefined` if it does not exist. */
 export function methodBody(
   module: PythonModule,
   className: string,
@@ -135,7 +135,7 @@ function nameOf(module: PythonModule, definition: SyntaxNode): string {
   return name === null ? "" : textOf(module, name);
 }
 
-/** The last part of the module behind each name that `from .module import Name` brings in. */
+/** The last part of the module name for each name that `from .module import Name` imports. */
 export function importedModules(module: PythonModule): ReadonlyMap<string, string> {
   const modules = new Map<string, string>();
   for (const statement of childrenOf(module.root)) {

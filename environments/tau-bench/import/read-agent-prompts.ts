@@ -14,16 +14,16 @@ import {
   unreadable,
 } from "./python-module.ts";
 
-/** The system prompts of the agents that call tools by text, made for `probeWiki` and `probeTools`. */
+/** The system prompts of the agents that call tools by text, rendered for `probeWiki` and `probeTools`. */
 interface AgentPrompts {
   readonly act: string;
   readonly react: string;
 }
 
-/** Stands where a domain's policy goes; a letter beyond ASCII shows that it is put in as it is. */
+/** Stands for a domain's policy; the non-ASCII letter shows that the policy is inserted without escapes. */
 const probeWiki = "WIKI \u00e9";
 
-/** Stands where a domain's tools go, as `json.dumps()` writes them: with escapes. */
+/** Stands for a domain's tools as `json.dumps()` writes them: with escapes. */
 const probeTools: PyValue = [
   new Map<string, PyValue>([
     ["type", "function"],
@@ -42,8 +42,8 @@ const probeTools: PyValue = [
  * Reads the prompts of the `act` and `react` agents.
  *
  * @param agent - tau_bench/agents/chat_react_agent.py.
- * @param types - tau_bench/types.py, whose names the prompts mention.
- * @throws UsageError naming file and line of what is not as expected.
+ * @param types - tau_bench/types.py, which defines names in the prompts.
+ * @throws UsageError naming file and line of unexpected code.
  */
 export function readAgentPrompts(agent: PythonModule, types: PythonModule): AgentPrompts {
   const names = new Map(
@@ -65,7 +65,7 @@ function text(module: PythonModule, name: string): string {
   throw unreadable(module, node, `another ${name}`, "a text");
 }
 
-/** What stands between policy and tools: `wiki + "…" + json.dumps(tools_info) + instruction`. */
+/** The text between policy and tools: `wiki + "…" + json.dumps(tools_info) + instruction`. */
 function readJoint(module: PythonModule): string {
   const body = methodBody(module, "ChatReActAgent", "__init__");
   const prompt = body === undefined ? undefined : findAssignment(module, body, "self.prompt");

@@ -53,7 +53,7 @@ describe("readTar()", () => {
     });
   });
 
-  test("passes over what is not wanted, however large", async () => {
+  test("skips unwanted files of any size", async () => {
     const archive = makeTar([
       { path: "large", content: "x".repeat(20_000) },
       { path: "small", content: "y" },
@@ -65,7 +65,7 @@ describe("readTar()", () => {
     );
   });
 
-  test("gives paths as they are, and of links nothing", async () => {
+  test("yields paths unchanged, and no links", async () => {
     const archive = makeTar([
       { path: "/etc/passwd", content: "a" },
       { path: "../../up", content: "b" },
@@ -93,11 +93,11 @@ describe("readTar()", () => {
     // An extended header is kept in memory whole, so it has a limit of its own.
     const meta = makeTar([{ path: "x", type: "x", content: "x".repeat(9_000_000) }]);
     await expect(read(meta, { maxTotalBytes: 2 ** 30, pieceBytes: 65_536 })).rejects.toThrow(
-      "it is no tar archive, or a broken one",
+      "it is not a tar archive, or is damaged",
     );
   });
 
-  test("lets go of the archive where nobody wants more of it", async () => {
+  test("closes the archive when the reader stops", async () => {
     let isReleased = false;
     async function* endless() {
       try {
@@ -115,14 +115,14 @@ describe("readTar()", () => {
     expect(isReleased).toBe(true);
   });
 
-  test("refuses what is no archive, or cut off", async () => {
+  test("refuses a non-archive and an incomplete archive", async () => {
     const archive = makeTar([{ path: "a", content: "x".repeat(600) }]);
     await expect(read(archive.subarray(0, 900))).rejects.toThrow(
       "Cannot unpack a.tar: it is cut off",
     );
     await expect(read(Buffer.alloc(0))).rejects.toThrow("it is cut off");
-    await expect(read(Buffer.alloc(1024, "no tar "))).rejects.toThrow("it is no tar archive");
+    await expect(read(Buffer.alloc(1024, "no tar "))).rejects.toThrow("it is not a tar archive");
     archive[0] = 0x62;
-    await expect(read(archive)).rejects.toThrow("it is no tar archive, or a broken one");
+    await expect(read(archive)).rejects.toThrow("it is not a tar archive, or is damaged");
   });
 });

@@ -5,28 +5,28 @@ import { UsageError, describeError } from "../../../src/errors.ts";
 
 /** A file of an archive. */
 interface TarFile {
-  /** As the archive spells it, with slashes. */
+  /** The path as the archive spells it, with slashes. */
   readonly path: string;
   readonly content: Buffer;
 }
 
-/** What of an archive is read. */
+/** The selection and the limits of a read. */
 export interface ReadTarOptions {
   /** The archive's name, for messages. */
   readonly place: string;
-  /** Whether a file's content is wanted; all others are passed over. */
+  /** True for a wanted file; all others are skipped. */
   readonly wants: (path: string) => boolean;
-  /** Largest file that is wanted, in bytes. */
+  /** Size limit of a wanted file, in bytes. */
   readonly maxFileBytes: number;
-  /** Largest archive, unpacked, in bytes. */
+  /** Size limit of the unpacked archive, in bytes. */
   readonly maxTotalBytes: number;
 }
 
 /**
- * Reads the wanted files of a tar archive, one after the other. Links, devices and folders are passed
- * over; nothing is written anywhere, so no path can lead astray.
+ * Yields the wanted files of a tar archive. Links, devices and folders are skipped. No files are written, so no
+ * path is dangerous.
  *
- * @throws UsageError where it is no archive, is cut off, or exceeds a limit.
+ * @throws UsageError if it is not an archive, is incomplete, or exceeds a limit.
  */
 export async function* readTar(
   source: AsyncIterable<Buffer>,
@@ -40,7 +40,7 @@ export async function* readTar(
     const why = describeError(error);
     const problem = /truncated/i.test(why)
       ? "it is cut off"
-      : `it is no tar archive, or a broken one: ${why}`;
+      : `it is not a tar archive, or is damaged: ${why}`;
     throw new UsageError(`Cannot unpack ${options.place}: ${problem}`, { cause: error });
   } finally {
     await bytes.return(undefined);

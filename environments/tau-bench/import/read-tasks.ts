@@ -7,13 +7,12 @@ import type { PythonModule } from "./python-module.ts";
 import { findAssignment } from "./python-module.ts";
 
 /**
- * Reads a task file: a list of `Task(…)` with `Action(…)` in it, assigned to `TASKS` or
- * `TASKS_<SPLIT>`.
+ * Reads a task file: a list of `Task(…)` with `Action(…)` in it, assigned to `TASKS` or `TASKS_<SPLIT>`.
  *
- * **Source:** sierra-research/tau-bench, tau_bench/envs/<domain>/tasks_<split>.py and
- * tau_bench/types.py (the fields that must be there).
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/<domain>/tasks_<split>.py and tau_bench/types.py (the
+ * required fields).
  *
- * @throws UsageError naming file and line of what is no literal, or no task.
+ * @throws UsageError naming file and line of an expression that is not a literal or not a task.
  */
 export function readTasks(module: PythonModule, split: string): PyValue {
   const names = [`TASKS_${split.toUpperCase()}`, "TASKS"];
@@ -36,7 +35,7 @@ const records: RecordMakers = new Map([
 
 type FieldKind = "text" | "texts" | "dictionary" | "actions";
 
-/** Fields beyond the required ones are kept: the original gives tasks an annotator. */
+/** Checks the required fields and keeps others: the original gives tasks an annotator. */
 function checked(required: Readonly<Record<string, FieldKind>>): RecordMaker {
   return (fields) => {
     for (const [name, kind] of Object.entries(required)) {

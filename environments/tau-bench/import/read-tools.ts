@@ -20,11 +20,11 @@ interface ToolClass {
 }
 
 /**
- * The tools of a domain in their order: the list `ALL_TOOLS` of classes that the package imports.
+ * Returns the tools of a domain in order: the list `ALL_TOOLS` of classes that the package imports.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/<domain>/tools/__init__.py.
  *
- * @throws UsageError naming file and line of an entry that is no imported class.
+ * @throws UsageError naming file and line of an entry that is not an imported class.
  */
 export function readToolClasses(module: PythonModule): readonly ToolClass[] {
   const list = assignedValue(module, "ALL_TOOLS");
@@ -41,11 +41,11 @@ export function readToolClasses(module: PythonModule): readonly ToolClass[] {
 }
 
 /**
- * A tool's description in OpenAI's form: what its `get_info()` returns.
+ * Returns a tool's definition in OpenAI's form, the result of its `get_info()`.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/<domain>/tools/*.py.
  *
- * @throws UsageError naming file and line where it returns anything but one literal.
+ * @throws UsageError naming file and line if it returns anything but one literal.
  */
 export function readToolInfo(module: PythonModule, className: string): PyValue {
   const body = methodBody(module, className, "get_info");

@@ -81,7 +81,7 @@ function domainFiles(name: string, tables: readonly string[], splits: readonly s
   };
 }
 
-/** A checkout in the form of τ-bench, of our own words: the files by their paths. */
+/** A checkout in τ-bench's layout with our own content: the files by path. */
 export const smallTauCheckout: Readonly<Record<string, string>> = {
   ...domainFiles("retail", ["orders", "products", "users"], ["test", "train", "dev"]),
   ...domainFiles("airline", ["flights", "reservations", "users"], ["test"]),

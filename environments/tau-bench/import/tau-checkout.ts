@@ -5,7 +5,7 @@ import { sha256Of } from "./bundle-manifest.ts";
 import type { PythonModule } from "./python-module.ts";
 import { readPythonModule } from "./python-module.ts";
 
-/** A checkout of τ-bench that remembers what was read of it. */
+/** A checkout of τ-bench that records the files that were read. */
 export class TauCheckout {
   readonly directory: string;
   readonly #inputs = new Map<string, string>();
@@ -14,19 +14,21 @@ export class TauCheckout {
     this.directory = directory;
   }
 
-  /** The SHA-256 of each file that was read, by its path within the checkout, sorted. */
+  /** The SHA-256 of each file that was read, by path within the checkout, sorted. */
   get inputs(): Readonly<Record<string, string>> {
     return Object.fromEntries([...this.#inputs].sort(([left], [right]) => (left < right ? -1 : 1)));
   }
 
-  /** Where a file of the checkout is, for messages. */
+  /** The path of a file of the checkout, for messages. */
   place(file: string): string {
     return path.join(this.directory, file);
   }
 
   /**
+   * Reads a file.
+   *
    * @param file - Path within the checkout, with slashes.
-   * @throws UsageError where it cannot be read.
+   * @throws UsageError if it cannot be read.
    */
   async read(file: string): Promise<Buffer> {
     const content = await this.readIfPresent(file);
@@ -37,7 +39,7 @@ export class TauCheckout {
     );
   }
 
-  /** As `read()`, but `undefined` where there is no such file. */
+  /** Same as `read()`, but `undefined` if the file does not exist. */
   async readIfPresent(file: string): Promise<Buffer | undefined> {
     let content: Buffer;
     try {
@@ -51,7 +53,7 @@ export class TauCheckout {
     return content;
   }
 
-  /** @throws UsageError where the file cannot be read or is no Python. */
+  /** @throws UsageError if the file cannot be read or is not Python. */
   async readModule(file: string): Promise<PythonModule> {
     return readPythonModule((await this.read(file)).toString("utf8"), this.place(file));
   }

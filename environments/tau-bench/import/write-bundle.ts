@@ -7,9 +7,9 @@ import { manifestFile } from "./bundle-manifest.ts";
 type BundleFiles = ReadonlyMap<string, Buffer | string>;
 
 /**
- * Checks that a folder may become a bundle: it is absent, empty, or a bundle already.
+ * Checks that a folder may be replaced by a bundle: it is absent, empty, or already a bundle.
  *
- * @throws UsageError where it is anything else.
+ * @throws UsageError for any other folder.
  */
 export async function assertReplaceable(to: string): Promise<void> {
   const entries = await readdir(to).catch((error: NodeJS.ErrnoException): string[] => {
@@ -18,15 +18,15 @@ export async function assertReplaceable(to: string): Promise<void> {
   });
   if (entries.length === 0 || entries.includes(manifestFile)) return;
   throw new UsageError(
-    `Cannot write a bundle to ${to}: it holds other files (no ${manifestFile}), ` +
+    `Cannot write a bundle to ${to}: it contains other files (no ${manifestFile}), ` +
       "expected an empty or absent folder, or a bundle to replace",
   );
 }
 
 /**
- * Writes beside the folder and then moves into its place, so that a break leaves no half bundle.
+ * Writes a bundle beside the folder and then moves it into place, so that an interruption leaves no partial bundle.
  *
- * @throws UsageError where the folder or the one that it is in cannot be written.
+ * @throws UsageError if the folder or its parent cannot be written.
  */
 export async function writeBundle(files: BundleFiles, to: string): Promise<void> {
   try {
@@ -38,7 +38,7 @@ export async function writeBundle(files: BundleFiles, to: string): Promise<void>
 
 async function writeAndMove(files: BundleFiles, to: string): Promise<void> {
   const parent = path.dirname(path.resolve(to));
-  // One name, so that what a break left behind is found and removed.
+  // A fixed name, so that the rest of an interrupted import is found and removed.
   const scratch = path.join(parent, `.${path.basename(to)}.importing`);
   await rm(scratch, { recursive: true, force: true });
   try {

@@ -12,8 +12,7 @@ import type { RetailDatabase } from "./retail-database.ts";
 const reasons = ["no longer needed", "ordered by mistake"];
 
 /**
- * Gift cards get their money back one by one, before the order changes: where one fails, those
- * before it stay refunded.
+ * Gift cards are refunded one by one, before the order changes: if one fails, the earlier ones stay refunded.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/retail/tools/cancel_pending_order.py.
  */

@@ -4,8 +4,8 @@ import { createTauEnvironment } from "../tau-environment.ts";
 import { retailDomain } from "./retail-domain.ts";
 
 /**
- * τ-bench's online shop as an environment: `tau-retail`, with the splits `test`, `train` and `dev`.
- * It behaves as the Python original does, byte for byte.
+ * Creates τ-bench's online shop as an environment: `tau-retail`, with the splits `test`, `train` and `dev`. Its
+ * behaviour equals the Python original's, byte for byte.
  */
 export function createTauRetail({
   bundle,

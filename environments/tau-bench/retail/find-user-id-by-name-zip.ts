@@ -6,8 +6,8 @@ import { defineTool } from "../tau-tool.ts";
 import type { RetailDatabase } from "./retail-database.ts";
 
 /**
- * A last name that is no string matters only where a first name matches, and the zip only where both
- * do: the comparisons stay in the original's order.
+ * The comparisons keep the original's order: a last name that is not a string raises only if the first name
+ * matches, and the zip is compared only if both names match.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/retail/tools/find_user_id_by_name_zip.py.
  */

@@ -15,8 +15,8 @@ import { debitBalance, paymentMethodsOf } from "./payment-method.ts";
 import type { RetailDatabase } from "./retail-database.ts";
 
 /**
- * The payment's amount is not rounded, unlike an exchange's; items are replaced one by one, so that a
- * chain of replacements may pick one that was replaced just before.
+ * Unlike an exchange's, the payment's amount is not rounded. Items are replaced one by one, so a later replacement
+ * may match an item that was replaced just before.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/retail/tools/modify_pending_order_items.py.
  */

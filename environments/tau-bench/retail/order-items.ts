@@ -13,7 +13,7 @@ import type { PyDict, PyValue } from "../../../src/python/value.ts";
 import { readRecord } from "../record-table.ts";
 import type { RetailDatabase } from "./retail-database.ts";
 
-/** Which items of an order are to become which. The ids are the caller's: they may be anything. */
+/** The items of an order to replace, and their replacements. The ids come from the caller and may be anything. */
 interface ItemChange {
   readonly order: PyDict;
   readonly itemIds: PyValue;
@@ -21,16 +21,16 @@ interface ItemChange {
 }
 
 /**
- * The first id that is asked for more often than the order holds it; `undefined` where there is none.
+ * The first id that occurs more often in the request than in the order; `undefined` if all fit.
  *
- * @throws PythonError where the ids cannot be gone through or counted.
+ * @throws PythonError if the ids are not iterable or cannot be counted.
  */
 export function findExcessItem(order: PyDict, itemIds: PyValue): PyValue | undefined {
   const ordered = iterate(getItem(order, "items")).map((item) => getItem(item, "item_id"));
   return iterate(itemIds).find((itemId) => countOf(itemIds, itemId) > countOf(ordered, itemId));
 }
 
-/** Pairs of old and new ids, as many as the shorter of the two has. */
+/** Pairs of old and new ids, as many as the shorter list has. */
 export function pairItems(itemIds: PyValue, newItemIds: PyValue): (readonly [PyValue, PyValue])[] {
   const replacements = iterate(newItemIds);
   return iterate(itemIds)
@@ -41,7 +41,7 @@ export function pairItems(itemIds: PyValue, newItemIds: PyValue): (readonly [PyV
 /**
  * The first item of the order with the id.
  *
- * @throws PythonError `IndexError` where there is none.
+ * @throws PythonError `IndexError` if there is no such item.
  */
 export function firstItem(order: Map<string, MutableValue>, itemId: PyValue): MutableValue;
 export function firstItem(order: PyDict, itemId: PyValue): PyValue;
@@ -53,24 +53,24 @@ export function firstItem(order: PyDict, itemId: PyValue): PyValue {
   return item;
 }
 
-/** The variants of the product that the item is one of, by their item ids. */
+/** The variants of the item's product, by item id. */
 export function variantsOf({ products }: RetailDatabase, item: PyValue): PyValue {
   return getItem(readRecord(products, getItem(item, "product_id")), "variants");
 }
 
-/** What the new items cost more than the old ones, or why they cannot be had for them. */
+/** The price difference of the new items, or the reason why the change is refused. */
 type PriceDifference =
   | { readonly type: "difference"; readonly amount: PyNumber }
   | { readonly type: "refused"; readonly observation: string };
 
 /**
- * Adds up the price differences, not rounded, after the checks that an exchange and a modification
- * share. No items at all differ by the integer 0.
+ * Adds up the price differences, unrounded, after the checks that an exchange and a modification share. Without
+ * items, the difference is the integer 0.
  *
- * **Source:** sierra-research/tau-bench, tau_bench/envs/retail/tools/exchange_delivered_order_items.py
- * and modify_pending_order_items.py.
+ * **Source:** sierra-research/tau-bench, tau_bench/envs/retail/tools/exchange_delivered_order_items.py and
+ * modify_pending_order_items.py.
  *
- * @throws PythonError where an id cannot be gone through, counted or looked up.
+ * @throws PythonError if an id is not iterable, countable or found.
  */
 export function priceDifference(
   database: RetailDatabase,

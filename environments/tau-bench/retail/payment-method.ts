@@ -13,10 +13,10 @@ export function paymentMethodsOf({ users }: RetailDatabase, order: PyDict): PyVa
 }
 
 /**
- * Puts an amount on a payment method's balance and rounds the balance to cents, as the original does
- * in two statements.
+ * Adds an amount to a payment method's balance and rounds the balance to cents, which the original does in two
+ * statements.
  *
- * @throws PythonError `KeyError` where the user, the payment method or its balance is missing.
+ * @throws PythonError `KeyError` if the user, the payment method or its balance is missing.
  */
 export function creditBalance(
   { users }: RetailDatabase,
@@ -28,12 +28,12 @@ export function creditBalance(
   setItem(method, "balance", roundHalfEven(balance, 2));
 }
 
-/** Takes an amount off a payment method's balance. Throws as `creditBalance()` does. */
+/** Deducts an amount from a payment method's balance. Throws like `creditBalance()`. */
 export function debitBalance(database: RetailDatabase, debit: Credit): void {
   creditBalance(database, { ...debit, amount: negate(debit.amount) });
 }
 
-/** What is put on which of the payment methods of the order's user. */
+/** An amount, and the payment method of the order's user to credit. */
 interface Credit {
   readonly order: PyDict;
   readonly paymentMethodId: PyValue;

@@ -5,7 +5,7 @@ import type { PyValue } from "../../../src/python/value.ts";
 /** The parts of a postal address, in the order in which the original's tools take and store them. */
 export const addressParts = ["address1", "address2", "city", "state", "country", "zip"] as const;
 
-/** The address that the original stores: whatever was given, in its own order. */
+/** The address as the original stores it: the given values, in its own order. */
 export function postalAddress(
   values: Readonly<Record<(typeof addressParts)[number], PyValue>>,
 ): MutableDict {

@@ -1,6 +1,6 @@
 import type { RecordTable } from "../record-table.ts";
 
-/** The database of the retail domain as one episode sees it. */
+/** The retail database of one episode. */
 export type RetailDatabase = {
   readonly orders: RecordTable;
   readonly products: RecordTable;

@@ -12,7 +12,7 @@ import { paymentMethodsOf } from "./payment-method.ts";
 import type { RetailDatabase } from "./retail-database.ts";
 
 /**
- * Unlike an exchange, a return looks at the payment method before the items.
+ * Unlike an exchange, a return checks the payment method before the items.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/envs/retail/tools/return_delivered_order_items.py.
  */

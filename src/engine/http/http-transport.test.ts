@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { Redactor } from "../../secrets/redactor.ts";
-import { lendBytes } from "../../text/lent-bytes.ts";
+import { acquireBytes } from "../../text/lent-bytes.ts";
 import { failureOfOutcome } from "./http-failure.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { createSglangEngine } from "../sglang/sglang-engine.ts";
@@ -104,7 +104,7 @@ test("a reused request buffer contains no bytes of earlier requests", async () =
   const send = async (index: number): Promise<void> => {
     const isEarly = index % 3 === 1;
     const letter = String.fromCharCode(97 + (index % 26));
-    const body = lendBytes(1_000_000 + index).fill(letter);
+    const body = acquireBytes(1_000_000 + index).fill(letter);
     if (!isEarly) sent.set(String(index), letter.repeat(body.length));
     await transport.send({
       method: "POST",
@@ -206,7 +206,7 @@ describe("a compressed reply", () => {
   });
 
   test.each([
-    ["lz4", Buffer.from("{}"), 'the content coding "lz4" is not read here'],
+    ["lz4", Buffer.from("{}"), 'the content coding "lz4" is not supported'],
     ["gzip", Buffer.from("{}"), "the body is not the gzip that its Content-Encoding says"],
     ["gzip", gzipSync(Buffer.alloc(5_000, "a")).subarray(0, -9), "(unexpected end of file)"],
   ])("in %s that cannot be decoded is reported", async (coding, bytes, why) => {

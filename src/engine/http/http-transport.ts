@@ -1,6 +1,6 @@
 import type { Dispatcher, Pool } from "undici";
 import type { ContentCodingError } from "../../http/content-coding.ts";
-import { giveBackBytes, lendBytes } from "../../text/lent-bytes.ts";
+import { releaseBytes, acquireBytes } from "../../text/lent-bytes.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { utf8Bytes } from "../../text/utf8-bytes.ts";
 import { loadPool } from "./load-pool.ts";
@@ -15,7 +15,7 @@ export interface HttpRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * JSON as text or in UTF-8. Lent bytes (`lendBytes()`) are returned after HTTP 200, so they serve
+   * JSON as text or in UTF-8. Lent bytes (`acquireBytes()`) are returned after HTTP 200, so they serve
    * one exchange.
    */
   readonly body?: string | Uint8Array;
@@ -193,7 +193,7 @@ function exchange(
             onEnd(cause) {
               if (cause === undefined) {
                 // After a refusal, the server may not have read all of the request.
-                if (status === 200 && bytes !== null) giveBackBytes(bytes);
+                if (status === 200 && bytes !== null) releaseBytes(bytes);
                 try {
                   settle({ type: "reply", status, headers, text: body.end() });
                 } catch (error) {
@@ -223,5 +223,5 @@ function exchange(
 
 /** Converts a text to bytes once. Given a text, the HTTP library would pass over it three times. */
 function toBytes(body: HttpRequest["body"]): Uint8Array | null {
-  return typeof body === "string" ? utf8Bytes(body, lendBytes) : (body ?? null);
+  return typeof body === "string" ? utf8Bytes(body, acquireBytes) : (body ?? null);
 }

@@ -1,5 +1,5 @@
 import { assertInvariant } from "../../errors.ts";
-import { lendBytes } from "../../text/lent-bytes.ts";
+import { acquireBytes } from "../../text/lent-bytes.ts";
 import { roomForIds, writeIds } from "../../json/write-ids.ts";
 import { textOfKnownIds } from "./kept-id-text.ts";
 import { largestTokenId } from "../token-id.ts";
@@ -11,7 +11,7 @@ import { largestTokenId } from "../token-id.ts";
  * long and makes a text that must then be encoded. For a list that is sent repeatedly, only the new
  * ids are written (`textOfKnownIds()`).
  *
- * @returns lent bytes (see `lendBytes()`).
+ * @returns lent bytes (see `acquireBytes()`).
  */
 export function jsonWithIds(
   fields: Readonly<Record<string, unknown>>,
@@ -21,7 +21,7 @@ export function jsonWithIds(
   const head = `${json.slice(0, -1)}${json === "{}" ? "" : ","}${JSON.stringify(name)}:[`;
   const headLength = Buffer.byteLength(head);
   const kept = textOfKnownIds(ids);
-  const bytes = lendBytes(headLength + (kept?.length ?? roomForIds(ids)) + 2);
+  const bytes = acquireBytes(headLength + (kept?.length ?? roomForIds(ids)) + 2);
   bytes.write(head);
   let end = headLength;
   if (kept !== undefined) {

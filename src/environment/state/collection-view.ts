@@ -1,7 +1,7 @@
 import { assertKey } from "./map-key.ts";
 import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
 
-/** What a tool is given of a Map. */
+/** The view of a Map that a tool gets. */
 export class MapView extends Map<unknown, unknown> {
   readonly #part: Part;
   readonly #draft: StateDraft;
@@ -29,7 +29,7 @@ export class MapView extends Map<unknown, unknown> {
     return this.#raw.has(key) || this.#misses(key);
   }
 
-  /** An object of the state is another one here than where it is held. */
+  /** Refuses an object of the state as a key: its view is not the object that the Map has. */
   #misses(key: unknown): false {
     if (this.#draft.isView(key)) assertKey(key, true);
     return false;
@@ -57,7 +57,7 @@ export class MapView extends Map<unknown, unknown> {
     return this;
   }
 
-  /** Those of newer versions of JavaScript look at what a Map itself holds, and a view holds nothing itself. */
+  /** Newer Map methods read a Map's internal entries, which a view does not have. */
   getOrInsert(key: unknown, value: unknown): unknown {
     return this.has(key) ? this.get(key) : this.set(key, value).get(key);
   }
@@ -114,7 +114,7 @@ function refill(own: Map<unknown, unknown>): () => void {
   };
 }
 
-/** What a tool is given of a Set. What others share of its members is shown as it is: to be read only. */
+/** The view of a Set that a tool gets. Members that other episodes share are passed as they are, read-only. */
 export class SetView extends Set<unknown> {
   readonly #part: Part;
   readonly #draft: StateDraft;
@@ -197,7 +197,7 @@ export class SetView extends Set<unknown> {
   }
 }
 
-// A copy is made by the constructor of what is copied; and neither is of a class of its author's.
+// The view's constructor must be the plain class: libraries copy a collection by its constructor.
 for (const [View, Plain] of [
   [MapView, Map],
   [SetView, Set],
@@ -205,7 +205,7 @@ for (const [View, Plain] of [
   Object.defineProperty(View.prototype, "constructor", { value: Plain });
 }
 
-/** What newer versions of JavaScript have looks at what a Set itself holds, and a view holds nothing itself. */
+/** Newer Set methods read a Set's internal members, which a view does not have. */
 const comparisons = [
   "union",
   "intersection",

@@ -2,24 +2,24 @@ import { isBinary, type BinaryCopies } from "../binary.ts";
 import { accessorOf, hasAccessors, isPlain, isSealed, membersOf } from "./sealed.ts";
 import { emptyAs, isPlaceIn, isSparse } from "./sparse-list.ts";
 
-/** How a value is copied. */
+/** Options of `copyGraph()`. */
 export interface CopyOptions {
-  /** What was copied before, with its copy; grows with what is copied now. */
+  /** Earlier copies by original; new copies are added. */
   readonly copies: Map<object, object>;
-  /** They know of all the binary data that is going to be copied (see `noteBinaries()`). */
+  /** Registered binary data, all of which will be copied (see `noteBinaries()`). */
   readonly binaries: BinaryCopies;
-  /** What a held value stands for. */
+  /** Returns the object that a view stands for, or the object itself. */
   readonly read: (held: object) => object;
-  /** Whether that is kept rather than copied. */
+  /** True if an object is kept rather than copied. */
   readonly isKept: (held: object) => boolean;
   readonly onCopy: (held: object, copy: object) => void;
-  /** What a Set has in the place of what it holds. */
+  /** Returns the value that replaces a member of a Set. */
   readonly takeMember: (held: unknown) => unknown;
 }
 
 /**
- * Copies a value with all that it holds, so that what was held at two places is so in the copy. Instances of classes
- * stay as they are.
+ * Copies a value with everything in it. An object that is referenced twice stays one object in the copy. Class
+ * instances are not copied.
  */
 export function copyGraph<Value>(
   value: Value,
@@ -30,8 +30,8 @@ export function copyGraph<Value>(
     if (!isPlain(given) && !isBinary(given)) return given;
     const held = read(given);
     if (isKept(held)) return held;
-    const known = copies.get(held);
-    if (known !== undefined) return known;
+    const existing = copies.get(held);
+    if (existing !== undefined) return existing;
     const isBytes = isBinary(held);
     const copy = isBytes ? binaries.copy(held) : copyOf(held);
     copies.set(held, copy);
@@ -46,7 +46,7 @@ export function copyGraph<Value>(
       refillSet(copy, takeMember);
       continue;
     }
-    const isComputing = computing.has(copy);
+    const isComputing = withAccessors.has(copy);
     for (const [key, held] of membersOf(original)) {
       if (isComputing && accessorOf(copy, key as string) !== undefined) continue;
       const own = take(held);
@@ -56,7 +56,7 @@ export function copyGraph<Value>(
   return taken as Value;
 }
 
-/** Finds all the binary data that is going to be copied: what shares bytes does so in the copy. */
+/** Registers all binary data that will be copied, so that views that share bytes also share them in the copy. */
 export function noteBinaries(
   values: readonly unknown[],
   { copies, binaries, read, isKept }: Pick<CopyOptions, "copies" | "binaries" | "read" | "isKept">,
@@ -74,7 +74,7 @@ export function noteBinaries(
   }
 }
 
-/** Puts what `take` gives in the place of each object that a Set holds. */
+/** Replaces each object in a Set by the result of `take`. */
 function refillSet(raw: Set<unknown>, take: (held: unknown) => unknown): void {
   const held = [...raw];
   if (!held.some((one) => isPlain(one) || isBinary(one))) return;
@@ -82,7 +82,7 @@ function refillSet(raw: Set<unknown>, take: (held: unknown) => unknown): void {
   for (const one of held) raw.add(take(one));
 }
 
-/** A copy of a plain value that holds what it holds, and works out what is worked out. */
+/** A shallow copy of a plain value. Accessors (getters) stay accessors. */
 export function copyOf(base: object): object {
   if (Array.isArray(base)) return copyOfList(base);
   if (base instanceof Map) return new Map(base);
@@ -95,17 +95,17 @@ export function copyOf(base: object): object {
   return copy;
 }
 
-function copyMember(copy: object, key: PropertyKey, base: object): "data" | "worked-out" {
+function copyMember(copy: object, key: PropertyKey, base: object): "data" | "accessor" {
   const accessor = accessorOf(base, key);
   if (accessor === undefined) {
     putMember(copy, key, (base as Record<PropertyKey, unknown>)[key]);
     return "data";
   }
   Object.defineProperty(copy, key, { ...accessor, configurable: true });
-  return "worked-out";
+  return "accessor";
 }
 
-/** A list of a class stays one, with the members that it has beside its items. */
+/** Copies an instance of a list class, with its extra properties. */
 function copyOfList(base: readonly unknown[]): object {
   const prototype = Object.getPrototypeOf(base) as object | null;
   if (prototype === Array.prototype) return copyOfPlainList(base);
@@ -115,7 +115,7 @@ function copyOfList(base: readonly unknown[]): object {
     const own = Reflect.getOwnPropertyDescriptor(base, key)!;
     const isData = "value" in own;
     if (!isData || typeof own.value === "function") {
-      // What works on the list that it was made with is the copy's own where its constructor made that.
+      // An accessor or method that the constructor has just made works on the copy, so it is kept.
       if (Object.hasOwn(copy, key)) continue;
       refuseOwn(base, String(key));
     }
@@ -128,40 +128,43 @@ function copyOfList(base: readonly unknown[]): object {
   return copy;
 }
 
-/** With its holes, and with members that it has beside its items, such as the columns of a table. */
+/** Copies a list with its holes and its extra properties, such as the columns of a table. */
 function copyOfPlainList(base: readonly unknown[]): unknown[] {
   const isFar = isSparse(base);
   const copy = isFar ? emptyAs(base) : base.slice();
   for (const name of isFar ? Object.keys(base) : namesBeside(base)) {
-    if (copyMember(copy, name, base) === "worked-out") computing.add(copy);
+    if (copyMember(copy, name, base) === "accessor") withAccessors.add(copy);
   }
   return copy;
 }
 
-/** Copies of lists of which a member is worked out whenever it is read. */
-const computing = new WeakSet<object>();
+/** Copies of lists that have an accessor property. */
+const withAccessors = new WeakSet<object>();
 
-/** Those of lists that take a while to go through: a state's are copied for each episode that writes them. */
-const known = new WeakMap<object, readonly string[]>();
+/** Cached property names of long lists: a state's lists are copied for each episode that writes them. */
+const cachedNames = new WeakMap<object, readonly string[]>();
 
-const longestUnknown = 64;
+const longestUncached = 64;
 
-/** The names of a list's members beside its items. */
+/** The names of a list's properties that are not items. */
 function namesBeside(list: readonly unknown[]): readonly string[] {
-  // One that is not frozen may get others.
-  if (list.length <= longestUnknown || !isSealed(list)) return findNamesBeside(list);
-  let names = known.get(list);
-  if (names === undefined) known.set(list, (names = findNamesBeside(list)));
+  // A list that is not frozen may get more properties.
+  if (list.length <= longestUncached || !isSealed(list)) return findNamesBeside(list);
+  let names = cachedNames.get(list);
+  if (names === undefined) cachedNames.set(list, (names = findNamesBeside(list)));
   return names;
 }
 
 function findNamesBeside(list: readonly unknown[]): readonly string[] {
   const keys = Object.keys(list);
-  // They come behind the items; holes leave less of these.
+  // Extra properties come after the items; holes make the items fewer than the length.
   return keys.slice(keys.findLastIndex((key) => isPlaceIn(list, key)) + 1);
 }
 
-/** @throws TypeError where a list of a class has a function of its own that the copy would have of the other list. */
+/**
+ * @throws TypeError if an instance of a list class has an own function, which would still work on the original list
+ * in the copy.
+ */
 function refuseOwn(list: readonly unknown[], name: string): never {
   const { constructor: maker } = list as { readonly constructor?: { readonly name?: string } };
   throw new TypeError(
@@ -170,9 +173,9 @@ function refuseOwn(list: readonly unknown[], name: string): never {
   );
 }
 
-/** As long a list of the class, made by its constructor or, where that wants something, without it. */
+/** Returns a list of the same class and length, made by its constructor or, if that takes parameters, without it. */
 function sliceOfClass(base: readonly unknown[], prototype: object | null): unknown[] {
-  // It would be given the list's length in the place of that.
+  // Such a constructor would receive the length as its first parameter.
   const { constructor: maker } = base as { readonly constructor?: { readonly length?: number } };
   if (maker?.length === 0) {
     try {
@@ -180,20 +183,20 @@ function sliceOfClass(base: readonly unknown[], prototype: object | null): unkno
       const isLike = Object.getPrototypeOf(copy) === prototype && Array.isArray(copy);
       if (isLike && copy.length === base.length) return copy;
     } catch {
-      // It is made below.
+      // The list is made below.
     }
   }
   return Object.setPrototypeOf(emptyAs(base), prototype) as unknown[];
 }
 
-/** What an object has under a key of its own, or a Map under a key. */
+/** The own property of an object under a key, or the value of a Map under a key. */
 export function memberOf(raw: object, key: unknown): unknown {
   if (raw instanceof Map) return raw.get(key);
   const name = key as string;
   return Object.hasOwn(raw, name) ? (raw as Record<string, unknown>)[name] : undefined;
 }
 
-/** Also for a key such as `__proto__`, which is a name like any other. */
+/** Sets a member, including one with a name such as `__proto__`. */
 export function putMember(raw: object, key: unknown, value: unknown): void {
   if (raw instanceof Map) raw.set(key, value);
   else if (key !== "__proto__") (raw as Record<PropertyKey, unknown>)[key as string] = value;

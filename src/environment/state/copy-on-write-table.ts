@@ -1,4 +1,4 @@
-/** What a table is made from. */
+/** Options of a table. */
 export interface CopyOnWriteTableOptions<Frozen, Owned extends Frozen> {
   /** The records that every episode shares. Never changed. */
   readonly base: ReadonlyMap<string, Frozen>;
@@ -7,13 +7,13 @@ export interface CopyOnWriteTableOptions<Frozen, Owned extends Frozen> {
 }
 
 /**
- * One episode's view of a table of records that all episodes share: opening it copies nothing, a
- * record is copied when it is first written, and every other episode goes on seeing the base.
- * `Frozen` is a record as it may be read, `Owned` as its owner may change it.
+ * One episode's view of a table of records that all episodes share. Opening it copies no record; a record is copied
+ * at its first write, and other episodes keep seeing the base. `Frozen` is the type of a record for reading,
+ * `Owned` for writing.
  */
 export class CopyOnWriteTable<Frozen, Owned extends Frozen = Frozen> {
   readonly #options: CopyOnWriteTableOptions<Frozen, Owned>;
-  /** Own records by id; `null` where a shared record was deleted. Absent until the first write. */
+  /** Own records by id; `null` for a deleted record. `undefined` until the first write. */
   #changes: Map<string, Owned | null> | undefined;
 
   constructor(options: CopyOnWriteTableOptions<Frozen, Owned>) {
@@ -25,13 +25,13 @@ export class CopyOnWriteTable<Frozen, Owned extends Frozen = Frozen> {
     return own === undefined ? this.#options.base.has(id) : own !== null;
   }
 
-  /** The record for reading; `undefined` where there is none. */
+  /** Returns the record for reading, or `undefined`. */
   get(id: string): Frozen | undefined {
     const own = this.#changes?.get(id);
     return own === undefined ? this.#options.base.get(id) : (own ?? undefined);
   }
 
-  /** The record for writing, copied from the base on the first call; `undefined` where there is none. */
+  /** Returns the record for writing, or `undefined`. The first call copies it from the base. */
   own(id: string): Owned | undefined {
     const own = this.#changes?.get(id);
     if (own !== undefined) return own ?? undefined;
@@ -48,7 +48,7 @@ export class CopyOnWriteTable<Frozen, Owned extends Frozen = Frozen> {
     this.#changes.set(id, record);
   }
 
-  /** Removes a record; returns whether there was one. */
+  /** Deletes a record; returns true if it existed. */
   delete(id: string): boolean {
     if (!this.has(id)) return false;
     this.#changes ??= new Map();
@@ -57,7 +57,7 @@ export class CopyOnWriteTable<Frozen, Owned extends Frozen = Frozen> {
     return true;
   }
 
-  /** All records for reading: those of the base in its order, then added ones in the order of adding. */
+  /** All records for reading: the base in its order, then added records in the order of adding. */
   *entries(): Generator<readonly [id: string, record: Frozen]> {
     for (const [id, shared] of this.#options.base) {
       const own = this.#changes?.get(id);
@@ -68,7 +68,7 @@ export class CopyOnWriteTable<Frozen, Owned extends Frozen = Frozen> {
     }
   }
 
-  /** What differs from the base, or may: written records by id, `null` for deleted ones. */
+  /** Records that may differ from the base: written records by id, `null` for deleted ones. */
   get changes(): ReadonlyMap<string, Owned | null> {
     return this.#changes ?? noChanges;
   }

@@ -1,6 +1,6 @@
 import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
 
-/** What a tool is given of a Date. */
+/** The view of a Date that a tool gets. */
 export class DateView extends Date {
   readonly #part: Part;
   readonly #draft: StateDraft;
@@ -27,7 +27,7 @@ export class DateView extends Date {
     return answer;
   }
 
-  /** Also into what those see who read a Date without its methods, such as `structuredClone()`. */
+  /** Also sets the view's own time, for readers that bypass its methods, such as `structuredClone()`. */
   #put(own: Date, time: number): void {
     for (const one of [own, this]) Reflect.apply(setTime, one, [time]);
   }
@@ -46,5 +46,5 @@ for (const name of methods) {
   };
   Object.defineProperty(DateView.prototype, name, { value, configurable: true, writable: true });
 }
-// Libraries make another Date by the constructor of one that they are given.
+// Libraries copy a Date by its constructor.
 Object.defineProperty(DateView.prototype, "constructor", { value: Date });

@@ -1,45 +1,45 @@
-/** One place where the state that was reached is not the wanted one. JSON-able. */
+/** One place that differs between the reached state and the wanted state. JSON-able. */
 export interface StateDifference {
   readonly table: string;
   /** The record's id. */
   readonly record: string;
-  /** Where in the record, such as `items[0].price`; empty for the record as a whole. */
+  /** The place within the record, such as `items[0].price`; empty for the complete record. */
   readonly field: string;
-  /** What was wanted there, of a long value the beginning; absent where nothing was. */
+  /** The wanted value, shortened if long; absent if none was wanted. */
   readonly wanted?: unknown;
-  /** What is there, of a long value the beginning; absent where nothing is. */
+  /** The reached value, shortened if long; absent if the place does not exist. */
   readonly got?: unknown;
-  /** What tells the two apart where they print alike, such as `int` and `float`. */
+  /** The difference of two values that print alike, such as `int` and `float`. */
   readonly note?: string;
 }
 
-/** A call of a tool. JSON-able. */
+/** A tool call. JSON-able. */
 export interface DifferenceCall {
   readonly name: string;
-  /** As Python writes them in JSON, so that 5 and 5.0 stay apart; of long ones the beginning. */
+  /** The arguments as Python writes JSON, so that 5 and 5.0 differ; shortened if long. */
   readonly argumentsText: string;
-  /** What the tool answered, where it refused. */
+  /** The tool's answer, if it refused. */
   readonly error?: string;
 }
 
 /**
- * What lies between what an episode reached and what its task wanted. An environment that knows says
- * so under `difference` in its score's details. JSON-able.
+ * The difference between an episode's result and its task's wanted result. An environment may put it into its
+ * score's details under `difference`. JSON-able.
  */
 export interface Difference {
-  /** Empty where the state is as wanted. At most a hundred places. */
+  /** Empty if the state is as wanted. At most a hundred places. */
   readonly state: readonly StateDifference[];
-  /** Places beyond those that are listed; absent where all are. */
+  /** The number of places that are not listed; absent if all are. */
   readonly moreState?: number;
-  /** Wanted calls that were not made with these arguments; those that only read among them. */
+  /** Wanted calls, including read-only ones, that were not made with these arguments. */
   readonly missingCalls: readonly DifferenceCall[];
-  /** Calls of tools that can change the state and were not wanted, refused ones among them. */
+  /** Unwanted calls, including refused ones, of tools that can change the state. */
   readonly extraCalls: readonly DifferenceCall[];
-  /** What should have been said to the user and was not. */
+  /** Texts that the agent should have said to the user and did not. */
   readonly missingOutputs: readonly string[];
 }
 
-/** The difference in a score's details, where the environment gives one. */
+/** Returns the difference in a score's details, if the environment gives one. */
 export function differenceOf(
   details: Readonly<Record<string, unknown>> | undefined,
 ): Difference | undefined {

@@ -31,7 +31,7 @@ function makeState(): State {
   };
 }
 
-/** Every way to change a state; what they do to a view they do to plain objects. */
+/** Every way to change a state. Each is applied to a view and to plain objects. */
 const operations: { readonly [name: string]: (state: State, key: string, n: number) => void } = {
   write: ({ byName }, key, n) => byName[key] && (byName[key].n = n),
   add: ({ byName }, key, n) => (byName[key] = { n, tags: [] }),
@@ -108,7 +108,7 @@ async function change<Kept>(state: EpisodeState<Kept>, work: (draft: Kept) => vo
 }
 
 describe("EpisodeState", () => {
-  test("is what plain objects would be, in order too, after any calls of which some are taken back", async () => {
+  test("equals plain objects, also in order, after any calls of which some are undone", async () => {
     const step = fc.record({
       calls: fc.array(
         fc.tuple(
@@ -128,7 +128,7 @@ describe("EpisodeState", () => {
         const texts: string[] = [];
         for (const { calls, isKept } of steps) {
           const work = (target: State) => {
-            // A key is `own` in a plain object only where it is defined as one.
+            // A key is `own` in a plain object only if it is defined as one.
             for (const [name, key, n] of calls) {
               if (key !== "__proto__" || name.startsWith("map")) operations[name]!(target, key, n);
             }
@@ -190,7 +190,7 @@ describe("EpisodeState", () => {
     expect(base).toEqual(makeState());
   });
 
-  test("works out again what a getter of the state works out", async () => {
+  test("recomputes a getter of the state", async () => {
     const make = () => ({
       items: [{ n: 1 }],
       note: "",
@@ -236,7 +236,7 @@ describe("EpisodeState", () => {
     expect([base.total, base.note]).toEqual([1, ""]);
   });
 
-  test("compares Sets as plain ones are, where this version of JavaScript does", async () => {
+  test("compares Sets like plain ones, if this version of JavaScript can", async () => {
     const state = new EpisodeState(makeState());
     const names = ["union", "intersection", "difference", "symmetricDifference", "isSubsetOf"];
     const compare = (set: Set<string>): unknown[] =>
@@ -252,12 +252,12 @@ describe("EpisodeState", () => {
     });
   });
 
-  test("inserts into a Map what it does not have, as newer versions of JavaScript do", async () => {
+  test("inserts missing entries into a Map, like newer versions of JavaScript", async () => {
     interface Upsert<Value> extends Map<string, Value> {
       getOrInsert(key: string, value: Value): Value;
       getOrInsertComputed(key: string, compute: (key: string) => Value): Value;
     }
-    // What they do looks at a Map's own entries.
+    // These methods read a Map's internal entries.
     const own: object = Map.prototype;
     const [has, get, set] = ["has", "get", "set"].map(
       (name) => Reflect.get(own, name) as (...given: unknown[]) => unknown,
@@ -339,7 +339,7 @@ describe("EpisodeState", () => {
     expect(state.close()).toEqual({ object: {}, map: new Map([["late", 1]]), set: new Set() });
   });
 
-  test("copies nothing that is not written", async () => {
+  test("copies only written parts", async () => {
     const base = makeState();
     const state = new EpisodeState(base);
     await change(state, ({ byName }) => void (byName["a"]!.n = 9));
@@ -349,7 +349,7 @@ describe("EpisodeState", () => {
     expect(closed.list).toBe(base.list);
   });
 
-  test("shares what is brought in from outside no further than a call", async () => {
+  test("shares added values with their owner only during a call", async () => {
     const defaults = { n: 1, tags: ["x"] };
     const [first, second] = [new EpisodeState(makeState()), new EpisodeState(makeState())];
     for (const state of [first, second]) {
@@ -360,7 +360,7 @@ describe("EpisodeState", () => {
     expect(defaults).toEqual({ n: 1, tags: ["x"] });
   });
 
-  test("takes what is brought in and read at once for nobody else's", async () => {
+  test("treats an added value that is read at once as its own", async () => {
     const defaults = { n: 1, tags: ["x"] };
     for (const state of [new EpisodeState(makeState()), new EpisodeState(makeState())]) {
       await change(state, (draft) => {
@@ -374,7 +374,7 @@ describe("EpisodeState", () => {
     expect(defaults).toEqual({ n: 1, tags: ["x"] });
   });
 
-  test("finds what a call brings in, by itself and by what it is shown as", async () => {
+  test("finds an added value by itself and by its view", async () => {
     const make = () => ({
       list: [{ n: 1 }, { n: 2 }],
       set: new Set<object>(),
@@ -413,7 +413,7 @@ describe("EpisodeState", () => {
     expect(state.close().list).toEqual([{ n: 9 }, { n: 2 }, { n: 4 }, { n: 3 }]);
   });
 
-  test("keeps a Set of objects that a call brings in, as it is for nobody else", async () => {
+  test("keeps a Set of objects that a call adds, without outside references", async () => {
     const shared = { n: 7 };
     const make = () => ({
       items: [{ n: 1 }, { n: 2 }],
@@ -452,7 +452,7 @@ describe("EpisodeState", () => {
     expect(shared).toEqual({ n: 7 });
   });
 
-  test("knows what a call put into a Set by what it is, in later calls too", async () => {
+  test("recognizes a member that a call added to a Set, in later calls too", async () => {
     const tea = { n: 1 };
     for (const state of [
       new EpisodeState({ set: new Set<object>() }),
@@ -468,7 +468,7 @@ describe("EpisodeState", () => {
     }
   });
 
-  test("knows the members of a Set or a list that the call under way made of what it was shown", async () => {
+  test("recognizes the members of a Set or a list that the current call made from views", async () => {
     const tea = { n: 9 };
     const state = new EpisodeState({ set: new Set<{ n: number }>(), list: [{ n: 7 }] });
     await change(state, ({ set }) => void set.add({ n: 1 }).add({ n: 2 }).add({ n: 3 }).add(tea));
@@ -504,7 +504,7 @@ describe("EpisodeState", () => {
     expect(state.view.set.has(state.view.list[0]!)).toBe(true);
   });
 
-  test("copies what a call adds to a Set, and leaves what is there as it is", async () => {
+  test("copies new members of a Set, and keeps existing ones", async () => {
     const state = new EpisodeState({ set: new Set<unknown>() });
     await change(state, ({ set }) => {
       for (let n = 0; n < 100; n++) set.add({ n });
@@ -525,7 +525,7 @@ describe("EpisodeState", () => {
     expect(addedCount).toBe(8);
   });
 
-  test("takes back what a call added to a Set, in whatever order it was taken out meanwhile", async () => {
+  test("undoes a call's additions to a Set, after removals in any order", async () => {
     const state = new EpisodeState({ set: new Set<unknown>(["a", "b"]) });
     const write = ({ set }: { set: Set<unknown> }): void => {
       set.add("c");
@@ -538,7 +538,7 @@ describe("EpisodeState", () => {
     expect([...state.view.set]).toEqual(["b", "c", "a", { n: 1 }]);
   });
 
-  test("keeps what a Set held from the first where a call brings in another of it", async () => {
+  test("keeps an original member of a Set if a call adds a view of it", async () => {
     const first = { n: 1 };
     const state = new EpisodeState({ set: new Set([first]), other: new Set<object>() });
     await change(state, (draft) => void (draft.other = new Set(draft.set)));
@@ -548,39 +548,36 @@ describe("EpisodeState", () => {
     expect([...state.close().other][0]).toBe(first);
   });
 
-  test.each([2, 100, 70_000])(
-    "a list keeps what it has beside its items, of %d",
-    async (length) => {
-      const items = Array.from({ length }, (_, place) => ({ place }));
-      const rows = Object.assign(items, {
-        columns: ["place"],
-        "01": { name: "no place" },
-        "-1": 7,
+  test.each([2, 100, 70_000])("a list of %d keeps its extra properties", async (length) => {
+    const items = Array.from({ length }, (_, place) => ({ place }));
+    const rows = Object.assign(items, {
+      columns: ["place"],
+      "01": { name: "no place" },
+      "-1": 7,
+    });
+    const base = { rows };
+    const states = [new EpisodeState(base), new EpisodeState(base)];
+    for (const state of states) {
+      await change(state, (draft) => void (draft.rows[0]!.place = 5));
+      await change(state, (draft) => {
+        draft.rows.columns.push("name");
+        draft.rows["01"].name = "none";
+        draft.rows.pop();
       });
-      const base = { rows };
-      const states = [new EpisodeState(base), new EpisodeState(base)];
-      for (const state of states) {
-        await change(state, (draft) => void (draft.rows[0]!.place = 5));
-        await change(state, (draft) => {
-          draft.rows.columns.push("name");
-          draft.rows["01"].name = "none";
-          draft.rows.pop();
-        });
-        const reached = state.close().rows;
-        const { columns, "01": odd, "-1": before } = reached;
-        expect([reached.length, reached[0], columns, odd, before]).toEqual([
-          length - 1,
-          { place: 5 },
-          ["place", "name"],
-          { name: "none" },
-          7,
-        ]);
-      }
-      expect(base.rows.columns).toEqual(["place"]);
-    },
-  );
+      const reached = state.close().rows;
+      const { columns, "01": odd, "-1": before } = reached;
+      expect([reached.length, reached[0], columns, odd, before]).toEqual([
+        length - 1,
+        { place: 5 },
+        ["place", "name"],
+        { name: "none" },
+        7,
+      ]);
+    }
+    expect(base.rows.columns).toEqual(["place"]);
+  });
 
-  test("a list works out what it has beside its items, also once it was written", async () => {
+  test("a list keeps computed extra properties, also after a write", async () => {
     const cart = Object.defineProperty(
       [{ price: 2 }] as { price: number }[] & { total: number },
       "total",
@@ -607,7 +604,7 @@ describe("EpisodeState", () => {
     expect(brought.close().list).toHaveProperty("first", { n: 1 });
   });
 
-  test("refuses a member under a Symbol, which nobody would copy or compare", async () => {
+  test("refuses a member under a Symbol, which could not be copied or compared", async () => {
     const state = new EpisodeState<Record<PropertyKey, unknown>>({ a: 1 });
     const call = change(state, (draft) => void (draft[Symbol("mark")] = { n: 1 }));
     await expect(call).rejects.toThrow(
@@ -616,7 +613,7 @@ describe("EpisodeState", () => {
     expect(state.close()).toEqual({ a: 1 });
   });
 
-  test("refuses an object as a key of a Map, which nobody would find or tell from another", async () => {
+  test("refuses an object as a key of a Map, which could not be found or compared", async () => {
     class Seat {
       readonly row = 1;
     }
@@ -627,7 +624,7 @@ describe("EpisodeState", () => {
     ]);
     const base = { items: [{ id: "b" }], stock };
     const refused =
-      "Cannot take an object for a key of a Map in the state: expected a text or a number, such as its id";
+      "Cannot use an object as a key of a Map in the state: expected a text or a number, such as its id";
     for (const state of [new EpisodeState(base), new EpisodeState(base)]) {
       const calls: ((draft: typeof base) => unknown)[] = [
         (draft) => draft.stock.set({ id: "c" }, 1),
@@ -637,7 +634,7 @@ describe("EpisodeState", () => {
         (draft) => draft.stock.delete(draft.items[0]),
       ];
       for (const call of calls) await expect(change(state, call)).rejects.toThrow(refused);
-      // What it began with is found by what has been there, and is written for nobody.
+      // A part of the initial state is found by the original, and stays read-only.
       await change(state, (draft) => {
         draft.stock.set(item, (draft.stock.get(item) as number) + 1).set(seat, 5);
         draft.stock.set(new Date(0), 6).set("text", 7).set(null, 8);
@@ -663,7 +660,7 @@ describe("EpisodeState", () => {
     ["one further in", () => ({ all: [new Set([1]), new Map([["a", new Map([[{}, 1]])]])] })],
     ["a list of the state", ({ items }) => new Map([[items, 1]])],
     ["a Date of the state", ({ due }) => new Map([[due, 1]])],
-  ])("refuses a Map that a call brings in with an object as a key: %s", async (_, bring) => {
+  ])("refuses an added Map with an object as a key: %s", async (_, bring) => {
     const state = new EpisodeState<Record<string, unknown>>({
       items: [{ n: 1 }],
       due: new Date(0),
@@ -673,7 +670,7 @@ describe("EpisodeState", () => {
       draft["marks"] = bring(draft);
     });
     await expect(call).rejects.toThrow(
-      "Cannot take an object for a key of a Map in the state: expected a text or a number, such as its id",
+      "Cannot use an object as a key of a Map in the state: expected a text or a number, such as its id",
     );
     expect(state.close()).toEqual({ items: [{ n: 1 }], due: new Date(0) });
   });
@@ -684,14 +681,14 @@ describe("EpisodeState", () => {
     for (const key of ["home", "due"] as const) {
       for (const method of ["set", "get", "has", "delete"] as const) {
         const call = change(state, (draft) => void draft.visits[method](draft[key], 1));
-        await expect(call).rejects.toThrow("Cannot take an object for a key of a Map in the state");
+        await expect(call).rejects.toThrow("Cannot use an object as a key of a Map in the state");
       }
     }
     await change(state, (draft) => void (draft.visits = new Map([[[0, 1], 1]])));
     expect([...state.close().visits]).toEqual([[[0, 1], 1]]);
   });
 
-  test("takes Maps and lists that a call brings in, those too that their author froze", async () => {
+  test("accepts added Maps and lists, including frozen ones", async () => {
     const map = Object.freeze(new Map([["a", { n: 1, tags: [] }]]));
     const state = new EpisodeState<Record<string, unknown>>({ map });
     const list = [new Map([["b", new Set([1])]])];
@@ -705,7 +702,7 @@ describe("EpisodeState", () => {
     expect([...(state.close()["map"] as typeof map)]).toEqual([["a", { n: 1, tags: [] }]]);
   });
 
-  test("leaves what is held at two places one thing", async () => {
+  test("keeps one object for two references", async () => {
     const ann = { n: 1, tags: [] as string[] };
     const list = [ann];
     const make = () => ({ ...makeState(), list, map: new Map([["ann", ann]]) });
@@ -739,7 +736,7 @@ describe("EpisodeState", () => {
     }
   });
 
-  test("finds what is held twice in parts that other states had one by one", async () => {
+  test("finds double references in parts that other states had separately", async () => {
     const ann = { n: 1, tags: [] as string[] };
     const people = new Map([["ann", ann]]);
     void new EpisodeState({ ...makeState(), map: people });
@@ -749,7 +746,7 @@ describe("EpisodeState", () => {
     expect(ann.n).toBe(1);
   });
 
-  test("finds what is held twice by parts that other states had, one with what an earlier one had", async () => {
+  test("finds double references in parts of other states that share an object", async () => {
     const [ann, bo] = [{ n: 1 }, { n: 1 }];
     const [org, first, second] = [{ ann }, { bo }, { bo }];
     for (const earlier of [{ ann }, { org, first }, { second }]) void new EpisodeState(earlier);
@@ -769,7 +766,7 @@ describe("EpisodeState", () => {
       expect(JSON.stringify(state.close())).not.toContain("1");
     }
     expect([ann, bo]).toEqual([{ n: 1 }, { n: 1 }]);
-    // Parts that have nothing in common are not copied whole.
+    // Parts without a shared object are not copied completely.
     const apart = new EpisodeState({ org, second });
     await apart.change(
       async (parts) => void (parts.org.ann.n = 2),
@@ -778,7 +775,7 @@ describe("EpisodeState", () => {
     expect(apart.close().second).toBe(second);
   });
 
-  test("is written by nobody between calls and after the end", async () => {
+  test("cannot be written between calls and after the end", async () => {
     const state = new EpisodeState(makeState());
     const { view } = state;
     const readOnly = "Cannot change the state here: it is read only";
@@ -823,7 +820,7 @@ describe("EpisodeState", () => {
     const begun = ["1970-01-01T00:00:00.000Z", [0, 0, 0], "abc", "abcd", 0, [0, 0], [0, 0]];
     const twice = ["1970-01-03T00:00:00.000Z", [0, 2, 0], "cbc", "abcf", 2, [0, 1], [0, 2]];
 
-    test("each episode has its own, takes a call's writes back, and keeps what it began with", async () => {
+    test("each episode has its own copy, undoes a call's writes, and keeps the initial data", async () => {
       const base = make();
       const states = [new EpisodeState(base), new EpisodeState(base)];
       // Both at the same time.
@@ -841,7 +838,7 @@ describe("EpisodeState", () => {
         expect(
           [closed.note, closed.joined, closed.board].map((one) => Buffer.isBuffer(one)),
         ).toEqual([true, true, false]);
-        // What score() writes is seen by nobody else.
+        // Writes of score() stay invisible to other episodes.
         for (const one of [closed, state.initial]) one.board.fill(7);
         expect(() => closed.due.setTime(1)).toThrow("it is read only");
         expect(() => state.initial.due.setTime(1)).toThrow("it is read only");
@@ -868,7 +865,7 @@ describe("EpisodeState", () => {
       expect(note!.buffer.byteLength).toBeLessThan(16);
     });
 
-    test("leaves views of the same bytes such, in what it began with and in what a call brings in", async () => {
+    test("keeps views of shared bytes shared, in initial and added data", async () => {
       const whole = Buffer.from("0123456789abcdefghij");
       const all = whole.subarray(3);
       const make = () => ({ all, part: all.subarray(2, 5), added: [] as Uint8Array[] });
@@ -923,7 +920,7 @@ describe("EpisodeState", () => {
       expect([due.getTime(), [...board]]).toEqual([0, [0, 0]]);
     });
 
-    test("copies of a large state only what holds binary data, and no Date that is only read", async () => {
+    test("copies of a large state only the parts with binary data, and no Date that is only read", async () => {
       const base = {
         records: { a: { n: 1, due: new Date(0) }, b: { n: 2, due: new Date(0) } },
         boards: { a: { cells: new Uint8Array(2) } },
@@ -940,7 +937,7 @@ describe("EpisodeState", () => {
       expect(state.initial.records).toBe(base.records);
     });
 
-    test("shares what a call brings in no further than that call", async () => {
+    test("shares added data with its owner only during the call", async () => {
       const epoch = new Date(0);
       const defaults = { due: epoch, all: new Set([epoch]), board: new Uint8Array(2) };
       for (const state of [1, 2].map(() => new EpisodeState<Record<string, typeof defaults>>({}))) {
@@ -962,7 +959,7 @@ describe("EpisodeState", () => {
       expect([epoch.getTime(), [...defaults.board]]).toEqual([0, [0, 0]]);
     });
 
-    test("may be in a Set, or the whole state, or what a getter gives", async () => {
+    test("may be in a Set, the complete state, or the result of a getter", async () => {
       const deep = { cells: new Uint8Array(1) };
       const sets = { all: new Set<Uint8Array | { cells: Uint8Array }>([new Uint8Array(1), deep]) };
       const cart = {
@@ -1027,7 +1024,7 @@ describe("EpisodeState", () => {
       expect(state.close()).toEqual({ due: new Date(2), other: new Date(Number.NaN) });
     });
 
-    test("is what a call made of the Date that it brought in, to all that take one", async () => {
+    test("reflects a call's writes to a Date that it added, for all readers", async () => {
       const state = new EpisodeState<Record<string, unknown>>({ all: new Set() });
       const read = (draft: Record<string, unknown>): unknown[] =>
         [draft["due"], ...(draft["all"] as Set<Date>)].map((due) =>
@@ -1086,7 +1083,7 @@ describe("EpisodeState", () => {
       expect(whole.close().get("a")).toBe(1);
     });
 
-    test("takes what a tool is given of a Map or a Set for no class of anybody's", async () => {
+    test("does not treat the view of a Map or a Set as a user's class", async () => {
       const make = () => ({ map: new Map([["a", { n: 1 }]]), set: new Set(["a"]), again: {} });
       for (const state of [new EpisodeState(make()), new EpisodeState(make())]) {
         await change(state, (draft) => {
@@ -1132,7 +1129,7 @@ describe("EpisodeState", () => {
       expect([base.shelf.limit, base.shelf.length]).toEqual([4, 1]);
     });
 
-    test("what a list's own functions work on is the list that has them", async () => {
+    test("a list's own functions work on the list that has them", async () => {
       class Numbers extends Array<number> {
         total = (): number => this.reduce((sum, one) => sum + one, 0);
       }
@@ -1148,7 +1145,7 @@ describe("EpisodeState", () => {
     });
   });
 
-  test("refuses to write a list whose own function was made for another by a constructor that wants something", async () => {
+  test("refuses to write a list with an own function if its constructor takes parameters", async () => {
     class Line extends Array<string> {
       isFull: () => boolean;
       constructor(limit: number) {
@@ -1167,7 +1164,7 @@ describe("EpisodeState", () => {
     expect([...state.close().line]).toEqual(["Ann"]);
   });
 
-  test("bears a state that holds itself", async () => {
+  test("accepts a circular state", async () => {
     interface Ring {
       next?: Ring;
       n: number;

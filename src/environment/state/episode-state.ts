@@ -3,16 +3,16 @@ import { MapView, SetView } from "./collection-view.ts";
 import { copyGraph, noteBinaries, type CopyOptions } from "./copy-graph.ts";
 import { DateView } from "./date-view.ts";
 import { objectView } from "./object-view.ts";
-import { holdsTwice } from "./holds-twice.ts";
+import { hasSharedReference } from "./holds-twice.ts";
 import { holdsBinary, isPlain, isSealed, seal } from "./sealed.ts";
 import { StateDraft, type Part } from "./state-draft.ts";
 
 /**
- * One episode's state, changed by calls that are taken whole or not at all. What it starts from may be
- * shared by all episodes and large: it is frozen, and a part of it is copied when it is first written.
- * A state that holds something at two places is copied whole, so that it stays one thing; binary data, which
- * nobody can freeze, is copied with what holds it. Plain objects, lists, Maps, Sets and Dates are treated so; an
- * instance of a class is passed as it is, also where that extends Map, Set or Date.
+ * One episode's state. Each call's changes are applied completely or not at all. The initial state may be large and
+ * shared by all episodes: it is frozen, and a part is copied at its first write. A state that references an object
+ * twice is copied completely, so that the object stays one; an object with binary data, which cannot be frozen, is
+ * copied too. This holds for plain objects, lists, Maps, Sets and Dates; an instance of any other class, including
+ * one that extends Map, Set or Date, is passed as it is.
  */
 export class EpisodeState<State> {
   readonly #base: State;
@@ -21,31 +21,34 @@ export class EpisodeState<State> {
 
   constructor(initial: State) {
     this.#base = seal(initial, true);
-    // A view of binary data cannot be told from it: only what holds it is shown by one.
+    // Binary data has no view of its own; the object that holds it does.
     const base = isBinary(initial) ? seal({ state: initial }) : initial;
     if (!isPlain(base)) return;
-    // A part that is held twice would become two when it is written in one place.
-    const isGraph = holdsTwice(base);
+    // An object that is referenced twice would become two if one reference were written.
+    const isGraph = hasSharedReference(base);
     this.#draft = new StateDraft(base, viewOf, (part) => !isGraph && isShareable(part));
   }
 
-  /** What it started from. Frozen, and a copy of its own where it holds binary data. */
+  /** The initial state. Frozen; a copy if it holds binary data. */
   get initial(): State {
     if (!holdsBinary(this.#base)) return this.#base;
     return (this.#initial ??= seal(copyForReading(this.#base)));
   }
 
-  /** How many bytes of binary data it started from; each episode has a copy of them. */
+  /** The size in bytes of the initial state's binary data, which each episode copies. */
   get binaryLength(): number {
     return this.#draft?.binaryLength ?? 0;
   }
 
-  /** What is there, as tools are given it: to be read, also later, and written while a call lasts. */
+  /** The tools' view of the current state. It can always be read; writes are allowed only during a call. */
   get view(): State {
     return this.#draft === undefined ? this.#base : this.#open(this.#draft.view);
   }
 
-  /** What is there when all is over, in plain objects. Frozen, but for binary data, which is its own. */
+  /**
+   * Ends the episode and returns the final state as plain objects. Frozen, except binary data, which is the
+   * episode's own.
+   */
   close(): State {
     return this.#draft === undefined ? this.#base : this.#open(seal(this.#draft.raw));
   }
@@ -54,7 +57,10 @@ export class EpisodeState<State> {
     return isBinary(this.#base) ? (held as { readonly state: State }).state : (held as State);
   }
 
-  /** Lets a call change the state; where `keep` is false of its result, or it throws, nothing changed. */
+  /**
+   * Runs a call that may change the state. Its changes are undone if it throws or `keep` returns false for its
+   * result.
+   */
   async change<Result>(
     call: (state: State) => Promise<Result>,
     keep: (result: Result) => boolean,
@@ -78,7 +84,7 @@ function viewOf(part: Part, draft: StateDraft): object {
   return objectView(part, draft);
 }
 
-/** Whether others may have it, as nobody writes it. */
+/** True if no one writes the part any more, so that others may have it. */
 function isShareable(part: object): boolean {
   return isSealed(part) && !holdsBinary(part);
 }

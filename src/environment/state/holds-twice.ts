@@ -1,17 +1,17 @@
 import { isPlain, membersOf } from "./sealed.ts";
 
-/** Sealed values in which nothing is held twice, each with what it was found in first. */
+/** Sealed values without an object that is referenced twice, each with the first holder it was found in. */
 const trees = new WeakMap<object, object | undefined>();
-/** What such a value holds that had been found in another before. */
+/** Objects within such a value that were first found in another value. */
 const borrowed = new WeakMap<object, object[]>();
-/** Sealed values of states in which something is held twice. */
+/** Sealed values of states with an object that is referenced twice. */
 const graphs = new WeakSet();
 
 /**
- * Whether something that can be changed is held at two places of a sealed value: who writes it in one place
- * means the other as well. What was looked at before is not gone through again.
+ * True if a sealed value references a mutable object twice: a write through one reference means the other as well.
+ * Remembers the result of each value.
  */
-export function holdsTwice(value: object): boolean {
+export function hasSharedReference(value: object): boolean {
   const fresh = new Map<object, object | undefined>();
   const known = new Map<object, object | undefined>();
   const held: unknown[] = [value];
@@ -26,7 +26,7 @@ export function holdsTwice(value: object): boolean {
       continue;
     }
     fresh.set(next, holder);
-    // What a Set holds is only read.
+    // Members of a Set are read-only.
     if (next instanceof Set) continue;
     for (const [, member] of membersOf(next)) {
       if (typeof member !== "object" || member === null) continue;
@@ -45,7 +45,7 @@ function noteGraph(fresh: ReadonlyMap<object, unknown>): true {
   return true;
 }
 
-/** Remembers that a value was found once more, in all that it is now held by. */
+/** Records that a value was found again, in another holder. */
 function noteBorrowed(known: object, holder: object | undefined): void {
   const all = [known, ...(borrowed.get(known) ?? [])];
   for (let one = holder; one !== undefined; one = trees.get(one)) {
@@ -55,7 +55,7 @@ function noteBorrowed(known: object, holder: object | undefined): void {
   }
 }
 
-/** Whether one of the trees holds another, or something that another holds as well. */
+/** True if one of the values contains another, or if two of them share an object. */
 function overlap(known: readonly object[]): boolean {
   if (known.length < 2) return false;
   const all = new Set<object>();

@@ -1,6 +1,6 @@
 import { isPlain } from "./sealed.ts";
 
-/** Whether an object says nothing as a name: what is shown and compared of a Map goes by the texts of its keys. */
+/** True if an object has no text of its own as a key. Maps are shown and compared by the texts of their keys. */
 export function isNameless(key: unknown): boolean {
   if (typeof key !== "object" || key === null) return false;
   const { toString } = key as { readonly toString?: unknown };
@@ -8,15 +8,15 @@ export function isNameless(key: unknown): boolean {
 }
 
 /**
- * Refuses an object as a key: what is a part of the state is another object where it was written, in a call and in
- * `score()`. An instance of a class is passed as it is.
+ * Refuses an object as a key: a part of the state becomes another object when it is written, in a call and in
+ * `score()`. Class instances are allowed, since they are passed as they are.
  *
- * @param isPart - Whether it is what a tool was given in the place of a part, which is not found by a text either.
+ * @param isPart - True if the key is a view of a part of the state, whose text does not find it either.
  * @throws TypeError
  */
 export function assertKey(key: unknown, isPart: boolean): void {
   if (!isPart && (!isNameless(key) || !isPlain(key))) return;
   throw new TypeError(
-    "Cannot take an object for a key of a Map in the state: expected a text or a number, such as its id",
+    "Cannot use an object as a key of a Map in the state: expected a text or a number, such as its id",
   );
 }

@@ -5,14 +5,17 @@ import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
 
 type Members = Record<PropertyKey, unknown>;
 
-/** What a tool is given of a plain object or a list: it reads what is there and writes the episode's own. */
+/**
+ * The view of a plain object or a list that a tool gets: reads see the current state, and writes go to the
+ * episode's own copy.
+ */
 export function objectView(part: Part, draft: StateDraft): object {
   const isList = Array.isArray(part.base);
   const isComputing = hasAccessors(part.base);
-  // What is worked out is worked out of what the episode sees.
+  // Accessors compute from the view's content.
   const read = (key: PropertyKey): unknown =>
     isComputing ? Reflect.get(rawOf(part), key, part.view) : (rawOf(part) as Members)[key];
-  // What is proxied stays empty: a frozen object's members could be shown as they are only.
+  // The proxy's target stays empty: a proxy must show a frozen target's members unchanged.
   return new Proxy<object>(isList ? [] : {}, {
     get(_, key) {
       if (isList && isSearch(key)) return searchIn(part, { draft, name: key });
@@ -55,7 +58,7 @@ export function objectView(part: Part, draft: StateDraft): object {
   });
 }
 
-/** What looks for an item of a list by what it is. */
+/** List methods that search an item by identity. */
 const searches = ["includes", "indexOf", "lastIndexOf"] as const;
 type Search = (typeof searches)[number];
 
@@ -63,7 +66,7 @@ function isSearch(key: PropertyKey): key is Search {
   return searches.includes(key as Search);
 }
 
-/** Looks for what the list holds: an item that the call brought in is shown as another object than it is. */
+/** Searches a list for the object that it holds: the view of an item that the call added is another object. */
 function searchIn(
   part: Part,
   { draft, name }: { readonly draft: StateDraft; readonly name: Search },
@@ -79,7 +82,7 @@ function searchIn(
   };
 }
 
-/** What is compared, written and copied of a state goes by names. */
+/** Refuses symbol keys: states are compared, written and copied by names. */
 function refuseSymbol(key: symbol): never {
   throw new TypeError(
     `Cannot keep a member under ${String(key)} in the state: expected a text as its name`,
@@ -102,7 +105,7 @@ function removeMember(
   { draft, isComputing }: { readonly draft: StateDraft; readonly isComputing: boolean },
 ): void {
   if (Array.isArray(own)) {
-    // What is worked out is so again.
+    // An accessor stays an accessor.
     const before = Reflect.getOwnPropertyDescriptor(own, key)!;
     draft.note(() => Object.defineProperty(own, key, before));
   } else {
@@ -111,7 +114,7 @@ function removeMember(
       const accessors = names.map((name) => (isComputing ? accessorOf(own, name) : undefined));
       const before = names.map((name, place) => (accessors[place] ? undefined : own[name]));
       return () => {
-        // In its old place among the others.
+        // Restores the key's former position.
         for (const name of Reflect.ownKeys(own)) delete own[name];
         for (const [place, name] of names.entries()) {
           const accessor = accessors[place];
@@ -147,10 +150,10 @@ function setItem(own: unknown[], key: PropertyKey, value: unknown, draft: StateD
   own[key as never] = value;
 }
 
-/** So many places are looked at in no time, also where most are holes. */
+/** The number of indexes that are scanned quickly, even if most are holes. */
 const fewPlaces = 1024;
 
-/** A list's items from a place on, by their places: a hole is none. */
+/** A list's items from an index on, with their indexes and without holes. */
 function itemsFrom(
   list: readonly unknown[],
   start: number,

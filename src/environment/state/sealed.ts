@@ -1,10 +1,10 @@
 import { isBinary } from "../binary.ts";
 
-/** What is copied when it is written: plain objects, lists, Maps, Sets and Dates. */
+/** True for a value that is copied when written: a plain object, list, Map, Set or Date. */
 export function isPlain(value: unknown): value is object {
   if (typeof value !== "object" || value === null) return false;
   if (Array.isArray(value)) return true;
-  // Also what a tool is given of one, but none of a class of its author's.
+  // Also true for the view of a Map, but not for a user's subclass.
   if (value instanceof Map) return value.constructor === Map;
   if (value instanceof Set) return value.constructor === Set;
   if (value instanceof Date) return value.constructor === Date;
@@ -12,51 +12,51 @@ export function isPlain(value: unknown): value is object {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** What is sealed already, with all that it holds. */
+/** Values that are sealed with everything in them. */
 const sealed = new WeakSet();
 
-/** Those that were sealed without what they hold. */
+/** Values that are sealed without their content. */
 const sealedAlone = new WeakSet();
 
-/** Sealed values that hold binary data, also further in. */
+/** Sealed values that contain binary data at any depth. */
 const holdingBinary = new WeakSet();
 
-/** Sealed objects of which a member is worked out whenever it is read. */
-const computing = new WeakSet();
+/** Sealed objects with an accessor property. */
+const withAccessors = new WeakSet();
 
-/** Whether a member of a plain object is worked out whenever it is read. Takes no time for a sealed one. */
+/** True if a plain object has an accessor property. Takes no time for a sealed object. */
 export function hasAccessors(value: object): boolean {
-  if (sealed.has(value)) return computing.has(value);
+  if (sealed.has(value)) return withAccessors.has(value);
   if (Array.isArray(value) || writersOf(value).length > 0) return false;
   return Object.keys(value).some((key) => accessorOf(value, key) !== undefined);
 }
 
-/** How a member is worked out; nothing where it simply is there. */
+/** The accessor under a key; `undefined` for a data property. */
 export function accessorOf(value: object, key: PropertyKey): PropertyDescriptor | undefined {
   const found = Reflect.getOwnPropertyDescriptor(value, key);
   return found?.get === undefined && found?.set === undefined ? undefined : found;
 }
 
-/** Whether the value was given to `seal()`, or is held by one that was. */
+/** True if `seal()` got the value, or another value that contains it. */
 export function isSealed(value: object): boolean {
   return sealed.has(value);
 }
 
-/** Whether it is sealed with all that it holds: a part of a state that others share, or that is over. */
+/** True if a value is sealed with everything in it: a shared part of a state, or a finished state. */
 export function isSealedWhole(value: object): boolean {
   return sealed.has(value) && !sealedAlone.has(value);
 }
 
-/** Whether a sealed value is binary data, which nobody can freeze, or holds some. */
+/** True if a sealed value is or contains binary data, which cannot be frozen. */
 export function holdsBinary(value: unknown): boolean {
   return isBinary(value) || (typeof value === "object" && holdingBinary.has(value as object));
 }
 
 /**
- * Freezes a value with all that it holds, Maps, Sets and Dates among it. A second time costs nothing, so
- * that what many episodes share is gone through once. Binary data and instances of classes stay as they are.
+ * Freezes a value with everything in it, including Maps, Sets and Dates. The second call costs nothing, so a state
+ * that many episodes share is walked once. Binary data and class instances are not frozen.
  *
- * @param withKeys - Whether objects that are keys of Maps are frozen as well, as those are that episodes share.
+ * @param withKeys - True to freeze objects that are keys of Maps as well, as for a shared state.
  */
 export function seal<Value>(value: Value, withKeys = false): Value {
   const waiting: unknown[] = [value];
@@ -66,7 +66,7 @@ export function seal<Value>(value: Value, withKeys = false): Value {
     const next = waiting.pop();
     isHolding ||= holdsBinary(next);
     if (!isPlain(next) || isSealedWhole(next)) continue;
-    if (hasAccessors(next)) computing.add(next);
+    if (hasAccessors(next)) withAccessors.add(next);
     sealed.add(next);
     sealedAlone.delete(next);
     fresh.push(next);
@@ -80,7 +80,7 @@ export function seal<Value>(value: Value, withKeys = false): Value {
   return value;
 }
 
-/** Those that hold what was found to hold binary data do so too. They mostly come after what they hold. */
+/** Marks the values that contain a value with binary data. Containers mostly come after their content. */
 function noteHolding(fresh: readonly object[]): void {
   for (let isGrowing = true; isGrowing;) {
     isGrowing = false;
@@ -93,7 +93,7 @@ function noteHolding(fresh: readonly object[]): void {
   }
 }
 
-/** What a plain value holds, by its keys, but for what is worked out of that. */
+/** The members of a plain value by key, without accessors. */
 export function membersOf(value: object): readonly (readonly [unknown, unknown])[] {
   if (value instanceof Map) return [...value] as [unknown, unknown][];
   if (value instanceof Set) return Array.from(value as Set<unknown>, (held) => [held, held]);
@@ -102,11 +102,11 @@ export function membersOf(value: object): readonly (readonly [unknown, unknown])
   return keys.map((key) => [key, (value as Record<string, unknown>)[key]]);
 }
 
-/** Freezes a value without what it holds, where it is no view of another. */
+/** Freezes a value without its content, unless it is a view. */
 export function sealAlone(value: object): void {
   if (isBinary(value)) return;
   if (isView(value) || sealed.has(value)) return;
-  if (hasAccessors(value)) computing.add(value);
+  if (hasAccessors(value)) withAccessors.add(value);
   sealed.add(value);
   sealedAlone.add(value);
   freeze(value);
@@ -119,7 +119,7 @@ function isView(value: object): boolean {
 }
 
 function freeze(value: object): void {
-  // One that its author froze takes no members of its own.
+  // A value that its author froze takes no new properties.
   if (Object.isExtensible(value)) {
     for (const method of writersOf(value)) {
       if (method in value) Object.defineProperty(value, method, { value: refuseWrite });
@@ -132,7 +132,7 @@ function freeze(value: object): void {
 }
 
 const collectionWriters = ["set", "add", "delete", "clear"];
-/** What newer versions of JavaScript have: they write only where nothing is to be read. */
+/** Newer Map methods, which write only if the key is missing. */
 const insertingReaders = ["getOrInsert", "getOrInsertComputed"];
 const noWriters: readonly string[] = [];
 const dateWriters = Object.getOwnPropertyNames(Date.prototype).filter((name) =>
@@ -143,13 +143,13 @@ function readOrRefuse(this: Map<unknown, unknown>, key: unknown): unknown {
   return this.has(key) ? this.get(key) : refuseWrite();
 }
 
-/** The methods that change what is in no members. */
+/** The mutating methods of a class that keeps its content outside of properties. */
 function writersOf(value: object): readonly string[] {
   if (value instanceof Map || value instanceof Set) return collectionWriters;
   return value instanceof Date ? dateWriters : noWriters;
 }
 
-/** What a write outside a tool's call meets. */
+/** Reports a write outside of a tool's call. */
 export function refuseWrite(): never {
   throw new TypeError("Cannot change the state here: it is read only");
 }

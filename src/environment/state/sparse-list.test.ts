@@ -4,7 +4,7 @@ import { NotPlain, writePlainJson } from "../plain-text.ts";
 import { copyOf } from "./copy-graph.ts";
 import { isSparse } from "./sparse-list.ts";
 
-/** Far behind the end of a list: as far as a list goes. */
+/** The last index of the longest list. */
 const farPlaces = [100_000, 100_000_000, 2 ** 32 - 2];
 
 /** A list with one item, at this place. */
@@ -19,8 +19,8 @@ test.each([
   ["short", listTo(1000), false],
   ["whole", Array.from({ length: 100_000 }, (_, place) => place), false],
   ["with a few holes", Object.assign(listTo(100_000).fill(1), { length: 100_100 }), false],
-  ["with an item far behind the others", Object.assign(listTo(100_000), [1, 2, 3]), true],
-] as const)("a list that is %s is told", (_, list, expected) => {
+  ["with an item far after the others", Object.assign(listTo(100_000), [1, 2, 3]), true],
+] as const)("a list that is %s is recognized", (_, list, expected) => {
   expect(isSparse(list)).toBe(expected);
 });
 
@@ -34,7 +34,7 @@ test.each(farPlaces)("a sparse list is copied with its holes, %d", (place) => {
   ]);
 });
 
-test.each(farPlaces)("a call brings in a list and writes at place %d of it", async (place) => {
+test.each(farPlaces)("a call adds a list and writes at index %d", async (place) => {
   const state = new EpisodeState<{ rows: Record<string, unknown[]> }>({ rows: {} });
   await state.change(
     async ({ rows }) => {
@@ -52,7 +52,7 @@ test.each(farPlaces)("a call brings in a list and writes at place %d of it", asy
   expect(Object.entries(rows["a"]!)).toEqual([[String(place), { name: "Bo" }]]);
 });
 
-test("a sparse list works out what it worked out, also where it was copied", async () => {
+test("a sparse list keeps its accessors, also in a copy", async () => {
   const list = Object.defineProperty(listTo(100_000), "size", {
     get(this: unknown[]) {
       return this.length;
@@ -94,7 +94,7 @@ test.each([
   }
 });
 
-test("a refused call that deletes what a list works out leaves it worked out", async () => {
+test("a refused call that deletes an accessor of a list keeps it", async () => {
   const list = Object.defineProperty(["Ann"], "size", {
     get(this: unknown[]) {
       return this.length;
@@ -114,7 +114,7 @@ test("a refused call that deletes what a list works out leaves it worked out", a
   expect(state.close().list.size).toBe(2);
 });
 
-test.each(farPlaces)("a list with an item at place %d is no text", (place) => {
+test.each(farPlaces)("a list with an item at index %d cannot be written as text", (place) => {
   const write = (): string => writePlainJson({ seats: listTo(place) });
   expect(write).toThrow(NotPlain);
   expect(write).toThrow(`its seats is a list of ${place + 1} places, most of them empty`);

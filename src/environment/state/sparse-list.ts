@@ -1,12 +1,12 @@
-/** Shorter ones are gone through in no time. */
+/** Shorter lists are scanned quickly, even if they are sparse. */
 const shortest = 65_536;
 
-/** Places that are looked at before all of them are. */
+/** The number of indexes to sample before scanning the complete list. */
 const sampleCount = 64;
 
 /**
- * Whether a long list has mostly holes, as where a call wrote far behind its end: going through its places one by one
- * would take minutes. One without holes is told by some of its places.
+ * True if a long list has mostly holes, for example because a call wrote far beyond its end. Visiting each index of
+ * such a list would take minutes. A sample of indexes recognizes most lists without holes.
  */
 export function isSparse(list: readonly unknown[]): boolean {
   if (list.length < shortest) return false;
@@ -17,20 +17,21 @@ export function isSparse(list: readonly unknown[]): boolean {
   return false;
 }
 
-/** Whether a list has fewer items than holes: each is gone through. */
+/** True if a list has fewer items than holes. Visits every item. */
 export function isMostlyHoles(list: readonly unknown[]): boolean {
   return Object.keys(list).length < list.length / 2;
 }
 
-/** A list as long, all of it holes. */
+/** A list of the same length with only holes. */
 export function emptyAs(list: readonly unknown[]): unknown[] {
   const copy: unknown[] = [];
-  // Without the last place first, each one further on would be made room for.
+  // Setting the length first makes the list sparse; otherwise each write beyond the end would allocate the indexes
+  // before it.
   copy.length = list.length;
   return copy;
 }
 
-/** Whether a list's member is an item rather than beside them. */
+/** True if a list's own key is the index of an item. */
 export function isPlaceIn({ length }: readonly unknown[], key: string): boolean {
   const place = Number(key);
   return Number.isInteger(place) && place >= 0 && place < length && String(place) === key;

@@ -34,11 +34,7 @@ describe("findDifferences()", () => {
     ["views", new DataView(new ArrayBuffer(4), 1, 2), new DataView(new ArrayBuffer(2))],
     ["bytes", new Uint8Array([1, 2]), Buffer.from([1, 2])],
     ["numbers of other sizes", new Uint8Array([1, 2]), new Uint16Array([1, 2])],
-    [
-      "numbers that are none",
-      new Float64Array([Number.NaN, -0]),
-      new Float64Array([Number.NaN, 0]),
-    ],
+    ["numbers that are NaN", new Float64Array([Number.NaN, -0]), new Float64Array([Number.NaN, 0])],
     ["no bytes", new Uint8Array(0), new Uint8Array(0)],
     ["bytes in Sets", new Set([new Uint8Array([1])]), new Set([new Uint8Array([1])])],
     ["NaN in Sets", new Set([Number.NaN]), new Set([Number.NaN])],
@@ -56,7 +52,7 @@ describe("findDifferences()", () => {
 
   test.each<[string, unknown, unknown]>([
     ["instances with private fields", new Account(5), new Account(10)],
-    ["an instance for nothing", {}, new Account(10)],
+    ["an instance instead of null", {}, new Account(10)],
     ["nothing for an instance", new Account(5), {}],
     ["instances in Sets", new Set([new Account(5)]), new Set([new Account(10)])],
     ["instances in lists in Sets", new Set([[new Account(5)]]), new Set([[new Account(10)]])],
@@ -72,14 +68,14 @@ describe("findDifferences()", () => {
     ["an invalid Date and nothing", new Date("soon"), null],
     ["nothing and an invalid Date in Sets", new Set([null]), new Set([new Date("soon")])],
     ["Dates of which one is invalid", new Date(0), new Date("soon")],
-    ["nothing and what is written as nothing", null, { toJSON: () => null }],
+    ["null and a value that is written as null", null, { toJSON: () => null }],
     ["a pattern and its text", "/5/", /5/],
-  ])("tells apart %s", (_, wanted, got) => {
+  ])("distinguishes %s", (_, wanted, got) => {
     expect([isAlike(wanted, got), isAlike([{ b: wanted }], [{ b: got }])]).toEqual([false, false]);
     expect([isAlike([wanted], []), isAlike([], [got])]).toEqual([false, false]);
   });
 
-  test("shows what JSON does not have, wherever it is missing", () => {
+  test("shows values that JSON lacks, on either side", () => {
     const data = new Uint8Array([1, 2, 3]);
     const wanted = { files: { a: { data } }, list: [/x/], account, level: Number.NaN };
     const got = { files: {}, list: [], account: new Account(10), level: 5 };
@@ -91,8 +87,8 @@ describe("findDifferences()", () => {
           table: "account",
           record: "",
           field: "",
-          wanted: "(Account without members that could be compared: a toJSON() gives it some)",
-          got: "(Account without members that could be compared: a toJSON() gives it some)",
+          wanted: "(Account without members to compare: add a toJSON())",
+          got: "(Account without members to compare: add a toJSON())",
         },
         {
           table: "level",
@@ -110,7 +106,7 @@ describe("findDifferences()", () => {
     ]);
   });
 
-  test("shows a Date that is none", () => {
+  test("shows an invalid Date", () => {
     expect(findDifferences({ due: null }, { due: new Date("soon") }).state).toEqual([
       { table: "due", record: "", field: "", wanted: null, got: "(Invalid Date)" },
     ]);
@@ -162,7 +158,7 @@ describe("findDifferences()", () => {
     expect([isAlike(named(1), named(1)), isAlike(named(1), named(2))]).toEqual([true, false]);
   });
 
-  test("refuses a promise that is wanted, whatever was reached", () => {
+  test("refuses a promise as a wanted value", () => {
     for (const got of [5, undefined, {}]) {
       const find = (): unknown =>
         findDifferences({ a: { b: Promise.resolve(5) } }, { a: { b: got } });

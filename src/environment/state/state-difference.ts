@@ -5,24 +5,23 @@ import type { StateDifference } from "./difference.ts";
 import { isNameless } from "./map-key.ts";
 import { NotPlain, writeJsonWith } from "../plain-text.ts";
 
-/** Most places that a difference lists. */
+/** The most places that a difference lists. */
 const maxPlaces = 100;
 
-/** Where two states differ. */
+/** The differences of two states. */
 interface FoundDifferences {
   /** At most a hundred places. */
   readonly state: readonly StateDifference[];
-  /** Places beyond those. */
+  /** The number of places that are not listed. */
   readonly moreState: number;
 }
 
 /**
- * Where what was reached is not what was wanted: the members of `wanted` are compared, deep, each with
- * the state's of the same name, and no others. The first name of a place is its table, the second its
- * record. Either may hold what cannot be written, such as a `NaN` that came of what the policy wrote. An object
- * whose content is in no members, such as one with private fields, is different from all but itself.
+ * Compares the members of `wanted` deeply with the members of the same name in the reached state; other members are
+ * ignored. The first name of a place is its table, the second its record. Values that JSON cannot write, such as a
+ * `NaN` from the policy, are allowed. An opaque object, such as one with private fields, equals only itself.
  *
- * @throws NotPlain where a promise is wanted, or a Map that is compared has an object as a key.
+ * @throws NotPlain if a promise is wanted, or if a compared Map has an object as a key.
  */
 export function findDifferences(wanted: object, reached: object): FoundDifferences {
   const places: StateDifference[] = [];
@@ -57,7 +56,7 @@ function compare(path: readonly string[], wanted: unknown, got: unknown, note: N
     return;
   }
   if (left.kind === "list" && left.size !== right.size) {
-    // What comes before what says nothing here; the two are shown as a whole.
+    // No difference was found further down, so the two values are shown completely.
     note(path, [wanted, got]);
     return;
   }
@@ -72,7 +71,7 @@ function compare(path: readonly string[], wanted: unknown, got: unknown, note: N
   }
 }
 
-/** Members are compared by their names, and objects would have one name together. */
+/** Refuses object keys: members are compared by name, and all objects have the same name. */
 function refuseNamelessKeys(path: readonly string[], value: unknown): void {
   if (!(value instanceof Map)) return;
   for (const key of value.keys()) {
@@ -81,7 +80,7 @@ function refuseNamelessKeys(path: readonly string[], value: unknown): void {
   }
 }
 
-/** There may be very many. */
+/** Compares typed arrays in a loop, since they may be very long. */
 function compareNumbers(
   path: readonly string[],
   [wanted, got]: readonly [Numbers, Numbers],
@@ -102,9 +101,9 @@ function membersOf(value: unknown): Members | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (!isNumbers(value) && ("toJSON" in value || isTextual(value))) return undefined;
   if (Array.isArray(value)) {
-    // One may have places that nothing is at, far more of them than items.
+    // A sparse list may have far more indexes than items.
     const places = Object.keys(value);
-    // What are no places comes last.
+    // Keys that are not indexes come last.
     while (places.length > 0 && !/^\d+$/.test(places.at(-1)!)) places.pop();
     const members = new Map(places.map((key) => [key, value[Number(key)] as unknown]));
     return { kind: "list", size: value.length, members };
@@ -116,7 +115,7 @@ function membersOf(value: unknown): Members | undefined {
   return { kind: "map", size: members.size, members };
 }
 
-/** Whatever the order in which they were filled. */
+/** True if two Sets have equal members in any order. */
 function isSameSet(wanted: ReadonlySet<unknown>, got: ReadonlySet<unknown>): boolean {
   if (wanted.size !== got.size) return false;
   const textOf = textWriter();
@@ -126,14 +125,17 @@ function isSameSet(wanted: ReadonlySet<unknown>, got: ReadonlySet<unknown>): boo
 
 function isSameText(wanted: unknown, got: unknown): boolean {
   if (typeof wanted !== "object" || typeof got !== "object") return false;
-  // Whatever it is written as, an object is not nothing.
+  // An object that is written as `null` still differs from `null`.
   if (wanted === null || got === null) return false;
   const textOf = textWriter();
   const text = textOf(wanted);
   return text !== undefined && text === textOf(got);
 }
 
-/** Writes values so that those are alike whose texts are; nothing for what is nested too deeply. */
+/**
+ * Returns a function that writes equal values as equal texts; it returns `undefined` for a value that nests too
+ * deeply.
+ */
 function textWriter(): (value: unknown) => string | undefined {
   const ids = new Map<unknown, number>();
   const idOf = (value: unknown): number => {

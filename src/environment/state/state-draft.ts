@@ -3,65 +3,66 @@ import { copyGraph, copyOf, memberOf, noteBinaries, putMember } from "./copy-gra
 import { assertKey } from "./map-key.ts";
 import { holdsBinary, isPlain, isSealed, isSealedWhole, refuseWrite, sealAlone } from "./sealed.ts";
 
-/** A part of an episode's state: what all share, and the episode's own copy once it was written. */
+/** A part of an episode's state: the shared original, and the episode's own copy once it is written. */
 export interface Part {
   readonly base: object;
   own: object | undefined;
-  /** Where it was found; what it becomes is put there. */
+  /** The part that contains this part. A copy of this part is stored there. */
   readonly holder: Part | undefined;
   readonly key: unknown;
-  /** What a tool is given in its place. */
+  /** The view that tools get. */
   view: object;
-  /** The parts that were found in it. */
+  /** The parts within this part that were read. */
   readonly held: Map<unknown, Part>;
-  /** Told when the call under way copies it: those who go through it go on in the copy. */
+  /** Iterations under way; called when a call copies the part, so that they continue in the copy. */
   walks?: Set<() => void> | undefined;
 }
 
-/** Where a write put something. */
+/** The place of a write. */
 interface Place {
   readonly raw: object;
   readonly key: unknown;
 }
 
 /**
- * An episode's view of a state that others share. A part is copied when it is first written, once in
- * an episode, with those that hold it; writes are remembered, so that those of a call can be taken back.
- * What a call brings in is copied when it ends, so that nothing of it is anybody else's.
- * Binary data is written without anybody being told: it is copied at first, and what it holds is remembered when a
- * call first reads it.
+ * An episode's view of a state that others share. A part is copied at its first write, once an episode, together
+ * with the parts that contain it. Writes are logged, so that a failed call can be undone. Values that a call adds
+ * are copied when the call ends, so that no reference to them remains outside. Writes to binary data cannot be
+ * observed: it is copied at first, and its content is saved when a call first reads it.
  */
 export class StateDraft {
-  /** Whether writes are taken: while a call lasts. */
+  /** True during a call, when writes are allowed. */
   isOpen = false;
-  /** How many bytes of binary data it began with. */
+  /** The size in bytes of the initial binary data. */
   readonly binaryLength: number;
   readonly #byOwn = new WeakMap<object, Part>();
   readonly #byView = new WeakMap<object, Part>();
   readonly #makeView: (part: Part, draft: StateDraft) => object;
   readonly #root: Part;
-  /** How to take back what was written since `begin()`, latest last. */
+  /** Functions that undo the writes since `begin()`, the latest last. */
   #undo: (() => void)[] = [];
-  /** The episode's own, which nobody else has. */
-  readonly #mine = new WeakSet();
-  /** Where the call under way put what was not there before. */
+  /** The episode's own objects. */
+  readonly #owned = new WeakSet();
+  /** The places of values that the current call added. */
   #added: Place[] = [];
-  /** The Sets that it put something new into, each with all that it put there from then on, latest last. */
+  /**
+   * The Sets with members that the current call added; each with all members from the first added one on, in order.
+   */
   #filledSets = new Map<Set<unknown>, Set<unknown>>();
-  /** What it brought in, with the copies that the state keeps of it. */
+  /** The values that the current call added, with the state's copies of them. */
   #copies = new Map<object, object>();
-  /** The binary data among that. */
+  /** The binary data in the added values. */
   #binaries = new BinaryCopies();
-  /** The copies of what Sets were given: there a value is known by what it is, in later calls too. */
+  /** The copies of objects that were added to Sets. A Set identifies a member by reference, also in later calls. */
   readonly #members = new WeakMap<object, object>();
-  /** What it goes through. */
+  /** The parts that the current call iterates. */
   #walked: Part[] = [];
-  /** What it took something out of: how that was is remembered as a whole. */
+  /** The objects from which the call removed something; each has one undo function for its complete content. */
   #emptied = new Set<object>();
-  /** The buffers that it read, of which it is remembered what they held. */
-  #remembered = new Set<ArrayBuffer>();
+  /** The buffers that the call read, with saved content. */
+  #savedBuffers = new Set<ArrayBuffer>();
 
-  /** @param isShared - Whether a part of the base is copied only when it is written, rather than at once. */
+  /** @param isShared - True for a part of the base that is copied when it is written. Other parts are copied now. */
   constructor(
     base: object,
     makeView: (part: Part, draft: StateDraft) => object,
@@ -76,7 +77,7 @@ export class StateDraft {
     return this.#root.view;
   }
 
-  /** The state as it is, without views. */
+  /** The current state, without views. */
   get raw(): object {
     return rawOf(this.#root);
   }
@@ -88,36 +89,36 @@ export class StateDraft {
     this.#copies = new Map();
     this.#binaries = new BinaryCopies();
     this.#emptied = new Set();
-    this.#remembered = new Set();
+    this.#savedBuffers = new Set();
     this.isOpen = true;
   }
 
   /**
-   * Ends a call: what it changed stays, or is taken back.
+   * Ends a call and keeps or undoes its changes.
    *
-   * @throws TypeError where it brought in what cannot be kept; nothing stays then.
+   * @throws TypeError if the call added a value that cannot be kept; then all changes are undone.
    */
   end(isKept: boolean): void {
     this.isOpen = false;
     for (const part of this.#walked) part.walks = undefined;
     this.#walked = [];
-    if (!isKept) return this.#takeBack();
+    if (!isKept) return this.#undoWrites();
     try {
       this.#keepAdded();
     } catch (error) {
-      this.#takeBack();
+      this.#undoWrites();
       throw error;
     }
   }
 
-  #takeBack(): void {
+  #undoWrites(): void {
     for (const undo of this.#undo.toReversed()) undo();
   }
 
-  /** From here on nobody outside has what is in the state: whoever brought it may have it elsewhere. */
+  /** Copies the added values, to which code outside of the state may still have references. */
   #keepAdded(): void {
-    // What is no part of the state is copied with what holds it.
-    const places = this.#added.filter(({ raw }) => this.#mine.has(raw));
+    // A value outside of the state is copied with the object that contains it.
+    const places = this.#added.filter(({ raw }) => this.#owned.has(raw));
     const members = [...this.#filledSets.values()].flatMap((added) => [...added]);
     noteBinaries([...places.map(({ raw, key }) => memberOf(raw, key)), ...members], this.#copying);
     for (const { raw, key } of places) {
@@ -126,34 +127,34 @@ export class StateDraft {
       if (own !== held) putMember(raw, key, own);
     }
     for (const [set, added] of this.#filledSets) {
-      if (!this.#mine.has(set)) continue;
-      // They are the last of the Set, and come back in their order.
+      if (!this.#owned.has(set)) continue;
+      // They are the last members of the Set and are added again in their order.
       const still = [...added].filter((one) => set.delete(one));
       for (const one of still) set.add(this.#takeMember(one));
     }
-    // Whoever writes there later believes that it is the state.
+    // Refuses later writes to the originals, which would not reach the state.
     for (const one of this.#copies.keys()) sealAlone(one);
   }
 
-  /** The episode's own copy of a value that may be somebody else's too; itself where it is its own. */
+  /** The episode's own copy of a value; the value itself if it is the episode's own. */
   #take<Value>(value: Value, isShared = (_held: object) => false): Value {
-    const isKept = (held: object) => this.#isMine(held) || isShared(held);
+    const isKept = (held: object) => this.#isOwned(held) || isShared(held);
     noteBinaries([value], { ...this.#copying, isKept });
     return this.#copy(value, isKept);
   }
 
-  /** The same where the binary data in it was noted before. */
-  #copy<Value>(value: Value, isKept = (held: object) => this.#isMine(held)): Value {
+  /** The same, if the binary data in the value is already registered. */
+  #copy<Value>(value: Value, isKept = (held: object) => this.#isOwned(held)): Value {
     return copyGraph(value, {
       ...this.#copying,
       isKept,
       takeMember: this.#takeMember,
       onCopy: (held, copy) => {
         if (copy instanceof Map && !isSealed(held)) this.#assertKeys(copy);
-        this.#mine.add(isBinary(copy) ? bufferOf(copy) : copy);
+        this.#owned.add(isBinary(copy) ? bufferOf(copy) : copy);
         const part = this.#byOwn.get(held);
         if (part === undefined) return;
-        // It was read while the call lasted.
+        // The part was read during the call.
         part.own = copy;
         this.#byOwn.delete(held);
         this.#byOwn.set(copy, part);
@@ -161,7 +162,7 @@ export class StateDraft {
     });
   }
 
-  /** Of a Map that a call brings in whole. */
+  /** Refuses object keys in a Map that a call adds. */
   #assertKeys(map: ReadonlyMap<unknown, unknown>): void {
     for (const key of map.keys()) if (typeof key === "object") assertKey(key, this.isView(key));
   }
@@ -171,19 +172,21 @@ export class StateDraft {
       copies: this.#copies,
       binaries: this.#binaries,
       read: (held: object) => this.#read(held) as object,
-      isKept: (held: object) => this.#isMine(held),
+      isKept: (held: object) => this.#isOwned(held),
     };
   }
 
-  /** Of binary data it is the buffer that is somebody's. */
-  #isMine(held: object): boolean {
-    return this.#mine.has(isBinary(held) ? bufferOf(held) : held);
+  /** True for an own object; binary data is own if its buffer is. */
+  #isOwned(held: object): boolean {
+    return this.#owned.has(isBinary(held) ? bufferOf(held) : held);
   }
 
-  /** The same of what a Set holds: what others share is read there only, and anything else has one copy. */
+  /**
+   * The value to store in a Set: shared members stay, as Sets only read them, and any other object is copied once.
+   */
   readonly #takeMember = (held: unknown): unknown => {
     if (!isPlain(held) && !isBinary(held)) return held;
-    if (this.#isMine(held) || (isSealedWhole(held) && !holdsBinary(held))) return held;
+    if (this.#isOwned(held) || (isSealedWhole(held) && !holdsBinary(held))) return held;
     const known = this.#members.get(held);
     if (known !== undefined) return known;
     const own = this.#take(held);
@@ -191,67 +194,67 @@ export class StateDraft {
     return own;
   };
 
-  /** What a view is of; any other value is itself. */
+  /** The object that a view stands for; any other value itself. */
   #read(value: unknown): unknown {
     if (typeof value !== "object" || value === null) return value;
     const part = this.#byView.get(value);
-    // It may be moved and then written: the episode's own copy is the same one wherever it is.
+    // The part may be moved and then written: its own copy is the same one at every place.
     return part === undefined ? value : this.own(part);
   }
 
-  /** Whether a tool was given the value in the place of a part. */
+  /** True if the value is a view of a part. */
   isView(value: unknown): boolean {
     return typeof value === "object" && value !== null && this.#byView.has(value);
   }
 
-  /** A held value as a tool is given it. */
+  /** The tools' view of a value in the state. */
   show(value: unknown, holder: Part, key: unknown): unknown {
     if (isBinary(value)) return this.#showBinary(value);
     if (!isPlain(value) || this.#byView.has(value)) return value;
     const own = this.#byOwn.get(value);
     if (own !== undefined) return viewOf(own);
     const known = holder.held.get(key);
-    // One that was copied and is not found here as its copy was taken out: this is another one.
+    // A part with a copy that is no longer found here was removed; this value is another one.
     if (known?.base === value && known.own === undefined) return known.view;
     const part = this.#find(value, holder, key);
     holder.held.set(key, part);
     return part.view;
   }
 
-  /** As it is: whoever has it writes it. What the call under way brought in is taken back as a whole. */
+  /** Binary data as it is, since it has no view. Its content is saved so that the call's writes can be undone. */
   #showBinary(value: Binary): Binary {
     const buffer = bufferOf(value);
-    if (!this.isOpen || this.#remembered.has(buffer) || !this.#mine.has(buffer)) return value;
-    this.#remembered.add(buffer);
+    if (!this.isOpen || this.#savedBuffers.has(buffer) || !this.#owned.has(buffer)) return value;
+    this.#savedBuffers.add(buffer);
     const before = new Uint8Array(buffer.slice(0));
     this.#undo.push(() => new Uint8Array(buffer).set(before));
     return value;
   }
 
-  /** What a Set holds as a tool is given it: what is the episode's own can be written, all else is as it is. */
+  /** The tools' view of a member of a Set: an own object can be written, any other is passed as it is. */
   showInSet(value: unknown): unknown {
     if (isBinary(value)) return this.#showBinary(value);
-    if (!isPlain(value) || !this.#mine.has(value)) return value;
+    if (!isPlain(value) || !this.#owned.has(value)) return value;
     const part = this.#byOwn.get(value) ?? this.#find(value, undefined, undefined);
     return viewOf(part);
   }
 
-  /** A value as it is kept, of one that a tool wrote. */
+  /** The value to store for a value that a tool wrote. */
   unwrap(value: unknown): unknown {
     const held = this.#read(value);
-    // Nobody changes it any more, so that its copy is as good while the call lasts.
+    // A sealed value no longer changes, so its copy serves during the call too.
     return isPlain(held) && isSealed(held) ? this.#take(held) : held;
   }
 
-  /** The same of one that a tool puts into a Set. */
+  /** The same for a value that a tool adds to a Set. */
   unwrapMember(value: unknown): unknown {
     const held = this.#read(value);
     return isPlain(held) && isSealed(held) ? this.#takeMember(held) : held;
   }
 
   /**
-   * What a Set or a list may hold of a value that a tool has: nothing is copied for the question. One that the call
-   * under way brought in holds what the tool put there, which may be a view.
+   * The forms in which a Set or a list may contain a value that a tool has. Copies nothing. A collection that the
+   * current call added contains the tool's own value, which may be a view.
    */
   formsOf(value: unknown): readonly unknown[] {
     if (typeof value !== "object" || value === null) return [value];
@@ -260,7 +263,7 @@ export class StateDraft {
     return [...new Set([value, held, view ?? held])];
   }
 
-  /** What the state holds of it, if it holds it. */
+  /** The state's own object for a value, if it has one. */
   #heldOf(value: object): object {
     const part = this.#byView.get(value);
     return part === undefined
@@ -268,13 +271,13 @@ export class StateDraft {
       : rawOf(part);
   }
 
-  /** Takes note of a write: `undo` takes it back, `added` is what it brought to `place`. */
+  /** Logs a write: `undo` reverts it, and `added` is the value that it stored at `place`. */
   note(undo: () => void, added?: unknown, place?: Place): void {
     this.#undo.push(undo);
     if (place !== undefined && this.#isNew(added)) this.#added.push(place);
   }
 
-  /** Takes note of what is put into a Set that does not hold it. */
+  /** Logs that a new member is added to a Set. */
   noteMember(own: Set<unknown>, added: unknown): void {
     this.#undo.push(() => own.delete(added));
     const known = this.#filledSets.get(own);
@@ -287,14 +290,14 @@ export class StateDraft {
   }
 
   #isNew(added: unknown): boolean {
-    return (isPlain(added) || isBinary(added)) && !this.#isMine(added);
+    return (isPlain(added) || isBinary(added)) && !this.#isOwned(added);
   }
 
   /**
-   * Takes note that something is taken out of `own`, or its members change places. What is as large as all
-   * that it holds is remembered once in a call.
+   * Logs that something is removed from `own` or that its members are reordered. Its complete content is saved once
+   * a call, since that costs as much as the removal.
    *
-   * @param undoLater - Remembers how it is, and says how it becomes so again.
+   * @param undoLater - Saves the content and returns a function that restores it.
    */
   noteRemoval(own: object, undoLater: () => () => void): void {
     if (this.#emptied.has(own)) return;
@@ -302,27 +305,28 @@ export class StateDraft {
     this.#undo.push(undoLater());
   }
 
-  /** The episode's own copy of a part, made where there is none. */
+  /** The episode's own copy of a part; made at the first call. */
   own(part: Part): object {
     if (part.own !== undefined) return part.own;
     const own = copyOf(part.base);
     part.own = own;
-    this.#mine.add(own);
+    this.#owned.add(own);
     this.#byOwn.set(own, part);
     const { holder, key } = part;
-    // It may have been taken out of where it was found.
+    // The part may have been removed from its holder.
     if (holder !== undefined && memberOf(rawOf(holder), key) === part.base) {
       putMember(this.own(holder), key, own);
     }
-    for (const goOn of part.walks ?? []) goOn();
+    for (const continueInCopy of part.walks ?? []) continueInCopy();
     part.walks = undefined;
     return own;
   }
 
   /**
-   * Goes through a Map or a Set as it changes meanwhile: where it is copied on the way, on in the copy.
+   * Iterates a Map or a Set that may change meanwhile. If it is copied during the iteration, the iteration
+   * continues in the copy.
    *
-   * @param entriesOf - What is gone through of what it is.
+   * @param entriesOf - Returns the iterator of a collection.
    */
   *walk<Entry>(
     part: Part,
@@ -330,14 +334,14 @@ export class StateDraft {
   ): Generator<Entry, undefined> {
     let rest = entriesOf(rawOf(part));
     let passedCount = 0;
-    const goOn = (): void => {
+    const continueInCopy = (): void => {
       rest = entriesOf(rawOf(part));
       for (let count = 0; count < passedCount; count++) rest.next();
     };
     if (this.isOpen && part.own === undefined) {
       if (part.walks === undefined) this.#walked.push(part);
       part.walks ??= new Set();
-      part.walks.add(goOn);
+      part.walks.add(continueInCopy);
     }
     try {
       for (;;) {
@@ -347,11 +351,11 @@ export class StateDraft {
         yield next.value;
       }
     } finally {
-      part.walks?.delete(goOn);
+      part.walks?.delete(continueInCopy);
     }
   }
 
-  /** @throws TypeError where nobody may write. */
+  /** @throws TypeError outside of a call. */
   assertOpen(): void {
     if (!this.isOpen) refuseWrite();
   }
@@ -368,17 +372,17 @@ export class StateDraft {
   }
 }
 
-/** What a tool is given of a part; who reads a Date without its methods sees the time that its view itself has. */
+/** The view of a part. The time of a Date's view is set, for code that reads it without the view's methods. */
 function viewOf(part: Part): object {
   const raw = rawOf(part);
-  // What the call under way brought in is written without the view, too.
+  // A Date that the current call added may also be written directly, without its view.
   if (raw instanceof Date) Reflect.apply(setTime, part.view, [raw.getTime()]);
   return part.view;
 }
 
 const setTime = Reflect.get(Date.prototype, "setTime");
 
-/** A part as it is. */
+/** The current object of a part. */
 export function rawOf({ base, own }: Part): object {
   return own ?? base;
 }

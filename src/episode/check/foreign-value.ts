@@ -1,5 +1,5 @@
 import { RolloutError, type FailureCode } from "../../errors.ts";
-import { wholeSecretsEnd } from "../../secrets/redactor.ts";
+import { safeCutIndex } from "../../secrets/redactor.ts";
 import { isSmallData, whyNotJson } from "../../json/why-not-json.ts";
 import { shownToolName } from "../../message.ts";
 import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
@@ -150,5 +150,5 @@ export function describe(value: unknown): string {
 
 function clip(text: string): string {
   if (text.length <= descriptionLength) return text;
-  return `${text.slice(0, wholeSecretsEnd(text, descriptionLength))}…`;
+  return `${text.slice(0, safeCutIndex(text, descriptionLength))}…`;
 }

@@ -1,4 +1,4 @@
-import { wholeSecretsEnd } from "../../secrets/redactor.ts";
+import { safeCutIndex } from "../../secrets/redactor.ts";
 import { RolloutError, type Party } from "../../errors.ts";
 import type { PlaybackStop } from "../../outside.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
@@ -282,5 +282,5 @@ function notRecorded(what: string): Error {
 
 function brief(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 200 ? `${text.slice(0, wholeSecretsEnd(text, 200))}…` : text;
+  return text.length > 200 ? `${text.slice(0, safeCutIndex(text, 200))}…` : text;
 }

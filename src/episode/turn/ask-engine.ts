@@ -138,7 +138,7 @@ function pauseTime({ episodeTime, time, watch }: Play, isPaused: boolean): void 
     watch.pause();
     episodeTime.pause();
   } else {
-    time.goOn();
+    time.resume();
     watch.goOn();
     episodeTime.resume();
   }

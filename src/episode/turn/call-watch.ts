@@ -71,7 +71,7 @@ export class CallWatch implements Disposable {
   }
 
   goOn(): void {
-    this.#call?.timer.goOn();
+    this.#call?.timer.resume();
   }
 
   /** Limits the rest of the call under way to `ms` milliseconds. */
@@ -95,7 +95,7 @@ export class CallWatch implements Disposable {
     call.waitCount++;
     if (call.allowance === undefined) {
       call.allowance = startPausableTimer(ms, () => this.#expire(call, ms), this.#clock);
-    } else if (call.waitCount === 1) call.allowance.goOn();
+    } else if (call.waitCount === 1) call.allowance.resume();
     let isOver = false;
     return () => {
       // Another call may be under way by now.
@@ -104,7 +104,7 @@ export class CallWatch implements Disposable {
       call.waitCount--;
       if (call.waitCount > 0) return;
       call.allowance?.pause();
-      call.timer.goOn();
+      call.timer.resume();
     };
   }
 

@@ -8,10 +8,10 @@ import { Namespace } from "../values/template-namespace.ts";
 import type { TemplateValue } from "../values/template-value.ts";
 import { runtimeError, typeName } from "../values/template-value.ts";
 
-/** Gives a value to a target. */
+/** Assigns a value to a target. */
 export type Assign = (frame: Frame, value: TemplateValue) => void;
 
-/** Turns a target into a function that assigns to it. */
+/** Compiles a target to a function that assigns to it. */
 export function compileAssign(target: JinjaTarget, scope: JinjaScope): Assign {
   switch (target.type) {
     case "name": {

@@ -1,16 +1,15 @@
 /**
- * Whether the rendering that runs now escapes: renderings are synchronous and never within one another,
- * so that there is one at a time. What a block prints is decided where it stands; filters, macros and
- * captured texts ask this.
+ * True if the current rendering escapes. Renderings are synchronous and not nested, so one variable is enough. The
+ * compiler decides for text that a block prints; filters, macros and captured texts read this variable.
  */
 let isOn = false;
 
-/** Whether what filters and macros give is marked as safe. */
+/** True if results of filters and macros are marked as safe. */
 export function isEscaping(): boolean {
   return isOn;
 }
 
-/** Turns it on or off; says how it was before. */
+/** Turns escaping on or off; returns the earlier state. */
 export function setEscaping(value: boolean): boolean {
   const before = isOn;
   isOn = value;

@@ -64,13 +64,13 @@ describe("a rendering is limited", () => {
     ["<", "{{ n.a < n.b }}"],
     ["in", "{{ n.a in [n.b] }}"],
     ["a key's hash", "{{ {n.a: 1} }}"],
-  ])("in what %s goes through of a value that holds its parts twice each", (_what, use) => {
+  ])("in the items of %s over a value that contains each part twice", (_what, use) => {
     const grow = "{% for i in range(60) %}{% set n.a = (n.a, n.a) %}{% set n.b = (n.b, n.b) %}";
     const source = `{% set n = namespace(a=(1,), b=(1,)) %}${grow}{% endfor %}${use}`;
     expect(problemOf(source, { steps: 200_000 })).toContain("LimitError: line 1: the template");
   });
 
-  test("in what it prints", () => {
+  test("in printed characters", () => {
     expect(problemOf("{{ text }}{{ text }}", { characters: 12_799 })).toBe(
       "LimitError: the template prints more than 12799 characters",
     );
@@ -88,7 +88,7 @@ describe("a rendering is limited", () => {
     expect(problemOf(loop)).toBe(message);
   });
 
-  test("anew each time", () => {
+  test("again each time", () => {
     const template = compileChatTemplate("{% for i in range(60) %}{% endfor %}", { steps: 200 });
     const input = { messages: [], tools: null, addGenerationPrompt: false, variables: new Map() };
     for (let time = 0; time < 10; time++) expect(template.render(input)).toBe("");

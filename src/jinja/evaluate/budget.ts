@@ -1,19 +1,19 @@
 import { TemplateError } from "../template-error.ts";
 
-/** How much one rendering may take: a chat template comes with a model, from whoever made that. */
+/** The limits of one rendering. A chat template comes from a model's author, so it is untrusted. */
 export interface TemplateLimits {
   /**
-   * Steps: a statement, an item that is gone through, 64 characters that a filter or method handles.
-   * Default 20 million, a second or so; published templates take about a hundred for a message.
+   * Steps: a statement, a loop item, or 64 characters that a filter or method handles. Default 20 million, about a
+   * second; published templates take about a hundred for a message.
    */
   readonly steps: number;
-  /** Characters that are printed, in UTF-16 units. Default 100 million. */
+  /** Printed characters, in UTF-16 units. Default 100 million. */
   readonly characters: number;
-  /** Macros and recursive loops within one another. Default 200. */
+  /** Nesting depth of macro calls and recursive loops. Default 200. */
   readonly depth: number;
 }
 
-/** The limits of a rendering where none are given. */
+/** The default limits of a rendering. */
 export const defaultTemplateLimits: TemplateLimits = {
   steps: 20_000_000,
   characters: 100_000_000,
@@ -21,15 +21,15 @@ export const defaultTemplateLimits: TemplateLimits = {
 };
 
 /**
- * What is left to the rendering that runs now. Renderings are synchronous and never within one
- * another, so that there is one at a time; outside of them nothing is counted.
+ * The budget left to the current rendering. Renderings are synchronous and not nested, so one variable is enough;
+ * outside of renderings no steps are counted.
  */
 const left = { steps: Infinity, characters: Infinity, depth: Infinity };
 let limits: TemplateLimits = { ...left };
-/** The line of the loop that went on last; 0 before there is one. */
+/** The line of the loop that iterated last; 0 before the first. */
 let lastLine = 0;
 
-/** Renders within limits. */
+/** Runs a rendering within limits. */
 export function runWithin<Result>(given: TemplateLimits, run: () => Result): Result {
   limits = given;
   lastLine = 0;
@@ -50,8 +50,8 @@ function leave(steps: number, characters: number, depth: number): void {
 /**
  * Counts steps.
  *
- * @param line the template's line, where it is known; the error names the last one that was.
- * @throws TemplateError `LimitError` where no more are left.
+ * @param line - The template's line, if known; the error names the last known one.
+ * @throws TemplateError `LimitError` if the budget is used up.
  */
 export function spend(steps: number, line?: number): void {
   left.steps -= steps;
@@ -61,25 +61,25 @@ export function spend(steps: number, line?: number): void {
   throw limitError(`${place}the template takes more than ${limits.steps} steps`);
 }
 
-/** How many steps the rendering may still take. */
+/** The number of steps left to the rendering. */
 export function stepsLeft(): number {
   return left.steps;
 }
 
-/** Counts the steps of handling a text or list as a whole. @throws as `spend()`. */
+/** Counts the steps of handling a complete text or list. @throws like `spend()`. */
 export function spendOn(value: unknown): void {
   if (typeof value === "string" || Array.isArray(value)) spend(1 + Math.floor(value.length / 64));
   else spend(1);
 }
 
-/** Counts what is printed. @throws TemplateError `LimitError` where it is too much. */
+/** Counts printed characters. @throws TemplateError `LimitError` above the limit. */
 export function spendCharacters(count: number): void {
   left.characters -= count;
   if (left.characters >= 0) return;
   throw limitError(`the template prints more than ${limits.characters} characters`);
 }
 
-/** Goes one level deeper. @throws TemplateError `RecursionError`, as in Python, where it is too deep. */
+/** Runs one level deeper. @throws TemplateError `RecursionError`, as in Python, if it is too deep. */
 export function nest<Result>(run: () => Result): Result {
   if (left.depth <= 0) {
     throw new TemplateError(

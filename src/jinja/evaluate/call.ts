@@ -7,7 +7,7 @@ import { toList } from "../values/template-iterate.ts";
 import type { CallArguments, TemplateValue } from "../values/template-value.ts";
 import { isDict, noArguments, textOf, typeName } from "../values/template-value.ts";
 
-/** Turns an expression into a function that computes it. */
+/** Compiles an expression to a function that computes it. */
 export type Compile = (expression: JinjaExpression) => Evaluate;
 
 /** Computes a call's arguments. */
@@ -15,7 +15,7 @@ type EvaluateArguments = (frame: Frame) => CallArguments;
 
 const noNames: ReadonlyMap<string, TemplateValue> = new Map();
 
-/** Turns a call's arguments into a function that computes them. */
+/** Compiles a call's arguments to a function that computes them. */
 export function compileArguments(args: JinjaArguments, compile: Compile): EvaluateArguments {
   const positional = args.positional.map((part) => compile(part));
   const named = args.named.map(([name, part]) => ({ name, value: compile(part) }));
@@ -44,7 +44,7 @@ export function compileArguments(args: JinjaArguments, compile: Compile): Evalua
   };
 }
 
-/** The values where all are written down. */
+/** The values of the expressions if all are literals. */
 function constantsOf(parts: readonly JinjaExpression[]): readonly TemplateValue[] | undefined {
   const values: TemplateValue[] = [];
   for (const part of parts) {
@@ -66,7 +66,7 @@ function addMembers(members: Map<string, TemplateValue>, extra: TemplateValue): 
   }
 }
 
-/** Turns a call into a function that makes it; a method is called without being bound first. */
+/** Compiles a call. A method is called directly, without making a bound method first. */
 export function compileCall(
   callee: JinjaExpression,
   args: EvaluateArguments,

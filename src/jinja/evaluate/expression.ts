@@ -17,15 +17,15 @@ import { strOf } from "../values/template-text.ts";
 import type { TemplateValue } from "../values/template-value.ts";
 import { Tuple, Undefined } from "../values/template-value.ts";
 
-/** Where an expression stands. */
+/** The position of an expression. */
 interface ExpressionPlace {
   readonly scope: JinjaScope;
-  /** Whether it stands directly in a condition; see `FilterPlace`. */
+  /** True if it stands directly in a condition; see `FilterPlace`. */
   readonly soft: boolean;
 }
 
 /**
- * Turns an expression into a function that computes it.
+ * Compiles an expression to a function that computes it.
  *
  * @throws UsageError for a filter or test that does not exist.
  */
@@ -56,7 +56,7 @@ export function compileExpression(expression: JinjaExpression, place: Expression
     }
     case "concat": {
       const parts = expression.parts.map(compile);
-      // Jinja joins constants beforehand, as plain text.
+      // Jinja joins constants at compile time, as plain text.
       const { escapes, isVolatile } = place.scope;
       const joinsMarkup = escapes && !isVolatile && !expression.parts.every(isConstant);
       return (frame) => {
@@ -86,7 +86,7 @@ export function compileExpression(expression: JinjaExpression, place: Expression
   }
 }
 
-/** The value of an expression that Jinja computes when it compiles; `undefined` where it does not. */
+/** The value of an expression that Jinja computes at compile time; `undefined` for other expressions. */
 export function foldExpression(
   expression: JinjaExpression,
   { isVolatile }: Pick<JinjaScope, "isVolatile">,
@@ -97,23 +97,23 @@ export function foldExpression(
     const compiled = compileExpression(expression, { scope: new JinjaScope(), soft: false });
     return { value: compiled(noFrame) };
   } catch (error) {
-    // What fails beforehand is left to the rendering, where it fails again.
+    // An expression that fails at compile time is left to the rendering, where it fails again.
     if (error instanceof TemplateError || error instanceof PythonError) return undefined;
     throw error;
   }
 }
 
-/** For expressions without names. */
+/** The frame for expressions without names. */
 const noFrame = { slots: [], parent: undefined } as unknown as Frame;
 
-/** Whether nothing of these types stands anywhere in it. */
+/** True if no node of the given types occurs in the expression. */
 function isFoldable(node: unknown, open: readonly unknown[]): boolean {
   if (typeof node !== "object" || node === null) return true;
   if ("type" in node && open.includes(node.type)) return false;
   return Object.values(node).every((child) => isFoldable(child, open));
 }
 
-/** Whether Jinja computes the parts of a text beforehand. */
+/** True if Jinja computes the parts of a text at compile time. */
 function isConstant(expression: JinjaExpression): boolean {
   if (expression.type === "constant") return true;
   if (expression.type !== "filter") return false;
@@ -125,7 +125,7 @@ function isConstant(expression: JinjaExpression): boolean {
 
 type Node<Type extends JinjaExpression["type"]> = Extract<JinjaExpression, { type: Type }>;
 
-/** The value of a name, or an undefined value that knows it. */
+/** Compiles a name to its value, or to an undefined value that knows the name. */
 export function compileName(name: string, scope: JinjaScope): Evaluate {
   const place = scope.find(name);
   const missing = new Undefined({ name });
@@ -181,7 +181,7 @@ function compileArithmetic(node: Node<"arithmetic">, place: ExpressionPlace): Ev
   return (frame) => calculate(left(frame), operator, right(frame));
 }
 
-/** Most of what templates do is joining texts, several in a row. */
+/** Compiles a sum. Templates mostly join several texts in a row, so chains are compiled together. */
 function compileSum(node: Node<"arithmetic">, place: ExpressionPlace): Evaluate {
   const parts: Evaluate[] = [];
   let first: JinjaExpression = node;
@@ -218,7 +218,7 @@ function compileConditional(node: Node<"conditional">, place: ExpressionPlace): 
 }
 
 function compileSlice(node: Node<"slice">, place: ExpressionPlace): Evaluate {
-  // Jinja computes what is constant beforehand, and takes failing to for an undefined value.
+  // Jinja computes constants at compile time and treats a failure as an undefined value.
   if (node.object.type === "constant" && typeof node.object.value !== "string") {
     const missing = new Undefined({ object: node.object.value, name: "slice" });
     return () => missing;

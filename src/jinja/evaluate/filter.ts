@@ -8,17 +8,17 @@ import { findFilter } from "../filters/template-filters.ts";
 import { findTest } from "../filters/template-tests.ts";
 import { runtimeError } from "../values/template-value.ts";
 
-/** Where a filter or test stands. */
+/** The position of a filter or test. */
 interface FilterPlace {
   readonly compile: Compile;
-  /** Within a condition Jinja looks filters and tests up only when they are called. */
+  /** True within a condition, in which Jinja looks up filters and tests only when they are called. */
   readonly soft: boolean;
 }
 
 /**
- * Applies a filter to what `operand` computes.
+ * Applies a filter to the result of `operand`.
  *
- * @throws UsageError where no such filter exists and Jinja looks for it at once.
+ * @throws UsageError if the filter does not exist and Jinja looks it up at compile time.
  */
 export function compileFilter(
   operand: Evaluate,
@@ -38,9 +38,9 @@ export function compileFilter(
 }
 
 /**
- * Applies a test to what `operand` computes.
+ * Applies a test to the result of `operand`.
  *
- * @throws UsageError where no such test exists and Jinja looks for it at once.
+ * @throws UsageError if the test does not exist and Jinja looks it up at compile time.
  */
 export function compileTest(
   operand: Evaluate,

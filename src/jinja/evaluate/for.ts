@@ -18,7 +18,7 @@ import { analyzeStatements, JinjaScope, loadNames, storeNames, usesName } from "
 import { isTruthy, iterate, lengthOf } from "../values/template-iterate.ts";
 import type { TemplateValue } from "../values/template-value.ts";
 
-/** Prepares a loop. */
+/** Compiles a loop. */
 export function compileFor(
   node: JinjaFor,
   place: StatementPlace,
@@ -38,7 +38,7 @@ export function compileFor(
 interface LoopCode {
   readonly enter: (parent: Frame) => Frame;
   readonly assign: Assign;
-  /** The slot of `loop`, where the body names it. */
+  /** The slot of `loop`, if the body uses it. */
   readonly loopSlot: number | undefined;
   readonly body: Execute;
   readonly filter:
@@ -136,7 +136,7 @@ function runLoop(
     if (flow === "break") break;
     if (flow === "next") finishedOne = true;
   }
-  // As in Jinja, `else` also runs where no item was gone through to its end.
+  // As in Jinja, `else` also runs if no item was processed completely.
   if (finishedOne || code.otherwise === undefined) return "next";
   return code.otherwise(frame, output);
 }

@@ -2,13 +2,13 @@ import type { JinjaStatement } from "../syntax/ast.ts";
 import type { JinjaScope, NamePlace } from "./scope.ts";
 import type { TemplateValue } from "../values/template-value.ts";
 
-/** What a template is rendered with. */
+/** The context of a rendering. */
 export interface RenderContext {
-  /** The value of a variable, or `undefined` where there is none. */
+  /** The value of a variable, or `undefined` if it does not exist. */
   resolve(name: string): TemplateValue | undefined;
 }
 
-/** The values of one frame's names while it runs; `undefined` where a name has none yet. */
+/** The values of a frame's names during its execution; `undefined` for a name without a value yet. */
 export interface Frame {
   readonly slots: (TemplateValue | undefined)[];
   readonly parent: Frame | undefined;
@@ -18,32 +18,32 @@ export interface Frame {
 /** Computes an expression. */
 export type Evaluate = (frame: Frame) => TemplateValue;
 
-/** What a template has printed so far. */
+/** The text printed so far. */
 export interface Output {
   text: string;
 }
 
-/** How a statement ended. */
+/** The way a statement ended. */
 export type Flow = "next" | "break" | "continue";
 
 /** Runs a statement. */
 export type Execute = (frame: Frame, output: Output) => Flow;
 
-/** Where a statement stands. */
+/** The position of a statement. */
 export interface StatementPlace {
   readonly scope: JinjaScope;
-  /** Whether it stands directly in an `if`; see `FilterPlace`. */
+  /** True if it stands directly in an `if`; see `FilterPlace`. */
   readonly soft: boolean;
   readonly inLoop: boolean;
 }
 
-/** Prepares statements, to be run one after the other. */
+/** Compiles statements that run one after the other. */
 export type CompileStatements = (
   statements: readonly JinjaStatement[],
   place: StatementPlace,
 ) => Execute;
 
-/** Prepares the entering of a scope's frame. */
+/** Compiles the creation of a scope's frame. */
 export function compileEntry(scope: JinjaScope): (parent: Frame) => Frame {
   const fill = compileSources(scope);
   const empty = emptySlots(scope);
@@ -54,7 +54,7 @@ export function compileEntry(scope: JinjaScope): (parent: Frame) => Frame {
   };
 }
 
-/** Prepares the making of a template's outermost frame. */
+/** Compiles the creation of a template's outermost frame. */
 export function compileRoot(scope: JinjaScope): (context: RenderContext) => Frame {
   const fill = compileSources(scope);
   const empty = emptySlots(scope);
@@ -69,7 +69,7 @@ function emptySlots({ slotCount }: JinjaScope): undefined[] {
   return Array.from({ length: slotCount }, () => undefined);
 }
 
-/** Prepares giving a new frame's slots the values from outside. */
+/** Compiles the initialization of a new frame's slots with values from outer frames. */
 function compileSources({ sources }: JinjaScope): (frame: Frame) => void {
   const count = sources.length;
   return (frame) => {
@@ -83,7 +83,7 @@ function compileSources({ sources }: JinjaScope): (frame: Frame) => void {
   };
 }
 
-/** The frame that holds a place. */
+/** The frame that is `depth` levels up. */
 export function frameAt(frame: Frame, depth: number): Frame {
   let holder = frame;
   for (let level = 0; level < depth; level++) holder = holder.parent as Frame;

@@ -12,13 +12,13 @@ import { Tuple, Undefined } from "../values/template-value.ts";
 /** Renders the loop's body again for the children of an item. */
 type LoopRecursion = (items: TemplateValue, depth: number) => string;
 
-/** The variable `loop`, which also hands out the items. */
+/** The variable `loop`, which also provides the items. */
 export class Loop implements TemplateObject {
   readonly pythonType = "LoopContext";
   readonly qualifiedType = "jinja2.runtime.LoopContext";
   readonly #depth: number;
   readonly #recursion: LoopRecursion | undefined;
-  /** A list, which nothing changes, is gone through by place: an iterator makes an object for each item. */
+  /** A list is immutable and is read by index: an iterator would make an object for each item. */
   readonly #list: TemplateList | undefined;
   #items: Iterator<TemplateValue>;
   #length: number | undefined;
@@ -26,7 +26,7 @@ export class Loop implements TemplateObject {
   #index = -1;
   #previous: TemplateValue | undefined;
   #current: TemplateValue | undefined;
-  /** The next item, where something asked for it already. */
+  /** The next item, if it was read ahead. */
   #ahead: TemplateValue | undefined;
   #lastChanged: TemplateValue | undefined;
 
@@ -45,7 +45,7 @@ export class Loop implements TemplateObject {
     this.#recursion = options.recursion;
   }
 
-  /** Goes on to the next item and returns it; `undefined` at the end. */
+  /** Advances to the next item and returns it; `undefined` at the end. */
   next(): TemplateValue | undefined {
     const item = this.#peek();
     if (item === undefined) return undefined;

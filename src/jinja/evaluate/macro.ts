@@ -10,20 +10,20 @@ import { reprOf } from "../values/template-text.ts";
 import type { CallArguments, TemplateObject, TemplateValue } from "../values/template-value.ts";
 import { Markup, Tuple, Undefined } from "../values/template-value.ts";
 
-/** What a macro's body may read beside its parameters, where it names them. */
+/** Special names that a macro's body may use beside its parameters. */
 type SpecialName = "caller" | "kwargs" | "varargs";
 
 interface MacroCode {
   readonly name: string | undefined;
   readonly parameters: readonly { readonly name: string; readonly slot: number }[];
   readonly specials: ReadonlyMap<SpecialName, number>;
-  /** Gives a parameter without an argument its value, by its index. */
+  /** Computes the default value of a parameter, by its index. */
   readonly fallbacks: readonly Evaluate[];
   readonly enter: (parent: Frame) => Frame;
   readonly body: Execute;
 }
 
-/** Prepares a macro; the result makes one that sees the frame in which it is defined. */
+/** Compiles a macro. The returned function makes a macro that sees the frame of its definition. */
 export function compileMacro(
   node: JinjaMacro,
   outer: JinjaScope,
@@ -69,7 +69,7 @@ function compileFallback({ name, fallback }: JinjaParameter, scope: JinjaScope):
   return () => absent;
 }
 
-/** A macro, or the body of a call block as its macro sees it. */
+/** A macro, or the body of a call block as the called macro sees it. */
 class Macro implements TemplateObject {
   readonly pythonType = "Macro";
   readonly qualifiedType = "jinja2.runtime.Macro";
@@ -81,7 +81,7 @@ class Macro implements TemplateObject {
     this.#frame = frame;
   }
 
-  /** @throws TemplateError `TypeError` for arguments that it has no parameters for. */
+  /** @throws TemplateError `TypeError` for unexpected arguments. */
   call({ positional, named }: CallArguments): TemplateValue {
     const { parameters, fallbacks, enter, body } = this.#code;
     const frame = enter(this.#frame);

@@ -1,12 +1,12 @@
 import type { JinjaExpression, JinjaFilter, JinjaStatement, JinjaTarget } from "../syntax/ast.ts";
 
-/** Where a frame finds a name's value: `depth` frames up, in that slot. */
+/** The place of a name's value: the frame that is `depth` levels up, and the slot in it. */
 export interface NamePlace {
   readonly depth: number;
   readonly slot: number;
 }
 
-/** Where a slot's first value comes from when its frame is entered; nowhere for `undefined`. */
+/** The origin of a slot's first value when its frame is entered; `undefined` for no value. */
 type SlotSource =
   | { readonly type: "outer"; readonly place: NamePlace }
   | { readonly type: "context"; readonly name: string };
@@ -14,17 +14,17 @@ type SlotSource =
 /**
  * The names of one frame (a template, a loop's body, a macro, …), each with its slot.
  *
- * Jinja decides when it compiles which frame a name belongs to, and that decision shows: a name that
- * is assigned anywhere in a frame is the frame's own, and until then it is undefined, or has the
- * outer frame's value, or the context's, depending on what came first.
+ * Jinja decides at compile time to which frame a name belongs, and that is visible: a name that is assigned
+ * anywhere in a frame belongs to the frame. Before the assignment it is undefined or has the value of the outer
+ * frame or the context, depending on the order of reads and assignments.
  *
  * **Source:** behaviour of Jinja 3.1.6, `jinja2/idtracking.py`.
  */
 export class JinjaScope {
   readonly parent: JinjaScope | undefined;
-  /** Whether what is printed here is escaped, as far as Jinja knows when it compiles. */
+  /** True if printed text is escaped here, as known at compile time. */
   escapes: boolean;
-  /** Whether the rendering decides that, but for what is computed beforehand. */
+  /** True if escaping is decided at run time, except for constants. */
   isVolatile: boolean;
   /** Shared by the copies that branches make. */
   readonly #slots: Map<string, number>;
@@ -54,31 +54,31 @@ export class JinjaScope {
     );
   }
 
-  /** The place of a name, or `undefined` where neither this frame nor an outer one knows it. */
+  /** The place of a name, or `undefined` if no frame has it. */
   find(name: string): NamePlace | undefined {
     if (this.#known.has(name)) return { depth: 0, slot: this.#slots.get(name) as number };
     const outer = this.parent?.find(name);
     return outer && { depth: outer.depth + 1, slot: outer.slot };
   }
 
-  /** Makes the name this frame's own; something else gives it its value. */
+  /** Adds a name to this frame; other code sets its value. */
   declare(name: string): void {
     this.#stored.add(name);
     this.#define(name, undefined);
   }
 
-  /** Notes that the name is read. */
+  /** Records a read of the name. */
   load(name: string): void {
     if (this.find(name) === undefined) this.#define(name, { type: "context", name });
   }
 
-  /** Notes that the name is assigned. */
+  /** Records an assignment to the name. */
   store(name: string): void {
     this.#stored.add(name);
     if (!this.#known.has(name)) this.#define(name, this.#outerSource(name));
   }
 
-  /** Notes that one of these branches is taken; each function notes what happens in its own. */
+  /** Records alternative branches; each function records the names of one branch. */
   branch(branches: readonly ((scope: JinjaScope) => void)[]): void {
     const copies = branches.map((analyze) => {
       const copy = new JinjaScope(this.parent, this);
@@ -92,7 +92,7 @@ export class JinjaScope {
       copy.#sources.forEach((source, name) => this.#sources.set(name, source));
       copy.#stored.forEach((name) => this.#stored.add(name));
     }
-    // A branch may not be taken: until the name is assigned it has the value from outside.
+    // The branch may be skipped: until the assignment, the name has the outer value.
     for (const name of stored) {
       this.#sources.set(name, this.#outerSource(name) ?? { type: "context", name });
     }
@@ -110,7 +110,7 @@ export class JinjaScope {
   }
 }
 
-/** Notes the names that expressions and filters read. */
+/** Records the names that expressions and filters read. */
 export function loadNames(
   scope: JinjaScope,
   ...nodes: readonly (JinjaExpression | readonly JinjaFilter[] | undefined)[]
@@ -118,7 +118,7 @@ export function loadNames(
   forEachName(nodes, (name) => scope.load(name));
 }
 
-/** Notes the names that a target assigns. */
+/** Records the names that a target assigns. */
 export function storeNames(
   scope: JinjaScope,
   target: JinjaTarget,
@@ -137,7 +137,7 @@ export function storeNames(
   }
 }
 
-/** Notes the names of statements in their own frame; frames within them are analysed apart. */
+/** Records the names of statements in their own frame; inner frames are analysed separately. */
 export function analyzeStatements(scope: JinjaScope, statements: readonly JinjaStatement[]): void {
   for (const statement of statements) analyzeStatement(scope, statement);
 }
@@ -183,7 +183,7 @@ function analyzeIf(scope: JinjaScope, node: Extract<JinjaStatement, { type: "if"
   ]);
 }
 
-/** Whether the name occurs anywhere in the nodes, frames within them included. */
+/** True if the name occurs anywhere in the nodes, including inner frames. */
 export function usesName(nodes: unknown, name: string): boolean {
   let used = false;
   forEachName(nodes, (found) => {

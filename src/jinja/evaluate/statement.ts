@@ -17,7 +17,7 @@ import { escapeHtml } from "../values/template-markup.ts";
 import { strOf } from "../values/template-text.ts";
 import { Markup } from "../values/template-value.ts";
 
-/** Prepares statements, to be run one after the other. */
+/** Compiles statements that run one after the other. */
 export function compileStatements(
   statements: readonly JinjaStatement[],
   place: StatementPlace,
@@ -85,7 +85,7 @@ function compileStatement(statement: JinjaStatement, place: StatementPlace): Exe
   }
 }
 
-/** Constant texts are what templates print most. */
+/** Compiles printing. Templates print constant texts most. */
 function compileOutput(value: JinjaExpression, place: StatementPlace): Execute {
   const { escapes, isVolatile } = place.scope;
   const isPlain = value.type === "constant" && typeof value.value === "string";
@@ -142,10 +142,10 @@ function compileIf(node: Node<"if">, place: StatementPlace): Execute {
   };
 }
 
-/** No name in a template holds a space. */
+/** Cannot collide: names in a template have no spaces. */
 const capturedName = "captured text";
 
-/** A frame of its own whose text something else takes. */
+/** Compiles a frame that captures its text instead of printing it. */
 function compileCapture(
   body: readonly JinjaStatement[],
   filters: readonly JinjaFilter[],
@@ -230,7 +230,7 @@ function compileWith(node: Node<"with">, place: StatementPlace): Execute {
     if (decide === undefined) return run(frame, output);
     const before = setEscaping(isTruthy(decide(frame)));
     const flow = run(frame, output);
-    // Jinja jumps over what would turn it back where a loop is left from within.
+    // As in Jinja, a `break` or `continue` from within skips restoring the state.
     if (flow === "next") setEscaping(before);
     return flow;
   };

@@ -3,20 +3,20 @@ import { TemplateError, typeError } from "../template-error.ts";
 import type { TemplateValue } from "../values/template-value.ts";
 import { textOf, typeName } from "../values/template-value.ts";
 
-/** An argument as an integer. @throws TemplateError `TypeError` where it is none. */
+/** Returns an argument as an integer. @throws TemplateError `TypeError` for another type. */
 export function requireInteger(value: TemplateValue): bigint {
   const number = numberOf(value);
   if (typeof number === "bigint") return number;
   throw typeError(`'${typeName(value)}' object cannot be interpreted as an integer`);
 }
 
-/** Longest text that a template may make out of a number. */
+/** The largest count, which limits the text that a template can make from a number. */
 const maxCount = 10_000_000n;
 
 /**
- * An argument as a count of characters or items.
+ * Returns an argument as a count of characters or items.
  *
- * @throws TemplateError `TypeError` where it is no integer, `OverflowError` beyond ten million.
+ * @throws TemplateError `TypeError` if it is not an integer, `OverflowError` above ten million.
  */
 export function requireCount(value: TemplateValue): number {
   const integer = requireInteger(value);
@@ -27,10 +27,10 @@ export function requireCount(value: TemplateValue): number {
 }
 
 /**
- * An argument as text.
+ * Returns an argument as text.
  *
- * @param rule how Python's message begins.
- * @throws TemplateError `TypeError` where it is none.
+ * @param rule - The start of Python's message.
+ * @throws TemplateError `TypeError` for another type.
  */
 export function requireText(value: TemplateValue, rule = "must be str"): string {
   const text = textOf(value);

@@ -5,13 +5,13 @@ import { strOf } from "../values/template-text.ts";
 import type { CallArguments, TemplateValue } from "../values/template-value.ts";
 import { Markup } from "../values/template-value.ts";
 
-/** A filter: it takes what comes before the bar, and the arguments after its name. */
+/** A filter: takes the value before the bar, and the arguments after its name. */
 export type Filter = (value: TemplateValue, args: CallArguments) => TemplateValue;
 
 /** A filter with its name, as the tables hold it. */
 export type NamedFilter = readonly [name: string, filter: Filter];
 
-/** A filter whose arguments are sorted by a signature; see `signatureOf()`. */
+/** Makes a filter with arguments bound by a signature; see `signatureOf()`. */
 export function defineFilter(
   signatureText: string,
   run: (value: TemplateValue, ...args: BoundArguments) => TemplateValue,
@@ -26,7 +26,7 @@ export function defineFilter(
   ];
 }
 
-/** A filter that applies a method of `str` to the value as a string. */
+/** Makes a filter that applies a method of `str` to the value as a string. */
 export function defineMethodFilter(signatureText: string, method: string): NamedFilter {
   return defineFilter(signatureText, (value, ...args) => {
     const positional = args.filter((argument) => argument !== undefined);
@@ -34,7 +34,7 @@ export function defineMethodFilter(signatureText: string, method: string): Named
   });
 }
 
-/** The value as a string, which stays marked as safe where it is. */
+/** The value as a string; a safe string stays marked as safe. */
 export function softText(value: TemplateValue): string | Markup {
   return value instanceof Markup ? value : strOf(value);
 }

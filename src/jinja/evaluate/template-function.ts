@@ -10,12 +10,12 @@ export interface Signature {
   readonly requiredCount: number;
 }
 
-/** The arguments that a call gave for each parameter; `undefined` where it gave none. */
+/** The argument of each parameter; `undefined` if the call omits it. */
 export type BoundArguments = readonly (TemplateValue | undefined)[];
 
 /**
- * Reads a signature such as `replace old new count?`: the name, then the parameters, with a question
- * mark after those that may be left out.
+ * Reads a signature such as `replace old new count?`: the name, then the parameters, with a question mark after
+ * optional ones.
  */
 export function signatureOf(text: string): Signature {
   const [name = "", ...parameters] = text.split(" ");
@@ -27,9 +27,9 @@ export function signatureOf(text: string): Signature {
 }
 
 /**
- * Sorts a call's arguments by parameter.
+ * Assigns a call's arguments to parameters.
  *
- * @throws TemplateError `TypeError` where one is missing, unknown, or one too many.
+ * @throws TemplateError `TypeError` for a missing, unknown or extra argument.
  */
 export function bindArguments(signature: Signature, args: CallArguments): BoundArguments {
   const { name, parameters, requiredCount } = signature;
@@ -80,7 +80,7 @@ export class BuiltinFunction implements TemplateObject {
   }
 }
 
-/** A built-in function whose arguments are sorted by a signature; see `signatureOf()`. */
+/** A built-in function with arguments bound by a signature; see `signatureOf()`. */
 export function builtin(
   signatureText: string,
   run: (...args: BoundArguments) => TemplateValue,
@@ -92,7 +92,7 @@ export function builtin(
 /**
  * Calls a value.
  *
- * @throws TemplateError `TypeError` where the value is no function.
+ * @throws TemplateError `TypeError` if the value is not callable.
  */
 export function callValue(value: TemplateValue, args: CallArguments): TemplateValue {
   if (value instanceof Undefined) throw undefinedError(value);

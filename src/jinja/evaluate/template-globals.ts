@@ -21,7 +21,7 @@ const raiseException = builtin("raise_exception message", (message) => {
   throw new TemplateError("TemplateError", strOf(message ?? null));
 });
 
-/** Goes round its items, one a call of `next()`. */
+/** Cycles through its items, one a call of `next()`. */
 const makeCycler = new BuiltinFunction(({ positional }) => {
   if (positional.length === 0) throw typeError("at least one item has to be provided");
   let index = 0;
@@ -50,7 +50,7 @@ const makeCycler = new BuiltinFunction(({ positional }) => {
   return cycler;
 }, "type");
 
-/** Gives nothing at its first call and the separator at all later ones. */
+/** Returns an empty text at the first call and the separator at all later ones. */
 const makeJoiner = builtin("joiner sep?", (separator = ", ") => {
   let used = false;
   return builtin("joiner", () => {
@@ -71,14 +71,14 @@ const dictType: TemplateObject = {
       : undefined,
 };
 
-/** What a template calls itself: chat templates have no blocks that it could be asked for. */
+/** The variable `self`. Chat templates have no blocks that it could return. */
 export const templateReference: TemplateObject = {
   pythonType: "TemplateReference",
   repr: () => "<TemplateReference None>",
 };
 
 /**
- * What every chat template can call, beside `strftime_now`.
+ * The global functions of every chat template, except `strftime_now`.
  *
  * **Source:** the Jinja documentation, "List of Global Functions"; huggingface/transformers,
  * `src/transformers/utils/chat_template_utils.py`.
@@ -92,7 +92,7 @@ export const templateGlobals: ReadonlyMap<string, TemplateValue> = new Map<strin
   ["range", makeRange],
 ]);
 
-/** The global `strftime_now(format)`, for a given moment. */
+/** The global `strftime_now(format)` for a given time. */
 export function strftimeAt(now: Date): TemplateValue {
   return builtin("strftime_now format", (format = "") => formatTime(now, strOf(format)));
 }

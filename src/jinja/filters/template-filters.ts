@@ -22,10 +22,10 @@ import type { CallArguments, TemplateValue } from "../values/template-value.ts";
 import { isDict, Markup, Tuple, typeName, Undefined } from "../values/template-value.ts";
 
 /**
- * The filter of that name, or `undefined`.
+ * Returns the filter of that name, or `undefined`.
  *
- * **Source:** the Jinja documentation, "List of Builtin Filters", without those that
- * print by width or draw at random; `tojson` is the transformers library's.
+ * **Source:** the Jinja documentation, "List of Builtin Filters", without those that print by width or draw at
+ * random; `tojson` is the transformers library's.
  */
 export function findFilter(name: string): Filter | undefined {
   return filters.get(name);
@@ -48,7 +48,7 @@ function replace(
   const limit = count === null ? -1 : Number(numberOf(count) ?? -1);
   const isSafe = [value, old, by].some((part) => part instanceof Markup);
   if (!isEscaping() || !isSafe) return replaceText(strOf(value), strOf(old), strOf(by), limit);
-  // What is searched for is not escaped, nor what is put in the place of it, but by a safe text's method.
+  // As in Jinja, neither the search text nor the replacement is escaped, except by a safe text's method.
   const text = escapeHtml(value).text;
   return new Markup(replaceText(text, strOf(old), escapeHtml(by).text, limit));
 }
@@ -70,7 +70,7 @@ function absolute(value: TemplateValue): TemplateValue {
   return Math.abs(number);
 }
 
-/** A generator, so that the error for what is no dictionary comes when the items are read. */
+/** A generator, so that the error for a value that is not a dictionary comes when the items are read. */
 function* items(value: TemplateValue): Iterable<TemplateValue> {
   if (value instanceof Undefined) return;
   if (!isDict(value)) throw typeError("Can only get item pairs from a mapping.");

@@ -9,7 +9,7 @@ import { strOf } from "../values/template-text.ts";
 import type { TemplateList, TemplateObject, TemplateValue } from "../values/template-value.ts";
 import { Tuple } from "../values/template-value.ts";
 
-/** A group of the `groupby` filter: a tuple with names. */
+/** A group of the `groupby` filter: a named tuple. */
 function makeGroup(grouper: TemplateValue, list: TemplateList): TemplateValue {
   const pair = new Tuple([grouper, list]);
   const group: TemplateObject = {

@@ -5,14 +5,14 @@ import { textLike } from "../values/template-markup.ts";
 import type { TemplateValue } from "../values/template-value.ts";
 import { textOf, Undefined } from "../values/template-value.ts";
 
-/** Reads something of an item. */
+/** Reads a part of an item. */
 export type GetFromItem = (item: TemplateValue) => TemplateValue;
 
 /**
- * Reads what filters call an attribute: a path such as `function.name` or `0`, or an index; the item
- * itself where it is `None`.
+ * Returns a function that reads an "attribute" in the sense of filters: a path such as `function.name` or `0`, or
+ * an index; the item itself for `None`.
  *
- * @param fallback what stands for a step that finds nothing; `None` leaves it undefined.
+ * @param fallback - The value of a missing step; `None` leaves it undefined.
  */
 export function attributeGetter(
   attribute: TemplateValue,
@@ -35,7 +35,7 @@ export function attributeGetter(
   };
 }
 
-/** Reads an attribute for comparing, in small letters unless capitals count. */
+/** Returns a function that reads an attribute for comparison, in lower case unless `caseSensitive`. */
 export function comparisonGetter(
   attribute: TemplateValue,
   caseSensitive: TemplateValue,
@@ -45,7 +45,7 @@ export function comparisonGetter(
   return isTruthy(caseSensitive) ? get : (item) => ignoreCase(get(item));
 }
 
-/** A text in small letters; anything else as it is. */
+/** A text in lower case; any other value unchanged. */
 export function ignoreCase(value: TemplateValue): TemplateValue {
   const text = textOf(value);
   return text === undefined ? value : textLike(value, pythonLower(text));

@@ -12,12 +12,12 @@ import type { TemplateValue } from "../values/template-value.ts";
 import { isDict, isList, textOf, Tuple, typeName } from "../values/template-value.ts";
 
 /**
- * The `tojson` filter as the transformers library defines it: `json.dumps()` without HTML escapes,
- * non-ASCII text as it is, and Python's layout arguments.
+ * Returns the text of the `tojson` filter as the transformers library defines it: `json.dumps()` without HTML
+ * escapes, with non-ASCII text unescaped, and with Python's layout arguments.
  *
  * **Source:** huggingface/transformers, `src/transformers/utils/chat_template_utils.py`.
  *
- * @throws TemplateError `TypeError` for what JSON cannot hold, an undefined value for one.
+ * @throws TemplateError `TypeError` for values that JSON cannot represent, such as an undefined value.
  */
 export function toJsonText(value: TemplateValue, layout: BoundArguments): string {
   const written = typeof value === "object" && value !== null ? lasting.get(value) : undefined;
@@ -36,21 +36,21 @@ export function toJsonText(value: TemplateValue, layout: BoundArguments): string
 
 interface Written {
   readonly text: string;
-  /** What writing it took, and takes whenever it is shown. */
+  /** The steps of writing it, which each use of the text costs again. */
   readonly steps: number;
 }
 
-/** Values that many renderings show, with what was written of them, by layout. */
+/** Values that many renderings print, with their texts by layout. */
 const lasting = new WeakMap<object, Map<string, Written>>();
 
-/** Lets what is written of the values be kept: tool definitions, which nobody changes. */
+/** Caches the texts of values that never change: tool definitions. */
 export function keepWritten(values: readonly PyValue[] | null): void {
   for (const value of values ?? []) {
     if (isPyDict(value) && !lasting.has(value)) lasting.set(value, new Map());
   }
 }
 
-/** A word for the layout; `undefined` where it is an unusual one. */
+/** A key for the layout; `undefined` for an unusual layout. */
 function keyOf(layout: BoundArguments): string | undefined {
   let key = "";
   for (const argument of layout) {
@@ -97,7 +97,7 @@ function separatorsOption(separators: TemplateValue): Pick<PythonDumpsOptions, "
 
 /** The value as JSON data: tuples as lists, keys as text, safe strings as strings. */
 function toJsonValue(value: TemplateValue, sorted: boolean): PyValue {
-  // A value may be shared by many that stand in many more: what is written is counted, not what is held.
+  // Shared values are counted each time they are written, since the text repeats them.
   spendOn(value);
   if (value === null || typeof value !== "object") return value;
   if (isList(value)) return value.map((item) => toJsonValue(item, sorted));

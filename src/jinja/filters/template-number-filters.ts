@@ -7,7 +7,7 @@ import { undefinedError } from "../values/template-undefined.ts";
 import type { TemplateValue } from "../values/template-value.ts";
 import { textOf, typeName, Undefined } from "../values/template-value.ts";
 
-/** The `int` filter: `otherwise` where the value is no number. */
+/** The `int` filter; returns `otherwise` if the value is not a number. */
 export function convertToInteger(
   value: TemplateValue,
   otherwise: TemplateValue,
@@ -22,13 +22,13 @@ export function convertToInteger(
   return number === undefined || !Number.isFinite(number) ? otherwise : BigInt(Math.trunc(number));
 }
 
-/** The `float` filter: `otherwise` where the value is no number. */
+/** The `float` filter; returns `otherwise` if the value is not a number. */
 export function convertToFloat(value: TemplateValue, otherwise: TemplateValue): TemplateValue {
   const number = toNumber(value);
   return number === undefined ? otherwise : Number(number);
 }
 
-/** The `round` filter, which gives a float for a float and an integer for an integer. */
+/** The `round` filter, which keeps the type: float or integer. */
 export function roundNumber(
   value: TemplateValue,
   precision: TemplateValue,
@@ -59,7 +59,7 @@ function toNumber(value: TemplateValue): bigint | number | undefined {
 const radixDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
 const prefixes: Readonly<Record<number, string>> = { 2: "0b", 8: "0o", 16: "0x" };
 
-/** Python's `int(text, base)`, or `undefined` where the text is no integer. */
+/** Python's `int(text, base)`, or `undefined` if the text is not an integer. */
 function parseInteger(text: string, base: number): bigint | undefined {
   const match = /^([+-]?)([0-9a-z]+(?:_[0-9a-z]+)*)$/.exec(pythonStrip(text).toLowerCase());
   if (match === null || base < 2 || base > 36) return undefined;
@@ -75,7 +75,7 @@ function parseInteger(text: string, base: number): bigint | undefined {
   return match[1] === "-" ? -value : value;
 }
 
-/** Python's `float(text)`, or `undefined` where the text is no number. */
+/** Python's `float(text)`, or `undefined` if the text is not a number. */
 function parseFloatText(text: string): number | undefined {
   const digits = pythonStrip(text).toLowerCase();
   const special = /^([+-]?)(inf|infinity|nan)$/.exec(digits);

@@ -8,7 +8,7 @@ import { findTest } from "./template-tests.ts";
 import type { CallArguments, TemplateValue } from "../values/template-value.ts";
 import { runtimeError } from "../values/template-value.ts";
 
-/** The filters that apply other filters and tests: `map`, `select`, `reject` and their kin. */
+/** The filters that apply other filters and tests: `map`, `select`, `reject` and similar. */
 export function createSelectionFilters(
   findFilter: (name: string) => Filter | undefined,
 ): readonly NamedFilter[] {
@@ -21,7 +21,7 @@ export function createSelectionFilters(
   ];
 }
 
-/** All of these are generators, because Jinja finds wrong arguments only when items are read. */
+/** All of these are generators, because Jinja reports wrong arguments only when items are read. */
 function* mapItems(
   value: TemplateValue,
   args: CallArguments,

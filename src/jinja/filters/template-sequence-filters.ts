@@ -125,7 +125,7 @@ function sum(
   return total;
 }
 
-/** What a dot gives, without falling back to a dictionary's members. */
+/** The result of `value.name` without the fallback to a dictionary's members. */
 function attribute(value: TemplateValue, name: TemplateValue = null): TemplateValue {
   const text = textOf(name);
   if (text === undefined) {
@@ -140,7 +140,7 @@ function argumentError(message: string): TemplateError {
   return new TemplateError("FilterArgumentError", message);
 }
 
-/** The filters that work on lists and dictionaries as a whole. */
+/** The filters for complete lists and dictionaries. */
 export const sequenceFilters: readonly NamedFilter[] = [
   defineFilter("attr name", attribute),
   defineFilter("dictsort case_sensitive? by? reverse?", dictSort),

@@ -7,11 +7,11 @@ import { strOf } from "../values/template-text.ts";
 import type { CallArguments, TemplateValue } from "../values/template-value.ts";
 import { isDict, Markup, objectOf, textOf, Undefined } from "../values/template-value.ts";
 
-/** What stands after `is`: it takes the value before it, and its own arguments. */
+/** A test after `is`: takes the value before it, and its own arguments. */
 type TemplateTest = (value: TemplateValue, args: CallArguments) => boolean;
 
 /**
- * The test of that name, or `undefined`.
+ * Returns the test of that name, or `undefined`.
  *
  * **Source:** the Jinja documentation, "List of Builtin Tests".
  */
@@ -31,12 +31,12 @@ function leaves(value: TemplateValue, divisor: TemplateValue, remainder: bigint)
   return equals(calculate(value, "%", divisor), remainder);
 }
 
-/** Python's `is`: the same object, or a value of which there is only one. */
+/** Python's `is`: the same object, or equal singletons. */
 function isSame(value: TemplateValue, other: TemplateValue): boolean {
   return value === other || (value instanceof Undefined && other instanceof Undefined);
 }
 
-/** Whether the value has a length and can be subscripted. */
+/** True if the value has a length and can be subscripted. */
 function isSequence(value: TemplateValue): boolean {
   const object = objectOf(value);
   return object === undefined ? lengthOf(value) !== undefined : object.itemAt !== undefined;

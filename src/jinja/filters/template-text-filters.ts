@@ -21,7 +21,7 @@ export function indent(
   if (value instanceof Undefined) throw undefinedError(value);
   const text = requireText(value);
   const indention = textOf(width) ?? " ".repeat(Math.max(0, requireCount(width)));
-  // The line break gives an empty text its one empty line.
+  // The line break gives an empty text one empty line.
   const [head = "", ...rest] = splitLines(`${text}\n`, false);
   const indented = rest.map((line) => (line !== "" || isTruthy(blank) ? indention + line : line));
   return textLike(value, (isTruthy(first) ? indention : "") + [head, ...indented].join("\n"));

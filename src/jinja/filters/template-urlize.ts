@@ -10,7 +10,7 @@ import { Markup, textOf, typeName, type TemplateValue } from "../values/template
 
 /** Letters and digits of any script, as Python's `\w`. */
 const word = String.raw`\p{L}\p{N}_`;
-/** `[a-z]` where case does not matter: Python takes the dotless and the dotted i for one as well. */
+/** `[a-z]` ignoring case: Python also matches the dotless and the dotted i. */
 const letter = "[a-zıİ]";
 const i = "[iıİ]";
 
@@ -30,7 +30,7 @@ const mailPattern = new RegExp(
 const schemePattern = new RegExp(String.raw`^[${word}.+\-]{2,}:\/{0,2}$`, "u");
 const separators = new RegExp(`([${pythonSpaces}]+)`, "u");
 
-/** What the filter's parameters come to. */
+/** The resolved parameters of the filter. */
 interface LinkStyle {
   /** Longest text of a link, in code points. */
   readonly limit: number | undefined;
@@ -40,7 +40,7 @@ interface LinkStyle {
 }
 
 /**
- * The `urlize` filter: addresses in a text become links.
+ * The `urlize` filter: turns addresses in a text into links.
  *
  * **Source:** Jinja 3.1.6, `do_urlize()` of `jinja2/filters.py` and `urlize()` of `jinja2/utils.py`.
  */
@@ -92,7 +92,7 @@ function readSchemes(schemes: TemplateValue): readonly string[] {
   });
 }
 
-/** A word of escaped text, as a link where it is an address. */
+/** A word of escaped text; a link if it is an address. */
 function linkWord(whole: string, style: LinkStyle): string {
   const head = /^(?:[(<]|&lt;)+/.exec(whole)?.[0] ?? "";
   const rest = whole.slice(head.length);
@@ -101,7 +101,7 @@ function linkWord(whole: string, style: LinkStyle): string {
   return head + linkAddress(middle, style) + left;
 }
 
-/** What stands behind an address: closing brackets, commas and full stops. */
+/** The closing brackets, commas and full stops after an address. */
 function endsAsProse(text: string): string {
   let start = text.length;
   for (;;) {
@@ -111,7 +111,7 @@ function endsAsProse(text: string): string {
   }
 }
 
-/** Gives closing brackets back to an address that opens more than it closes. */
+/** Moves closing brackets back to an address that has more opening ones. */
 function balance(address: string, tail: string): { middle: string; left: string } {
   let middle = address;
   let left = tail;
@@ -155,7 +155,7 @@ function linkAddress(address: string, { limit, attributes, schemes }: LinkStyle)
   return linked;
 }
 
-/** As Python cuts: a negative limit leaves that many characters out at the end. */
+/** Cuts as Python does: a negative limit removes that many characters at the end. */
 function shorten(text: string, limit: number | undefined): string {
   const characters = [...text];
   if (limit === undefined || characters.length <= limit) return text;

@@ -7,7 +7,7 @@ import { reprOf, strOf } from "../values/template-text.ts";
 import { valueError } from "../template-error.ts";
 import { isDict, textOf, type TemplateValue } from "../values/template-value.ts";
 
-/** The `urlencode` filter: a text, or pairs and dictionaries as a query. */
+/** The `urlencode` filter: encodes a text, or pairs and dictionaries as a query. */
 export function urlEncode(value: TemplateValue): string {
   const pairs = textOf(value) === undefined ? pairsOf(value) : undefined;
   if (pairs === undefined) return quote(strOf(value));
@@ -23,7 +23,7 @@ function pairsOf(value: TemplateValue): readonly TemplateValue[] | undefined {
   return items === undefined ? undefined : Array.from(items);
 }
 
-/** Python's `urllib.parse.quote()`: all but letters, digits, `_.-~` and slashes is escaped. */
+/** Python's `urllib.parse.quote()`: escapes everything except letters, digits, `_.-~` and slashes. */
 function quote(text: string): string {
   return quoteAll(text).replaceAll("%2F", "/");
 }
@@ -68,7 +68,7 @@ export function stripTags(value: TemplateValue): string {
   return unescapeHtml(words.join(" "));
 }
 
-/** The text without its tags and comments, up to the first that is not closed. */
+/** The text without its tags and comments, up to the first unclosed one. */
 function cutTags(text: string): string {
   const kept: string[] = [];
   let from = 0;

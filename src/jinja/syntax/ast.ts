@@ -72,7 +72,7 @@ export type JinjaExpression =
     }
   | { readonly type: "call"; readonly callee: JinjaExpression; readonly args: JinjaArguments };
 
-/** What `set` and `for` assign to. */
+/** The target of `set` and `for`. */
 export type JinjaTarget =
   | { readonly type: "name"; readonly name: string }
   | { readonly type: "namespace"; readonly name: string; readonly attribute: string }
@@ -89,12 +89,12 @@ export interface JinjaFor {
   readonly type: "for";
   readonly target: JinjaTarget;
   readonly iterable: JinjaExpression;
-  /** The condition that items must meet. */
+  /** The condition on items. */
   readonly filter: JinjaExpression | undefined;
   readonly recursive: boolean;
   readonly line: number;
   readonly body: readonly JinjaStatement[];
-  /** What runs where there are no items. */
+  /** The statements that run without items. */
   readonly otherwise: readonly JinjaStatement[];
 }
 
@@ -141,7 +141,7 @@ export type JinjaStatement =
     }
   | {
       readonly type: "with";
-      /** Present where it decides whether the frame escapes. */
+      /** Present if the block changes escaping. */
       readonly autoescape?: JinjaExpression;
       readonly targets: readonly {
         readonly target: JinjaTarget;
@@ -149,6 +149,6 @@ export type JinjaStatement =
       }[];
       readonly body: readonly JinjaStatement[];
     }
-  /** What the assistant generated, as the transformers library marks it: its body, in a macro. */
+  /** A `generation` block of the transformers library, which marks the assistant's text: its body, in a macro. */
   | { readonly type: "generation"; readonly body: JinjaMacro }
   | { readonly type: "break" | "continue"; readonly line: number };

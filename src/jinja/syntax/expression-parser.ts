@@ -25,21 +25,21 @@ function parseUnconditional(cursor: JinjaTokenCursor): JinjaExpression {
   return parseOperators(cursor, parseExpression);
 }
 
-/** Parses an expression, or several with commas between them, which make a tuple. */
+/** Parses an expression, or several separated by commas, which make a tuple. */
 export function parseTuple(
   cursor: JinjaTokenCursor,
   {
     conditional = true,
     ...options
   }: TupleOptions & {
-    /** Whether `… if … else …` belongs to the items. Default true. */
+    /** True if items may contain `… if … else …`. Default true. */
     readonly conditional?: boolean;
   } = {},
 ): JinjaExpression {
   return parseTupleOf(cursor, conditional ? parseExpression : parseUnconditional, options);
 }
 
-/** Parses what may be assigned to. */
+/** Parses the target of an assignment. */
 export function parseTargetExpression(cursor: JinjaTokenCursor): JinjaExpression {
   return parsePrimary(cursor, parseExpression);
 }

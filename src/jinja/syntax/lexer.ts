@@ -31,12 +31,11 @@ const closers: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Splits a template into tokens, with the white-space rules that the transformers library sets:
- * the first line break after a block is dropped (`trim_blocks`), so is white space between a line's
- * start and a block (`lstrip_blocks`), and one line break at the end.
+ * Splits a template into tokens, with the transformers library's white-space rules: removes the first line break
+ * after a block (`trim_blocks`), white space between a line's start and a block (`lstrip_blocks`), and one line
+ * break at the end.
  *
- * **Source:** the Jinja documentation, "Template Designer Documentation", and the behaviour of
- * Jinja 3.1.6.
+ * **Source:** the Jinja documentation, "Template Designer Documentation", and the behaviour of Jinja 3.1.6.
  *
  * @throws UsageError naming the line.
  */
@@ -53,7 +52,7 @@ class JinjaLexer {
   readonly #source: string;
   #index = 0;
   #line = 1;
-  /** Whether what was read last ended a line, so that a block may follow at a line's start. */
+  /** True if the text before ended a line, so that a block may follow at a line's start. */
   #lineStarts = true;
 
   constructor(source: string) {
@@ -89,7 +88,7 @@ class JinjaLexer {
     }
   }
 
-  /** Takes in the text up to a tag; `kept` is what the tag leaves of it. */
+  /** Adds the text up to a tag; `kept` is the part that the tag leaves. */
   #addData(text: string, kept: string): void {
     if (kept !== "") this.tokens.push({ type: "data", value: kept, line: this.#line });
     this.#index += text.length;
@@ -102,7 +101,7 @@ class JinjaLexer {
     this.#lineStarts = text.endsWith("\n");
   }
 
-  /** The text before a tag, less the white space that the tag takes away. */
+  /** The text before a tag without the white space that the tag removes. */
   #stripBefore(text: string, sign: string, isVariable: boolean): string {
     if (sign === "-") return pythonRstrip(text);
     if (sign === "+" || isVariable) return text;
@@ -187,11 +186,11 @@ function lineBreaks(text: string): number {
 
 function assertIdentifier(name: string, line: number): void {
   if (!/^[\p{XID_Start}_]/u.test(name)) {
-    throw templateSyntaxError(line, `${name} is no identifier`);
+    throw templateSyntaxError(line, `${name} is not an identifier`);
   }
 }
 
-/** Keeps track of brackets: `}}` inside of `{…}` ends no tag. */
+/** Tracks brackets: `}}` inside of `{…}` does not end a tag. */
 function balance(open: string[], text: string, line: number): void {
   const closer = closers.get(text);
   if (closer !== undefined) open.push(closer);

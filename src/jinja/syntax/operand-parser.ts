@@ -1,18 +1,18 @@
 import type { JinjaArguments, JinjaExpression, JinjaFilter } from "./ast.ts";
 import type { JinjaTokenCursor } from "./token-cursor.ts";
 
-/** Parses a whole expression, for the places within an operand where one may stand. */
+/** Parses a complete expression within an operand. */
 export type ParseExpression = (cursor: JinjaTokenCursor) => JinjaExpression;
 
-/** What ends a tuple that has no parentheses, beside the end of the tag. */
+/** The end of a tuple without parentheses, beside the end of the tag. */
 export interface TupleOptions {
-  /** A name after which no item follows, such as `recursive`. */
+  /** A name that ends the items, such as `recursive`. */
   readonly endName?: string;
-  /** Whether parentheses surround it, so that it may be empty. */
+  /** True if parentheses surround it, so that it may be empty. */
   readonly parenthesised?: boolean;
 }
 
-/** Parses an expression, or several with commas between them, which make a tuple. */
+/** Parses an expression, or several separated by commas, which make a tuple. */
 export function parseTupleOf(
   cursor: JinjaTokenCursor,
   parse: ParseExpression,
@@ -68,7 +68,7 @@ const constants: ReadonlyMap<string, JinjaExpression> = new Map(
   ).map(([name, value]) => [name, { type: "constant", value }]),
 );
 
-/** Neighbouring strings are one. */
+/** Parses adjacent strings, which are joined. */
 function parseStrings(cursor: JinjaTokenCursor): string {
   let text = "";
   for (let { current } = cursor; current.type === "string"; { current } = cursor) {
@@ -98,7 +98,7 @@ function parseBracketed(cursor: JinjaTokenCursor, parse: ParseExpression): Jinja
   throw cursor.unexpected("an expression");
 }
 
-/** Parses items with commas between them up to the closing bracket; a comma may trail. */
+/** Parses items separated by commas up to the closing bracket; a trailing comma is allowed. */
 function parseItems<Item>(cursor: JinjaTokenCursor, close: string, parseItem: () => Item): Item[] {
   const items: Item[] = [];
   while (!cursor.isOperator(close)) {
@@ -149,7 +149,7 @@ export const emptyArguments: JinjaArguments = {
   namedRest: undefined,
 };
 
-/** Parses a filter's or test's name, which may have points in it. */
+/** Parses a filter's or test's name, which may contain dots. */
 export function parseDottedName(cursor: JinjaTokenCursor): string {
   let name = cursor.expectName();
   while (cursor.skipOperator(".")) name += `.${cursor.expectName()}`;

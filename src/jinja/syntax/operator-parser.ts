@@ -11,9 +11,8 @@ import type { JinjaTokenCursor } from "./token-cursor.ts";
 import type { ArithmeticOperator } from "../values/template-arithmetic.ts";
 
 /**
- * Parses operators by their precedence in Jinja, loosest first: `or`, `and`, `not`, comparisons,
- * `+ -`, `~`, `* / // %`, `**`, signs, then what follows an operand: attributes, subscripts, calls,
- * filters and tests.
+ * Parses operators by their precedence in Jinja, loosest first: `or`, `and`, `not`, comparisons, `+ -`, `~`, `* /
+ * // %`, `**`, signs, then suffixes of an operand: attributes, subscripts, calls, filters and tests.
  */
 export function parseOperators(cursor: JinjaTokenCursor, parse: ParseExpression): JinjaExpression {
   let left = parseAnd(cursor, parse);
@@ -85,7 +84,7 @@ function parseFiltered(cursor: JinjaTokenCursor, parse: ParseExpression): JinjaE
   return parseFiltersAndTests(cursor, parse, parseSigned(cursor, parse));
 }
 
-/** A sign binds closer than a filter: `-1|abs` is the magnitude of -1. */
+/** Parses a sign, which binds closer than a filter: `-1|abs` is the magnitude of -1. */
 function parseSigned(cursor: JinjaTokenCursor, parse: ParseExpression): JinjaExpression {
   const operator = cursor.isOperator("-") ? "-" : cursor.isOperator("+") ? "+" : undefined;
   if (operator === undefined) return parsePostfix(cursor, parse, parsePrimary(cursor, parse));
@@ -109,7 +108,7 @@ function parsePostfix(
   });
 }
 
-/** Reads one suffix after the other, until what `parseSuffix` finds is none. */
+/** Parses suffixes until `parseSuffix` finds no more. */
 function parseSuffixes(
   start: JinjaExpression,
   parseSuffix: (expression: JinjaExpression) => JinjaExpression | undefined,

@@ -15,11 +15,11 @@ import { JinjaTokenCursor } from "./token-cursor.ts";
 /**
  * Parses a template.
  *
- * **Source:** the Jinja documentation, "Template Designer Documentation"; `break`, `continue` and
- * `generation` as the transformers library adds them.
+ * **Source:** the Jinja documentation, "Template Designer Documentation"; `break`, `continue` and `generation` as
+ * the transformers library adds them.
  *
- * @throws UsageError naming the line where the template is not valid, or uses what chat templates
- *   have no use for: other templates, blocks, automatic escaping.
+ * @throws UsageError naming the line if the template is invalid, or uses features that chat templates do not need:
+ * other templates, and blocks.
  */
 export function parseTemplate(source: string): readonly JinjaStatement[] {
   const cursor = new JinjaTokenCursor(tokenizeTemplate(source));
@@ -27,7 +27,7 @@ export function parseTemplate(source: string): readonly JinjaStatement[] {
   return body;
 }
 
-/** Parses statements up to one of the tags `ends`, whose name it goes past and returns. */
+/** Parses statements up to one of the tags `ends`, skips that tag's name and returns it. */
 function parseBody(
   cursor: JinjaTokenCursor,
   ends: readonly string[],
@@ -166,7 +166,7 @@ function parseWith(cursor: JinjaTokenCursor): JinjaStatement {
   return { type: "with", targets, body: parseBlock(cursor, ["endwith"]).body };
 }
 
-/** A frame of its own in which what is printed is escaped, or is not. */
+/** Parses a frame with its own escaping. */
 function parseAutoescape(cursor: JinjaTokenCursor): JinjaStatement {
   const autoescape = parseExpression(cursor);
   const { body } = parseBlock(cursor, ["endautoescape"]);

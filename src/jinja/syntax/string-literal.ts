@@ -18,9 +18,9 @@ const singleEscapes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The value of a quoted string literal, with Python's escapes; an unknown escape stays as it is.
+ * Returns the value of a quoted string literal, with Python's escapes; unknown escapes stay unchanged.
  *
- * @throws UsageError for an escape that is cut off, or one by a character's name.
+ * @throws UsageError for an incomplete escape, or one by a character's name.
  */
 export function unescapePythonString(literal: string, line: number): string {
   const body = literal.slice(1, -1);

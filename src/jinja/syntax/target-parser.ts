@@ -2,19 +2,19 @@ import type { JinjaExpression, JinjaTarget } from "./ast.ts";
 import { parseTargetExpression } from "./expression-parser.ts";
 import type { JinjaTokenCursor } from "./token-cursor.ts";
 
-/** What a target may be. */
+/** Options of targets. */
 interface TargetOptions {
-  /** Whether it may be a member of a namespace, as in `set ns.count = 1`. */
+  /** True if it may be a member of a namespace, as in `set ns.count = 1`. */
   readonly withNamespace: boolean;
 }
 
-/** Parses one name that may be assigned to. */
+/** Parses one name as a target. */
 export function parseTargetName(cursor: JinjaTokenCursor): string {
   const target = toTarget(cursor, { type: "name", name: cursor.expectName() });
   return (target as { name: string }).name;
 }
 
-/** Parses one target or several with commas between them. */
+/** Parses one target or several separated by commas. */
 export function parseTarget(cursor: JinjaTokenCursor, options: TargetOptions): JinjaTarget {
   const items: JinjaTarget[] = [];
   let isTuple = false;
@@ -49,7 +49,7 @@ const reservedNames: ReadonlySet<string> = new Set([
   "None",
 ]);
 
-/** @throws UsageError where the expression cannot be assigned to. */
+/** @throws UsageError if the expression is not a valid target. */
 function toTarget(cursor: JinjaTokenCursor, expression: JinjaExpression): JinjaTarget {
   if (expression.type === "name" && !reservedNames.has(expression.name)) {
     return { type: "name", name: expression.name };

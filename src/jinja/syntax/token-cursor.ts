@@ -4,7 +4,7 @@ import { templateSyntaxError } from "./token.ts";
 /** Deepest nesting of brackets, conditions and blocks. Published templates stay below 20. */
 const maxNesting = 100;
 
-/** A place in a template's tokens, for the parser. */
+/** A position in a template's tokens, for the parser. */
 export class JinjaTokenCursor {
   readonly #tokens: readonly JinjaToken[];
   #index = 0;
@@ -14,7 +14,7 @@ export class JinjaTokenCursor {
     this.#tokens = tokens;
   }
 
-  /** Parses a part that may hold parts of its kind. @throws UsageError where they are too deep. */
+  /** Parses a part that may nest. @throws UsageError if the nesting is too deep. */
   nested<Part>(parse: () => Part): Part {
     if (this.#depth >= maxNesting) {
       throw this.problem(`nested too deeply, expected at most ${maxNesting} levels`);
@@ -33,13 +33,13 @@ export class JinjaTokenCursor {
     return this.current.line;
   }
 
-  /** Whether the token after the current one is that operator or name. */
+  /** True if the token after the current one is that operator or name. */
   nextIs(type: "operator" | "name", value: string): boolean {
     const next = this.#tokens[this.#index + 1];
     return next?.type === type && next.value === value;
   }
 
-  /** Returns the current token and goes on to the next. */
+  /** Returns the current token and advances to the next. */
   advance(): JinjaToken {
     const token = this.current;
     if (token.type !== "end") this.#index += 1;
@@ -54,14 +54,14 @@ export class JinjaTokenCursor {
     return this.current.type === "name" && (value === undefined || this.current.value === value);
   }
 
-  /** Goes past the operator where it is the current token, and says whether it was. */
+  /** Skips the operator if it is the current token; returns true if it was. */
   skipOperator(value: string): boolean {
     const found = this.isOperator(value);
     if (found) this.advance();
     return found;
   }
 
-  /** Goes past the name where it is the current token, and says whether it was. */
+  /** Skips the name if it is the current token; returns true if it was. */
   skipName(value: string): boolean {
     const found = this.isName(value);
     if (found) this.advance();
@@ -84,7 +84,7 @@ export class JinjaTokenCursor {
     this.advance();
   }
 
-  /** The error for a current token that does not belong here. */
+  /** The error for an unexpected current token. */
   unexpected(expected: string): Error {
     return this.problem(`unexpected ${describeToken(this.current)}, expected ${expected}`);
   }

@@ -12,7 +12,7 @@ export type JinjaToken =
       readonly line: number;
     };
 
-/** The error for a template that is not valid. */
+/** The error for an invalid template. */
 export function templateSyntaxError(line: number, problem: string): UsageError {
   return new UsageError(`Cannot compile the chat template: line ${line}: ${problem}`);
 }

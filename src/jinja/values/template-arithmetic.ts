@@ -26,8 +26,7 @@ export type ArithmeticOperator = NumberOperator | "**";
 /**
  * Python's arithmetic: `+` joins strings, lists and tuples, `*` repeats them, `%` formats strings.
  *
- * @throws TemplateError `TypeError` for types that do not go together, `UndefinedError` for
- *   undefined.
+ * @throws TemplateError `TypeError` for incompatible types, `UndefinedError` for undefined.
  * @throws PythonError `ZeroDivisionError`, `OverflowError`.
  */
 export function calculate(
@@ -125,7 +124,7 @@ function raise(base: bigint | number, exponent: bigint | number): bigint | numbe
   throw runtimeError(`Cannot raise ${base} to the power ${exponent}: the result is complex`);
 }
 
-/** Python's unary minus and plus. @throws TemplateError for anything but numbers. */
+/** Python's unary minus and plus. @throws TemplateError if the value is not a number. */
 export function negate(value: TemplateValue, operator: "-" | "+"): TemplateValue {
   if (value instanceof Undefined) throw undefinedError(value);
   const number = numberOf(value);

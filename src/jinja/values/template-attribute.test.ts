@@ -47,11 +47,11 @@ const dicts = fc
 
 const values = fc.oneof(plain, dicts, namespaces, fc.constant(new BuiltinFunction(() => null)));
 
-/** What is comparable of an access: its value, or the message of its failure. */
+/** The comparable result of an access: its value, or its error message. */
 function outcomeOf(access: () => TemplateValue): unknown {
   try {
     const value = access();
-    // Methods are bound anew each time.
+    // Each access makes a new bound method.
     return value instanceof BuiltinFunction ? "a method" : value;
   } catch (error) {
     return String(error);
@@ -59,7 +59,7 @@ function outcomeOf(access: () => TemplateValue): unknown {
 }
 
 describe("compileMemberAccess()", () => {
-  test("gives a dictionary's member where no attribute of dictionaries hides it, else the attribute", () => {
+  test("returns a dictionary's member unless an attribute of dictionaries hides it", () => {
     fc.assert(
       fc.property(values, names, (value, name) => {
         const isHidden = dictMethods.has(name) || unsafeDictMethods.has(name);

@@ -36,7 +36,7 @@ import {
 /**
  * `value.name`: an attribute or method, else the member under that key, else undefined.
  *
- * @throws TemplateError where the value itself is undefined.
+ * @throws TemplateError if the value itself is undefined.
  */
 export function getAttribute(value: TemplateValue, name: string): TemplateValue {
   if (value instanceof Undefined) throw undefinedError(value);
@@ -49,7 +49,7 @@ export function getAttribute(value: TemplateValue, name: string): TemplateValue 
 /**
  * `value[key]`: the item or member, else for a text the attribute of that name, else undefined.
  *
- * @throws TemplateError where the value itself is undefined.
+ * @throws TemplateError if the value itself is undefined.
  */
 export function getItem(value: TemplateValue, key: TemplateValue): TemplateValue {
   if (value instanceof Undefined) throw undefinedError(value);
@@ -60,7 +60,7 @@ export function getItem(value: TemplateValue, key: TemplateValue): TemplateValue
   return attribute === undefined ? new Undefined({ object: value, name: key }) : attribute;
 }
 
-/** `value.name(…)`, without making a bound method in between where the value is plain. */
+/** `value.name(…)`, without making a bound method if the value is plain. */
 export function callMethod(value: TemplateValue, name: string, args: CallArguments): TemplateValue {
   if (typeof value === "string") {
     const ofText = stringMethods.get(name);
@@ -70,7 +70,7 @@ export function callMethod(value: TemplateValue, name: string, args: CallArgumen
   return method === undefined ? callValue(getAttribute(value, name), args) : method(args);
 }
 
-/** The methods that plain values have: what to run when one is called. */
+/** Finds the method of a plain value. */
 function findMethod(
   value: TemplateValue,
   name: string,
@@ -120,14 +120,14 @@ function callTextMethod(method: StringMethod, text: string, args: CallArguments)
   return method.run(text, bindArguments(method.signature, args));
 }
 
-/** A result's strings, marked as safe as the string was whose method gave it. */
+/** Marks a result's strings as safe, like the string that the method was called on. */
 function markUp(value: TemplateValue): TemplateValue {
   if (typeof value === "string") return new Markup(value);
   if (isList(value)) return value.map(markUp);
   return value instanceof Tuple ? new Tuple(value.items.map(markUp)) : value;
 }
 
-/** An attribute that the value has in Python; `undefined` where it has none of that name. */
+/** An attribute that the value has in Python; `undefined` if it has no such attribute. */
 function attributeOf(value: TemplateValue, name: string): TemplateValue | undefined {
   if (isUnsafe(value, name)) {
     const hint = `access to attribute ${reprOf(name)} of ${reprOf(typeName(value))} object is unsafe.`;
@@ -155,7 +155,7 @@ const pythonDunders: ReadonlySet<string> = new Set(
     .map((name) => `__${name}__`),
 );
 
-/** Attributes of Python's numbers, which no template has use for. */
+/** Attributes of Python's numbers, which templates do not need. */
 const numberAttributes: ReadonlySet<string> = new Set(
   (
     "as_integer_ratio bit_count bit_length conjugate denominator from_bytes fromhex hex imag " +
@@ -163,7 +163,7 @@ const numberAttributes: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Refuses loudly what Python has and this interpreter has not. */
+/** Refuses attributes that Python has and this interpreter lacks. */
 function assertSupported(value: TemplateValue, name: string): void {
   const isNumber =
     typeof value === "bigint" || typeof value === "number" || typeof value === "boolean";
@@ -178,8 +178,8 @@ function isDunder(name: string): boolean {
 }
 
 /**
- * Prepares `object.name`, as `getAttribute()` gives it. Most of what a template reads are members of dictionaries
- * that no attribute hides, and what belongs to `loop` and to namespaces; and what is missing from any.
+ * Compiles `object.name` with the result of `getAttribute()`. Fast paths: members of dictionaries that no attribute
+ * hides, attributes of `loop` and namespaces, and missing members.
  */
 export function compileMemberAccess(object: Evaluate, name: string): Evaluate {
   if (dictMethods.has(name) || unsafeDictMethods.has(name)) {

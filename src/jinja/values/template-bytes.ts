@@ -3,7 +3,7 @@ import { decodeBytes, encodeAs, findEncoding } from "./template-encodings.ts";
 import { builtin, type BuiltinFunction } from "../evaluate/template-function.ts";
 import { strOf } from "./template-text.ts";
 
-/** A Python `bytes`: what `str.encode()` gives. */
+/** A Python `bytes`, the result of `str.encode()`. */
 class Bytes implements TemplateObject {
   readonly pythonType = "bytes";
   readonly #bytes: Uint8Array;

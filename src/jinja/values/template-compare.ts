@@ -58,7 +58,7 @@ export function numberOf(value: TemplateValue): bigint | number | undefined {
 }
 
 /**
- * A dictionary's value under a key, or `undefined` where there is none.
+ * A dictionary's value under a key, or `undefined`.
  *
  * @throws TemplateError `TypeError` for a list or dictionary as key.
  */
@@ -67,7 +67,7 @@ export function dictGet(dict: TemplateDict, key: TemplateValue): TemplateValue |
   return dict.get(dictKey(dict, key));
 }
 
-/** The key under which the dictionary holds what equals `key`; `key` itself where it holds nothing. */
+/** The dictionary's own key that equals `key`; `key` itself if it has none. */
 function dictKey(dict: TemplateDict, key: TemplateValue): TemplateValue {
   assertHashable(key);
   const text = textOf(key);
@@ -80,7 +80,7 @@ function dictKey(dict: TemplateDict, key: TemplateValue): TemplateValue {
 }
 
 /**
- * Sets a member, in the place of an equal key where there is one.
+ * Sets a member; an equal key keeps its place.
  *
  * @throws TemplateError `TypeError` for a list or dictionary as key.
  */
@@ -89,12 +89,12 @@ export function dictSet(
   key: TemplateValue,
   value: TemplateValue,
 ): void {
-  // A JavaScript map would turn the key into 0.0, which prints otherwise.
+  // A JavaScript map would turn the key into 0.0, which prints differently.
   if (Object.is(key, -0)) throw runtimeError("Cannot use -0.0 as a key in a chat template");
   dict.set(typeof key === "string" ? key : dictKey(dict, key), value);
 }
 
-/** @throws TemplateError `TypeError` for a list or dictionary, which no dictionary takes as key. */
+/** @throws TemplateError `TypeError` for a list or dictionary, which cannot be keys. */
 export function assertHashable(key: TemplateValue): void {
   if (isList(key) || isDict(key)) throw typeError(`unhashable type: '${typeName(key)}'`);
   if (!(key instanceof Tuple)) return;
@@ -108,7 +108,7 @@ export type OrderOperator = "<" | "<=" | ">" | ">=";
 /**
  * Python's ordering comparisons.
  *
- * @throws TemplateError `TypeError` where the types have no order, `UndefinedError` for undefined.
+ * @throws TemplateError `TypeError` for types without an order, `UndefinedError` for undefined.
  */
 export function compareOrder(
   left: TemplateValue,
@@ -164,7 +164,7 @@ function compareItems(
   return holds(left.length, operator, right.length);
 }
 
-/** For sorting as Python sorts: by `<` alone. */
+/** Compares for sorting as Python sorts: by `<` alone. */
 export function compareForSort(left: TemplateValue, right: TemplateValue): number {
   if (compareOrder(left, "<", right)) return -1;
   return compareOrder(right, "<", left) ? 1 : 0;
@@ -173,7 +173,7 @@ export function compareForSort(left: TemplateValue, right: TemplateValue): numbe
 /**
  * Python's `item in container`.
  *
- * @throws TemplateError `TypeError` where the container is none.
+ * @throws TemplateError `TypeError` if the value is not a container.
  */
 export function contains(container: TemplateValue, item: TemplateValue): boolean {
   const text = textOf(container);

@@ -19,7 +19,7 @@ interface ContainerMethod<Owner> {
   run(owner: Owner, args: BoundArguments): TemplateValue;
 }
 
-/** What `dict.keys()`, `dict.values()` and `dict.items()` give. */
+/** The result of `dict.keys()`, `dict.values()` and `dict.items()`. */
 class DictView implements TemplateObject {
   readonly pythonType: "dict_keys" | "dict_values" | "dict_items";
   readonly #dict: TemplateDict;
@@ -127,7 +127,7 @@ export const tupleMethods: ReadonlyMap<string, ContainerMethod<Tuple>> = new Map
 /**
  * `dict(…)`: from a dictionary or pairs, and named members.
  *
- * @throws TemplateError `TypeError` or `ValueError` where the pairs are none.
+ * @throws TemplateError `TypeError` or `ValueError` if the items are not pairs.
  */
 export function makeDict(
   source: TemplateValue | undefined,

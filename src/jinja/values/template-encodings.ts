@@ -1,16 +1,16 @@
 import { TemplateError } from "../template-error.ts";
 import { runtimeError } from "./template-value.ts";
 
-/** How an encoding writes code points. */
+/** The way an encoding writes code points. */
 interface Encoding {
-  /** As Python's messages name it. */
+  /** Its name in Python's messages. */
   readonly name: string;
-  /** What stands in front of everything. */
+  /** The bytes before the text (the byte order mark). */
   readonly mark: readonly number[];
-  /** Bytes of a unit: of several, the lowest first unless `isBig`. */
+  /** The bytes of a unit; with several, the lowest comes first unless `isBig`. */
   readonly unit: 1 | 2 | 4;
   readonly isBig: boolean;
-  /** The first code point that it cannot write; absent where it writes all but surrogates. */
+  /** The first code point that it cannot write; absent if it writes all but surrogates. */
   readonly limit?: number;
   readonly reason: string;
 }
@@ -29,7 +29,7 @@ const encodings: Readonly<Record<string, Encoding>> = {
   latin1: { ...unicode, name: "latin-1", unit: 1, limit: 256, reason: "ordinal not in range(256)" },
 };
 
-/** Other names that Python knows, without their signs. */
+/** Python's other names, without punctuation. */
 const aliases: Readonly<Record<string, string>> = {
   u8: "utf8",
   utf: "utf8",
@@ -55,15 +55,15 @@ const aliases: Readonly<Record<string, string>> = {
   isoir100: "latin1",
 };
 
-/** Encodings of Python's that are not written here, by the beginnings of their names. */
+/** Encodings that Python has and this module lacks, by name prefix. */
 const foreign =
   /^(?:cp\d|windows|iso|big5|gb|hz|shift|sjis|euc|koi|mac|johab|ptcp|tis|kz|utf7|idna|punycode|raw|unicodeescape|mbcs|oem|rot|base|bz2|hex|quopri|uu|zlib|latin|l\d|arabic|greek|hebrew|cyrillic|undefined)/;
 
 /**
- * The encoding of that name.
+ * Returns the encoding of that name.
  *
- * @throws TemplateError `LookupError` where Python knows none, and `TemplateRuntimeError` for those of
- *   Python's that are neither of Unicode nor its first 256 characters.
+ * @throws TemplateError `LookupError` if Python does not know the name, and `TemplateRuntimeError` for Python's
+ * encodings other than Unicode, ASCII and Latin-1.
  */
 export function findEncoding(name: string): Encoding {
   const plain = name.toLowerCase().replaceAll(/[-_ .]/g, "");
@@ -78,11 +78,11 @@ export function findEncoding(name: string): Encoding {
 }
 
 /**
- * The text's bytes.
+ * Encodes a text.
  *
- * @param errors What is done with characters that the encoding lacks: `strict`, `ignore`, `replace`,
- *   `backslashreplace` or `xmlcharrefreplace`.
- * @throws TemplateError `UnicodeEncodeError` where `errors` is `strict`, `LookupError` for other words.
+ * @param errors - The treatment of characters that the encoding lacks: `strict`, `ignore`, `replace`,
+ * `backslashreplace` or `xmlcharrefreplace`.
+ * @throws TemplateError `UnicodeEncodeError` if `errors` is `strict`, `LookupError` for other words.
  */
 export function encodeAs(text: string, encoding: Encoding, errors: string): Uint8Array {
   const characters = [...text];
@@ -113,7 +113,7 @@ function canWrite(character: string, { limit }: Encoding): boolean {
   return limit === undefined ? code < 0xd800 || code > 0xdfff : code < limit;
 }
 
-/** What is written in the place of a run of characters. */
+/** The replacement of a run of characters. */
 function replace(
   run: readonly string[],
   { encoding, errors, index }: { encoding: Encoding; errors: string; index: number },
@@ -173,10 +173,10 @@ function writeCharacter(bytes: number[], character: string, encoding: Encoding):
 }
 
 /**
- * The text of bytes that an encoding wrote.
+ * Decodes bytes to a text.
  *
- * @throws TemplateError `UnicodeDecodeError` where they are none of it and `errors` is `strict`, and
- *   `TemplateRuntimeError` where anything but that is to be done about it.
+ * @throws TemplateError `UnicodeDecodeError` for invalid bytes if `errors` is `strict`, and `TemplateRuntimeError`
+ * for invalid bytes with any other `errors`.
  */
 export function decodeBytes(bytes: Uint8Array, encoding: Encoding, errors: string): string {
   const { mark, limit } = encoding;
@@ -200,7 +200,7 @@ function reprByte(byte: number): string {
   return `0x${byte.toString(16).padStart(2, "0")}`;
 }
 
-/** `undefined` where the bytes are no text. */
+/** Returns `undefined` for invalid bytes. */
 function decodeUnicode(bytes: Uint8Array, { unit, isBig }: Encoding): string | undefined {
   if (unit === 4) return decodeWide(bytes, isBig);
   const name = unit === 1 ? "utf-8" : isBig ? "utf-16be" : "utf-16le";

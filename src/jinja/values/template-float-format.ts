@@ -4,13 +4,13 @@ import { roundHalfEven } from "../../python/numbers/round.ts";
 /** Presentation types of floats, as Python's format specifications name them. */
 export type FloatPresentation = "e" | "f" | "g" | "%" | "repr";
 
-/** Most digits that a float is printed with. */
+/** The most digits of a printed float. */
 const maxPrecision = 100;
 
 /**
- * The text of a float's magnitude, without its sign.
+ * Returns the text of a float's magnitude, without its sign.
  *
- * @param precision digits after the point, or for `g` significant digits.
+ * @param precision - Digits after the point, or for `g` significant digits.
  */
 export function formatMagnitude(
   value: number,

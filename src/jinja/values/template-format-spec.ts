@@ -21,7 +21,7 @@ interface Spec {
 const specPattern =
   /^(?:([^])?([<>=^]))?([-+ ])?(#)?(0)?(\d+)?([,_])?(?:\.(\d+))?([bcdeEfFgGnosxX%])?$/u;
 
-/** Widest text that a template may pad to. */
+/** The widest padding of a text. */
 const maxWidth = 100_000;
 
 /**

@@ -12,9 +12,9 @@ import {
 } from "./template-value.ts";
 
 /**
- * A value's items, as a `for` loop meets them: a string's code points, a dictionary's keys.
+ * A value's items in a `for` loop: a string's code points, a dictionary's keys.
  *
- * @throws TemplateError `TypeError` where the value is not iterable.
+ * @throws TemplateError `TypeError` if the value is not iterable.
  */
 export function iterate(value: TemplateValue): Iterable<TemplateValue> {
   const items = iterableOf(value);
@@ -22,7 +22,7 @@ export function iterate(value: TemplateValue): Iterable<TemplateValue> {
   return items;
 }
 
-/** As `iterate()`, with `undefined` where the value is not iterable. */
+/** Same as `iterate()`, but `undefined` if the value is not iterable. */
 export function iterableOf(value: TemplateValue): Iterable<TemplateValue> | undefined {
   if (isList(value) || typeof value === "string") return value;
   if (isDict(value)) return value.keys();
@@ -35,13 +35,13 @@ export function iterableOf(value: TemplateValue): Iterable<TemplateValue> | unde
     : { [Symbol.iterator]: () => (object as Required<TemplateObject>).iterate() };
 }
 
-/** Python's `list(value)`; the same array where the value is a list already. */
+/** Python's `list(value)`; a list is returned as it is. */
 export function toList(value: TemplateValue): readonly TemplateValue[] {
   if (isList(value)) return value;
   return value instanceof Tuple ? value.items : Array.from(iterate(value));
 }
 
-/** Python's `len()` in code points, items or members; `undefined` where the value has no length. */
+/** Python's `len()` in code points, items or members; `undefined` if the value has no length. */
 export function lengthOf(value: TemplateValue): number | undefined {
   const text = textOf(value);
   if (text !== undefined) return codePointCount(text);
@@ -54,7 +54,7 @@ export function lengthOf(value: TemplateValue): number | undefined {
 /**
  * Python's `len()`.
  *
- * @throws TemplateError `TypeError` where the value has no length.
+ * @throws TemplateError `TypeError` if the value has no length.
  */
 export function len(value: TemplateValue): bigint {
   const length = lengthOf(value);
@@ -85,7 +85,7 @@ export function isTruthy(value: TemplateValue): boolean {
 const surrogate = /[\uD800-\uDFFF]/;
 const pair = /[\uD800-\uDBFF][\uDC00-\uDFFF]/g;
 
-/** Whether every code point of the text is one UTF-16 unit. */
+/** True if every code point of the text is one UTF-16 unit. */
 export function isOneUnitEach(text: string): boolean {
   return !surrogate.test(text);
 }
@@ -95,7 +95,7 @@ export function codePointCount(text: string): number {
   return isOneUnitEach(text) ? text.length : text.length - (text.match(pair)?.length ?? 0);
 }
 
-/** A one-shot iterator: what filters such as `map` and `select` give. */
+/** A one-shot iterator, the result of filters such as `map` and `select`. */
 export class Generator implements TemplateObject {
   readonly pythonType: string;
   readonly #items: Iterator<TemplateValue>;
@@ -105,7 +105,7 @@ export class Generator implements TemplateObject {
     this.pythonType = pythonType;
   }
 
-  /** Without `return()`: a loop that breaks off leaves the rest for the next reader. */
+  /** Without `return()`: a loop that breaks leaves the remaining items for the next reader. */
   iterate(): Iterator<TemplateValue> {
     return { next: () => this.#items.next() };
   }

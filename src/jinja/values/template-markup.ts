@@ -11,7 +11,7 @@ const entities: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The value's text as safe HTML; what is marked as safe already stays as it is.
+ * The value's text as safe HTML; a safe text stays unchanged.
  *
  * **Source:** MarkupSafe 3, `markupsafe.escape`.
  */
@@ -24,13 +24,13 @@ export function escapeAlways(text: string): Markup {
   return new Markup(text.replace(/[&<>'"]/g, (character) => entities.get(character) as string));
 }
 
-/** The values as one text; where one is marked as safe, the others are escaped, and all of it is. */
+/** Joins the values to one text. If one is marked as safe, the others are escaped and the result is safe. */
 export function joinMarkup(values: readonly TemplateValue[]): string | Markup {
   if (!values.some((value) => value instanceof Markup)) return values.map(strOf).join("");
   return new Markup(values.map((value) => escapeHtml(value).text).join(""));
 }
 
-/** `text` of the same kind as `like`: marked as safe where that is. */
+/** `text`, marked as safe if `like` is. */
 export function textLike(like: TemplateValue, text: string): string | Markup {
   return like instanceof Markup ? new Markup(text) : text;
 }

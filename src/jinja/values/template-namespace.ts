@@ -5,7 +5,7 @@ import { reprOf } from "./template-text.ts";
 import type { TemplateObject, TemplateValue } from "./template-value.ts";
 import { textOf } from "./template-value.ts";
 
-/** What `namespace(…)` gives: the one value that a template can change. */
+/** The result of `namespace(…)`: the only value that a template can change. */
 export class Namespace implements TemplateObject {
   readonly pythonType = "Namespace";
   readonly qualifiedType = "jinja2.utils.Namespace";

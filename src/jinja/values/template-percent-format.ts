@@ -49,7 +49,7 @@ export function formatPercent(template: string | Markup, values: TemplateValue):
   return textLike(template, text + source.slice(end));
 }
 
-/** The values on the right of `%`, handed out in order. */
+/** The values on the right of `%`, taken in order. */
 class PercentValues {
   readonly #values: TemplateValue;
   readonly #list: readonly TemplateValue[];
@@ -81,7 +81,10 @@ class PercentValues {
   }
 }
 
-/** Python asks unused arguments only of what cannot be subscripted, and of tuples and strings. */
+/**
+ * True for values that may have unused members: Python reports unused arguments only for tuples, strings and values
+ * without subscripts.
+ */
 function isMappingLike(values: TemplateValue): boolean {
   return (
     isDict(values) ||
@@ -95,12 +98,12 @@ interface Field {
   readonly value: TemplateValue;
   readonly type: string;
   readonly flags: string;
-  /** `""` where there is none. */
+  /** `""` if absent. */
   readonly width: string;
   readonly precision: string | undefined;
 }
 
-/** Takes a directive's values; `index` is the place of its last character. */
+/** Takes a directive's values; `index` is the position of its last character. */
 function readField(directive: Directive, supply: PercentValues, index: number): Field {
   const { key, flags, type } = directive;
   if (type === undefined) throw valueError("incomplete format");
@@ -116,7 +119,7 @@ function readField(directive: Directive, supply: PercentValues, index: number): 
   return { value, type, flags, width, precision };
 }
 
-/** In a safe string texts are escaped before they are padded. */
+/** Escapes a text before padding it in a safe string. */
 function escapeField(field: Field): string {
   if (!"sra".includes(field.type)) return formatField(field);
   const text = field.type === "s" ? field.value : reprOf(field.value);

@@ -2,7 +2,7 @@ import { spend } from "../evaluate/budget.ts";
 import { TemplateError } from "../template-error.ts";
 import type { TemplateObject } from "./template-value.ts";
 
-/** Jinja limits ranges in sandboxed templates. */
+/** Jinja's limit on ranges in sandboxed templates. */
 const maxRangeLength = 100_000;
 
 /** A Python `range`. */
@@ -46,7 +46,7 @@ export class Range implements TemplateObject {
     }
   }
 
-  /** A part of the range, by the bounds that hold for its length. */
+  /** A part of the range, with bounds that fit its length. */
   slice(
     resolve: (length: number) => {
       readonly start: number;

@@ -5,15 +5,15 @@ import { reprOf, strOf } from "./template-text.ts";
 import type { CallArguments, Markup, TemplateValue } from "./template-value.ts";
 import { isDict, Markup as MarkupClass } from "./template-value.ts";
 
-/** How fields reach into values. */
+/** The access of fields to values. */
 interface FieldAccess {
   getAttribute(value: TemplateValue, name: string): TemplateValue;
   getItem(value: TemplateValue, key: TemplateValue): TemplateValue;
 }
 
 /**
- * Python's `template.format(…)`: `{}`, `{0}`, `{name}`, attributes and subscripts, `!r`, `!s`, and
- * specifications, which may hold fields themselves.
+ * Python's `template.format(…)`: `{}`, `{0}`, `{name}`, attributes and subscripts, `!r`, `!s`, and specifications,
+ * which may contain fields.
  *
  * **Source:** the Python documentation, "Format String Syntax".
  *
@@ -45,7 +45,7 @@ interface FormatState {
   readonly access: FieldAccess;
   readonly args: CallArguments;
   nextIndex: number;
-  /** How fields name their values, decided by the first that does not use a name. */
+  /** The way of numbering fields, decided by the first field without a name. */
   numbering?: "automatic" | "manual";
   readonly safe: boolean;
 }
@@ -128,7 +128,7 @@ function argumentOf(name: string, state: FormatState): TemplateValue {
   const numbering = name === "" ? "automatic" : "manual";
   state.numbering ??= numbering;
   if (state.numbering !== numbering) {
-    // Python says it this way round in both cases.
+    // Python's text is the same in both directions.
     throw valueError("cannot switch from manual field specification to automatic field numbering");
   }
   const value = state.args.positional[index];

@@ -16,7 +16,7 @@ import { textOf, Tuple, typeName } from "./template-value.ts";
 export interface StringMethod {
   readonly signature: Signature;
   run(text: string, args: BoundArguments): TemplateValue;
-  /** Indexes of arguments that a marked-up string escapes before it takes them in. */
+  /** Indexes of arguments that a safe string escapes first. */
   readonly escaped: readonly number[];
 }
 
@@ -28,19 +28,19 @@ function integer(value: TemplateValue | undefined, fallback: number): number {
   return value === undefined ? fallback : requireCount(value);
 }
 
-/** A separator; `undefined` where it is absent or `None`. */
+/** A separator; `undefined` if absent or `None`. */
 function separatorOf(value: TemplateValue | undefined): string | undefined {
   return value === undefined || value === null ? undefined : text(value, "must be str or None");
 }
 
-/** A set of characters to strip; `undefined` where it is absent or `None`. */
+/** A set of characters to strip; `undefined` if absent or `None`. */
 function strippedBy(method: string, value: TemplateValue | undefined): string | undefined {
   const chars = textOf(value);
   if (chars !== undefined || value === undefined || value === null) return chars;
   throw typeError(`${method} arg must be None or str`);
 }
 
-/** The part of the text that `start` and `end` arguments select, and where it begins. */
+/** The part of the text between the `start` and `end` arguments, and its position. */
 function window(content: string, start: TemplateValue | undefined, end: TemplateValue | undefined) {
   if (start === undefined && end === undefined) return { part: content, offset: 0 };
   const bounds = { start: start ?? null, stop: end ?? null, step: null };
@@ -82,7 +82,7 @@ function pad(content: string, [width, fill]: BoundArguments, where: "left" | "ri
   if (codePointCount(character) !== 1) {
     throw typeError("The fill character must be exactly one character long");
   }
-  // Python puts the odd space of a centred text to the left only where the width is odd.
+  // Python puts the odd space of a centred text to the left only if the width is odd.
   const before = where === "left" ? room : where === "right" ? 0 : centredLeft(room, width);
   return character.repeat(before) + content + character.repeat(room - before);
 }
@@ -156,7 +156,7 @@ function method(
   return [parsed.name, { signature: parsed, run, escaped }];
 }
 
-/** The methods of `str` that templates can call, by name; `format` and `format_map` are apart. */
+/** The methods of `str` that templates can call, by name, except `format` and `format_map`. */
 export const stringMethods: ReadonlyMap<string, StringMethod> = new Map([
   method("capitalize", capitalize),
   method("casefold", (content) => pythonLower(content.replaceAll("ß", "ss").replaceAll("ς", "σ"))),
@@ -214,7 +214,7 @@ export const stringMethods: ReadonlyMap<string, StringMethod> = new Map([
   ...characterTests.map(([name, holds]) => method(name, holds)),
 ]);
 
-/** Attributes of `str` that exist in Python and that templates have no use for. */
+/** Attributes of `str` that Python has and templates do not need. */
 export const unsupportedStringMethods: ReadonlySet<string> = new Set([
   "isidentifier",
   "maketrans",

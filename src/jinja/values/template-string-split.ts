@@ -7,8 +7,8 @@ import { Tuple } from "./template-value.ts";
 /**
  * Python's `str.split()` and, from the right, `str.rsplit()`.
  *
- * @param separator `undefined` splits at runs of white space.
- * @param limit most splits; negative means all.
+ * @param separator - `undefined` splits at runs of white space.
+ * @param limit - The most splits; negative means all.
  * @throws TemplateError `ValueError` for an empty separator.
  */
 export function splitText(
@@ -30,7 +30,7 @@ export function splitText(
     : [parts.slice(0, extra + 1).join(separator), ...parts.slice(extra + 1)];
 }
 
-/** What the limit leaves over keeps its white space at the far end. */
+/** Splits at white space. The rest after the last split keeps its white space at the far end. */
 function splitWords(text: string, limit: number): string[] {
   const words: string[] = [];
   let rest = pythonLstrip(text);
@@ -78,7 +78,7 @@ export function splitLines(text: string, keepEnds: boolean): string[] {
 /**
  * Python's `str.replace()`.
  *
- * @param limit most replacements; negative means all.
+ * @param limit - The most replacements; negative means all.
  */
 export function replaceText(text: string, old: string, replacement: string, limit: number): string {
   if (limit < 0 && old !== "") return text.replaceAll(old, () => replacement);

@@ -1,7 +1,7 @@
 import { isPrintable } from "../../python/text/is-printable.ts";
 import { isPythonSpace } from "../../python/text/white-space.ts";
 
-/** Digits that are no decimal digits: superscripts, subscripts, circled and the like. */
+/** Digits that are not decimal digits: superscripts, subscripts, circled and similar. */
 const digitLike =
   /^[\u00b2\u00b3\u00b9\u1369-\u1371\u19da\u2070\u2074-\u2079\u2080-\u2089\u2460-\u2468\u2474-\u247c\u2488-\u2490\u24ea\u24f5-\u24fd\u24ff\u2776-\u277e\u2780-\u2788\u278a-\u2792]$/u;
 
@@ -14,7 +14,7 @@ const isDigit = (character: string) => isDecimal(character) || digitLike.test(ch
 const isNumeric = (character: string) => /^\p{N}$/u.test(character);
 const isAlpha = (character: string) => /^\p{L}$/u.test(character);
 
-/** Whether the text has cased characters, and all of them have the wanted case. */
+/** True if the text has cased characters, and all of them have the wanted case. */
 function isCased(text: string, wanted: RegExp, unwanted: RegExp): boolean {
   return wanted.test(text) && !unwanted.test(text);
 }
@@ -29,7 +29,7 @@ export function isUpper(text: string): boolean {
   return isCased(text, /\p{Uppercase}/u, /[\p{Lowercase}\p{Lt}]/u);
 }
 
-/** Whether capitals start words and nothing else does. */
+/** True if capitals occur exactly at the start of words. */
 function isTitle(text: string): boolean {
   let cased = false;
   let inWord = false;

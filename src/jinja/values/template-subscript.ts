@@ -7,10 +7,7 @@ import { undefinedError } from "./template-undefined.ts";
 import type { TemplateList, TemplateValue } from "./template-value.ts";
 import { isDict, isList, objectOf, textOf, Tuple, typeName, Undefined } from "./template-value.ts";
 
-/**
- * `value[key]` for a key that the value itself holds: an index or a dictionary's key. `undefined`
- * where it holds none.
- */
+/** `value[key]` for an index or a dictionary's key; `undefined` if the value has no such item. */
 export function itemOf(value: TemplateValue, key: TemplateValue): TemplateValue | undefined {
   if (isDict(value)) {
     return isList(key) || isDict(key) ? undefined : dictGet(value, key);
@@ -28,7 +25,7 @@ export function itemOf(value: TemplateValue, key: TemplateValue): TemplateValue 
   return object?.itemAt?.(absoluteIndex(index, object.length?.() ?? 0));
 }
 
-/** -1 is never an index: what lies before the start becomes one that no sequence has. */
+/** Converts a negative index. An index before the start becomes one that no sequence has. */
 function absoluteIndex(index: bigint, length: number): number {
   const absolute = index < 0n ? Number(index) + length : Number(index);
   return absolute < 0 ? Number.MAX_SAFE_INTEGER : absolute;
@@ -39,7 +36,7 @@ function characterAt(text: string, index: bigint): string | undefined {
   return [...text][absoluteIndex(index, codePointCount(text))];
 }
 
-/** The bounds of a slice, each `null` where the template leaves it out. */
+/** The bounds of a slice; `null` if the template omits one. */
 interface SliceBounds {
   readonly start: TemplateValue;
   readonly stop: TemplateValue;
@@ -49,7 +46,7 @@ interface SliceBounds {
 /**
  * `value[start:stop:step]`.
  *
- * @throws TemplateError `TypeError` where the value is no sequence or a bound no integer.
+ * @throws TemplateError `TypeError` if the value is not a sequence or a bound not an integer.
  */
 export function sliceOf(value: TemplateValue, bounds: SliceBounds): TemplateValue {
   if (value instanceof Undefined) throw undefinedError(value);

@@ -6,7 +6,7 @@ import { TemplateError } from "../template-error.ts";
 import type { TemplateValue } from "./template-value.ts";
 import { isDict, isList, Markup, Tuple, typeName, Undefined } from "./template-value.ts";
 
-/** Python's `str()` of a value: what a template prints. */
+/** Python's `str()` of a value: the text that a template prints. */
 export function strOf(value: TemplateValue): string {
   if (typeof value === "string") return value;
   if (value instanceof Markup) return value.text;
@@ -17,8 +17,8 @@ export function strOf(value: TemplateValue): string {
 /**
  * Python's `repr()` of a value.
  *
- * @throws TemplateError for functions and generators, whose Python text holds a memory address and
- *   is never the same twice.
+ * @throws TemplateError for functions and generators: their Python text contains a memory address and differs each
+ * time.
  */
 export function reprOf(value: TemplateValue): string {
   spendOn(value);

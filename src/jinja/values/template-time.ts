@@ -15,8 +15,7 @@ const months = [
 const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /**
- * Python's `datetime.strftime()` in the C locale and the machine's time zone, for a time without a
- * time zone of its own.
+ * Python's `datetime.strftime()` in the C locale and the machine's time zone, for a naive time.
  *
  * **Source:** the Python documentation, "strftime() and strptime() Format Codes", with glibc's flags.
  */
@@ -102,13 +101,13 @@ function weekday(time: Date): string {
   return weekdays[time.getDay()] ?? "";
 }
 
-/** 1 on the first of January. */
+/** The day of the year; 1 is the first of January. */
 function dayOfYear(time: Date): number {
   const day = Date.UTC(time.getFullYear(), time.getMonth(), time.getDate());
   return (day - Date.UTC(time.getFullYear(), 0, 1)) / 86_400_000 + 1;
 }
 
-/** The week after ISO 8601, which belongs to the year of its Thursday. */
+/** The ISO 8601 week, which belongs to the year of its Thursday. */
 function isoWeek(time: Date): { readonly year: number; readonly week: number } {
   const thursday = new Date(time.getFullYear(), time.getMonth(), time.getDate());
   thursday.setDate(thursday.getDate() + 4 - (thursday.getDay() || 7));

@@ -2,8 +2,8 @@ import { pythonTypeName } from "../../python/type-name.ts";
 import { TemplateError } from "../template-error.ts";
 
 /**
- * What a template computes with: Python values (see `PyValue`), and beside them what only exists
- * while a template runs. Dictionaries made by a template may have keys that are no strings.
+ * A value of a template: Python values (see `PyValue`), and values that exist only during a rendering. Dictionaries
+ * made by a template may have keys that are not strings.
  */
 export type TemplateValue =
   | null
@@ -21,7 +21,7 @@ export type TemplateValue =
 /** A Python `list`. */
 export type TemplateList = readonly TemplateValue[];
 
-/** A Python `dict`; look up by `dictGet()`, because `1`, `1.0` and `True` are one key. */
+/** A Python `dict`; read it with `dictGet()`, because `1`, `1.0` and `True` are one key. */
 export type TemplateDict = ReadonlyMap<TemplateValue, TemplateValue>;
 
 /** The arguments of a call. */
@@ -30,27 +30,27 @@ export interface CallArguments {
   readonly named: ReadonlyMap<string, TemplateValue>;
 }
 
-/** The arguments of a call without any. */
+/** An empty argument list. */
 export const noArguments: CallArguments = { positional: [], named: new Map() };
 
-/** A value with behaviour of its own: a function, a namespace, a loop, a generator, a view. */
+/** A value with its own behaviour: a function, a namespace, a loop, a generator, a view. */
 export interface TemplateObject {
   /** The name of its Python type. */
   readonly pythonType: string;
   /** Its module and type, as Jinja's messages about missing attributes name them. */
   readonly qualifiedType?: string;
-  /** An attribute, or `undefined` where it has none of that name. */
+  /** Returns an attribute, or `undefined` if it does not exist. */
   attribute?(name: string): TemplateValue | undefined;
   call?(args: CallArguments): TemplateValue;
-  /** A fresh iterator, or for a generator always the same one. */
+  /** Returns a new iterator, or for a generator always the same one. */
   iterate?(): Iterator<TemplateValue>;
-  /** What `len()` gives. */
+  /** The result of `len()`. */
   length?(): number;
-  /** What `bool()` gives, where it is not always true. */
+  /** The result of `bool()`, if it is not always true. */
   truthy?(): boolean;
-  /** What an integer subscript gives; `undefined` beyond the end. */
+  /** The result of an integer subscript; `undefined` beyond the end. */
   itemAt?(index: number): TemplateValue | undefined;
-  /** What `repr()` and `str()` give; absent where Python prints a memory address. */
+  /** The result of `repr()` and `str()`; absent if Python prints a memory address. */
   repr?(): string;
 }
 
@@ -63,7 +63,7 @@ export class Tuple {
   }
 }
 
-/** A string that is marked as safe HTML: what is joined to it is escaped. */
+/** A string that is marked as safe HTML; texts that are joined to it are escaped. */
 export class Markup {
   readonly text: string;
 
@@ -72,11 +72,11 @@ export class Markup {
   }
 }
 
-/** Where an undefined value comes from, for the message of the error that using it raises. */
+/** The origin of an undefined value, for the message of the error when it is used. */
 interface UndefinedOrigin {
-  /** The whole message. */
+  /** The complete message. */
   readonly hint?: string;
-  /** What was looked into; absent where a variable was looked up. */
+  /** The object of the lookup; absent for a variable. */
   readonly object?: TemplateValue;
   /** The variable, attribute or subscript that is missing. */
   readonly name?: TemplateValue;
@@ -92,17 +92,17 @@ export class Undefined {
   }
 }
 
-/** An error that a template raises where it runs into one of its own kind. */
+/** An error that a template raises itself. */
 export function runtimeError(message: string): TemplateError {
   return new TemplateError("TemplateRuntimeError", message);
 }
 
-/** Whether the value is a dictionary. */
+/** True if the value is a dictionary. */
 export function isDict(value: TemplateValue): value is TemplateDict {
   return value instanceof Map;
 }
 
-/** Whether the value is a list. */
+/** True if the value is a list. */
 export function isList(value: TemplateValue): value is TemplateList {
   return Array.isArray(value);
 }
@@ -113,7 +113,7 @@ export function textOf(value: TemplateValue | undefined): string | undefined {
   return value instanceof Markup ? value.text : undefined;
 }
 
-/** The value as an object with behaviour, and `undefined` for plain data. */
+/** The value as an object with behaviour; `undefined` for plain data. */
 export function objectOf(value: TemplateValue): TemplateObject | undefined {
   return typeof value === "object" &&
     value !== null &&

@@ -10,21 +10,20 @@ import {
   type PyValue,
 } from "../value.ts";
 
-/** The exact values of lists and objects that were read from JSON, by what `JSON.parse()` made of them. */
+/** The exact values of lists and objects that were read from JSON, by the result of `JSON.parse()`. */
 const exactValues = new WeakMap<object, PyValue>();
 
 /**
- * Remembers what a JSON text says exactly beside what `JSON.parse()` made of it: numbers with their form,
- * integers of any size, and keys in their order. `exactOf()` finds it for the value and for all lists and
- * objects in it.
+ * Remembers the exact content of a JSON text beside the result of `JSON.parse()`: numbers with their form, integers
+ * of any size, and keys in order. `exactOf()` finds it for the value and for all lists and objects in it.
  *
- * @throws PythonError as `parsePythonJson()` does.
+ * @throws PythonError like `parsePythonJson()`.
  */
 export function rememberExact(plain: unknown, text: string): void {
   rememberValue(plain, parsePythonJson(text));
 }
 
-/** The same where the exact value is known already. */
+/** The same for a known exact value. */
 export function rememberValue(plain: unknown, exact: PyValue | undefined): void {
   if (typeof plain !== "object" || plain === null || exact === undefined) return;
   exactValues.set(plain, exact);
@@ -37,9 +36,9 @@ export function rememberValue(plain: unknown, exact: PyValue | undefined): void 
 }
 
 /**
- * Reads JSON as Python writes it, `NaN` included, into plain data that `exactOf()` knows the exact value of.
+ * Reads JSON as Python writes it, including `NaN`, into plain data with a remembered exact value for `exactOf()`.
  *
- * @throws PythonError as `parsePythonJson()` does.
+ * @throws PythonError like `parsePythonJson()`.
  */
 export function parseExactJson(text: string): unknown {
   const exact = parsePythonJson(text);
@@ -49,8 +48,8 @@ export function parseExactJson(text: string): unknown {
 }
 
 /**
- * The exact value of what was read from JSON, where it was remembered; else what JavaScript has of it. The
- * members of an object that was put together are looked up each.
+ * Returns the remembered exact value of JSON data, or the value itself as Python data. For an object that was put
+ * together, each member is looked up.
  */
 export function exactOf(value: unknown): PyValue {
   if (typeof value !== "object" || value === null || value instanceof Map) {
@@ -69,21 +68,21 @@ export function writeExactJson(value: unknown): string {
 }
 
 /**
- * Whether a JSON text may hold what JavaScript would write otherwise: a float that is whole, a large integer, a
- * key that looks like one. Texts within it may look so as well.
+ * True if a JSON text may contain a value that JavaScript writes differently: a float with an integral value, a
+ * large integer, a key that looks like an integer. May be true because of texts that look alike.
  */
 export function mayChange(json: string): boolean {
   return /\d\.\d|\d[eE][+-]?\d|\d{16}|-0|"\d+"\s*:|\\u003/.test(json);
 }
 
-/** A text that tells exact values apart: fast where nothing was remembered. */
+/** Returns a text that differs for different exact values; fast if no exact value was remembered. */
 export function exactKey(value: object): string {
   return exactValues.has(value) ? writeExactJson(value) : JSON.stringify(value);
 }
 
 /**
- * A Python value as JSON without spaces. Characters are written as they are, but for half of a surrogate
- * pair, which has no UTF-8.
+ * Returns a Python value as JSON without spaces. Characters are not escaped, except halves of surrogate pairs,
+ * which have no UTF-8.
  */
 export function writeCompactJson(value: PyValue): string {
   const text = stringifyPythonJson(value, { ensureAscii: false, separators: [",", ":"] });
@@ -94,7 +93,7 @@ function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16)}`;
 }
 
-/** JSON text that takes the place of a value in an object that is written. */
+/** JSON text that replaces a value in an object that is written. */
 export class WrittenJson {
   readonly text: string;
 
@@ -102,13 +101,13 @@ export class WrittenJson {
     this.text = text;
   }
 
-  /** What JavaScript reads in it. */
+  /** The value of the text in JavaScript. */
   toJSON(): unknown {
     return JSON.parse(this.text);
   }
 }
 
-/** For `writeJsonWith()`: values that have their text already. */
+/** The text of a value that is already written, for `writeJsonWith()`. */
 export function writtenText(value: unknown): string | undefined {
   return value instanceof WrittenJson ? value.text : undefined;
 }

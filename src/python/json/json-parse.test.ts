@@ -70,7 +70,7 @@ describe("parsePythonJson()", () => {
     );
   });
 
-  test("lets control characters pass where it is not strict", () => {
+  test("accepts control characters if it is not strict", () => {
     expect(parsePythonJson('"a\nb\u0001"', { strict: false })).toBe("a\nb\u0001");
   });
 
@@ -85,7 +85,7 @@ describe("parsePythonJson()", () => {
     );
   });
 
-  test("bounds nesting by an error of its own", () => {
+  test("limits nesting with its own error", () => {
     const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
     expect(() => parsePythonJson(nested(MAX_JSON_DEPTH))).not.toThrow();
     const error = catchError(() => parsePythonJson(nested(100_000)));
@@ -98,7 +98,7 @@ describe("parsePythonJson()", () => {
 });
 
 describe("decodePythonJsonAt()", () => {
-  test("reads one value and says where it ends, in UTF-16 units", () => {
+  test("reads one value and returns its end, in UTF-16 units", () => {
     expect(decodePythonJsonAt('\u{1F600}{"a": "\u{1F600}"};', 2)).toEqual({
       value: new Map([["a", "\u{1F600}"]]),
       end: 13,

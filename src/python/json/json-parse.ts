@@ -2,14 +2,14 @@ import { parseIntDigits } from "../numbers/int-text.ts";
 import { PythonError, PythonValueError } from "../python-error.ts";
 import type { PyValue } from "../value.ts";
 
-/** How deep containers may nest: what CPython's default recursion limit leaves to a plain script. */
+/** The deepest nesting of containers: CPython's default recursion limit leaves this much to a plain script. */
 export const MAX_JSON_DEPTH = 995;
 
 /** Python's `json.JSONDecodeError`; the message is its `str()`. */
 export class PythonJsonError extends PythonValueError {
-  /** What is wrong, without the place, such as `Expecting value`. */
+  /** The problem without its place, such as `Expecting value`. */
   readonly problem: string;
-  /** Where, in UTF-16 code units. */
+  /** The position in UTF-16 code units. */
   readonly index: number;
 
   constructor(problem: string, text: string, index: number) {
@@ -20,22 +20,22 @@ export class PythonJsonError extends PythonValueError {
   }
 }
 
-/** How JSON text is read. */
+/** Options for reading JSON text. */
 export interface PythonJsonOptions {
-  /** Whether control characters in strings are refused. Default true. */
+  /** True to refuse control characters in strings. Default true. */
   readonly strict?: boolean;
 }
 
 /**
- * Reads a JSON document as Python's `json.loads()` does: `NaN`, `Infinity` and `-Infinity` are
- * numbers, integers are unbounded and stay apart from floats, the last of several equal keys wins
- * in the first one's place, and lone surrogates pass.
+ * Reads a JSON document like Python's `json.loads()`: `NaN`, `Infinity` and `-Infinity` are numbers, integers are
+ * unbounded and distinct from floats, the last of several equal keys wins in the first one's place, and lone
+ * surrogates are allowed.
  *
  * **Source:** CPython 3.11, `Modules/_json.c` and `Lib/json/decoder.py`.
  *
- * @throws PythonJsonError where Python raises `JSONDecodeError`.
+ * @throws PythonJsonError if Python raises `JSONDecodeError`.
  * @throws PythonValueError for an integer of more than 4,300 digits.
- * @throws PythonError `RecursionError` where containers nest deeper than `MAX_JSON_DEPTH`.
+ * @throws PythonError `RecursionError` if containers nest deeper than `MAX_JSON_DEPTH`.
  */
 export function parsePythonJson(text: string, { strict = true }: PythonJsonOptions = {}): PyValue {
   if (text.startsWith("\uFEFF")) {
@@ -50,10 +50,10 @@ export function parsePythonJson(text: string, { strict = true }: PythonJsonOptio
 }
 
 /**
- * Reads the JSON value that starts exactly at `index`, as `JSONDecoder().raw_decode()` does, and
- * says where it ends. Both places are in UTF-16 code units.
+ * Reads the JSON value that starts exactly at `index`, like `JSONDecoder().raw_decode()`, and returns its end. Both
+ * positions are in UTF-16 code units.
  *
- * @throws as `parsePythonJson()`.
+ * @throws like `parsePythonJson()`.
  */
 export function decodePythonJsonAt(
   text: string,
@@ -170,7 +170,7 @@ class Scanner {
     }
   }
 
-  /** Reads what follows an item: the closing bracket (true), or a comma and white space (false). */
+  /** Reads the closing bracket after an item (true), or a comma and white space (false). */
   #endsAfterItem(close: "]" | "}"): boolean {
     this.skipSpace();
     const next = this.#text[this.index];
@@ -220,11 +220,11 @@ class Scanner {
     return plain;
   }
 
-  /** A surrogate pair arrives as two escapes and joins by itself. */
+  /** Reads a `\u` escape. A surrogate pair arrives as two escapes and joins by itself. */
   #readUnicodeEscape(): string {
     const digits = this.index + 2;
     hexPattern.lastIndex = digits;
-    // CPython asks for a character after the four digits before it looks at them.
+    // CPython checks for a character after the four digits before it checks the digits.
     if (digits + 4 >= this.#text.length || !hexPattern.test(this.#text)) {
       throw this.#problem("Invalid \\uXXXX escape", digits - 1);
     }

@@ -23,7 +23,7 @@ describe("stringifyPythonJson()", () => {
     );
   });
 
-  test("escapes in any text what is beyond the plain characters, and nothing else", () => {
+  test("escapes exactly the non-plain characters of any text", () => {
     const unitText = (unit: string, isKept: boolean): string => {
       const short = '"\\\b\f\n\r\t'.indexOf(unit);
       if (short !== -1) return `\\${'"\\bfnrt'.charAt(short)}`;
@@ -62,7 +62,7 @@ describe("stringifyPythonJson()", () => {
     ).toBe('{"a":[3,4],"\uFFFD":2,"\u{1F600}":1}');
   });
 
-  test("refuses what Python refuses to print", () => {
+  test("refuses values that Python refuses to print", () => {
     expect(() => stringifyPythonJson(10n ** 4300n)).toThrow(
       "Exceeds the limit (4300 digits) for integer string conversion; " +
         "use sys.set_int_max_str_digits() to increase the limit",

@@ -7,17 +7,17 @@ import { isPyList } from "../value.ts";
 
 /** The arguments of Python's `json.dumps()`. */
 export interface PythonDumpsOptions {
-  /** Whether everything beyond printable ASCII is escaped. Default true, as in Python. */
+  /** True to escape everything beyond printable ASCII. Default true, as in Python. */
   readonly ensureAscii?: boolean;
-  /** A number of spaces, or the text itself; absent means one line. */
+  /** A number of spaces, or the indent text; absent for one line. */
   readonly indent?: number | string;
   /** Default `", "` (`","` with an indent) and `": "`. */
   readonly separators?: readonly [item: string, key: string];
-  /** Whether keys are sorted, by code point. Default false. */
+  /** True to sort keys by code point. Default false. */
   readonly sortKeys?: boolean;
 }
 
-/** Deeper values are refused, as CPython does at about this depth, before they exhaust the stack. */
+/** The deepest nesting. CPython refuses deeper values at about this depth, and they would exhaust the stack. */
 const maxDepth = 1000;
 
 /**
@@ -82,7 +82,7 @@ function write(value: PyValue, format: Format, depth: number): string {
 function writeList(value: PyList, format: Format, depth: number): string {
   const separator = separatorAt(format, depth);
   let members = "";
-  // A place that nothing was put in is no value, and an array's own methods would pass over it.
+  // A hole in a list is an error; an array's own methods would skip it.
   for (let index = 0; index < value.length; index++) {
     if (index > 0) members += separator;
     members += write(value[index] as PyValue, format, depth + 1);
@@ -105,7 +105,7 @@ function writeDict(dict: PyDict, format: Format, depth: number): string {
   return bracket("{", members, "}", format, depth);
 }
 
-/** What stands between the members of a list or dictionary. */
+/** The text between the members of a list or dictionary. */
 function separatorAt({ indent, itemSeparator }: Format, depth: number): string {
   return indent === undefined ? itemSeparator : `${itemSeparator}\n${indent.repeat(depth + 1)}`;
 }
@@ -131,7 +131,10 @@ function writeString(value: string, { pattern }: Format): string {
   return isPlainText(value) ? `"${value}"` : `"${value.replace(pattern, escapeUnit)}"`;
 }
 
-/** Whether nothing is escaped, with any pattern: most texts are so, and replacing nothing is dear. */
+/**
+ * True if no character needs an escape under any pattern. Most texts are such, and replacing without matches is
+ * slow.
+ */
 function isPlainText(value: string): boolean {
   for (let index = 0; index < value.length; index++) {
     const unit = value.charCodeAt(index);

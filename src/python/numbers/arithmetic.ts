@@ -8,24 +8,23 @@ import { isPyList } from "../value.ts";
 export type PyNumber = bigint | number;
 
 /**
- * Python's `left + right` on numbers; a float on either side makes the result one.
+ * Python's `left + right` on numbers; the result is a float if either side is.
  *
- * @param operator - How the error names the operation: `+`, or `+=` for the statement.
- * @throws PythonError `TypeError` for other operands, `OverflowError` where an integer is too large
- *   to become a float.
+ * @param operator - The operation's name in the error: `+`, or `+=` for the statement.
+ * @throws PythonError `TypeError` for other operands, `OverflowError` if an integer is too large to become a float.
  */
 export function add(left: PyValue, right: PyValue, operator = "+"): PyNumber {
   const [a, b] = numbers(left, right, operator);
   return calculateNumbers(a, "+", b);
 }
 
-/** Python's `left - right` on numbers. Throws as `add()` does. */
+/** Python's `left - right` on numbers. Throws like `add()`. */
 export function subtract(left: PyValue, right: PyValue, operator = "-"): PyNumber {
   const [a, b] = numbers(left, right, operator);
   return calculateNumbers(a, "-", b);
 }
 
-/** Python's `left * right`, where the left operand is a number. Throws as `add()` does. */
+/** Python's `left * right` with a number on the left. Throws like `add()`. */
 export function multiply(left: PyNumber, right: PyValue): PyNumber | string | PyValue[] {
   if (typeof right === "string") return right.repeat(repetitions(left));
   if (isPyList(right)) {
@@ -38,7 +37,7 @@ export function multiply(left: PyNumber, right: PyValue): PyNumber | string | Py
 /**
  * Python's `-value`.
  *
- * @throws PythonError `TypeError` for what is no number.
+ * @throws PythonError `TypeError` if the value is not a number.
  */
 export function negate(value: PyValue): PyNumber {
   const number = asNumber(value);

@@ -69,7 +69,7 @@ describe("raiseNumber()", () => {
     expect(raiseNumber(base, exponent)).toBe(result);
   });
 
-  test("has no answer where Python's is complex", () => {
+  test("returns `undefined` if Python's result is complex", () => {
     expect(raiseNumber(-8n, 1 / 3)).toBeUndefined();
   });
 

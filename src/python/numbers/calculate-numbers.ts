@@ -13,15 +13,14 @@ import {
 } from "./int-operations.ts";
 import { toFloat } from "./to-float.ts";
 
-/** Python's arithmetic operators on numbers, `**` excepted: see `raiseNumber()`. */
+/** Python's arithmetic operators on numbers, except `**`: see `raiseNumber()`. */
 export type NumberOperator = "+" | "-" | "*" | "/" | "//" | "%";
 
 /**
- * Python's arithmetic on an `int` (a bigint) and a `float` (a number); a float on either side makes
- * the result one.
+ * Python's arithmetic on an `int` (a bigint) and a `float` (a number); the result is a float if either side is.
  *
- * @throws PythonError `ZeroDivisionError`; `OverflowError` where an integer is too large to become a
- *   float or has grown out of bounds.
+ * @throws PythonError `ZeroDivisionError`; `OverflowError` if an integer is too large to become a float or exceeds
+ * the size limit.
  */
 export function calculateNumbers(
   left: bigint | number,
@@ -34,8 +33,8 @@ export function calculateNumbers(
 }
 
 /**
- * Python's `base ** exponent`, or `undefined` where that is a complex number: for a negative base and
- * a fractional exponent. Throws as `calculateNumbers()` does.
+ * Python's `base ** exponent`, or `undefined` if the result is a complex number: for a negative base and a
+ * fractional exponent. Throws like `calculateNumbers()`.
  */
 export function raiseNumber(
   base: bigint | number,

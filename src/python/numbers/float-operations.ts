@@ -12,7 +12,7 @@ export function divideFloats(left: number, right: number): number {
 }
 
 /**
- * Python's `left // right` of floats: by way of the remainder, which is exact.
+ * Python's `left // right` of floats, computed from the remainder, which is exact.
  *
  * **Source:** CPython 3.11, `Objects/floatobject.c` (`_float_div_mod`).
  *
@@ -43,8 +43,8 @@ export function remainderFloats(left: number, right: number): number {
 }
 
 /**
- * Python's `base ** exponent` of floats, or `undefined` where that is a complex number: for a negative
- * base and a fractional exponent.
+ * Python's `base ** exponent` of floats, or `undefined` if the result is a complex number: for a negative base and
+ * a fractional exponent.
  *
  * **Source:** CPython 3.11, `Objects/floatobject.c` (`float_pow`).
  *
@@ -53,7 +53,7 @@ export function remainderFloats(left: number, right: number): number {
 export function powerFloats(base: number, exponent: number): number | undefined {
   if (exponent === 0 || base === 1) return 1;
   if (Number.isNaN(base) || Number.isNaN(exponent)) return Number.NaN;
-  // Where the base is -1, JavaScript has no answer to an infinite exponent.
+  // JavaScript returns NaN for a base of 1 or -1 with an infinite exponent.
   if (Math.abs(base) === 1 && !Number.isFinite(exponent)) return 1;
   if (!Number.isFinite(base) || !Number.isFinite(exponent)) return base ** exponent;
   if (base === 0) {

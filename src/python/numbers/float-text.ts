@@ -1,7 +1,7 @@
 /**
- * The `repr()` of a Python `float`: the shortest digits that read back as the same number, always
- * with a point or an exponent, and an exponent of two digits below 1e-4 and from 1e16 up. Not a
- * number is `nan`, the infinities are `inf` and `-inf`.
+ * Returns the `repr()` of a Python `float`: the shortest digits that read back as the same number, always with a
+ * point or an exponent, and an exponent of at least two digits below 1e-4 and from 1e16 up. NaN is `nan`, the
+ * infinities are `inf` and `-inf`.
  *
  * **Source:** CPython 3.11, `Python/pystrtod.c` (`format_float_short`).
  */

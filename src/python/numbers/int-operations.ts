@@ -1,11 +1,11 @@
 import { PythonError } from "../python-error.ts";
 import { bitLength, ratioToFloat } from "./ratio.ts";
 
-/** Integers may grow to this many bits, far beyond the 1,024 that still become a float. */
+/** The most bits of an integer, far beyond the 1,024 that still become a float. */
 const maxBits = 65_536;
 /** The smallest integer of more bits. */
 const tooLong = 1n << BigInt(maxBits);
-/** Worked out once: to negate an integer is to copy it, here 8 KiB. */
+/** Computed once, since negating an integer copies it, here 8 KiB. */
 const tooLow = -tooLong;
 
 /**
@@ -50,7 +50,7 @@ export function remainderInts(left: bigint, right: bigint): bigint {
 /**
  * Python's `base ** exponent` of integers, for an exponent of at least 0.
  *
- * @throws PythonError as `checkSize()`.
+ * @throws PythonError like `checkSize()`.
  */
 export function powerInts(base: bigint, exponent: bigint): bigint {
   if (base === 0n || abs(base) === 1n) return base ** (exponent === 0n ? 0n : 2n - (exponent % 2n));
@@ -59,8 +59,8 @@ export function powerInts(base: bigint, exponent: bigint): bigint {
 }
 
 /**
- * Passes an integer on unless it has grown out of bounds. Python would go on, for minutes or until
- * memory ends; an integer of this size then fails to become a float, which is what is said here.
+ * Returns the integer unless it exceeds the size limit. Python would continue, for minutes or until memory ends. An
+ * integer of this size cannot become a float, so that error is raised.
  *
  * @throws PythonError `OverflowError`.
  */

@@ -19,7 +19,7 @@ export function parsePythonInt(text: string): bigint {
   return parseIntDigits((match?.[1] === "-" ? "-" : "") + digits);
 }
 
-/** Digits of any script as ASCII ones; `undefined` where one is younger than Python's Unicode. */
+/** Digits of any script as ASCII digits; `undefined` if one is newer than Python's Unicode version. */
 function asciiDigits(text: string): string | undefined {
   let digits = "";
   for (const character of text) {
@@ -30,7 +30,7 @@ function asciiDigits(text: string): string | undefined {
   return digits;
 }
 
-/** Decimal digits stand in runs of whole tens, zero first. */
+/** The value of a decimal digit: digits are encoded in runs of ten, zero first. */
 function digitValue(codePoint: number): number {
   let start = codePoint;
   while (/^\p{Nd}$/u.test(String.fromCodePoint(start - 1))) start -= 1;

@@ -5,7 +5,7 @@ const MAX_INT_DIGITS = 4300;
 
 const advice = "use sys.set_int_max_str_digits() to increase the limit";
 
-/** The smallest magnitude that has more digits than may be printed. */
+/** The smallest magnitude with too many digits to print. */
 let tooLarge: bigint | undefined;
 
 /**

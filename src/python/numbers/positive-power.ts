@@ -1,16 +1,16 @@
-import { bitLength, ratioToFloat } from "./ratio.ts";
+import { bitLength, floatToRatio, ratioToFloat } from "./ratio.ts";
 
-/** Binary digits after the point in what follows: the result has 53, and is rounded once. */
+/** Binary digits after the point of intermediate values: the result has 53 and is rounded once. */
 const precision = 192n;
 const one = 1n << precision;
 
-/** Powers whose exact value has at most about this many bits are computed exactly. */
+/** Powers with an exact value of at most about this many bits are computed exactly. */
 const maxExactBits = 4096;
 
 /**
- * `base ** exponent`, rounded to the nearest float, for a positive base other than 1; infinite or 0
- * where it is out of range. Python takes it from the C library, which is as near in all but the rarest
- * cases, while JavaScript's own operator often differs in the last digit.
+ * Returns `base ** exponent`, rounded to the nearest float, for a positive base other than 1; infinite or 0 if it
+ * is out of range. Python uses the C library, which is as exact in nearly all cases, while JavaScript's own
+ * operator often differs in the last digit.
  */
 export function positivePower(base: number, exponent: number): number {
   const rough = base ** exponent;
@@ -20,7 +20,7 @@ export function positivePower(base: number, exponent: number): number {
 
 function exactPower(base: number, exponent: number): number | undefined {
   if (!Number.isInteger(exponent)) return undefined;
-  const [numerator, denominator] = fraction(base);
+  const [numerator, denominator] = floatToRatio(base);
   const bits = bitLength(numerator) + bitLength(denominator);
   if (Math.abs(exponent) * bits > maxExactBits) return undefined;
   const times = BigInt(Math.abs(exponent));
@@ -30,7 +30,7 @@ function exactPower(base: number, exponent: number): number | undefined {
 
 /** `exp(exponent * ln(base))` in fixed-point numbers. */
 function powerByLogarithm(base: number, exponent: number): number {
-  const [numerator, denominator] = fraction(Math.abs(exponent));
+  const [numerator, denominator] = floatToRatio(Math.abs(exponent));
   const magnitude = (logarithm(base) * numerator) / denominator;
   const product = exponent < 0 ? -magnitude : magnitude;
   const twos = divideToNearest(product, logarithmOfTwo());
@@ -50,7 +50,7 @@ function logarithmOfTwo(): bigint {
 
 /** The natural logarithm of a positive float. */
 function logarithm(value: number): bigint {
-  const [numerator, denominator] = fraction(value);
+  const [numerator, denominator] = floatToRatio(value);
   const twos = bitLength(numerator) - bitLength(denominator);
   const [top, bottom] =
     twos >= 0
@@ -87,15 +87,4 @@ function exponential(value: bigint): bigint {
 function divideToNearest(value: bigint, divisor: bigint): bigint {
   const doubled = 2n * value + (value < 0n ? -divisor : divisor);
   return doubled / (2n * divisor);
-}
-
-/** A positive float as the fraction that it is, the denominator a power of two. */
-function fraction(value: number): [numerator: bigint, denominator: bigint] {
-  let mantissa = value;
-  let exponent = 0n;
-  while (!Number.isInteger(mantissa)) {
-    mantissa *= 2;
-    exponent += 1n;
-  }
-  return [BigInt(mantissa), 1n << exponent];
 }

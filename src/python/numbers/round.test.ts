@@ -26,7 +26,7 @@ describe("roundHalfEven()", () => {
     expect(roundHalfEven(-35n, -1)).toBe(-40n);
   });
 
-  test("refuses what leaves the range", () => {
+  test("refuses a result out of range", () => {
     expect(() => roundHalfEven(1.7976931348623157e308, -308)).toThrow(
       "rounded value too large to represent",
     );

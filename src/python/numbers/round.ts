@@ -1,12 +1,13 @@
 import { PythonError } from "../python-error.ts";
+import { floatToRatio } from "./ratio.ts";
 
 /**
- * Python's `round(value, digits)`: exact on the number's true decimal expansion, ties to even, and
- * of the operand's own type. `0.125` gives `0.12`; `2.675`, which is stored a little lower, `2.67`.
+ * Python's `round(value, digits)`: exact on the number's true decimal expansion, ties to even, and of the operand's
+ * own type. `0.125` gives `0.12`; `2.675`, which is stored slightly lower, `2.67`.
  *
  * **Source:** CPython 3.11, `Objects/floatobject.c` and `Objects/longobject.c`.
  *
- * @throws PythonError `OverflowError` where the rounded float is out of range.
+ * @throws PythonError `OverflowError` if the rounded float is out of range.
  */
 export function roundHalfEven<N extends bigint | number>(value: N, digits: number): N;
 export function roundHalfEven(value: bigint | number, digits: number): bigint | number {
@@ -23,7 +24,7 @@ function roundFloat(value: number, digits: number): number {
   // Beyond these bounds every float is a multiple of the unit, or rounds to zero.
   if (!Number.isFinite(value) || value === 0 || digits > 323) return value;
   if (digits < -308) return value < 0 ? -0 : 0;
-  const { numerator, denominator } = exactFraction(Math.abs(value));
+  const [numerator, denominator] = floatToRatio(Math.abs(value));
   const scale = 10n ** BigInt(Math.abs(digits));
   const units =
     digits >= 0
@@ -45,19 +46,4 @@ function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   const up = twice > denominator || (twice === denominator && quotient % 2n === 1n);
   const rounded = up ? quotient + 1n : quotient;
   return negative ? -rounded : rounded;
-}
-
-const bits = new DataView(new ArrayBuffer(8));
-
-/** A positive finite float as the fraction that it stands for. */
-function exactFraction(value: number): { numerator: bigint; denominator: bigint } {
-  bits.setFloat64(0, value);
-  const word = bits.getBigUint64(0);
-  const exponent = Number(word >> 52n);
-  const fraction = word & 0xfffffffffffffn;
-  const mantissa = exponent === 0 ? fraction : fraction | 0x10000000000000n;
-  const power = Math.max(exponent, 1) - 1075;
-  return power >= 0
-    ? { numerator: mantissa << BigInt(power), denominator: 1n }
-    : { numerator: mantissa, denominator: 1n << BigInt(-power) };
 }

@@ -3,7 +3,7 @@ import { PythonError } from "../python-error.ts";
 /**
  * Python's `float(value)` of a number.
  *
- * @throws PythonError `OverflowError` where an integer is too large.
+ * @throws PythonError `OverflowError` if an integer is too large.
  */
 export function toFloat(value: bigint | number): number {
   const float = Number(value);

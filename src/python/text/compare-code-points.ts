@@ -15,8 +15,8 @@ export function compareCodePoints(left: string, right: string): number {
 }
 
 /**
- * The place of a differing unit in code-point order. The units before are equal, so a low surrogate
- * after a high one ends a pair on this side; a unit pair ranks above every single unit.
+ * The rank of a differing unit in code-point order. The units before are equal, so a low surrogate after a high one
+ * ends a pair on this side; a surrogate pair ranks above every single unit.
  */
 function rank(text: string, index: number): number {
   const unit = text.charCodeAt(index);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { unescapeHtml } from "./html-unescape.ts";
 
-// What CPython 3.11's html.unescape() gives.
+// The results of CPython 3.11's html.unescape().
 test.each([
   ["&notit;", "¬it;"],
   ["&notin;", "∉"],

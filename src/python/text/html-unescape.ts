@@ -2,12 +2,12 @@ import { decodeHTML } from "entities/decode";
 
 const referencePattern = /&(?:#([0-9]+);?|#[xX]([0-9a-fA-F]+);?|([^\t\n\f <&#;]{1,32};?))/gu;
 
-/** What Windows has at the places of the control characters U+0080 to U+009F; the rest is itself. */
+/** The Windows-1252 characters for the control characters U+0080 to U+009F; unassigned ones stay. */
 const windowsCharacters = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ";
 
 /**
- * Python's `html.unescape()`: named and numeric character references of HTML become characters; the
- * longest known beginning of an unknown name counts.
+ * Python's `html.unescape()`: named and numeric character references of HTML become characters; for an unknown
+ * name, the longest known prefix is used.
  *
  * **Source:** CPython 3.11, `Lib/html/__init__.py`.
  */

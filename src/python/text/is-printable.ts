@@ -3,8 +3,8 @@ import { nonPrintableRanges } from "./non-printable-ranges.ts";
 let bounds: Int32Array | undefined;
 
 /**
- * Whether Python prints the code point as it is in a `repr()`: anything but the categories C* and
- * Z*, and the space. By Unicode 14.0, CPython 3.11's, whatever this machine's own version is.
+ * True if Python prints the code point unescaped in a `repr()`: all but the categories C* and Z*, and the space.
+ * Uses Unicode 14.0 as CPython 3.11 does, not this machine's version.
  */
 export function isPrintable(codePoint: number): boolean {
   if (codePoint < 0x7f) return codePoint >= 0x20;
@@ -16,11 +16,11 @@ export function isPrintable(codePoint: number): boolean {
     if ((bounds[middle] as number) <= codePoint) low = middle + 1;
     else high = middle;
   }
-  // An odd number of bounds at or below the code point: it lies inside a range.
+  // With an odd number of bounds at or below it, the code point lies inside a range.
   return low % 2 === 0;
 }
 
-/** Start and exclusive end of each range in turn, from gap and length in base 36. */
+/** Decodes the ranges: start and exclusive end of each, from gap and length in base 36. */
 function readRanges(text: string): Int32Array {
   const steps = text.split(" ").map((step) => Number.parseInt(step, 36));
   let place = 0;

@@ -1,6 +1,6 @@
 /**
- * The code points that Python escapes in a `repr()`: for each range the gap since the last one and
- * its length, in base 36.
+ * The code points that Python escapes in a `repr()`: for each range the gap after the previous one and its length,
+ * in base 36.
  *
  * **Source:** CPython 3.11's `str.isprintable()` over all code points (Unicode 14.0).
  */

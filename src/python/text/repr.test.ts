@@ -19,7 +19,7 @@ describe("reprString()", () => {
 });
 
 describe("pythonRepr()", () => {
-  test("prints containers with the repr of what they hold", () => {
+  test("prints containers with the repr of their items", () => {
     const value = new Map([["a", [null, true, false, 1n, 1, "x", Number.NaN]]]);
     expect(pythonRepr(value)).toBe("{'a': [None, True, False, 1, 1.0, 'x', nan]}");
     expect(pythonRepr([])).toBe("[]");

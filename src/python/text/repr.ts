@@ -5,7 +5,7 @@ import { PythonError } from "../python-error.ts";
 import type { PyValue } from "../value.ts";
 import { isPyList } from "../value.ts";
 
-/** Deeper values are refused, as CPython does at about this depth, before they exhaust the stack. */
+/** The deepest nesting. CPython refuses deeper values at about this depth, and they would exhaust the stack. */
 const maxDepth = 1000;
 
 /**
@@ -19,7 +19,7 @@ export function pythonRepr(value: PyValue): string {
 }
 
 /**
- * Python's `repr()` of a string: single quotes unless it holds some and no double ones.
+ * Python's `repr()` of a string: in single quotes, unless it contains single but no double quotes.
  *
  * **Source:** CPython 3.11, `Objects/unicodeobject.c` (`unicode_repr`).
  */

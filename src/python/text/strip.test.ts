@@ -12,7 +12,7 @@ describe("pythonStrip()", () => {
     expect(pythonStrip(space)).toBe("");
   });
 
-  test("removes a set of code points where one is given", () => {
+  test("removes a given set of code points", () => {
     expect(pythonStrip("\u{1F600}xa\u{1F600}", "\u{1F600}x")).toBe("a");
     expect(pythonStrip(" a ", "")).toBe(" a ");
     expect(pythonStrip("\u{1F600}", "\ud83d")).toBe("\u{1F600}");

@@ -1,6 +1,6 @@
 import { isPythonSpace } from "./white-space.ts";
 
-/** Python's `str.strip()`; `chars`, where given, is the set of code points to remove. */
+/** Python's `str.strip()`; `chars` is the set of code points to remove, default white space. */
 export function pythonStrip(text: string, chars?: string): string {
   return pythonRstrip(pythonLstrip(text, chars), chars);
 }

@@ -7,26 +7,26 @@ import type { CapabilityCard } from "./capability-card.ts";
 import type { TemplateProfile } from "./classify-template.ts";
 import { readOwnCalls } from "../read-own-calls.ts";
 
-/** What a card says beside what was measured of the template. */
+/** The facts on a card beside the measurements of the template. */
 interface CardFacts {
   readonly source: string;
   readonly stopIds: readonly number[];
-  /** Parsers in the place of those that fit the template where they are named. */
+  /** Parsers to name on the card; default: those that fit the template. */
   readonly parsers?: ParserSettings;
-  /** Added tokens of the model, where they are known. */
+  /** The model's added tokens, if known. */
   readonly vocabulary?: readonly string[];
-  /** How the model says that its turns are written, for the parsers that read by it. */
+  /** The model's own description of its turn format, for the parsers that use it. */
   readonly responseTemplate?: PyDict;
-  /** Template variables that the user has set. */
+  /** Template variables that the user set. */
   readonly variables?: PyDict;
-  /** What the user has chosen otherwise than it was found. */
+  /** The names of the settings that the user overrode. */
   readonly overrides: readonly string[];
 }
 
 /**
- * Writes down what was measured of a template.
+ * Makes the card of a measured template.
  *
- * @throws UsageError for a parser that there is not.
+ * @throws UsageError for an unknown parser.
  */
 export function buildCard(profile: TemplateProfile, facts: CardFacts): CapabilityCard {
   const { source, stopIds, parsers, vocabulary, variables = new Map(), overrides } = facts;
@@ -85,7 +85,7 @@ export function buildCard(profile: TemplateProfile, facts: CardFacts): Capabilit
   };
 }
 
-/** Whose behaviour the parser reproduces, and of which release. */
+/** The engine that the parser reproduces, with its release. */
 function findRelease(
   parserName: string | undefined,
   { dialect, servedBy = "sglang", engineVersion }: ParserSettings = {},
@@ -100,7 +100,7 @@ function plainOf(variables: PyDict): NonNullable<CapabilityCard["variables"]> {
   return Object.fromEntries([...variables].map(([name, value]) => [name, toPlainJson(value)]));
 }
 
-/** What a choice of parsers is called among a card's overrides. */
+/** The names of chosen parsers among a card's overrides. */
 export function namesOfChoices(parsers: ParserSettings = {}): readonly string[] {
   return [
     ...(parsers.toolCallParser === undefined ? [] : ["parser"]),

@@ -54,7 +54,7 @@ describe("classifyTemplate()", () => {
     expect(profile.warnings).toEqual([]);
   });
 
-  test("does not touch a variable that somebody has set", () => {
+  test("does not change a variable that the user set", () => {
     const source = `{% set thinking = thinking|default(true) %}${sampleTemplates.clearing}`;
     const template = bindTemplate(
       compileChatTemplate(source),
@@ -84,7 +84,7 @@ describe("classifyTemplate()", () => {
     expect(profile.delta.supports.user).toBe(true);
   });
 
-  test("asks for the whole history where results are counted over it", () => {
+  test("requires the complete history if the template counts results over it", () => {
     const profile = classify(sampleTemplates.counting);
     expect(profile.delta.plan).toMatchObject({ base: "full", needsTools: false });
     expect(profile.warnings).toEqual([
@@ -93,7 +93,7 @@ describe("classifyTemplate()", () => {
     ]);
   });
 
-  test("says that tool results are dropped", () => {
+  test("warns that tool results are dropped", () => {
     const profile = classify(sampleTemplates.deaf);
     expect(profile.delta.supports).toEqual({ ...everything, tool: false, parallelTools: false });
     expect(profile.warnings).toContain(
@@ -101,13 +101,13 @@ describe("classifyTemplate()", () => {
     );
   });
 
-  test("says that stop tokens open the next turn", () => {
+  test("warns that stop tokens open the next turn", () => {
     expect(classify(sampleTemplates.opening).warnings[0]).toMatch(
       /^The stop tokens <\|user\|> <\|observation\|> open the next turn/,
     );
   });
 
-  test("says that nothing closes a turn", () => {
+  test("warns that no token closes a turn", () => {
     const profile = classify(sampleTemplates.plain);
     expect(profile.delta.supports).toEqual(nothing);
     expect(profile.warnings[0]).toBe(
@@ -115,7 +115,7 @@ describe("classifyTemplate()", () => {
     );
   });
 
-  test("hands arguments as text to a template that takes them so", () => {
+  test("passes arguments as text to a template that takes text", () => {
     const { template, delta } = classify(sampleTemplates.joining);
     expect(delta.supports).toEqual(everything);
     const call = { id: "1", name: "f", arguments: { a: "é" } };
@@ -129,7 +129,7 @@ describe("classifyTemplate()", () => {
     );
   });
 
-  test("measures without tools and without a system message where the template refuses them", () => {
+  test("measures without tools and without a system message if the template refuses them", () => {
     const source = `{% if tools or messages[0].role == 'system' %}{{ raise_exception('No.') }}{% endif %}${sampleTemplates.clearing}`;
     const profile = classify(source);
     expect(profile.delta.supports).toEqual(everything);
@@ -139,7 +139,7 @@ describe("classifyTemplate()", () => {
     ]);
   });
 
-  test("says that the date is printed, and that text beside a call is dropped", () => {
+  test("warns about a printed date, and about text beside a call that is dropped", () => {
     const source = `{{ strftime_now('%d') }}${sampleTemplates.clearing.replace(
       "{{- m.content }}",
       "{{- m.content if not m.tool_calls }}",

@@ -15,31 +15,31 @@ import { missingTool } from "./missing-tool.ts";
 import { adaptCallArguments } from "../text-arguments.ts";
 
 /**
- * What becomes of the history when a template rewrites it.
+ * The treatment of the history if a template rewrites it.
  *
- * - `keep`: the ledger goes on as it is, so that the policy sees all that it said. The template's
- *   own variable for that is set where there is one (default).
- * - `split`: where the template drops something that was shown, a new segment starts from a fresh
- *   prompt, as it would when serving with this template.
- * - `refuse`: such templates are not accepted, unless a variable keeps them from rewriting.
+ * - `keep`: the ledger continues unchanged, so that the policy sees all that it said. The template's own variable
+ * for that is set, if it has one (default).
+ * - `split`: if the template drops content that was shown, a new segment starts with a fresh prompt, as when
+ * serving with this template.
+ * - `refuse`: such templates are refused, unless a variable prevents the rewriting.
  */
 export type HistoryPolicy = "keep" | "split" | "refuse";
 
-/** What was measured of a template. */
+/** The measurements of a template. */
 export interface TemplateProfile {
   /**
-   * The template as it is to be used: handed arguments in the shape that it takes, and with the
-   * variable that keeps reasoning where one is set.
+   * The template to use: adapted to the argument form that it takes, and with the variable that keeps reasoning if
+   * it is set.
    */
   readonly template: BoundTemplate;
   readonly stops: StopLiterals;
   readonly delta: MeasuredDelta;
-  /** What the template does to the history without the variable that keeps reasoning. */
+  /** The template's effect on the history without the variable that keeps reasoning. */
   readonly edits: HistoryEdits;
   readonly keepThinking: KeepThinking | undefined;
-  /** Whether `template` is bound to that variable. */
+  /** True if `template` is bound to that variable. */
   readonly setsKeepThinking: boolean;
-  /** Whether a prompt names the tools that it is rendered with. */
+  /** True if a prompt names the tools that it is rendered with. */
   readonly showsTools: boolean;
   readonly opensReasoning: boolean;
   readonly warnings: readonly string[];
@@ -106,7 +106,7 @@ function toolWarnings({ tools }: Prober, showsTools: boolean): readonly string[]
     : ["The template does not show tool definitions: conversations with tools are refused"];
 }
 
-/** What a prompt holds beyond the template's own defaults must be known where it is served. */
+/** A note about the variable: prompts that differ from the template's defaults must be served with it. */
 function keepThinkingNote({ variable, value }: KeepThinking): string {
   return (
     `Every prompt is rendered with ${variable}=${value}, which keeps earlier reasoning: serve with ` +

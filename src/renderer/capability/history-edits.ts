@@ -7,13 +7,13 @@ import { assistantMessage, toolMessage, userMessage } from "./probe-messages.ts"
 import type { Prober } from "./prober.ts";
 import { createProber } from "./prober.ts";
 
-/** What a template does to earlier turns, by what the environment answers with. */
+/** A template's effects on earlier turns, by the kind of answer of the environment. */
 export interface HistoryEdits {
   readonly afterTool: HistoryEdit;
   readonly afterUser: HistoryEdit;
 }
 
-/** The place of reasoning in an assistant message, `none` for templates that do not speak of it. */
+/** The place of reasoning in an assistant message; `none` for templates without reasoning. */
 type ReasoningPlace = "reasoning_content" | "reasoning" | "thinking" | "content" | "none";
 
 interface Exchange {
@@ -22,7 +22,7 @@ interface Exchange {
   readonly marks: readonly string[];
 }
 
-/** Measures what a template does to earlier turns when every turn holds reasoning. */
+/** Measures the effect of a template on earlier turns that contain reasoning. */
 export function measureHistoryEdits(template: BoundTemplate): HistoryEdits {
   const prober = createProber(template);
   const opening: Exchange = { messages: prober.opening, marks: [] };
@@ -42,7 +42,7 @@ export function measureHistoryEdits(template: BoundTemplate): HistoryEdits {
   };
 }
 
-/** How far the edits are from none: 0 is append-only throughout. */
+/** The amount of rewriting: 0 if both are append-only. */
 export function countRewrites({ afterTool, afterUser }: HistoryEdits): number {
   return [afterTool, afterUser].filter((found) => found === "rewrites").length;
 }
@@ -64,7 +64,7 @@ function judge(
   return results[0] === undefined ? "not-renderable" : "append-only";
 }
 
-/** Where the template shows reasoning from. */
+/** Finds the message field from which the template shows reasoning. */
 function findReasoningPlace(template: BoundTemplate, { opening, show }: Prober): ReasoningPlace {
   const fields = ["reasoning_content", "reasoning", "thinking"] as const;
   const isShown = (place: ReasoningPlace): boolean =>

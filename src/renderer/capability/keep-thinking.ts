@@ -3,7 +3,7 @@ import type { HistoryEdits } from "./history-edits.ts";
 import { countRewrites, measureHistoryEdits } from "./history-edits.ts";
 import { createProber } from "./prober.ts";
 
-/** A template variable that keeps earlier reasoning, and what the template does with it. */
+/** A template variable that keeps earlier reasoning, and the template's effects with it. */
 export interface KeepThinking {
   readonly variable: string;
   readonly value: boolean;
@@ -11,11 +11,10 @@ export interface KeepThinking {
 }
 
 /**
- * Looks for the variable with which a template rewrites less of the history. Candidates are the
- * names in its source that speak of thinking or of the history; each is tried with both values and
- * must leave the first prompt as it is.
+ * Searches the variable with which a template rewrites less of the history. Candidates are the names in its source
+ * that mention thinking or the history. Each is tried with both values and must not change the first prompt.
  *
- * @param edits what the template does without any of them.
+ * @param edits - The template's effects without the variable.
  */
 export function findKeepThinking(
   template: BoundTemplate,
@@ -37,7 +36,7 @@ export function findKeepThinking(
   return best;
 }
 
-/** Names that the template reads as variables, not as fields, and that nobody has set. */
+/** Names that the template reads as variables, not as fields, and that are unset. */
 function candidateVariables({ source, variables }: BoundTemplate): readonly string[] {
   const names = new Set<string>();
   for (const [code] of source.matchAll(/\{[{%][\s\S]*?[%}]\}/g)) {

@@ -2,13 +2,13 @@ import type { PyValue } from "../../python/value.ts";
 import { isPyDict } from "../../python/value.ts";
 
 /**
- * The name of the first tool that a prompt does not hold, or `undefined` where it holds all: a policy
- * that is not shown its tools can only guess them.
+ * Returns the name of the first tool that a prompt does not contain, or `undefined` if it contains all. A policy
+ * can only guess tools that it does not see.
  *
- * @param tools definitions in OpenAI's shape; those without a name are passed over.
+ * @param tools - Definitions in OpenAI's shape; those without a name are skipped.
  */
 export function missingTool(prompt: string, tools: readonly PyValue[] | null): string | undefined {
-  // Templates print tools in their order, so that each is found behind the one before it.
+  // Templates print tools in order, so each search starts after the previous tool.
   let from = 0;
   for (const tool of tools ?? []) {
     const name = nameOf(tool);

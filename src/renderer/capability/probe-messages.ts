@@ -8,7 +8,7 @@ export interface ProbeCall {
   readonly arguments: Readonly<Record<string, string>>;
 }
 
-/** What a probe's assistant turn holds. */
+/** The content of a probe's assistant turn. */
 interface ProbeTurn {
   readonly content: string;
   readonly reasoning?: string;
@@ -31,7 +31,7 @@ export function userMessage(content: string): PyDict {
   return dictionary({ role: "user", content });
 }
 
-/** An assistant message with reasoning and calls where they are given. */
+/** An assistant message with the given reasoning and calls, if any. */
 export function assistantMessage({ content, reasoning, calls }: ProbeTurn): PyDict {
   return dictionary({
     role: "assistant",

@@ -3,17 +3,17 @@ import type { BoundTemplate } from "../bound-template.ts";
 import { tryRender } from "../bound-template.ts";
 import { probeTools, systemMessage, userMessage } from "./probe-messages.ts";
 
-/** Shows small conversations to a template in the shape that it takes. */
+/** Renders small conversations in the form that a template takes. */
 export interface Prober {
-  /** How conversations begin: with a system message, where the template takes one. */
+  /** The first messages of conversations: a system message, if the template takes one. */
   readonly opening: readonly PyDict[];
-  /** The tools that are offered; `null` where the template refuses tools in OpenAI's shape. */
+  /** The offered tools; `null` if the template refuses tools in OpenAI's shape. */
   readonly tools: readonly PyValue[] | null;
-  /** What the template renders, or `undefined` where it refuses. */
+  /** Renders messages; `undefined` if the template refuses them. */
   readonly show: (messages: readonly PyDict[], addGenerationPrompt: boolean) => string | undefined;
 }
 
-/** Finds out which shape of conversation a template takes. */
+/** Determines the form of conversation that a template takes. */
 export function createProber(template: BoundTemplate): Prober {
   const question = userMessage("Where is my parcel?");
   const opening = [systemMessage("You deliver parcels."), question];

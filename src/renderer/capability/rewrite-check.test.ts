@@ -33,12 +33,12 @@ describe("rewritesHistory()", () => {
     expect(rewrites(clearing, opening, reasoned, [userMessage("and?")])).toBe(true);
   });
 
-  test("sees nothing vanish within a tool cycle", () => {
+  test("finds no rewriting within a tool cycle", () => {
     const acting = assistantMessage({ content: "", reasoning: "Look.", calls: [call] });
     expect(rewrites(clearing, opening, acting, [toolMessage(call, "lost")])).toBe(false);
   });
 
-  test("does not count what had vanished before", () => {
+  test("does not count text that had vanished before", () => {
     const history = [...opening, reasoned, userMessage("and?")];
     const plain = assistantMessage({ content: "No more." });
     expect(rewrites(clearing, history, plain, [userMessage("so?")])).toBe(false);

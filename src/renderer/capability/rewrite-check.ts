@@ -7,9 +7,9 @@ import { reasoningFields } from "../copy-reasoning.ts";
 import { chooseNonce } from "../delta/environment-delta.ts";
 
 /**
- * Whether the template's rendering after a turn no longer shows what it showed before: some of what
- * the policy said is gone, or something earlier moved. Everything that the policy said is replaced
- * by words of no meaning first, so that spelling, spacing and token boundaries play no part.
+ * True if the rendering after a turn no longer shows what the prompt showed before: policy text is gone, or
+ * something earlier moved. Policy text is replaced by unique words first, so that spelling, spacing and token
+ * boundaries do not matter.
  */
 export function rewritesHistory(template: BoundTemplate, change: TurnChange): boolean {
   const { history, assistant, environment, tools } = change;
@@ -30,7 +30,7 @@ interface StandIn {
   readonly marks: readonly string[];
 }
 
-/** An assistant message with a word in the place of each thing that it says; others as they are. */
+/** An assistant message with a unique word for each of its texts; other messages unchanged. */
 function standIn(message: PyDict, word: string): StandIn {
   if (message.get("role") !== "assistant") return { message, marks: [] };
   const marks: string[] = [];
@@ -54,7 +54,7 @@ function standIn(message: PyDict, word: string): StandIn {
   return { message: replaced, marks };
 }
 
-/** Keeps the reasoning tags, which templates look for. */
+/** Keeps the reasoning tags, since templates search for them. */
 function standInContent(content: string, mark: (part: string) => string): string {
   const end = content.lastIndexOf("</think>");
   if (end < 0) return mark("c");

@@ -1,8 +1,8 @@
 import type { CapabilityCard } from "./capability-card.ts";
 
 /**
- * Why no agent can play with a chat template: it cannot express what every agent's turns are answered
- * with. `undefined` where one can; an agent that calls tools needs more.
+ * Returns the reason why no agent can play with a chat template: it cannot render the answers that every agent
+ * gets. `undefined` if agents can play; an agent that calls tools needs more.
  */
 export function whyUnplayable({
   stopLiterals,

@@ -31,12 +31,12 @@ async function assemble(): Promise<Renderer> {
   });
 }
 
-test("a delta whose template goes on from a turn alone does not ask for the history", async () => {
+test("a delta with a short base does not convert the history", async () => {
   const renderer = await assemble();
   expect(renderer.card.deltaBase).toBe("short");
   const delta = await renderer.delta({
     get history(): never {
-      throw new Error("nobody needs it");
+      throw new Error("the history is not needed");
     },
     assistant: { role: "assistant", content: "" },
     tools: [],
@@ -75,7 +75,7 @@ describe("splitSealed()", () => {
     },
   );
 
-  test("marks as plain what literals and their edges stand for, in order", async () => {
+  test("marks the pieces of literals and edges as plain, in order", async () => {
     const literal = [..."<|im_end|>"].join(seal.breaker);
     const text =
       `x\ue001<|\ue003im_end|> y \ue000${literal}\ue003 z \ue001<|\ue003 <|im_end|>` +
@@ -101,7 +101,7 @@ test("hundreds of thousands of literals are cut out a stretch at a time", async 
   expect(flat.rounds).toBeGreaterThanOrEqual(3);
 });
 
-/** How often the event loop goes round before the result is there. */
+/** Counts the rounds of the event loop until the result is there. */
 async function countRounds<T>(working: Promise<T>): Promise<{ result: T; rounds: number }> {
   let rounds = 0;
   let isOver = false;

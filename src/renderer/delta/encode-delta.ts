@@ -11,7 +11,7 @@ import { roleOf, toTemplateMessage, toTemplateTools } from "../openai-messages.t
 import type { EnvironmentDelta, Renderer } from "../renderer.ts";
 import { unseal } from "../guard/seal.ts";
 
-/** What the delta of a turn is made with. */
+/** The parts of a delta encoder. */
 interface DeltaEncoderParts {
   readonly template: BoundTemplate;
   readonly measured: MeasuredDelta;
@@ -21,18 +21,18 @@ interface DeltaEncoderParts {
   readonly stopIds: StopIds;
 }
 
-/** A delta that is given its text last. */
+/** A delta to which the text is added last. */
 type JoinedDelta = Omit<EnvironmentDelta, "text"> & { text?: string };
 
-/** Makes the `delta()` of a renderer. */
+/** Returns the `delta()` of a renderer. */
 export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] {
   const { template, measured, guard, closerIds, stopIds } = parts;
   const { plan, supports } = measured;
   return async (change) => {
     const { assistant, environment, tools, variables, now, lastSampledId } = change;
-    // Each step may take milliseconds for a long answer: others have their turn in between.
+    // Each step may take milliseconds for a long answer, so other work runs in between.
     if (isTurnOver()) await takeTurn();
-    // A long history is put together only where it is asked for.
+    // Converts a long history only if the delta needs it.
     const before = plan.base === "full" ? change.history.map(toTemplateMessage) : [];
     const messages = [...before, toTemplateMessage(assistant)];
     const start = messages.length;
@@ -59,7 +59,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
     if (anchor === undefined || !closerIds.has(anchor)) {
       throw new RolloutError(
         "internal/delta",
-        `Cannot anchor what follows the sampled turn: its first id is ${anchor}, expected one of ` +
+        `Cannot join the text after the sampled turn: its first id is ${anchor}, expected one of ` +
           [...closerIds].join(", "),
       );
     }
@@ -69,7 +69,7 @@ export function createDeltaEncoder(parts: DeltaEncoderParts): Renderer["delta"] 
   };
 }
 
-/** Kinds, of the messages from `start` on, for which no delta was right when the template was measured are not tried on live turns. */
+/** Refuses message kinds for which no correct delta was measured. Checks the messages from `start` on. */
 function requireSupport(
   messages: readonly PyDict[],
   start: number,

@@ -77,7 +77,7 @@ const scenarios: Readonly<Record<string, TurnChange>> = {
   ),
 };
 
-/** Why a delta is not what the whole conversation's rendering ends with, or undefined. */
+/** The reason why a delta differs from the end of the complete conversation's rendering, or undefined. */
 function findFault(
   template: BoundTemplate,
   whole: string,
@@ -92,7 +92,7 @@ function findFault(
   if (content === "") return undefined;
   const at = before.lastIndexOf(content);
   if (at < 0) return "begins within the sampled turn";
-  // What stands between the words and the delta must be part of the turn that the policy samples.
+  // The text between the words and the delta must be part of the turn that the policy samples.
   const rest = before.slice(at + content.length);
   const alone = tryRender(template, {
     messages: [...change.history, change.assistant],
@@ -109,7 +109,7 @@ describe("renderDeltaText()", () => {
   const render = (source: string, change: TurnChange, closers: readonly string[] = plan.closers) =>
     renderDeltaText(bind(source), { ...plan, closers }, change);
 
-  test("begins with what closes the turn and ends with what opens the next", () => {
+  test("begins with the close of the turn and ends with the opener of the next", () => {
     expect(render(clearing, scenario([], said("Which?"), [userMessage("A1")]))).toBe(
       "<|im_end|>\n<|im_start|>user\nA1<|im_end|>\n<|im_start|>assistant\n",
     );
@@ -124,7 +124,7 @@ describe("renderDeltaText()", () => {
     );
   });
 
-  test("is not led astray by answers that hold the word of the stand-in", () => {
+  test("is unaffected by answers that contain the word of the stand-in", () => {
     const answer = userMessage("qzkvx0xvkzq qzkvx1xvkzq");
     expect(render(clearing, scenario([], said("Which?"), [answer]))).toBe(
       "<|im_end|>\n<|im_start|>user\nqzkvx0xvkzq qzkvx1xvkzq<|im_end|>\n<|im_start|>assistant\n",
@@ -142,10 +142,10 @@ describe("renderDeltaText()", () => {
 
   test.each([
     ["the template drops an answer", deaf, ["<|end|>"], /the text of answer 1 \(role "tool"\)/],
-    ["nothing closes the turn", plain, [], /no control token closes the assistant turn/],
+    ["no token closes the turn", plain, [], /no control token closes the assistant turn/],
     ["the template refuses", "{{ raise_exception('Not so.') }}", ["<|end|>"], /Not so\.$/],
     ["the turn is not shown", "{{ messages[-1].content }}<|end|>", ["<|end|>"], /does not appear/],
-  ])("refuses where %s", (_name, source, closers, message) => {
+  ])("refuses if %s", (_name, source, closers, message) => {
     const change = scenario([], searching, [moving]);
     expect(() => render(source, change, closers)).toThrow(message);
     expect(() => render(source, change, closers)).toThrow(RolloutError);

@@ -9,17 +9,17 @@ import { someString } from "../python-strings.ts";
 import { userMessage } from "../capability/probe-messages.ts";
 import { TemplateError } from "../../jinja/template-error.ts";
 
-/** How the delta of one template is rendered. */
+/** The way to render the deltas of one template. */
 export interface DeltaPlan {
-  /** What stands for the history: one user message, or the history itself. */
+  /** The history of the rendering: one user message (`short`), or the real history (`full`). */
   readonly base: "short" | "full";
-  /** Whether the tools are rendered along. */
+  /** True if the rendering includes the tools. */
   readonly needsTools: boolean;
   /** Literals that end an assistant turn. */
   readonly closers: readonly string[];
 }
 
-/** A sampled turn, what came before it and what follows. */
+/** A sampled turn with the messages before and after it. */
 export interface TurnChange {
   /** Read only with the full base. */
   readonly history: readonly PyDict[];
@@ -31,14 +31,13 @@ export interface TurnChange {
 const shortBase = [userMessage("x")];
 
 /**
- * The text that a template puts after a sampled turn: from the literal that closes the turn to the
- * end of the generation prompt.
+ * Returns the text that a template puts after a sampled turn: from the literal that closes the turn to the end of
+ * the generation prompt.
  *
- * The template renders the new messages behind a stand-in for the sampled turn that carries a word
- * found nowhere else; what follows the first closing literal after that word is the delta. What the
- * template does to anything earlier cannot reach it.
+ * The template renders the new messages after a stand-in for the sampled turn with a unique word. The delta is the
+ * text from the first closing literal after that word. Changes that the template makes earlier cannot affect it.
  *
- * @throws RolloutError `internal/delta` where the template cannot express the messages.
+ * @throws RolloutError `internal/delta` if the template cannot render the messages.
  */
 export function renderDeltaText(
   template: BoundTemplate,
@@ -51,7 +50,7 @@ export function renderDeltaText(
   const closers = closerPattern(plan);
   const calls = markedCalls(change.assistant, nonce);
   let refusal: string | undefined;
-  // Stand-ins for the sampled turn, the most faithful first: its calls, these with a word, the word alone.
+  // Stand-ins for the sampled turn, the most faithful first: its calls, its calls with a word, the word alone.
   for (let attempt = calls === undefined ? 2 : 0; attempt <= 2; attempt++) {
     const standIn = createStandIn(attempt === 0 ? "" : nonce, attempt === 2 ? undefined : calls);
     const messages = [...base, standIn, ...change.environment];
@@ -99,7 +98,7 @@ function createStandIn(content: string, calls: readonly PyValue[] | undefined): 
   return calls === undefined ? standIn : standIn.set("tool_calls", calls);
 }
 
-/** The calls of a turn, each with the word in the place of its arguments; `undefined` where there are none. */
+/** The calls of a turn with the word in place of their arguments; `undefined` without calls. */
 function markedCalls(assistant: PyDict, nonce: string): readonly PyValue[] | undefined {
   const calls = assistant.get("tool_calls");
   return isPyList(calls) && calls.length > 0
@@ -114,7 +113,7 @@ function withNonceArguments(call: PyValue, nonce: string): PyValue {
   return new Map(call).set("function", marked);
 }
 
-/** A word that occurs nowhere in the values; the same values give the same word. */
+/** Returns a word that occurs nowhere in the values; the same values give the same word. */
 export function chooseNonce(values: readonly (readonly PyValue[] | null)[]): string {
   for (let attempt = 0; ; attempt++) {
     const nonce = `qzkvx${attempt}xvkzq`;
@@ -125,6 +124,6 @@ export function chooseNonce(values: readonly (readonly PyValue[] | null)[]): str
 function undeliverable(why: string): RolloutError {
   return new RolloutError(
     "internal/delta",
-    `Cannot render what follows the sampled turn with this chat template: ${why}`,
+    `Cannot render the messages after the sampled turn with this chat template: ${why}`,
   );
 }

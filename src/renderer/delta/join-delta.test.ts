@@ -13,7 +13,7 @@ describe("joinDelta()", () => {
     });
   });
 
-  test("keeps another stop id in the place of the template's and says which", () => {
+  test("keeps another stop id in place of the template's and reports it", () => {
     expect(joinDelta([close, 10, 11], end, closing)).toEqual({
       ids: [10, 11],
       closeSynthesised: false,
@@ -28,7 +28,7 @@ describe("joinDelta()", () => {
     });
   });
 
-  test("goes on from the opener that the policy sampled", () => {
+  test("continues after the opener that the policy sampled", () => {
     expect(joinDelta([observation, 10], observation, opening)).toEqual({
       ids: [10],
       closeSynthesised: false,
@@ -43,7 +43,7 @@ describe("joinDelta()", () => {
     });
   });
 
-  test("adds the opener behind an ordinary stop", () => {
+  test("adds the opener after an ordinary stop", () => {
     expect(joinDelta([user, 10], end, opening)).toEqual({
       ids: [user, 10],
       closeSynthesised: false,

@@ -1,6 +1,6 @@
 import type { EnvironmentDelta } from "../renderer.ts";
 
-/** What is known of a template's stop tokens. */
+/** A template's stop tokens. */
 export interface StopIds {
   /** Ids at which sampling ends. */
   readonly stops: ReadonlySet<number>;
@@ -9,14 +9,13 @@ export interface StopIds {
 }
 
 /**
- * Fits a delta to the id that the policy sampled last.
+ * Joins a delta to the last sampled id.
  *
- * The delta begins with the token that the template closes the turn with. Where the policy stopped
- * by itself, its own stop id stands in that token's place, also where it is another one; where it
- * did not, the close is synthesised. Stop tokens that open the next turn must be the right ones:
- * a wrong one is dropped, and behind an ordinary stop the right one is added.
+ * The delta starts with the token with which the template closes the turn. If the policy sampled a stop id, that id
+ * replaces the token, even if it is a different one; otherwise the close is synthesised. A stop token that opens
+ * the next turn must be the right one: a wrong one is dropped, and after an ordinary stop the right one is added.
  *
- * @param ids the whole delta, its first id the closing or opening token.
+ * @param ids - The complete delta; its first id is the closing or opening token.
  */
 export function joinDelta(
   ids: readonly number[],

@@ -14,10 +14,10 @@ import {
 import type { Prober } from "../capability/prober.ts";
 import { createProber } from "../capability/prober.ts";
 
-/** The kinds of environment messages that are told apart. */
+/** The kinds of environment messages. */
 export type EnvironmentKind = "system" | "user" | "tool" | "parallelTools";
 
-/** How the deltas of a template are to be rendered, and which were right when it was tried. */
+/** The way to render a template's deltas, and the kinds that were correct in the trials. */
 export interface MeasuredDelta {
   readonly plan: DeltaPlan;
   readonly supports: Readonly<Record<EnvironmentKind, boolean>>;
@@ -38,7 +38,7 @@ const asking = assistantMessage({ content: "Which parcel?" });
 const number = userMessage("Number 7, please.");
 const answering = assistantMessage({ content: "On its way." });
 
-/** Turns early and late, with reasoning and without, answered in every way. */
+/** Early and late turns, with and without reasoning, each with every kind of answer. */
 function createTrials({ opening, tools }: Prober): readonly Trial[] {
   const searched = [...opening, acting, result];
   const later = [...searched, answering, userMessage("Send it back.")];
@@ -66,7 +66,7 @@ function createTrials({ opening, tools }: Prober): readonly Trial[] {
   ];
 }
 
-/** Tries deltas of every kind and compares them with renderings of whole conversations. */
+/** Tries deltas of every kind and compares them with renderings of complete conversations. */
 export function measureDelta(template: BoundTemplate, closers: readonly string[]): MeasuredDelta {
   const trials = createTrials(createProber(template));
   const whole = { base: "full", needsTools: true, closers } as const;

@@ -10,7 +10,7 @@ function learn(source: string, known: readonly string[] = []): StopLiterals {
   return learnStopLiterals(template, { pattern: controlShapes, known });
 }
 
-/** A template whose assistant turns end as given. */
+/** A template with assistant turns that end as given. */
 function ending(close: string): string {
   return `{% for m in messages %}<|start|>{{ m.role + '<|sep|>' + m.content }}
 {%- for c in m.tool_calls or [] %}{{ c.function.arguments|tojson }}{% endfor %}
@@ -27,7 +27,7 @@ describe("learnStopLiterals()", () => {
     });
   });
 
-  test("finds the tokens that open the next turn where nothing else closes one", () => {
+  test("finds the tokens that open the next turn if only these close a turn", () => {
     expect(learn(sampleTemplates.opening)).toEqual({
       closers: ["<|user|>", "<|observation|>"],
       openers: ["<|user|>", "<|observation|>"],
@@ -35,7 +35,7 @@ describe("learnStopLiterals()", () => {
     });
   });
 
-  test("tells what closes a turn in the history from what the policy samples", () => {
+  test("distinguishes the closer of the history from the sampled one", () => {
     expect(learn(sampleTemplates.returning)).toEqual({
       closers: ["<|return|>", "<|end|>", "<|call|>"],
       openers: [],
@@ -49,13 +49,13 @@ describe("learnStopLiterals()", () => {
     ]);
   });
 
-  test("takes the one that the model's files name, where several are printed", () => {
+  test("takes the literal that the model's files name, if several are printed", () => {
     const source = ending("<|eot|><|extra|>");
     expect(learn(source).closers).toEqual(["<|extra|>"]);
     expect(learn(source, ["<|eot|>"]).closers).toEqual(["<|eot|>"]);
   });
 
-  test("finds the close where the template asks for the next turn whether told to or not", () => {
+  test("finds the close if the template always adds the generation prompt", () => {
     const source = ending("<|END_RESPONSE|><|stop|>").replace("add_generation_prompt", "true");
     expect(learn(source).closers).toEqual(["<|stop|>"]);
   });
@@ -65,7 +65,7 @@ describe("learnStopLiterals()", () => {
     expect(learn(source).openers).toEqual([]);
   });
 
-  test("finds nothing where no control token is printed", () => {
+  test("finds no literal if no control token is printed", () => {
     expect(learn(sampleTemplates.plain)).toEqual({ closers: [], openers: [], sampled: [] });
   });
 });

@@ -7,36 +7,33 @@ import { assistantMessage, toolMessage, userMessage } from "../capability/probe-
 import type { Prober } from "../capability/prober.ts";
 import { createProber } from "../capability/prober.ts";
 
-/** What ends an assistant turn in a template's text. */
+/** The literals that end an assistant turn in a template's text. */
 export interface StopLiterals {
   /** Every literal at which the text of an assistant turn ends. */
   readonly closers: readonly string[];
   /**
-   * The closers that the template prints after a turn that nothing follows, which are the ones that
-   * a model samples: some templates (gpt-oss) close the turns of the history with another token.
+   * The closers that the template prints after the last turn, which a model samples. Some templates (gpt-oss) close
+   * earlier turns with another token.
    */
   readonly sampled: readonly string[];
   /**
-   * The closers that belong to what follows the turn (GLM's `<|user|>` and `<|observation|>`): one
-   * that was sampled must be the one that the next message begins with.
+   * The closers that belong to the next message (GLM's `<|user|>` and `<|observation|>`): a sampled one must match
+   * the next message's first token.
    */
   readonly openers: readonly string[];
 }
 
-/** What is known before rendering. */
+/** The literals known before rendering. */
 export interface ControlLiterals {
   /** Matches anything that may be a control literal; global. */
   readonly pattern: RegExp;
-  /** Literals that are known to end a turn, from the model folder. */
+  /** Literals from the model folder that end a turn. */
   readonly known: readonly string[];
 }
 
 const [bar, open, close] = ["｜", "〈", "〉"];
 
-/**
- * The shapes that control literals have in published templates, for use where no tokenizer says
- * which they are.
- */
+/** The shapes of control literals in published templates, used without a tokenizer. */
 export const controlShapes = new RegExp(
   [
     String.raw`<\|[^|<>\s]{1,40}\|>`, // <|im_end|>
@@ -69,7 +66,7 @@ function createProbes(opening: readonly PyDict[]): readonly Probe[] {
   ];
 }
 
-/** Learns from a template's own renderings what ends an assistant turn. */
+/** Finds the literals that end an assistant turn by rendering conversations. */
 export function learnStopLiterals(
   template: BoundTemplate,
   { pattern, known }: ControlLiterals,
@@ -99,7 +96,7 @@ export function learnStopLiterals(
   };
 }
 
-/** What the template prints last after a turn that nothing follows. */
+/** The last literal that the template prints after a final turn. */
 function closerOfLastTurn(
   { show }: Prober,
   tail: string,
@@ -107,7 +104,7 @@ function closerOfLastTurn(
 ): string | undefined {
   const knownCloser = firstOf(tail, known);
   if (knownCloser !== undefined) return knownCloser;
-  // A template that asks for the next turn whether it is told to or not hides where this one ends.
+  // A template that always adds the generation prompt hides the end of the turn.
   const question = [userMessage(answer)];
   const [open, prompted] = [false, true].map((flag) => show(question, flag));
   if (open !== undefined && open === prompted) {
@@ -120,9 +117,9 @@ function closerOfLastTurn(
 }
 
 /**
- * The closers that open the next turn instead of closing this one: what the generation prompt
- * begins with, what stands between two results and not after the last, and, where a user turn
- * begins with a closer, all of them.
+ * Finds the closers that open the next turn instead of closing this one: the first literal of the generation
+ * prompt, a literal that stands between two results but not after the last, and, if a user turn begins with a
+ * closer, all of these.
  */
 function findOpeners(
   template: BoundTemplate,
@@ -139,7 +136,7 @@ function findOpeners(
   );
 }
 
-/** What the generation prompt begins with. */
+/** The literal at the start of the generation prompt. */
 function findPromptOpener({ show }: Prober, pattern: RegExp): string | undefined {
   const question = [userMessage(answer)];
   const [open, prompted] = [false, true].map((flag) => show(question, flag));
@@ -147,10 +144,10 @@ function findPromptOpener({ show }: Prober, pattern: RegExp): string | undefined
   return firstOf(prompted.slice(open.length), pattern);
 }
 
-/** Whether a user turn begins with the literal even where nothing precedes it, and ends without. */
+/** True if a user turn begins with the literal even without an earlier message, and does not end with it. */
 function beginsUserTurn(template: BoundTemplate, closer: string): boolean {
   const said = assistantMessage({ content: mark });
-  // Without tools, because what announces them may end in a closer just before the user turn.
+  // Renders without tools, since their announcement may end in a closer just before the user turn.
   const show = (messages: readonly PyDict[], addGenerationPrompt: boolean): string | undefined =>
     tryRender(template, { messages, tools: null, addGenerationPrompt });
   const first = show([userMessage(answer), said], false);
@@ -168,7 +165,7 @@ function textAfterMark(text: string | undefined): string | undefined {
   return at < 0 ? undefined : text?.slice(at + mark.length);
 }
 
-/** The text between the end of the assistant's turn and the words of the message after it. */
+/** The text between the end of the assistant's turn and the words of the next message. */
 function textBetween(
   { show }: Pick<Prober, "show">,
   messages: readonly PyDict[],

@@ -29,7 +29,7 @@ function message(role: string, content: string): PyDict {
   ]);
 }
 
-/** What a plain template does: the contents one after the other, with something around each. */
+/** A plain template: the contents one after the other, each with something around it. */
 async function encodeContents(
   guard: ControlTokenGuard,
   messages: readonly PyDict[],
@@ -121,7 +121,7 @@ describe.each(modelNames)("control-token guard on the tokenizer of %s", (name) =
     }
   });
 
-  test("text without literals is encoded as if there were no guard, whatever its ends look like", async () => {
+  test("text without literals is encoded as without a guard, with any ends", async () => {
     const guard = guardOf(codec);
     const end = fc.constantFrom("<", "<|", "<|im_", "|>", ">", "_end|>", "", "a", " <", "> ", "</");
     await fc.assert(
@@ -141,7 +141,7 @@ describe.each(modelNames)("control-token guard on the tokenizer of %s", (name) =
     );
   });
 
-  test("the template's own control tokens stay what they are beside a literal", async () => {
+  test("the template's own control tokens stay control tokens beside a literal", async () => {
     const guard = guardOf(codec);
     const [own, forged] = [codec.addedTokens[0], codec.addedTokens[1]];
     const { ids } = await encodeContents(
@@ -190,7 +190,7 @@ describe("control-token guard", () => {
     expect(seal()).toEqual(seal());
   });
 
-  test("chooses marks that the conversation does not hold, as they are or as JSON escapes", () => {
+  test("chooses marks that the conversation does not contain, directly or as JSON escapes", () => {
     const { seal } = guardOf(codec).seal([message("tool", `${forged}\uE000\\uE001\\ue002`)], null);
     expect(Object.values(seal ?? {})).toEqual(["\uE003", "\uE004", "\uE005", "\uE006"]);
   });
@@ -220,7 +220,7 @@ describe("control-token guard", () => {
     expect(messages[1]?.get("content")).toBe("<think>\nhm\n</think>");
   });
 
-  test("trusts the system message and the tools unless it is told not to", () => {
+  test("trusts the system message and the tools by default", () => {
     const system = [message("system", forged)];
     const tools = [toPyValue({ function: { name: "f", description: forged } })];
     expect(guardOf(codec).seal(system, tools).seal).toBeUndefined();
@@ -241,7 +241,7 @@ describe("control-token guard", () => {
     expect(ids).toEqual([151645]);
   });
 
-  test('"reject" names who wrote the literal, and lets everything else pass', () => {
+  test('"reject" names the author of the literal, and accepts all other text', () => {
     const guard = guardOf(codec, "reject");
     const codeOf = (role: string): string => {
       try {
@@ -257,7 +257,7 @@ describe("control-token guard", () => {
     expect(guard.seal([message("tool", "<|im_")], null).messages).toHaveLength(1);
   });
 
-  test('"reject" neutralises what the policy has spelled before', async () => {
+  test('"reject" neutralises literals that the policy has spelled before', async () => {
     const guard = guardOf(codec, "reject");
     const spelled = toPyValue({
       role: "assistant",
@@ -293,7 +293,7 @@ describe("control-token guard", () => {
   });
 });
 
-describe("control-token guard where tags and white space are among the added tokens", () => {
+describe("control-token guard with tags and white space among the added tokens", () => {
   let codec: TokenCodec;
   beforeAll(async () => {
     codec = await codecOfDocument(metaspaceTokenizer);
@@ -335,7 +335,7 @@ describe("control-token guard where tags and white space are among the added tok
     }
   });
 
-  test("a character among the added tokens stays neutralised where the model does not make it", async () => {
+  test("a character among the added tokens stays neutralised if the model does not produce it", async () => {
     const eos = { id: 900, content: "¤", special: false };
     const marked: TokenCodec = { ...codec, addedTokens: [...codec.addedTokens, eos] };
     const { seal } = guardOf(marked).seal([message("tool", "a ¤ b")], null);
@@ -349,7 +349,7 @@ describe("control-token guard where tags and white space are among the added tok
   });
 });
 
-describe("control-token guard where a token is looked for in normalised text", () => {
+describe("control-token guard with a token that is matched in normalised text", () => {
   const documentOf = (form: object) => ({
     ...metaspaceTokenizer,
     added_tokens: metaspaceTokenizer.added_tokens.map((token) => ({
@@ -419,7 +419,7 @@ describe("control-token guard where a token is looked for in normalised text", (
     expect(guardOf(codec).seal([message("tool", "plain text")], null).seal).toBeUndefined();
   });
 
-  test('"reject" neutralises it, for it spells nothing', async () => {
+  test('"reject" neutralises it, since it spells no token', async () => {
     const guard = guardOf(codec, "reject");
     const { ids } = await encodeContents(guard, [message("tool", "＜td＞")]);
     expect(ids).toEqual(idsOf(..."<td>"));
@@ -469,7 +469,7 @@ describe("control-token guard where a token is looked for in normalised text", (
   test.each([
     ["in capitals", { type: "Lowercase" }, "a <TD> b"],
     ["with another bracket", { type: "Replace", pattern: { String: "[" }, content: "<" }, "[td>"],
-  ])("text %s does not become it where more than words may", async (_how, normalizer, content) => {
+  ])("text %s does not become it if more than words may", async (_how, normalizer, content) => {
     const any = await codecOfDocument(documentOf(normalizer));
     expect(await any.encode(content)).toContain(idOfToken("<td>"));
     for (const policy of ["neutralise", "reject"] as const) {
@@ -487,7 +487,7 @@ describe("control-token guard where a token is looked for in normalised text", (
     expect(free.ids).toContain(idOfToken("<td>"));
   });
 
-  test("calls keep the word that says their type where more than words may become it", async () => {
+  test("calls keep the word of their type if more than words may become it", async () => {
     const any = guardOf(await codecOfDocument(documentOf({ type: "Lowercase" })));
     const call = toPyValue([{ type: "function", function: { name: "FIND" } }]);
     const asked: PyDict = new Map<string, PyValue>([
@@ -502,7 +502,7 @@ describe("control-token guard where a token is looked for in normalised text", (
     expect(called.get("name")).not.toBe("FIND");
   });
 
-  test("a tokenizer that makes it of any word is refused, unless nothing is guarded from it", async () => {
+  test("a tokenizer that makes it of any word is refused, unless the guard is off", async () => {
     const dropping = { type: "Replace", pattern: { String: "x" }, content: "" };
     const any = await codecOfDocument(documentOf(dropping));
     for (const policy of ["neutralise", "reject"] as const) {

@@ -13,14 +13,14 @@ import type { Seal, SealedPiece } from "./seal.ts";
 import { chooseSeal, splitSealed } from "./seal.ts";
 
 /**
- * What happens to untrusted text that spells a token of the tokenizer.
+ * The treatment of untrusted text that spells a token of the tokenizer.
  *
  * - `neutralise`: the literal stays in the text and is encoded as ordinary characters (default).
- * - `special-only`: the same, for the tokens that the tokenizer calls special; others, such as
- *   `<tool_call>` in some families, become their ids.
- * - `hf-parity`: nothing; text is encoded as Hugging Face's tokenizers and the engines do it.
- * - `reject`: the episode fails, unless the policy itself has spelled the token before: what tells it of that,
- *   such as a refusal with the name of a tool that there is not, is neutralised.
+ * - `special-only`: the same for tokens that the tokenizer calls special; others, such as `<tool_call>` in some
+ * families, become their ids.
+ * - `hf-parity`: no protection; text is encoded as Hugging Face's tokenizers and the engines do it.
+ * - `reject`: the episode fails. If the policy itself spelled the token before, the text that repeats it (such as
+ * the refusal of an unknown tool) is neutralised.
  */
 export type GuardPolicy = "neutralise" | "special-only" | "hf-parity" | "reject";
 
@@ -28,18 +28,18 @@ export type GuardPolicy = "neutralise" | "special-only" | "hf-parity" | "reject"
 interface SealedConversation {
   readonly messages: readonly PyDict[];
   readonly tools: readonly PyValue[] | null;
-  /** How to find the literals again; absent where there are none, which is the ordinary case. */
+  /** The marks around literals; absent without literals, which is the usual case. */
   readonly seal?: Seal;
 }
 
-/** Keeps untrusted text from forging control tokens. */
+/** Prevents untrusted text from forging control tokens. */
 export interface ControlTokenGuard {
   readonly policy: GuardPolicy;
   /**
-   * Marks the literals in untrusted strings: everything in tool results and user lines, and the
-   * calls of assistant messages. What the policy said in words is not touched.
+   * Marks the literals in untrusted strings: all of tool results and user lines, and the calls of assistant
+   * messages. The policy's own words are not changed.
    *
-   * @param earlier - What was said before these messages; asked for under `reject` alone. Default: nothing.
+   * @param earlier - Returns the messages before these; called only under `reject`. Default: none.
    * @throws RolloutError `environment/control-token` or `user/control-token` under `reject`.
    */
   seal(
@@ -48,31 +48,31 @@ export interface ControlTokenGuard {
     earlier?: () => readonly (Message | PyDict)[],
   ): SealedConversation;
   /**
-   * The ids of rendered text: marked literals as ordinary characters, all else as ever.
+   * Encodes rendered text: marked literals as ordinary characters, the rest as usual.
    *
-   * @throws RolloutError `internal/guard` where the template cut a marked literal, or the tokenizer makes a control
-   *   token of ordinary characters.
+   * @throws RolloutError `internal/guard` if the template split a marked literal, or the tokenizer makes a control
+   * token of ordinary characters.
    */
   encode(text: string, seal: Seal | undefined): number[] | Promise<number[]>;
 }
 
-/** How a guard is made. */
+/** Options of the guard. */
 interface GuardOptions {
   readonly codec: TokenCodec;
   readonly policy: GuardPolicy;
-  /** Whether system messages and tool definitions are untrusted too. */
+  /** True if system messages and tool definitions are untrusted too. */
   readonly guardSystem: boolean;
-  /** What is rendered beside the conversation: the template's source and its variables. */
+  /** The other inputs of the rendering: the template's source and its variables. */
   readonly surroundings: readonly PyValue[];
 }
 
 /**
  * Makes the guard of one tokenizer.
  *
- * Where text becomes a token's id only once it is normalised, the tokenizer itself is asked whether it did: such text
- * is neutralised under `reject`, too, for it spells nothing.
+ * If the tokenizer normalises text, a text may become a token's id without spelling it. The tokenizer itself then
+ * decides. Such text is neutralised, even under `reject`, since it spells no token.
  *
- * @throws UsageError where any text may become a token's id, even words that templates look for.
+ * @throws UsageError if any text may become a token's id, even words that templates search for.
  */
 export function createControlTokenGuard(options: GuardOptions): ControlTokenGuard {
   const { codec, policy, guardSystem, surroundings } = options;
@@ -110,8 +110,9 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
   }
 
   /**
-   * What the policy itself spelled is its own mistake and is only marked: where it wrote it, and where it is
-   * told of it by a refusal, a tool or the user. It would else end its episode without a score.
+   * Rejects literals in untrusted text. A literal that the policy itself spelled is its own mistake and is only
+   * marked, both in its calls and if a refusal, a tool or the user repeats it. Otherwise the episode would end
+   * without a score.
    */
   function rejectLiterals(messages: readonly PyDict[], earlier: readonly PyDict[]): void {
     const ownLiterals = new Set<string>();
@@ -147,7 +148,7 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
     const plainIds = await encodePieces(apart);
     const disguisedOf = (among: readonly number[]): string =>
       String(among.filter((id) => disguisedIds.has(id)));
-    // Those that are there without what is not trusted are the template's own.
+    // Token ids that also occur without the untrusted text belong to the template.
     return disguisedOf(ids) === disguisedOf(plainIds) ? ids : plainIds;
   }
 
@@ -175,7 +176,7 @@ export function createControlTokenGuard(options: GuardOptions): ControlTokenGuar
   };
 }
 
-/** How many ids are copied between two turns on the event loop: about a millisecond's work. */
+/** The number of ids that are copied in one turn on the event loop: about a millisecond's work. */
 const idsPerTurn = 50_000;
 
 async function concatenate(pieces: readonly (readonly number[])[]): Promise<number[]> {
@@ -189,20 +190,20 @@ async function concatenate(pieces: readonly (readonly number[])[]): Promise<numb
   return ids;
 }
 
-/** White space that a tokenizer lists among its added tokens is ordinary text, not control. */
+/** The tokens to guard. White space among the added tokens is ordinary text. */
 function guardedTokens({ addedTokens }: TokenCodec, policy: GuardPolicy): readonly AddedToken[] {
   return addedTokens.filter(
     ({ content, special }) => (special || policy !== "special-only") && !isWhiteSpaceToken(content),
   );
 }
 
-/** Whether a text could become one of the tokens though it does not spell it. */
+/** Returns a test that is true for a text that could become one of the tokens without spelling it. */
 function disguiseTest(disguised: readonly AddedToken[]): (text: string) => boolean {
   if (disguised.length === 0) return () => false;
   if (disguised.every(({ disguise }) => disguise === "beyond-ascii")) {
     return (text) => !isAscii(text);
   }
-  // Templates look for members by their names and compare types with words, which must therefore stay whole.
+  // Templates look up members by name and compare types with words, so these must stay unchanged.
   return (text) => !isSmallWord(text);
 }
 
@@ -217,7 +218,7 @@ function refuseUnknowable(disguised: readonly AddedToken[]): void {
   );
 }
 
-/** The role is the caller's own word; everything else that others wrote is not to be trusted. */
+/** True for untrusted text. The role is set by the caller; all other text of others is untrusted. */
 function isUntrusted(role: string, key: string, guardSystem: boolean): boolean {
   if (role === "assistant") return key === "tool_calls";
   if (role === "system" || role === "developer") return guardSystem && key !== "role";

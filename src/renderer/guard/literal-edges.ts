@@ -1,23 +1,23 @@
 import { pythonLstrip, pythonRstrip } from "../../python/text/strip.ts";
 
 /**
- * Where the ends of a text could become part of a literal, in UTF-16 code units. Both stretches
- * leave out white space at the ends; one that is empty could not.
+ * The ends of a text that could become part of a literal, in UTF-16 code units, without white space at the ends. An
+ * empty range could not.
  */
 interface Edges {
-  /** Could be the end of a literal that begins before the text. */
+  /** Could be the end of a literal that starts before the text. */
   readonly head: readonly [start: number, end: number];
-  /** Could be the beginning of a literal that ends after the text. */
+  /** Could be the start of a literal that ends after the text. */
   readonly tail: readonly [start: number, end: number];
 }
 
 /**
- * Finds the ends of a text that a template could complete to a literal, such as a result that ends
- * in `<|im_` before another that begins with `end|>`. White space at the ends is looked through,
- * because templates trim it. Only literals that begin or end with punctuation are considered: the
- * control tokens of every known family do, and words are too common to be suspected.
+ * Finds the ends of a text that a template could complete to a literal, such as a result that ends in `<|im_`
+ * before another that begins with `end|>`. White space at the ends is skipped, because templates trim it. Only
+ * literals that begin or end with punctuation count: the control tokens of every known family do, and words are too
+ * common.
  *
- * @returns the edges, or `undefined` where the text has none.
+ * @returns the edges, or `undefined` if the text has none.
  */
 export function createEdgeFinder(literals: readonly string[]): (text: string) => Edges | undefined {
   const heads = new Set<string>();

@@ -1,4 +1,6 @@
-/** A pattern that matches any of the literals, the longest first; one that never matches for none. */
+/**
+ * Returns a pattern that matches any of the literals, the longest first; without literals, one that never matches.
+ */
 export function literalPattern(literals: Iterable<string>, flags = "gu"): RegExp {
   const alternatives = [...new Set(literals)]
     .sort((left, right) => right.length - left.length)

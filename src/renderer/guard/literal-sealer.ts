@@ -9,22 +9,22 @@ import { sealDisguise, sealEdge, sealLiteral } from "./seal.ts";
 
 /** Finds and marks one set of literals in values. */
 interface LiteralSealer {
-  /** Whether any string of the value holds a whole literal, or could become one. */
+  /** True if any string of the value contains a complete literal, or could become one. */
   isSuspect(value: PyValue): boolean;
-  /** The whole literals that the strings of the value hold. */
+  /** The complete literals in the strings of the value. */
   literalsIn(value: PyValue): ReadonlySet<string>;
-  /** Whether any string of a message's content holds a literal or could become part of one. */
+  /** True if any string of a message's content contains a literal or could become part of one. */
   isSuspectContent(value: PyValue): boolean;
-  /** Marks whole literals, and text that could become one by itself. */
+  /** Marks complete literals, and text that could become one by itself. */
   seal(value: PyValue, seal: Seal): PyValue;
-  /** Marks these and what could become part of one. */
+  /** Marks the same, and text that could become part of a literal. */
   sealContent(value: PyValue, seal: Seal): PyValue;
 }
 
 /**
  * Makes the sealer of a set of literals.
  *
- * @param mayDisguise - Whether a text could become one of them though it does not spell it.
+ * @param mayDisguise - True if a text could become a literal without spelling it.
  */
 export function createLiteralSealer(
   literals: readonly string[],
@@ -42,7 +42,7 @@ export function createLiteralSealer(
     });
   };
 
-  /** Marks all of it but white space at its ends, which templates trim. */
+  /** Marks all of the text except white space at its ends, which templates trim. */
   function sealDisguises(text: string, seal: Seal): string {
     const start = text.length - pythonLstrip(text).length;
     const end = Math.max(start, pythonRstrip(text).length);
@@ -84,7 +84,7 @@ export function createLiteralSealer(
     if (typeof value === "string") return sealWithEdges(value, seal);
     if (isPyList(value)) return value.map((item) => sealContent(item, seal));
     if (!isPyDict(value)) return value;
-    // Templates compare the type of a part with a word, which must therefore stay whole.
+    // Templates compare the type of a part with a word, so types must stay unchanged.
     return new Map(
       [...value].map(([key, member]) => [key, key === "type" ? member : sealContent(member, seal)]),
     );

@@ -4,16 +4,16 @@ import type { PyValue } from "../../python/value.ts";
 import { someString } from "../python-strings.ts";
 
 /**
- * Four private-use characters that occur nowhere in a conversation. They mark literals in untrusted
- * text while a template handles it, so that the template may trim, quote or change the case of what
- * lies between them and the literal is still found afterwards.
+ * Four private-use characters that occur nowhere in a conversation. They mark literals in untrusted text during the
+ * rendering. The template may trim, quote or change the case of the text between them, and the literal is still
+ * found afterwards.
  */
 export interface Seal {
-  /** Before a whole literal. */
+  /** Before a complete literal. */
   readonly open: string;
   /**
-   * Before text that could become a literal together with what the template puts beside it, or once it is
-   * normalised.
+   * Before text that could become a literal, either together with the template's adjacent text or after
+   * normalisation.
    */
   readonly openEdge: string;
   /** Between the characters of a literal, so that no search finds it. */
@@ -21,10 +21,10 @@ export interface Seal {
   readonly close: string;
 }
 
-/** A stretch of rendered text. */
+/** A piece of rendered text. */
 export interface SealedPiece {
   readonly text: string;
-  /** Whether it must be encoded without added tokens. */
+  /** True if it must be encoded without added tokens. */
   readonly plain: boolean;
 }
 
@@ -33,10 +33,10 @@ const firstPrivateUse = 0xe000;
 const lastPrivateUse = 0xf8ff;
 
 /**
- * Chooses marks that do not occur in the values, neither as they are nor as JSON escapes. The same
- * values give the same marks.
+ * Chooses marks that do not occur in the values, neither directly nor as JSON escapes. The same values give the
+ * same marks.
  *
- * @throws RolloutError `internal/guard` where the values use every private-use character.
+ * @throws RolloutError `internal/guard` if the values use every private-use character.
  */
 export function chooseSeal(values: readonly PyValue[]): Seal {
   const used = new Set<number>();
@@ -65,25 +65,28 @@ export function chooseSeal(values: readonly PyValue[]): Seal {
   return { open, openEdge, breaker, close };
 }
 
-/** A whole literal under the seal. */
+/** Returns a complete literal with marks. */
 export function sealLiteral(literal: string, { open, breaker, close }: Seal): string {
   return open + [...literal].join(breaker) + close;
 }
 
-/** Text that could become part of a literal, under the seal. */
+/** Returns text that could become part of a literal, with marks. */
 export function sealEdge(edge: string, { openEdge, breaker, close }: Seal): string {
   return edge === "" ? "" : openEdge + [...edge].join(breaker) + close;
 }
 
-/** Text that could become a literal once it is normalised, under the seal. It stays whole: it spells none. */
+/**
+ * Returns text that could become a literal after normalisation, with marks. It is not broken up, since it spells no
+ * literal.
+ */
 export function sealDisguise(text: string, { openEdge, close }: Seal): string {
   return text === "" ? "" : openEdge + text + close;
 }
 
 /**
- * The text without marks, as a template would have rendered it from the original.
+ * Returns the text without marks, as a template would have rendered it from the original.
  *
- * @throws RolloutError `internal/guard` as `splitSealed()`.
+ * @throws RolloutError `internal/guard` like `splitSealed()`.
  */
 export async function unseal(text: string, seal: Seal | undefined): Promise<string> {
   if (seal === undefined) return text;
@@ -91,14 +94,13 @@ export async function unseal(text: string, seal: Seal | undefined): Promise<stri
 }
 
 /**
- * Cuts rendered text into stretches with and without added tokens. An edge stays ordinary text
- * unless it did become part of a literal; ordinary text between literals joins them where it holds
- * no literal itself, so that the tokenizer sees as few cuts as possible. A text may hold hundreds of
- * thousands of marks: others have their turn on the event loop in between.
+ * Splits rendered text into pieces with and without added tokens. An edge stays ordinary text unless it became part
+ * of a literal. Ordinary text between two literals is joined to them if it contains no literal itself, so that the
+ * tokenizer sees few cuts. A text may have hundreds of thousands of marks, so other work runs in between.
  *
- * @param literals matches every literal that the tokenizer would make one id of.
- * @param options - `areEdgesPlain`: whether no edge is ordinary text. Default false.
- * @throws RolloutError `internal/guard` where the template cut a marked literal in two.
+ * @param literals - Matches every literal that the tokenizer would encode as one id.
+ * @param options - `areEdgesPlain`: true if all edges are ordinary text. Default false.
+ * @throws RolloutError `internal/guard` if the template split a marked literal.
  */
 export async function splitSealed(
   text: string,
@@ -126,7 +128,7 @@ export async function splitSealed(
   return await joinPlain(pieces, literals);
 }
 
-/** How many marks are worked on between two turns: about a millisecond's work. */
+/** The number of marks that are processed in one turn: about a millisecond's work. */
 const marksPerTurn = 2_000;
 
 async function findLiterals(text: string, literals: RegExp) {
@@ -145,8 +147,8 @@ interface MarkedSpan {
 }
 
 /**
- * Takes the marks out in one pass. Between an opening mark and its close there are no others but
- * breakers, and outside of them there are none: a template that did otherwise has cut the text.
+ * Removes the marks in one pass. Only breakers may stand between an opening mark and its close, and no breaker
+ * outside: otherwise the template has split the text.
  */
 async function removeMarks(
   text: string,
@@ -156,7 +158,7 @@ async function removeMarks(
   const marked = new RegExp(`[${open}${openEdge}][^${open}${openEdge}${close}]*${close}`, "gu");
   const spans: { start: number; end: number; edge: boolean }[] = [];
   const pieces: string[] = [];
-  /** What stands between marks is of a few kinds, however often it does. */
+  /** The texts between marks, by their sealed form; few differ, however often they occur. */
   const contents = new Map<string, string>();
   let length = 0;
   const take = (piece: string): void => {
@@ -185,7 +187,7 @@ async function removeMarks(
   return { flat: pieces.join(""), spans };
 }
 
-/** @throws RolloutError `internal/guard` where the text holds a mark. */
+/** @throws RolloutError `internal/guard` if the text contains a mark. */
 function withoutMarks(text: string, { open, openEdge, breaker, close }: Seal): string {
   if ([open, openEdge, breaker, close].some((mark) => text.includes(mark))) throw cutText();
   return text;
@@ -212,7 +214,7 @@ async function joinPlain(pieces: readonly SealedPiece[], literals: RegExp): Prom
   return joined;
 }
 
-/** A template that writes JSON in ASCII spells the marks as escapes. */
+/** Replaces JSON escapes of the marks, which a template that writes ASCII JSON produces. */
 function unescapeMarks(text: string, { open, openEdge, breaker, close }: Seal): string {
   if (!text.includes("\\u")) return text;
   return [open, openEdge, breaker, close].reduce(
@@ -225,7 +227,7 @@ function anyMark({ open, openEdge, breaker, close }: Seal): RegExp {
   return new RegExp(`[${open}${openEdge}${breaker}${close}]`, "gu");
 }
 
-/** Whether the text holds any mark. */
+/** True if the text contains any mark. */
 export function isSealed(text: string, seal: Seal | undefined): boolean {
   return seal !== undefined && unescapeMarks(text, seal).search(anyMark(seal)) >= 0;
 }

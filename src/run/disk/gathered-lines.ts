@@ -1,4 +1,4 @@
-import { lendBytes } from "../../text/lent-bytes.ts";
+import { acquireBytes } from "../../text/lent-bytes.ts";
 import { mostBytesPerUnit } from "../../text/utf8-bytes.ts";
 
 /** Bytes of a block. A line that is longer gets a block of its own size. */
@@ -18,13 +18,13 @@ export class GatheredLines {
     const most = line.length * mostBytesPerUnit + 1;
     if (this.#block === undefined || this.#end + most > this.#block.length) {
       this.#close();
-      this.#block = lendBytes(Math.max(most, blockSize));
+      this.#block = acquireBytes(Math.max(most, blockSize));
     }
     this.#end += this.#block.write(line, this.#end);
     this.#block[this.#end++] = lineFeed;
   }
 
-  /** Takes the collected lines: UTF-8 with line feeds, in borrowed blocks (see `lendBytes()`). */
+  /** Takes the collected lines: UTF-8 with line feeds, in borrowed blocks (see `acquireBytes()`). */
   take(): readonly Buffer[] {
     this.#close();
     const blocks = this.#full;

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readFile, rename, rm, truncate, writeFile } from "
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { lendBytes } from "../../text/lent-bytes.ts";
+import { acquireBytes } from "../../text/lent-bytes.ts";
 import { encodeLine } from "./encode-line.ts";
 import { type Fault, type FileCall, faultyFiles } from "../faulty-files.fixture.ts";
 import { JsonlJournal } from "./jsonl-journal.ts";
@@ -55,7 +55,7 @@ describe("JsonlJournal", () => {
       await Promise.all(
         [0, 1, 2, 3, 4, 5].map(async (worker) => {
           for (const index of indexes.filter((each) => each % 6 === worker)) {
-            const lines = [await encodeLine(lineOf(index), lendBytes)];
+            const lines = [await encodeLine(lineOf(index), acquireBytes)];
             await journal.appendLines(lines);
           }
         }),

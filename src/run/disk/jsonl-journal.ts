@@ -1,6 +1,6 @@
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
-import { giveBackBytes, lendBytes } from "../../text/lent-bytes.ts";
+import { releaseBytes, acquireBytes } from "../../text/lent-bytes.ts";
 import { type Resolvers, withResolvers } from "../../async/with-resolvers.ts";
 import { closedEarly } from "./closed-early.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
@@ -86,12 +86,12 @@ export class JsonlJournal implements AsyncDisposable {
    * @throws UsageError if this write or an earlier one failed.
    */
   async append(value: unknown): Promise<void> {
-    await this.#add(encodeLine(value, lendBytes).then((line) => [line]));
+    await this.#add(encodeLine(value, acquireBytes).then((line) => [line]));
   }
 
   /**
    * Appends lines that stay together. Resolves when they are synced. The journal takes over their bytes, and returns
-   * borrowed blocks (see `lendBytes()`).
+   * borrowed blocks (see `acquireBytes()`).
    */
   async appendLines(lines: readonly EncodedLine[]): Promise<void> {
     await this.#add(lines);
@@ -156,7 +156,7 @@ export class JsonlJournal implements AsyncDisposable {
       for (const block of mergeBlocks(lines.flatMap(({ blocks }) => blocks))) {
         await writeAll(this.#file, block, end);
         end += block.length;
-        giveBackBytes(block);
+        releaseBytes(block);
       }
       await this.#file.sync();
       await this.#assertOwn(end);
@@ -220,12 +220,12 @@ function* mergeBlocks(blocks: readonly Uint8Array[]): Generator<Uint8Array> {
 function joined(blocks: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = blocks;
   if (only !== undefined && blocks.length === 1) return only;
-  const joinedBlock = lendBytes(length);
+  const joinedBlock = acquireBytes(length);
   let end = 0;
   for (const block of blocks) {
     joinedBlock.set(block, end);
     end += block.length;
-    giveBackBytes(block);
+    releaseBytes(block);
   }
   return joinedBlock;
 }

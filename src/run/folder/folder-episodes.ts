@@ -1,6 +1,6 @@
 import type { Episode } from "../../episode/episode.ts";
 import { UsageError } from "../../errors.ts";
-import { lendBytes } from "../../text/lent-bytes.ts";
+import { acquireBytes } from "../../text/lent-bytes.ts";
 import { type EncodedLine, encodeLine, encodeRow } from "../disk/encode-line.ts";
 import type { JsonlJournal } from "../disk/jsonl-journal.ts";
 import type { SlimeAttempt, SlimeChoice, SlimeSummary } from "../slime/slime-file.ts";
@@ -37,12 +37,13 @@ export class FolderEpisodes {
    */
   async write(episode: Episode, beforeLine: () => Promise<void>): Promise<string> {
     const samples: EncodedLine[] = [];
-    for (const sample of episodeSamples(episode)) samples.push(await encodeRow(sample, lendBytes));
+    for (const sample of episodeSamples(episode))
+      samples.push(await encodeRow(sample, acquireBytes));
     if (samples.length > 0) await this.#journals.samples.appendLines(samples);
     await beforeLine();
     const { segments: _written, ...story } = episode;
     const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
-    const line = await encodeLine(row, lendBytes);
+    const line = await encodeLine(row, acquireBytes);
     await this.#journals.episodes.appendLines([line]);
     return line.hash;
   }

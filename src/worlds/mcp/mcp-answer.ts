@@ -1,5 +1,5 @@
 import { RolloutError } from "../../errors.ts";
-import { wholeSecretsEnd } from "../../secrets/redactor.ts";
+import { safeCutIndex } from "../../secrets/redactor.ts";
 
 /** The result of a call, in its recorded form. JSON-able. */
 export interface McpAnswer {
@@ -62,7 +62,7 @@ function textOfPart(part: ContentPart, tool: string): string {
 
 function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
-  const end = wholeSecretsEnd(text, maxLength);
+  const end = safeCutIndex(text, maxLength);
   // Not through the middle of a character.
   const isHalf = /[\ud800-\udbff]/.test(text[end - 1] ?? "");
   const kept = text.slice(0, isHalf ? end - 1 : end);

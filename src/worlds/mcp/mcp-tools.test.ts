@@ -208,7 +208,7 @@ describe("mcpTools() over standard input and output", () => {
   test("refuses `repeatable` where each episode has a server of its own", async () => {
     const tools = await open({ perEpisode: true });
     expect(() => environmentOf(tools, true)).toThrow(
-      "Cannot define environment world: it says that it is repeatable, and tool count works on what lies " +
+      "Cannot define environment world: it is repeatable, but tool count works on what lies " +
         "outside of the episode, expected no `repeatable: true`",
     );
   });

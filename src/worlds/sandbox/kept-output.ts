@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { wholeSecretsEnd } from "../../secrets/redactor.ts";
+import { safeCutIndex } from "../../secrets/redactor.ts";
 
 /**
  * The number of bytes after the limit in which to look for the end of a secret that the limit cuts.
@@ -39,7 +39,7 @@ function cutTo(all: Buffer, limit: number): Buffer {
   const kept = all.subarray(0, limit);
   const bytes = kept.subarray(0, wholeLength(kept));
   const text = bytes.toString("utf8");
-  const end = wholeSecretsEnd(text + all.subarray(bytes.length).toString("utf8"), text.length);
+  const end = safeCutIndex(text + all.subarray(bytes.length).toString("utf8"), text.length);
   if (end === text.length) return bytes;
   return bytes.subarray(0, bytes.length - Buffer.byteLength(text.slice(end)));
 }
