@@ -91,7 +91,7 @@ function hit(p: number): Draw {
   return (random) => (random() < p ? 1 : 0);
 }
 
-/** Draws a task's success rate around the mean `p`, with the largest possible variance. */
+/** Returns a draw of a task's share of successes. The tasks' success rates differ, and have the mean `p`. */
 function hits(p: number, attempts: number): Draw {
   return (random) => {
     // Half of the tasks have the rate p. Each of the others always succeeds or always fails.

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 
 // Loaded into a command first. When the process ends, it writes the used CPU and memory to the file that STARTUP_USAGE
-// names. It ends the process on request.
+// names. Any message from the parent ends the process.
 
 /** Resources that a process used until its end. */
 export interface ProcessUsage {

@@ -1,4 +1,4 @@
-"""NeMo Gym's own rollout collection over `turnwright serve`, each answer held against its response types."""
+"""NeMo Gym's own rollout collection over `turnwright serve`, each answer checked against its response types."""
 import asyncio, sys, time
 from omegaconf import OmegaConf
 from nemo_gym.base_resources_server import BaseVerifyResponse
@@ -14,7 +14,7 @@ async def collect(host, port):
     at = {"host": host, "port": port, "entrypoint": "app.py"}
     config = OmegaConf.create({
         "turnwright": {"responses_api_agents": {"turnwright": at}},
-        # Gym 0.7 asks an agent by the environment server before it: one address is both.
+        # Gym 0.7 asks an agent through the environment server in front of it. One address is both.
         "turnwright_environment": {"environment_servers": {"legacy_agent": {
             **at, "agent_server": {"type": "responses_api_agents", "name": "turnwright"}}}},
     })

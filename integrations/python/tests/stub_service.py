@@ -23,7 +23,7 @@ def make_row(rollout, group, reward, *, version="3", tail=0, segment=0):
 
 
 class StubService(ThreadingHTTPServer):
-    """Finishes each batch at once. `faults` are statuses, or "cut", that the next calls meet."""
+    """Finishes each batch at once. `faults` are the statuses of the next calls, or "cut"."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -32,15 +32,15 @@ class StubService(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.token, self.faults, self.calls = token, [], []
         self.batches, self.lines, self.policy, self.state = {}, [], None, "running"
-        # What attempts come to, by their place among all attempts; others have the reward 1 and 0 in turn.
+        # Results of attempts, by their place among all attempts. The others have the rewards 1 and 0 alternately.
         self.rewards, self.tail, self.segments = {}, 0, 1
-        # Whether what is sampled follows from the seed, as with --sampling-seed: the first sampled id is the seed.
+        # True if sampling follows the seed, as with --sampling-seed: the first sampled id is the seed.
         self.samples_by_seed = False
-        # Splits that are refused, and whether streams of a batch wait until it is cancelled.
+        # Refused splits. Then: true if streams of a batch wait until it is cancelled.
         self.refused_splits, self.hangs = (), False
-        # The batches that were cleared.
+        # The cleared batches.
         self.cleared = []
-        # The seconds that a refusal asks for.
+        # The `Retry-After` of a refusal, in seconds.
         self.retry_after = None
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
@@ -50,7 +50,7 @@ class StubService(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request, client_address):
-        """A reader that goes away is no news."""
+        """Ignores a reader that disconnects."""
 
     def finish(self, batch, body):
         version = "3" if self.policy is None else str(self.policy[0])
@@ -80,7 +80,7 @@ class StubService(ThreadingHTTPServer):
 
 
 def in_form(line, trainer):
-    """A line in a trainer's form: of each attempt its name, and what cannot be trained on left out."""
+    """Returns a line in a trainer's form: the name of each attempt, without those that cannot be trained on."""
     told = json.loads(line)
     attempts = told["group"].pop("attempts")
     if trainer == "areal" and any(row["policyVersions"][-1] == "" for one in attempts for row in one["rows"]):

@@ -1,4 +1,4 @@
-"""TRL's GRPOTrainer on several ranks: what the trainer calls, in its order, over stand-ins of TRL and accelerate.
+"""TRL's GRPOTrainer on several ranks: the trainer's calls, in their order, with stand-ins of TRL and accelerate.
 
 Source of the order: TRL 1.16.0, trl/trainer/grpo_trainer.py. `_get_train_sampler` repeats each prompt `num_generations` times
 in a row over the ranks, rank 0 first; `_prepare_inputs` calls the rollout function once for `steps_per_generation`
@@ -37,7 +37,7 @@ def make_trainer(rank, count, size=4, **about):
 
 
 def call(monkeypatch, count, work):
-    """What `work(rank, trl)` gives back on each of so many ranks."""
+    """Returns the results of `work(rank, trl)` on all ranks."""
     trl, ranks = import_shim(monkeypatch, "trl"), Ranks(count)
     utils = types.ModuleType("accelerate.utils")
     utils.gather_object, utils.broadcast_object_list = ranks.gather_object, ranks.broadcast_object_list
