@@ -4,9 +4,9 @@
     npx turnwright serve --env storefront --user scripted --engine reference --model models/storefront-2m --out runs/trl &
     python integrations/trl/ten_steps.py --model models/storefront-2m --work runs/trl-weights
 
-A smoke test, not an experiment: with so few samples the reward says nothing. What it shows: prompts are tasks,
-weights go round by version, and the recorded logprobs enter the loss: `ratio` is how far the first ratio of the
-step is from 1 at most, over all trained tokens, and `shifted` the same with the logprobs moved by one token.
+This is a smoke test, not an experiment: with so few samples the reward has no meaning. It shows that prompts are
+tasks, that weights travel by version, and that the recorded logprobs enter the loss. `ratio` is the largest distance of
+the step's first ratio from 1, over all trained tokens. `shifted` is the same with the logprobs moved by one token.
 """
 
 import argparse
