@@ -92,7 +92,7 @@ function byHand(): Environment {
       return {
         begin: (options) => user.begin(options),
         async step(action) {
-          if (action.type === "say") throw new Error("nobody listens");
+          if (action.type === "say") throw new Error("unexpected text");
           const book = action.arguments.get("book");
           const count = action.arguments.get("count");
           const record = typeof book === "string" ? books.get(book) : undefined;

@@ -46,7 +46,7 @@ async function lengthened({ plan, setup }: StorefrontPlay): Promise<StorefrontPl
     const shown = await demonstrate(environment.task("train", task.index), { seed });
     const texts = shown.turns.map(({ text }) => text);
     const place = texts.findIndex((text) => text.includes("get_order"));
-    if (place < 0) throw new Error(`nobody looks an order up in task ${task.id}`);
+    if (place < 0) throw new Error(`no call of task ${task.id} looks an order up`);
     while (texts.length < Number(turns)) texts.splice(place, 0, texts[place]!);
     const ids = texts.map(async (text) => await codec.encode(`${text}<|im_end|>`));
     scripts.set(rolloutId, (await Promise.all(ids)).toReversed());

@@ -91,13 +91,13 @@ async function measureTokens(engine: ScoringEngine, threads: number): Promise<Be
   const read = await readPrompts(engine);
   const added = await readDeltas(engine);
   return [
-    figure(`sampled, 1 sequence behind ${CONTEXT} tokens`, single.rate),
+    figure(`sampled, 1 sequence after ${CONTEXT} tokens`, single.rate),
     figure("CPU to sample a token, 1 sequence", single.cpuUs, "µs"),
-    figure(`sampled, 128 sequences behind ${CONTEXT} tokens, ${SHARED} shared`, batched.rate),
+    figure(`sampled, 128 sequences after ${CONTEXT} tokens, ${SHARED} shared`, batched.rate),
     figure("CPU to sample a token, 128 sequences", batched.cpuUs, "µs"),
     figure(`read, 32 prompts of ${CONTEXT} tokens`, read.rate),
     figure("CPU to read a token of these", read.cpuUs, "µs"),
-    figure(`read, 128 times ${DELTA} tokens behind ${CONTEXT}`, added.rate),
+    figure(`read, 128 times ${DELTA} tokens after ${CONTEXT}`, added.rate),
     figure("CPU to read a token of these ends", added.cpuUs, "µs"),
   ];
 }

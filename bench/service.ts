@@ -155,10 +155,10 @@ async function readGroups(
     console.log(JSON.stringify({ firstMs, sampleCount }));`;
   const args = ["--input-type=module", "-e", program, `${url}/v1/groups?batch=${batch}`];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  let told = "";
-  child.stdout.on("data", (text: Buffer) => (told += text.toString()));
+  let output = "";
+  child.stdout.on("data", (text: Buffer) => (output += text.toString()));
   await new Promise((resolve) => child.on("close", resolve));
-  return JSON.parse(told) as { firstMs: number; sampleCount: number };
+  return JSON.parse(output) as { firstMs: number; sampleCount: number };
 }
 
 /** Requests all groups, reads one piece, and measures the growth of memory. */

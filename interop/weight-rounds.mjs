@@ -185,7 +185,7 @@ async function announceWrong(service, weights) {
 /** Makes a server fail in the middle of loading. It must get all its earlier weights back. */
 export async function giveBack(context) {
   const { server, url, weights } = context;
-  if (server.name === "sglang") return { skipped: "it ends where a file is torn" };
+  if (server.name === "sglang") return { skipped: "it ends on a torn file" };
   const loader = createVllmWeightLoader({ urls: [url] });
   await loader.load({ path: weights.next, version: "2" });
   const failure = await loader.load({ path: weights.halfTorn, version: "3" }).then(
@@ -280,7 +280,7 @@ async function compareRows(rows, folderOf) {
       most[version] <= LIMITS.same,
       `a token of version ${version} differs by ${most[version]}`,
     );
-    assert.ok(Math.max(...others[version]) >= LIMITS.other, "the weights cannot be told apart");
+    assert.ok(Math.max(...others[version]) >= LIMITS.other, "the weights cannot be distinguished");
   }
   return { tokens: byVersion(found, (list) => list.length), largest: most, otherMean, rowsOfBoth };
 }

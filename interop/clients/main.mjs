@@ -292,15 +292,15 @@ async function runProgram([program, ...args], { env = {}, work }) {
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH: process.env.PATH, ...env },
   });
-  let [said, told] = ["", ""];
-  child.stdout.setEncoding("utf8").on("data", (text) => (said += text));
+  let [stdout, output] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text) => (told += text));
+    stream.setEncoding("utf8").on("data", (text) => (output += text));
   }
   const late = setTimeout(() => child.kill("SIGKILL"), 180_000);
   const status = await new Promise((resolve) => child.once("close", resolve));
   clearTimeout(late);
-  return { said: said.trim(), told: told.slice(-2000), status };
+  return { stdout: stdout.trim(), output: output.slice(-2000), status };
 }
 
 /** Passes each line of the customer to a program that answers one line a process, until the conversation is over. */
@@ -308,10 +308,10 @@ async function leadDesk(hears, place) {
   let heard = desk.firstUserText;
   for (let count = 0; heard !== null && count < 30; count++) {
     const ended = await runProgram(hears(heard, count === 0), place);
-    if (ended.status !== 0 || ended.said === "") return ended;
-    heard = await desk.say(ended.said);
+    if (ended.status !== 0 || ended.stdout === "") return ended;
+    heard = await desk.say(ended.stdout);
   }
-  return { status: 0, told: "" };
+  return { status: 0, output: "" };
 }
 
 /** Plays a client to its end. Returns the failed checks. */
@@ -321,19 +321,19 @@ async function playOne({ command, hears, env, makes }, gateway, place) {
   const session = `${gateway.url}/sessions/${sessionId}`;
   const isLed = hears !== undefined;
   const ended = await (isLed ? leadDesk(hears, { env, work }) : runProgram(command, { env, work }));
-  const { status, told } = ended;
+  const { status, output } = ended;
   const wrong = [];
   const { turns, activeCount } = await (await fetch(session, { headers })).json();
   if (status !== 0) {
     const when = status === null ? `, killed with ${activeCount} requests under way` : "";
-    wrong.push(`it ended with status ${status}${when}: ${told}`);
+    wrong.push(`it ended with status ${status}${when}: ${output}`);
   }
   if (makes !== undefined && !existsSync(path.join(work, makes))) {
-    wrong.push(`it did not make ${makes}: ${told}`);
+    wrong.push(`it did not make ${makes}: ${output}`);
   }
   if (desk !== undefined) {
     const { calls, says } = desk.counts;
-    if (!desk.isOver) wrong.push(`it left the customer after ${calls} calls: ${told}`);
+    if (!desk.isOver) wrong.push(`it left the customer after ${calls} calls: ${output}`);
     if (calls < 2 || says < 2) wrong.push(`it called ${calls} times and spoke ${says} times`);
     place.reward = await desk.close();
     if (place.reward !== 1) wrong.push(`the shop gives it a reward of ${place.reward}`);
@@ -342,7 +342,7 @@ async function playOne({ command, hears, env, makes }, gateway, place) {
   const surprising = roots.filter((cause) => !["first", "new-conversation"].includes(cause));
   if (turns.length < 2) wrong.push(`it asked for ${turns.length} turns`);
   if (turns.length <= roots.length) wrong.push("no turn continues another");
-  if (surprising.length > 0) wrong.push(`turns began anew: ${surprising.join(", ")}`);
+  if (surprising.length > 0) wrong.push(`turns started a new root: ${surprising.join(", ")}`);
   await post(`${session}/finish`, { reward: place.reward ?? 1 }, headers);
   return { wrong, turnCount: turns.length, roots };
 }
@@ -399,7 +399,7 @@ async function play(name, client) {
     { work: scratch },
   );
   await engine.close();
-  if (verified.status !== 0) wrong.push(`verify: ${verified.told}`);
+  if (verified.status !== 0) wrong.push(`verify: ${verified.output}`);
   const rows = readFileSync(path.join(out, "samples.jsonl"), "utf8").trim().split("\n").length;
   console.log(`${name}: ${rows} rows, ${wrong.length === 0 ? "all in order" : "NOT IN ORDER"}`);
   rmSync(scratch, { recursive: true, force: true });

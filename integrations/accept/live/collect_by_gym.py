@@ -46,7 +46,7 @@ with service() as (url, folder):
         assert (episode["taskIndex"], episode["reward"], result["policy_versions"]) == (asked["task_index"], checked.reward, ["5"])
         trained += same_row(row, calls)
         rewards.append(checked.reward)
-    told = [{"_ng_task_index": asked["task_index"], "reward": result["reward"]} for asked, result in done]
-    metrics = AggregateMetrics.model_validate(post(f"{url}/aggregate_metrics", {"verify_responses": told}))
+    expected = [{"_ng_task_index": asked["task_index"], "reward": result["reward"]} for asked, result in done]
+    metrics = AggregateMetrics.model_validate(post(f"{url}/aggregate_metrics", {"verify_responses": expected}))
     assert abs(metrics.key_metrics["mean/reward"] - sum(rewards) / len(rewards)) < 1e-9, metrics
 print(f"nemo-gym: {len(done)} rollouts, {trained} trained tokens in {seconds:.1f} s: accepted")

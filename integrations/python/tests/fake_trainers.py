@@ -71,7 +71,7 @@ class Sample:
     status: Any = Status.PENDING
     tokens: list = field(default_factory=list)
     Status = Status
-    PrefixCacheInfo = staticmethod(lambda **told: types.SimpleNamespace(**told))
+    PrefixCacheInfo = staticmethod(lambda **fields: types.SimpleNamespace(**fields))
 
 
 def modules():

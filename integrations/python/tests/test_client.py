@@ -118,7 +118,7 @@ def test_cancels_pauses_announces_and_acknowledges(service):
 def test_says_why_a_batch_failed(service):
     client, _ = connect(service)
     assert client.submit(key="a", split="train", tasks=[1], samples=1).reason is None
-    service.batches["b1"]["told"].update(state="failed", reason="task 1 cannot be drawn")
+    service.batches["b1"]["described"].update(state="failed", reason="task 1 cannot be drawn")
     failed = client.poll("b1")
     assert (failed.state, failed.reason) == ("failed", "task 1 cannot be drawn")
 

@@ -216,8 +216,8 @@ def test_tasks_as_prompts_for_slime(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["slime_tasks", "--tasks", "5,7-6"])
     with pytest.raises(SystemExit):
         slime_tasks.main()
-    told = capsys.readouterr()
-    assert told.out == "" and "Cannot read '7-6': the range ends before it begins" in told.err
+    output = capsys.readouterr()
+    assert output.out == "" and "Cannot read '7-6': the range ends before it begins" in output.err
 
 
 def test_tasks_as_rows_of_data_sets(capsys, monkeypatch):

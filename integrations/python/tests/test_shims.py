@@ -181,7 +181,7 @@ def test_skyrl_seeds_go_by_step_prompt_and_repetition(service, monkeypatch):
     again = seeds(generator, skyrl_batch(5))
     evaluated = seeds(generator, skyrl_batch(5, "eval", split="test"))
     assert len({seed for _, seed in first + again + evaluated}) == 12, "also a prompt that is drawn twice in a step"
-    assert seeds(skyrl.TurnwrightGenerator(), skyrl_batch(5)) == first, "where a trainer goes on from a checkpoint"
+    assert seeds(skyrl.TurnwrightGenerator(), skyrl_batch(5)) == first, "after a restart from a checkpoint"
     assert seeds(generator, skyrl_batch(6)) != first
     assert {body["split"] for body in asked(service)[8:12]} == {"test"}
     assert asyncio.run(generator.generate(skyrl_batch(7, tasks=())))["response_ids"] == []

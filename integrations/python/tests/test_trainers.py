@@ -64,7 +64,7 @@ def test_a_process_that_announces_takes_the_run_over(service):
     client, before, versions = play.connect(), len(service.calls), take_over.Versions()
     client.submit(key=f"{run_name.RUN}/5/a", split="train", tasks=[1], samples=1)
     client.submit(key="other/5/a", split="train", tasks=[1], samples=1)
-    service.batches["b1"]["told"]["state"] = "running"
+    service.batches["b1"]["described"]["state"] = "running"
     service.policy = (8, None)
     versions.announce(client, 5, "/w/5")
     versions.announce(client, 6, "/w/6")
@@ -72,7 +72,7 @@ def test_a_process_that_announces_takes_the_run_over(service):
     assert sent == [("POST", "/v1/clear", {"keyPrefix": f"{run_name.RUN}/"}),
                     ("POST", "/v1/policy", {"version": 5, "weights": "/w/5", "restart": True}),
                     ("POST", "/v1/policy", {"version": 6, "weights": "/w/6"})]
-    assert service.policy == (6, "/w/6") and service.batches["b2"]["told"]["state"] == "finished"
+    assert service.policy == (6, "/w/6") and service.batches["b2"]["described"]["state"] == "finished"
 
 
 def test_clears_a_run_by_name(service, monkeypatch, capsys):
@@ -81,7 +81,7 @@ def test_clears_a_run_by_name(service, monkeypatch, capsys):
 
     for key in ("old/1", "old/2", "older/1"):
         play.connect().submit(key=key, split="train", tasks=[1], samples=1)
-    service.batches["b2"]["told"]["state"] = "queued"
+    service.batches["b2"]["described"]["state"] = "queued"
     monkeypatch.setattr(sys, "argv", ["clear", "old"])
     clear.main()
     assert capsys.readouterr().out == "1 unfinished batches are cancelled\n"
@@ -96,7 +96,7 @@ def test_clears_no_run_whose_folder_is_below_its_own(service, monkeypatch, capsy
     for run in ("runs/slime", "runs/slime/small"):
         monkeypatch.setattr(one_play, "RUN", run_name.in_keys(run))
         play.play_scored(play.connect(), task=1)
-    service.batches["b2"]["told"]["state"] = "running"
+    service.batches["b2"]["described"]["state"] = "running"
     before = len(service.calls)
     monkeypatch.setattr(sys, "argv", ["clear", "runs/slime"])
     clear.main()
@@ -162,7 +162,7 @@ def test_slime(service, monkeypatch):
     service.rewards = {number: None}
     service.policy = None
     out = batch.generate_rollout(args, 11, Source())
-    assert drawn == [2, 1], "the group with a failed attempt is drawn anew"
+    assert drawn == [2, 1], "the group with a failed attempt is drawn again"
     assert [len(group) for group in out.samples] == [2, 2] and service.policy == (11, None)
     assert {sample.reward for group in out.samples for sample in group} == {0, 1}
 
