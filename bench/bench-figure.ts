@@ -6,8 +6,8 @@ export interface BenchFigure {
   readonly unit: string;
   /** The other side of the ratio, in the same unit, measured in the same run. */
   readonly baseline?: number;
-  /** How many times better than the baseline; above 1 is better. */
+  /** The ratio to the baseline. Above 1 is better. */
   readonly ratio?: number;
-  /** Where on an axis the figure was taken, such as the number of turns. */
+  /** The position on an axis, such as the number of turns. */
   readonly at?: number | string;
 }

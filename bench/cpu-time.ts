@@ -1,4 +1,4 @@
-/** CPU milliseconds that this process spent on `work`, all its threads together. */
+/** Measures the CPU time that all threads of this process spend on `work`, in milliseconds. */
 export async function cpuMs(work: () => Promise<void>): Promise<number> {
   const before = process.cpuUsage();
   await work();
@@ -6,7 +6,7 @@ export async function cpuMs(work: () => Promise<void>): Promise<number> {
   return (user + system) / 1000;
 }
 
-/** The middle of the values, which says more than their mean on a machine that others use too. */
+/** Returns the median, which varies less than the mean on a busy machine. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);

@@ -15,13 +15,13 @@ const description = "Take copies of a book.";
 const parameters = z.object({ book: z.string(), count: z.int() });
 
 /**
- * CPU of a step that reads and writes one of a thousand records, by `defineEnvironment()` and in an
- * environment that does the same by hand.
+ * Measures the CPU of a step that reads and writes one of a thousand records, with
+ * `defineEnvironment()` and in an environment that is written by hand.
  */
 export async function benchDefineEnvironment(): Promise<BenchFigure[]> {
   const own: number[] = [];
   const defined: number[] = [];
-  // In turns, so that both meet the same machine.
+  // Alternates, so that both run under the same load.
   for (let round = 0; round < rounds; round++) {
     own.push(await stepMicroseconds(byHand()));
     defined.push(await stepMicroseconds(byDefinition()));
@@ -92,7 +92,7 @@ function byHand(): Environment {
       return {
         begin: (options) => user.begin(options),
         async step(action) {
-          if (action.type === "say") throw new Error("nobody listens");
+          if (action.type === "say") throw new Error("unexpected text");
           const book = action.arguments.get("book");
           const count = action.arguments.get("count");
           const record = typeof book === "string" ? books.get(book) : undefined;

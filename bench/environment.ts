@@ -12,7 +12,7 @@ import { cpuMs } from "./cpu-time.ts";
 
 const episodeCount = 200;
 
-/** CPU of opening and of scoring an episode, averaged over many; the first ones, which warm up, apart. */
+/** Measures the mean CPU of opening and scoring an episode. Leaves out the first ones, which warm up. */
 export async function benchEnvironment(): Promise<BenchFigure[]> {
   const figures = await measure(createStorefront(), storefrontUser());
   const bundleDir = await findBundle();
@@ -59,7 +59,7 @@ async function measure(environment: Environment, user: User): Promise<BenchFigur
   return [figure("CPU to open an episode", openMs), figure("CPU to score an episode", scoreMs)];
 }
 
-/** Plays the world to its end in words alone, so that scoring compares whole states. */
+/** Plays the world to its end without calls, so that scoring compares complete states. */
 async function talkToTheEnd(world: World, signal: AbortSignal): Promise<void> {
   await world.begin({ signal });
   for (let lineCount = 0; lineCount < 20; lineCount++) {

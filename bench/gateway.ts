@@ -12,10 +12,10 @@ import { median } from "./cpu-time.ts";
 
 type Message = Readonly<Record<string, unknown>>;
 
-/** What the gateway adds to an engine's own time: by turn, to the first token, and in memory. */
+/** Measures the gateway's cost on top of the engine: per turn, to the first token, and in memory. */
 export async function* benchGateway(): AsyncGenerator<BenchFigure> {
   const renderer = await createRenderer({ modelDir: qwen3Folder() });
-  // Memory first: what others left behind would be counted.
+  // Memory first, so that objects of the other benchmarks do not count.
   yield* benchSessions(renderer);
   yield* benchLatency(renderer);
   yield* benchLength(renderer);
@@ -24,14 +24,14 @@ export async function* benchGateway(): AsyncGenerator<BenchFigure> {
 const bench = "gateway";
 const measuredTurns = 100;
 
-/** A continued turn with a body of 200 kB: in this process, and over HTTP. */
+/** Measures a continued turn with a body of 200 kB, in this process and over HTTP. */
 async function* benchLatency(renderer: Renderer): AsyncGenerator<BenchFigure> {
   for (const isServed of [false, true]) {
     await using talk = await Talk.open(renderer, { isServed });
-    // What is measured is a gateway that has served for a while.
+    // Measures a gateway that is warm.
     const warm = await talk.another();
     for (let turn = 0; turn < 300; turn++) await warm.turn(100);
-    // The history that a coding agent has after some turns.
+    // The history of a coding agent after some turns.
     for (let turn = 0; turn < 18; turn++) await talk.turn(10_000);
     const cpu = process.cpuUsage();
     const added: number[] = [];
@@ -59,12 +59,12 @@ function cpuSince(before: NodeJS.CpuUsage): number {
   return (user + system) / 1000;
 }
 
-/** What a turn costs without a gateway: what the agent of the benchmark itself spends, engine included. */
+/** Measures a turn without a gateway: the cost of the benchmark's own agent, with its engine. */
 async function withoutGateway(
   talk: Talk,
 ): Promise<{ readonly addedMs: number; readonly cpuMs: number }> {
   const stub = await talk.withoutGateway();
-  // It stands in for the gateway, which is still needed, and closes its own server alone.
+  // Replaces the gateway, which stays open. Closes only its own server.
   await using _stub = stub.closing();
   for (let turn = 0; turn < measuredTurns; turn++) await stub.turn(100);
   const cpu = process.cpuUsage();
@@ -73,7 +73,7 @@ async function withoutGateway(
   return { addedMs: median(added), cpuMs: cpuSince(cpu) / measuredTurns };
 }
 
-/** A long session: what a turn costs as it grows. */
+/** Measures the cost of a turn as a session grows. */
 async function* benchLength(renderer: Renderer): AsyncGenerator<BenchFigure> {
   await using talk = await Talk.open(renderer, { isServed: false });
   const window: number[] = [];
@@ -94,7 +94,7 @@ async function* benchLength(renderer: Renderer): AsyncGenerator<BenchFigure> {
   }
 }
 
-/** A thousand sessions at once, each some turns into its task. */
+/** Measures a thousand sessions at once, each some turns into its task. */
 async function* benchSessions(renderer: Renderer): AsyncGenerator<BenchFigure> {
   const sessionCount = 1000;
   await using talk = await Talk.open(renderer, { isServed: false, latencyMs: 200 });
@@ -134,7 +134,7 @@ interface EngineMark {
   endedAt: number;
 }
 
-/** One agent's conversation with a gateway: each turn is a call, and its result. */
+/** An agent's conversation with a gateway. Each turn is a call and its result. */
 class Talk implements AsyncDisposable {
   bodySize = 0;
   readonly #gateway: Awaited<ReturnType<typeof openInProcess>>;
@@ -186,14 +186,14 @@ class Talk implements AsyncDisposable {
     return new Talk({ gateway, marks, token, sessionId, server });
   }
 
-  /** Another session of the same gateway. */
+  /** Opens another session of the same gateway. */
   async another(): Promise<Talk> {
     const { token, sessionId } = await this.#gateway.gateway.openSession();
     const [gateway, marks] = [this.#gateway, this.#marks];
     return new Talk({ gateway, marks, token, sessionId, server: this.#server });
   }
 
-  /** Asks for a turn, streamed, and answers its call with so many characters. */
+  /** Requests a streamed turn, and answers its call with the given number of characters. */
   async turn(
     resultLength: number,
   ): Promise<{ readonly addedMs: number; readonly firstMs: number }> {
@@ -225,7 +225,7 @@ class Talk implements AsyncDisposable {
     };
   }
 
-  /** The same conversation with nothing but an engine behind it, that gives the turns of this one. */
+  /** Opens the same conversation with an engine only, which returns the turns of this one. */
   async withoutGateway(): Promise<Talk> {
     const parts = { gateway: this.#gateway, marks: this.#marks, token: this.#token };
     const server = this.#server === undefined ? undefined : await serveStub(this.#stub);
@@ -234,7 +234,7 @@ class Talk implements AsyncDisposable {
     return talk;
   }
 
-  /** Reads the request, and streams what the last reply was, piece by piece. */
+  /** Reads the request, and streams the last reply piece by piece. */
   readonly #stub: typeof globalThis.fetch = async (input, init) => {
     await new Request(input, init).arrayBuffer();
     const now = performance.now();
@@ -252,7 +252,7 @@ class Talk implements AsyncDisposable {
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   };
 
-  /** Ends what listens for this conversation alone. */
+  /** Closes the server of this conversation. */
   closing(): AsyncDisposable {
     return { [Symbol.asyncDispose]: async () => await this.#server?.[Symbol.asyncDispose]() };
   }
@@ -290,7 +290,7 @@ async function readStream(response: Response) {
   return { firstAt, callId, text };
 }
 
-/** Gives each session the same turn, and notes when it was asked, and when it told of something. */
+/** Gives each session the same turn, and records the times of the request and of the first token. */
 function markedEngine(
   ids: readonly number[],
   { marks, latencyMs }: { readonly marks: Map<string, EngineMark>; readonly latencyMs: number },
@@ -304,7 +304,7 @@ function markedEngine(
       mark.firstAt = performance.now();
       for (const id of ids) {
         onTokens?.({ tokenIds: [id], logprobs: [-0.5] });
-        // Tokens come one by one, and others are served in between.
+        // Tokens come one by one, and other sessions are served in between.
         if (latencyMs === 0) await new Promise((resolve) => setImmediate(resolve));
       }
       mark.endedAt = performance.now();
@@ -321,7 +321,7 @@ function markedEngine(
   };
 }
 
-/** Listens with a handler that stands in for a gateway. */
+/** Starts a server with a handler that replaces a gateway. */
 async function serveStub(
   fetch: (request: Request) => Response | Promise<Response>,
 ): Promise<ServedGateway> {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine, GenerateRequest, Generation } from "../src/engine/engine.ts";
 
 /**
- * An engine in process that takes a moment and then gives the turn that a script has for the
- * session: what is measured around it is ours alone.
+ * Creates an engine that returns the session's next scripted turn after a short time. A measurement
+ * around it contains only Turnwright's own cost.
  */
 export function instantEngine(
   turnOf: (request: GenerateRequest) => readonly number[],

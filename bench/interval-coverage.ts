@@ -5,14 +5,14 @@ import {
 } from "../src/report/statistics/interval.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 
-/** Runs that are drawn for each figure. */
+/** Simulated runs for each figure. */
 const runCount = 4_000;
 
 type Random = () => number;
 /** Draws the value of a task. */
 type Draw = (random: Random) => number;
 
-/** How often the 95 % intervals of a report hold the truth, for kinds of rewards and counts of tasks. */
+/** Measures the share of 95 % intervals that contain the true value, by kind of reward and number of tasks. */
 export function benchIntervalCoverage(): readonly BenchFigure[] {
   return [
     ...(
@@ -91,10 +91,10 @@ function hit(p: number): Draw {
   return (random) => (random() < p ? 1 : 0);
 }
 
-/** The share of successes of a task whose own rate is drawn around `p`, as far from it as it can be. */
+/** Returns a draw of a task's share of successes. The tasks' success rates differ, and have the mean `p`. */
 function hits(p: number, attempts: number): Draw {
   return (random) => {
-    // Half of all tasks are alike; of the others each always succeeds or always fails.
+    // Half of the tasks have the rate p. Each of the others always succeeds or always fails.
     const rate = random() < 0.5 ? p : hit(p)(random);
     let count = 0;
     for (let attempt = 0; attempt < attempts; attempt++) count += hit(rate)(random);
@@ -108,7 +108,7 @@ function normal(random: Random): number {
 }
 
 /**
- * Numbers from 0 up to 1, always the same for a seed.
+ * Returns a generator of numbers from 0 up to 1, repeatable by seed.
  *
  * **Source:** mulberry32 by Tommy Ettinger, in the public domain.
  */

@@ -12,7 +12,7 @@ import { prepareStorefront } from "./storefront-play.ts";
 const episodeCount = 300;
 const repetitions = 3;
 
-/** Throughput of a run with its journal, over the same episodes played without one. */
+/** Measures the throughput of a run with its journal, relative to the same episodes without one. */
 export async function benchJournal(): Promise<BenchFigure[]> {
   const withJournal: number[] = [];
   const without: number[] = [];

@@ -9,34 +9,34 @@ import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
 import { type LoopbackPlay, withLoopback } from "./loopback-play.ts";
 
-/** Episodes at once: few enough that none waits for another. */
+/** Episodes at once. No episode waits for another. */
 const concurrency = 4;
-/** One attempt at each of 32 tasks, of which nothing else is played meanwhile. */
+/** One attempt at each of 32 tasks. */
 const episodeCount = 32;
-/** What a policy takes for a turn. */
+/** The policy's time for a turn, in milliseconds. */
 const latencyMs = 30;
-/** How often all of it is played; the first time is left out. */
+/** The number of rounds. The first one is left out. */
 const repetitions = 4;
 
-/** What is known of an episode that goes on. */
+/** The clock of a running episode. */
 interface Watch {
-  /** When the policy's last answer came; absent before the first. */
+  /** The time of the policy's last answer. Absent before the first. */
   answeredAt?: number;
-  /** How long the user has taken since. */
+  /** The user's time since then, in milliseconds. */
   userMs: number;
 }
 
-/** What was measured, in milliseconds, a turn each. */
+/** Measured times, in milliseconds, one entry a turn. */
 interface Times {
   /** From the policy's answer to the next request, without the user. */
   readonly between: number[];
-  /** A request over HTTP, the server's part included. */
+  /** A request over HTTP, including the server's time. */
   readonly asking: number[];
 }
 
 /**
- * What is added to a turn where the machine has little to do: τ-bench retail over loopback HTTP, recorded, four
- * episodes at once, a policy that takes 30 ms for a turn. Of a request that is what it takes longer than one that is
+ * Measures the time that Turnwright adds to a turn under light load: τ-bench retail over loopback HTTP, recorded, four
+ * episodes at once, a policy that takes 30 ms for a turn. For a request, it is the extra time over a request that is
  * only sent and read.
  */
 export async function benchLightLoad(): Promise<BenchFigure[]> {
@@ -74,7 +74,7 @@ export async function benchLightLoad(): Promise<BenchFigure[]> {
   return [];
 }
 
-/** @returns the prompt of one of the last requests. */
+/** Returns the prompt of one of the last requests. */
 async function playLightly(
   { setup, folder: parent, planOf }: LoopbackPlay,
   name: string,
@@ -118,7 +118,7 @@ async function playLightly(
   return longest;
 }
 
-/** How long it takes to send the same again and again, and to read the answer as it comes. In milliseconds each. */
+/** Sends the same request repeatedly and reads the streamed answers. Returns the times in milliseconds. */
 async function askPlainly(engineUrl: string, ids: readonly number[]): Promise<readonly number[]> {
   const body = JSON.stringify({ input_ids: ids, rid: "plain:1:7;" });
   const times: number[] = [];
@@ -140,7 +140,7 @@ function watchOf(watches: Map<string, Watch>, taskId: string): Watch {
   return known;
 }
 
-/** The same user, whose time is told to the watch of its task. */
+/** Wraps a user. Adds its time to the clock of its task. */
 function timed(user: User, watch: (taskId: string) => Watch): User {
   return {
     ...user,

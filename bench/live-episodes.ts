@@ -5,44 +5,44 @@ import { fileURLToPath } from "node:url";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
 
-/** What a process says that keeps episodes live. */
+/** The report of a process with live episodes. */
 export interface LiveFigures {
   readonly turnsPerSecond: number;
   readonly turnsPerCpuSecond: number;
-  /** How late the event loop comes round, 99th percentile. */
+  /** Delay of the event loop, 99th percentile, in milliseconds. */
   readonly delayMs: number;
   readonly worstDelayMs: number;
-  /** Resident, for each 1,000 live episodes. */
+  /** Resident memory for each 1,000 live episodes. */
   readonly memoryMiB: number;
 }
 
 const liveCounts = [1000, 4096] as const;
 
-/** How many are live in the older build that this one is held against. */
+/** Live episodes in the older build of the comparison. */
 const baseLiveCount = 1000;
 
-/** How often each side is measured beside the other. */
+/** Measurements of each side. */
 const repetitions = 3;
 
-/** How much is played in each place. */
+/** The work of each concurrent place. */
 interface Load {
   /** Episodes, one after the other. */
   readonly waves: number;
-  /** Of each episode; absent for the six or so that its task takes. */
+  /** Turns of each episode. Default: about six, as its task needs. */
   readonly turns?: number;
 }
 
 const oneEpisode: Load = { waves: 1 };
-/** So many turns that compiling is a small part of it. */
+/** Enough turns that compilation is a small part of the time. */
 const severalEpisodes: Load = { waves: 3 };
-/** As long as τ-bench lets an episode be. */
+/** τ-bench's limit of turns. */
 const longEpisode: Load = { waves: 1, turns: 30 };
 
 /**
- * Thousands of episodes at once in one process, against an engine that answers after 200 ms. Each figure is
- * of a process of its own: what came before has compiled nothing for it.
+ * Measures thousands of episodes at once in one process, with an engine that answers after 200 ms. Each figure
+ * comes from a new process, without code that an earlier one compiled.
  *
- * @param base - Folder of an older checkout, built, to compare with: its 1,000 live episodes beside our 4,096.
+ * @param base - Folder of an older, built checkout: its 1,000 live episodes are compared with these 4,096.
  */
 export async function* benchLiveEpisodes(base?: string): AsyncGenerator<BenchFigure> {
   if (base !== undefined) return yield* compare(base);
@@ -89,7 +89,7 @@ async function* compare(base: string): AsyncGenerator<BenchFigure> {
   }
 }
 
-/** This file's place is dist/bench/. */
+/** The root of the checkout. This file runs in dist/bench/. */
 const here = path.dirname(fileURLToPath(import.meta.url));
 const ourFolder = path.resolve(here, "../..");
 

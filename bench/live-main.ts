@@ -12,8 +12,8 @@ import type { StorefrontPlay } from "./storefront-play.ts";
 import type * as storefront from "./storefront-play.ts";
 
 // A process of its own: node live-main.js FOLDER LIVE WAVES [TURNS]
-// Plays with the build in the folder, so that an older one can be held against this one. With TURNS each episode is
-// made that long: the agent looks the order up again and again.
+// Plays with the build in the folder, so that an older build can be compared. TURNS sets the length of each episode:
+// the agent looks the order up repeatedly.
 const [folder = "", live = "", waves = "", turns = "0"] = process.argv.slice(2);
 const liveCount = Number(live);
 const latencyMs = 200;
@@ -34,7 +34,7 @@ let turnCount = 0;
 const counted = { ...setup, onTurn: () => void turnCount++ };
 const waiting = plan[Symbol.iterator]();
 
-/** The same, with an engine that plays so many turns in each episode. */
+/** Plays with an engine that samples the given number of turns in each episode. */
 async function lengthened({ plan, setup }: StorefrontPlay): Promise<StorefrontPlay["setup"]> {
   const shopFolder = "environments/storefront";
   const { createStorefront } = await load<typeof shop>(`${shopFolder}/storefront.js`);
@@ -46,7 +46,7 @@ async function lengthened({ plan, setup }: StorefrontPlay): Promise<StorefrontPl
     const shown = await demonstrate(environment.task("train", task.index), { seed });
     const texts = shown.turns.map(({ text }) => text);
     const place = texts.findIndex((text) => text.includes("get_order"));
-    if (place < 0) throw new Error(`nobody looks an order up in task ${task.id}`);
+    if (place < 0) throw new Error(`no call of task ${task.id} looks an order up`);
     while (texts.length < Number(turns)) texts.splice(place, 0, texts[place]!);
     const ids = texts.map(async (text) => await codec.encode(`${text}<|im_end|>`));
     scripts.set(rolloutId, (await Promise.all(ids)).toReversed());
@@ -57,7 +57,7 @@ async function lengthened({ plan, setup }: StorefrontPlay): Promise<StorefrontPl
   };
 }
 
-/** Plays one episode after the other, none of which is kept. */
+/** Plays one episode after the other, and keeps none of them. */
 async function keepPlaying(): Promise<void> {
   for (let next = waiting.next(); next.done !== true; next = waiting.next()) {
     const { outcome, taskId } = await playEpisode(next.value, counted, { signal });
@@ -83,7 +83,7 @@ const cpu = process.cpuUsage(cpuBefore);
 delay.disable();
 clearInterval(watch);
 
-/** What Node counts is the time from one look to the next: 5 ms where nothing is late. */
+/** Node's histogram has the time between two checks, which is 5 ms without a delay. */
 const lateMs = (ns: number): number => Math.max(ns / 1e6 - resolution, 0);
 process.send?.({
   turnsPerSecond: turnCount / elapsedSeconds,

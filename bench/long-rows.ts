@@ -11,7 +11,7 @@ import { prepareStorefront } from "./storefront-play.ts";
 const tokenCount = 100_000;
 const rowCount = 20;
 
-/** For how long the event loop stands still while rows of a hundred thousand tokens are written. */
+/** Measures how long the event loop is blocked while rows of a hundred thousand tokens are written. */
 export async function benchLongRows(): Promise<BenchFigure[]> {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
   try {
@@ -39,7 +39,7 @@ export async function benchLongRows(): Promise<BenchFigure[]> {
   }
 }
 
-/** A played episode whose only segment is made as long as asked for, nearly all of it sampled. */
+/** Plays an episode and extends its only segment to the given length, nearly all of it sampled. */
 async function playLong(): Promise<Episode> {
   const { plan, setup } = await prepareStorefront({ episodeCount: 1, latencyMs: 0 });
   const { signal } = new AbortController();
@@ -63,7 +63,7 @@ async function playLong(): Promise<Episode> {
   };
 }
 
-/** In milliseconds, from one turn of the event loop to the next. */
+/** Times between two turns of the event loop, in milliseconds. */
 async function longestPause(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let last = performance.now();

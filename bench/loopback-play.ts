@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-// Not by its index, which is built with parts of its own: what the episode is played with would be loaded twice.
+// Not from the index: the bundled index contains these modules too, so they would be loaded twice.
 import { loadTauBenchBundle } from "../environments/tau-bench/bundle.ts";
 import { createTauRetail } from "../environments/tau-bench/retail/create-tau-retail.ts";
 import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
@@ -21,17 +21,17 @@ import type { StorefrontPlay } from "./storefront-play.ts";
 /** τ-bench retail over loopback HTTP. */
 export interface LoopbackPlay {
   readonly setup: StorefrontPlay["setup"];
-  /** A folder that is gone afterwards. */
+  /** A folder that is removed afterwards. */
   readonly folder: string;
-  /** Of the SGLang-shaped server. */
+  /** The address of the server that imitates SGLang. */
   readonly engineUrl: string;
-  /** So many attempts, at 32 tasks. */
+  /** The number of attempts, over 32 tasks. */
   readonly planOf: (count: number) => RunPlan;
 }
 
 /**
- * Prepares τ-bench retail with the Qwen3 tokenizer, the engine and the user's model being processes of
- * their own, and clears all of it away behind `measure`. `undefined` where the tasks are not at hand.
+ * Prepares τ-bench retail with the Qwen3 tokenizer. The engine and the user's model are separate
+ * processes. Removes everything after `measure`. Returns `undefined` if the tasks are not available.
  */
 export async function withLoopback<Result>(
   measure: (play: LoopbackPlay) => Promise<Result>,

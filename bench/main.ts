@@ -1,9 +1,9 @@
 import type { BenchFigure } from "./bench-figure.ts";
 
-/** Figures, all at once or as they come. */
+/** The figures, as an array or as a stream. */
 type Figures = readonly BenchFigure[] | AsyncGenerator<BenchFigure>;
 
-/** Every benchmark, by the name that `--only` takes. Loaded when it runs. */
+/** The benchmarks by their `--only` names. Each is loaded when it runs. */
 const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   "turn-cost": async () => (await import("./turn-cost.ts")).benchTurnCost(),
   "live-episodes": async () => (await import("./live-episodes.ts")).benchLiveEpisodes(base),
@@ -28,7 +28,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
 
 const flags = process.argv.slice(2);
 const isJson = flags.includes("--json");
-/** A folder with an older build, for the benchmarks that hold this one against it. */
+/** The folder of an older build, for the benchmarks that compare with it. */
 const base = flags.includes("--base") ? flags[flags.indexOf("--base") + 1] : undefined;
 const only = flags.includes("--only") ? flags[flags.indexOf("--only") + 1] : undefined;
 

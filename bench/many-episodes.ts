@@ -28,8 +28,8 @@ const concurrency = 256;
 const megabyte = 2 ** 20;
 
 /**
- * A run of a hundred thousand short episodes: what stays in memory as they go by, and what it takes to
- * open its folder again.
+ * Measures a run of a hundred thousand short episodes: the memory that it keeps, and the cost of opening
+ * its folder again.
  */
 export async function* benchManyEpisodes(): AsyncGenerator<BenchFigure> {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
@@ -51,7 +51,7 @@ export async function* benchManyEpisodes(): AsyncGenerator<BenchFigure> {
     );
     yield figure("heap that is in use at the end, collected", settled.lateHeap / megabyte, "MiB");
     yield figure("episodes a second", settled.perSecond, "1/s");
-    // In a process of its own: what the run itself left in memory is not counted.
+    // In a new process, so that the memory of the run itself does not count.
     const opened = spawnSync(process.execPath, [fileURLToPath(import.meta.url), dir], {
       encoding: "utf8",
     });
@@ -131,7 +131,7 @@ function heapInUse(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** Opens the folder of a run as its next start does. */
+/** Opens the folder of a run in the same way as its next start. */
 async function openAgain(dir: string): Promise<Opened> {
   const startedAt = performance.now();
   const before = process.cpuUsage();

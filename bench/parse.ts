@@ -21,23 +21,23 @@ const tools = toolsFromOpenAi(
 /** Length of a measured turn, in UTF-16 code units. */
 const turnLength = 2048;
 
-/** Lengths of the hostile texts: those that are compared, each with a 16th of it, … */
+/** Lengths of the hostile texts that are compared, each with a 16th of it. */
 const wholeLength = 1_048_576;
 const chunkedLength = 262_144;
 const unitsLength = 65_536;
-/** … and those that tell which to compare. */
+/** Lengths for the screening, which selects the texts to compare. */
 const screenLengths = [1_024, 8_192] as const;
 
-/** How many texts of a format are screened. */
+/** Screened texts of a format. */
 const screenedCount = 60;
 
-/** Turns parsed before the first that is measured. */
+/** Turns that are parsed before the measurement. */
 const warmUpCount = 500;
 
-/** CPU milliseconds that a measurement takes at the least. */
+/** The shortest measurement, in milliseconds of CPU. */
 const leastCpuMs = 20;
 
-/** One way to parse a text, timed. */
+/** A measured way to parse a text. */
 interface Subject {
   readonly at: string;
   readonly parse: (text: string) => void;
@@ -48,9 +48,9 @@ interface Subject {
 }
 
 /**
- * CPU of one turn of 2 kB; and CPU per unit of hostile texts of up to 1 MB, against that of a text of
- * a 16th of the length: of the texts that look worst, in one piece, in chunks of 16 units, and unit by
- * unit. Where time is linear, the ratio is near 1.
+ * Measures the CPU of one turn of 2 kB. Also measures the CPU per unit of hostile texts of up to 1 MB,
+ * relative to a text of a 16th of the length. The slowest texts of a screening are parsed in one piece,
+ * in chunks of 16 units, and unit by unit. If time is linear, the ratio is near 1.
  */
 export async function* benchParse(): AsyncGenerator<BenchFigure> {
   for (const subject of subjects()) {
@@ -60,7 +60,7 @@ export async function* benchParse(): AsyncGenerator<BenchFigure> {
     const turn = { figure: "CPU of a 2 kB turn", value: median(rounds) / 1000, unit: "µs" };
     yield { bench: "parse", ...turn, at };
     yield* hostileFigures(subject);
-    // The event loop turns, so that a caller's timers run.
+    // Lets the event loop turn, so that a caller's timers run.
     await new Promise(setImmediate);
   }
 }
@@ -87,7 +87,7 @@ function toolCallSubject(parser: ToolCallParser, dialect: Dialect): Subject {
   const sampleOf = callSamples[parser.name]!;
   const options = { tools, dialect };
   const query = prose.slice(0, turnLength / 2 - sampleOf("").length);
-  // vLLM reads a call of the pythonic formats where it is the whole turn.
+  // vLLM reads a call of the pythonic formats only if it is the complete turn.
   const isWhole = parser.name.includes("pythonic");
   return {
     at: `${parser.name}, ${dialect}`,
@@ -133,7 +133,7 @@ function hostileFigures(subject: Subject): BenchFigure[] {
   });
 }
 
-/** The texts of which the time grows most from the one screened length to the other, and the slowest. */
+/** Selects the texts with the largest growth in time between the screened lengths, and the slowest ones. */
 function findSuspects({ parse, texts }: Subject): HostileText[] {
   const stride = Math.ceil(texts.length / screenedCount);
   const sampled = texts.filter((_, index) => index % stride === 0);
@@ -151,7 +151,7 @@ function compareLengths(text: HostileText, length: number, run: Subject["parse"]
     const built = text.build(wanted);
     return cpuPerRun(built, run) / built.length;
   });
-  // A few nanoseconds are the clock's own noise.
+  // A few nanoseconds are noise of the clock.
   return { name: text.name, short: short!, long: long!, growth: long! / Math.max(short!, 5) };
 }
 
@@ -163,7 +163,7 @@ interface Comparison {
   readonly growth: number;
 }
 
-/** CPU nanoseconds of a run, from as many runs as the clock of CPU time, which ticks, can tell. */
+/** Measures the CPU of a run in nanoseconds, over enough runs for the coarse CPU clock. */
 function cpuPerRun(text: string, run: Subject["parse"]): number {
   const start = process.cpuUsage();
   for (let count = 1; ; count++) {
@@ -173,7 +173,7 @@ function cpuPerRun(text: string, run: Subject["parse"]): number {
   }
 }
 
-/** Nanoseconds of one run by the wall clock: good enough to find what to look at. */
+/** Measures one run by the wall clock, in nanoseconds. Precise enough for the screening. */
 function elapsedPerUnit(text: string, run: Subject["parse"]): number {
   const start = performance.now();
   run(text);

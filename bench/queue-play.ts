@@ -1,13 +1,13 @@
 import type { Environment } from "../src/environment/environment.ts";
 import { prepareStorefront, type StorefrontPlay } from "./storefront-play.ts";
 
-/** Attempts that the benchmarks of the queue hand out. */
+/** Attempts of the queue's benchmarks. */
 export const queuedEpisodes = 300;
 
-/** What hand-out and workers of a benchmark have in common. */
+/** Settings that hand-out and workers of a benchmark share. */
 export const benchTerms = { turnwright: "bench" } as const;
 
-/** Episodes whose environment takes so much CPU time each before it answers, in milliseconds. */
+/** Creates episodes with an environment that uses `burnMs` of CPU before it answers. */
 export async function prepareBurning(burnMs: number): Promise<StorefrontPlay> {
   const { plan, setup } = await prepareStorefront({ episodeCount: queuedEpisodes, latencyMs: 1 });
   const inner = setup.environment;

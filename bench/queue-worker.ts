@@ -4,7 +4,7 @@ import { QueueStore } from "../src/queue/store/queue-store.ts";
 import { QueueWorker } from "../src/queue/worker/queue-worker.ts";
 import { benchTerms, prepareBurning } from "./queue-play.ts";
 
-// A process of its own: node queue-worker.js URL BURN_MS
+// Runs as a process: node queue-worker.js URL BURN_MS
 const [url = "", burnMs = "0"] = process.argv.slice(2);
 const { setup } = await prepareBurning(Number(burnMs));
 await using store = await QueueStore.connect({ url });

@@ -19,12 +19,12 @@ import type { StorefrontPlay } from "./storefront-play.ts";
 
 const repetitions = 3;
 
-/** What each episode's environment computes where two workers are compared with one, milliseconds. */
+/** CPU of each episode's environment in the comparison of two workers with one, in milliseconds. */
 const burnMs = 60;
 
 const waitingAttempts = 100_000;
 
-/** What a queue costs, what a second worker brings, and what the store holds of many attempts. */
+/** Measures the cost of the queue, the gain of a second worker, and the store's memory for many attempts. */
 export async function* benchQueue(): AsyncGenerator<BenchFigure> {
   const program = ["valkey-server", "redis-server"].find(
     (name) => spawnSync(name, ["--version"]).status === 0,
@@ -42,7 +42,7 @@ export async function* benchQueue(): AsyncGenerator<BenchFigure> {
 async function benchOverhead(url: string): Promise<BenchFigure> {
   const plain: number[] = [];
   const queued: number[] = [];
-  // The first round compiles what the others run.
+  // The first round compiles the code of the others.
   for (let repetition = 0; repetition <= repetitions; repetition++) {
     const here = await prepareBurning(0);
     const plainMs = await cpuMs(async () => await play(here));

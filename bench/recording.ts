@@ -13,11 +13,11 @@ import { type LoopbackPlay, withLoopback } from "./loopback-play.ts";
 
 /** Episodes at once. */
 const concurrency = 512;
-/** Episodes of a repetition: each place sees several, as in a run of hours, which is mostly neither start nor end. */
+/** Episodes of a repetition. Each place plays several, so start and end are a small part, as in a long run. */
 const episodeCount = 3 * concurrency;
 const repetitions = 3;
 
-/** What a repetition came to. */
+/** The result of a repetition. */
 interface Pace {
   readonly turnsPerSecond: number;
   readonly cpuMsPerTurn: number;
@@ -33,10 +33,10 @@ const sides = {
 type Side = keyof typeof sides;
 
 /**
- * What a run takes of the throughput with all that it writes (journal, rows and recording), over the same run that
- * writes all but the journalled inputs (`--record none`), over one that writes nothing, and over the same episodes
- * with nothing around them: τ-bench retail over loopback HTTP, 512 episodes at once, 1,536 in all. The sides take
- * turns, the first of each being left out.
+ * Measures the throughput of a run that writes journal, rows and recording. It is compared with three others: the
+ * same run without the recording (`--record none`), a run that writes nothing, and the same episodes without a run.
+ * τ-bench retail over loopback HTTP, 512 episodes at once, 1,536 in all. The sides alternate; the first round of each
+ * is left out.
  */
 export async function benchRecording(): Promise<BenchFigure[]> {
   const measured = await withLoopback(async (play) => {
@@ -71,7 +71,7 @@ export async function benchRecording(): Promise<BenchFigure[]> {
   return [];
 }
 
-/** @param play - Says how many turns were taken. */
+/** @param play - Returns the number of turns. */
 async function paceOf(play: () => Promise<number>): Promise<Pace> {
   const startedAt = performance.now();
   const before = process.cpuUsage();
@@ -86,7 +86,7 @@ async function paceOf(play: () => Promise<number>): Promise<Pace> {
 
 async function playBare({ setup, planOf }: LoopbackPlay): Promise<number> {
   const { signal } = new AbortController();
-  // Every episode listens to it.
+  // Every episode adds a listener.
   setMaxListeners(0, signal);
   const waiting = planOf(episodeCount)[Symbol.iterator]();
   const played = newCount();
@@ -110,7 +110,7 @@ async function playUnwritten({ setup, planOf }: LoopbackPlay): Promise<number> {
     onEpisode: (episode) => played.add(episode),
   });
   for await (const _ of run) {
-    // Only that it is played counts.
+    // The episode itself is not needed.
   }
   await run.result;
   return played.turnCount();
@@ -150,7 +150,7 @@ async function playWritten(
   return played.turnCount();
 }
 
-/** Counts what is played, and keeps none of it. */
+/** Counts the episodes, and keeps none of them. */
 function newCount(): {
   readonly add: (episode: Episode) => void;
   readonly turnCount: () => number;

@@ -11,11 +11,11 @@ import { cpuMs } from "./cpu-time.ts";
 const VOCABULARY = 2_944;
 /** The middle of an episode of the shipped policy. */
 const CONTEXT = 1_000;
-/** What all its episodes begin with: the policy text and the tools. */
+/** Tokens at the start of every episode: the policy text and the tools. */
 const SHARED = 577;
-/** What the environment adds in a turn. */
+/** Tokens that the environment adds in a turn. */
 const DELTA = 60;
-/** Of the watch on the event loop, which measures from one tick to the next. */
+/** The interval of the event loop's monitor, in milliseconds. It measures between two ticks. */
 const RESOLUTION_MS = 1;
 /** The shape of the shipped policy: 1.6 million parameters. */
 const CONFIG = {
@@ -32,7 +32,8 @@ const CONFIG = {
 } as const;
 
 /**
- * What the engine in process samples and reads, with random weights: a model's speed is in its shape.
+ * Measures sampling and prompt reading of the engine in this process. The weights are random, because a model's speed
+ * depends on its shape only.
  */
 export async function benchReferenceEngine(): Promise<BenchFigure[]> {
   const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
@@ -63,7 +64,7 @@ function figureAt(threads: number) {
   });
 }
 
-/** From nothing to the first token, and the memory that the machine gave for it. */
+/** Measures the time from loading to the first token, and the memory for it. */
 async function measureStart(folder: string): Promise<BenchFigure[]> {
   const figure = figureAt(availableParallelism());
   const before = process.memoryUsage.rss();
@@ -83,20 +84,20 @@ async function measureStart(folder: string): Promise<BenchFigure[]> {
 
 async function measureTokens(engine: ScoringEngine, threads: number): Promise<BenchFigure[]> {
   const figure = figureAt(threads);
-  // Warms the machine code up.
+  // Warms up the compiled code.
   await sample(engine, { sequences: 16, tokens: 50, seed: 1 });
   const single = await sample(engine, { sequences: 1, tokens: 500, seed: 2 });
   const batched = await sample(engine, { sequences: 128, tokens: 40, seed: 3 });
   const read = await readPrompts(engine);
   const added = await readDeltas(engine);
   return [
-    figure(`sampled, 1 sequence behind ${CONTEXT} tokens`, single.rate),
+    figure(`sampled, 1 sequence after ${CONTEXT} tokens`, single.rate),
     figure("CPU to sample a token, 1 sequence", single.cpuUs, "µs"),
-    figure(`sampled, 128 sequences behind ${CONTEXT} tokens, ${SHARED} shared`, batched.rate),
+    figure(`sampled, 128 sequences after ${CONTEXT} tokens, ${SHARED} shared`, batched.rate),
     figure("CPU to sample a token, 128 sequences", batched.cpuUs, "µs"),
     figure(`read, 32 prompts of ${CONTEXT} tokens`, read.rate),
     figure("CPU to read a token of these", read.cpuUs, "µs"),
-    figure(`read, 128 times ${DELTA} tokens behind ${CONTEXT}`, added.rate),
+    figure(`read, 128 times ${DELTA} tokens after ${CONTEXT}`, added.rate),
     figure("CPU to read a token of these ends", added.cpuUs, "µs"),
   ];
 }
@@ -112,7 +113,7 @@ async function measureEpisodes(engine: ScoringEngine, threads: number): Promise<
   ];
 }
 
-/** Ids without a pattern; the same seed gives the same. */
+/** Returns random ids, repeatable by seed. */
 function toIds(length: number, seed: number): number[] {
   let state = seed;
   return Array.from({ length }, () => {
@@ -149,12 +150,12 @@ function turn(
   });
 }
 
-/** A prompt of an episode's middle: what all begin with, and what is its own. */
+/** Returns a prompt from the middle of an episode: the shared start, then its own part. */
 function toPrompt(seed: number): number[] {
   return [...toIds(SHARED, 90_000), ...toIds(CONTEXT - SHARED, seed)];
 }
 
-/** Sampling alone: the prompts are in the cache when time starts. */
+/** Measures sampling only. The prompts are in the cache before the measurement. */
 async function sample(
   engine: ScoringEngine,
   { sequences, tokens, seed }: Record<"sequences" | "tokens" | "seed", number>,
@@ -173,7 +174,7 @@ async function sample(
   return await measure(sequences * tokens, async () => void (await run(tokens)));
 }
 
-/** Prompts that have nothing in common. */
+/** Measures prompts without a common start. */
 async function readPrompts(engine: ScoringEngine): Promise<Measured> {
   const count = 32;
   return await measure(count * CONTEXT, async () => {
@@ -189,7 +190,7 @@ async function readPrompts(engine: ScoringEngine): Promise<Measured> {
   });
 }
 
-/** What comes at the end of prompts that are in the cache. */
+/** Measures reading the new end of prompts that are otherwise in the cache. */
 async function readDeltas(engine: ScoringEngine): Promise<Measured> {
   const run = (delta: number): Promise<unknown> =>
     Promise.all(
@@ -206,9 +207,9 @@ async function readDeltas(engine: ScoringEngine): Promise<Measured> {
 }
 
 /**
- * Episodes as a run plays them: their first prompts are alike, those of a group end alike too, and
- * each turn's prompt is all that came before and what the environment adds. They end at some 1,450
- * tokens.
+ * Measures episodes as a run plays them. All first prompts share their start, and those of a group are
+ * equal. Each turn's prompt is the conversation so far with the environment's tokens. Episodes end at
+ * about 1,450 tokens.
  */
 async function playEpisodes(
   engine: ScoringEngine,

@@ -10,24 +10,24 @@ import { cpuMs } from "./cpu-time.ts";
 import { withLoopback } from "./loopback-play.ts";
 import { playSeedsWay, type SeedsWay } from "./seed/play-seeds-way.ts";
 
-/** Episodes at once: all that are measured. */
+/** Episodes at once: all measured ones. */
 const concurrency = 512;
-/** Episodes that are played before, so that what is measured is warm. */
+/** Episodes before the measurement, to warm up. */
 const warmUpCount = 64;
-/** The seed's way costs many times as much a turn, and fewer episodes say as much. */
+/** Episodes of the comparison. It costs many times as much a turn, so fewer are enough. */
 const seedsCount = 64;
 
-/** What was played and what it took of this process. */
+/** The turns that were played, and their CPU in this process. */
 export interface SeedFigures {
   readonly turnCount: number;
   readonly cpuMs: number;
 }
 
 /**
- * CPU of this process a turn over loopback HTTP: τ-bench retail with the Qwen3 tokenizer, a journalled
- * run, 512 episodes at once; the engine and the user's model are processes of their own. Beside it the
- * seed's way of working: the whole conversation rendered and sent as text each turn, and encoded again
- * for the training row.
+ * Measures this process's CPU per turn over loopback HTTP: τ-bench retail with the Qwen3 tokenizer, a
+ * run with a journal, 512 episodes at once. The engine and the user's model are separate processes. The
+ * comparison is slime's example, which renders the complete conversation, sends it as text each turn, and
+ * encodes it again for the training row.
  */
 export async function benchSeed(): Promise<BenchFigure[]> {
   const measured = await withLoopback(async ({ setup, folder, engineUrl, planOf }) => {
@@ -52,7 +52,7 @@ export async function benchSeed(): Promise<BenchFigure[]> {
 
 type Played = Pick<Parameters<typeof runRollouts>[0], "plan" | "setup">;
 
-/** All that the run takes, from the first episode's opening to the last row on the disk. */
+/** Measures the complete run, from the first episode to the last row on the disk. */
 async function playOurWay(dir: string, { plan, setup }: Played): Promise<SeedFigures> {
   let turnCount = 0;
   let failed = 0;
@@ -77,7 +77,7 @@ async function playOurWay(dir: string, { plan, setup }: Played): Promise<SeedFig
   throw new Error(`Cannot measure: ${failed} of ${plan.length} episodes were not completed`);
 }
 
-/** Half of the episodes warm up. */
+/** Measures after a warm-up with half of the episodes. */
 async function playTheSeedsWay(plan: RunPlan, way: SeedsWay): Promise<SeedFigures> {
   const planned = [...plan];
   const playAll = async (some: typeof planned): Promise<number> => {

@@ -22,8 +22,8 @@ const groupSize = 8;
 const tokenCount = 4000;
 
 /**
- * Ten thousand samples of four thousand tokens through the service: played by an engine that takes no time,
- * told over HTTP, and read by another process on the same machine. Then a reader that stalls.
+ * Measures ten thousand samples of four thousand tokens through the service. An engine without latency plays them,
+ * and another process on the same machine reads them over HTTP. Then measures a reader that stalls.
  */
 export async function benchService(): Promise<BenchFigure[]> {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-bench-service-"));
@@ -108,7 +108,7 @@ async function openService(dir: string): Promise<RolloutService> {
   });
 }
 
-/** One line of the policy, and the user leaves. */
+/** The policy says one line, and the user leaves. */
 const farewell: Environment = {
   name: "farewell",
   source: "bench",
@@ -133,7 +133,7 @@ const farewell: Environment = {
   }),
 };
 
-/** Reads a batch to its end in a process of its own. */
+/** Reads a batch to its end in a new process. */
 async function readGroups(
   url: string,
   batch: string,
@@ -155,13 +155,13 @@ async function readGroups(
     console.log(JSON.stringify({ firstMs, sampleCount }));`;
   const args = ["--input-type=module", "-e", program, `${url}/v1/groups?batch=${batch}`];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  let told = "";
-  child.stdout.on("data", (text: Buffer) => (told += text.toString()));
+  let output = "";
+  child.stdout.on("data", (text: Buffer) => (output += text.toString()));
   await new Promise((resolve) => child.on("close", resolve));
-  return JSON.parse(told) as { firstMs: number; sampleCount: number };
+  return JSON.parse(output) as { firstMs: number; sampleCount: number };
 }
 
-/** Asks for everything, takes one piece of it, and looks how memory grows. */
+/** Requests all groups, reads one piece, and measures the growth of memory. */
 async function stallReader(url: string): Promise<number> {
   globalThis.gc?.();
   const before = process.memoryUsage.rss();

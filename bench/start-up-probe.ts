@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs";
 
-// Loaded into a command before anything else: says what the process took, where STARTUP_USAGE says, when it
-// ends, and ends it when told to.
+// Loaded into a command first. When the process ends, it writes the used CPU and memory to the file that STARTUP_USAGE
+// names. Any message from the parent ends the process.
 
-/** What a process took until its end. */
+/** Resources that a process used until its end. */
 export interface ProcessUsage {
-  /** Of all its threads. */
+  /** CPU of all its threads. */
   readonly cpuSeconds: number;
-  /** The most that was resident. */
+  /** The maximum of the resident memory. */
   readonly peakMiB: number;
 }
 

@@ -15,19 +15,19 @@ import { median } from "./cpu-time.ts";
 import { writeSeedScript } from "./seed/seed-script.ts";
 import type { ProcessUsage } from "./start-up-probe.ts";
 
-/** How often each side is measured beside the other. */
+/** Measurements of each side. */
 const repetitions = 5;
 
 const episodeCount = 6;
 
-/** This file's place is dist/bench/. */
+/** The root of the checkout. This file runs in dist/bench/. */
 const ourFolder = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * What a command takes before its first request reaches the engine, and for a run of six episodes from its
- * start to its end: τ-bench retail with the Qwen3 tokenizer, each a process of its own.
+ * Measures a command from its start to its first request to the engine, and a complete run of six episodes:
+ * τ-bench retail with the Qwen3 tokenizer, each in a new process.
  *
- * @param base - Folder of an older checkout, built, to compare with.
+ * @param base - Folder of an older, built checkout to compare with.
  */
 export async function* benchStartUp(base?: string): AsyncGenerator<BenchFigure> {
   const bundleDir = await findBundle();
@@ -57,7 +57,7 @@ export async function* benchStartUp(base?: string): AsyncGenerator<BenchFigure> 
 
 interface Places {
   readonly bundleDir: string;
-  /** A folder that is gone afterwards. */
+  /** A folder that is removed afterwards. */
   readonly folder: string;
 }
 
@@ -91,7 +91,7 @@ async function playWhole(checkout: string, places: Places): Promise<ProcessUsage
   return await command(checkout, places, { url: server.url });
 }
 
-/** Says in each episode the same turns, one after the other. */
+/** Returns the same turns in each episode, in order. */
 async function seedPolicy(): Promise<ServerPolicy> {
   const codec = await loadTokenCodec(qwen3Folder());
   const { turns } = await writeSeedScript(codec);

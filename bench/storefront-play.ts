@@ -1,4 +1,4 @@
-// Not by its index, which is built with parts of its own: what the episode is played with would be loaded twice.
+// Not from the index: the bundled index contains these modules too, so they would be loaded twice.
 import { demonstrate } from "../environments/storefront/demonstrate.ts";
 import { createStorefront } from "../environments/storefront/storefront.ts";
 import { storefrontUser } from "../environments/storefront/storefront-user.ts";
@@ -12,7 +12,7 @@ import { planRun, type RunPlan } from "../src/run/schedule/plan-run.ts";
 import { qwen3Folder } from "./bench-model.ts";
 import { instantEngine } from "./instant-engine.ts";
 
-/** Episodes of the built-in domain, played by its expert with the Qwen3 tokenizer. */
+/** Episodes of storefront, played by its expert with the Qwen3 tokenizer. */
 export interface StorefrontPlay {
   readonly plan: RunPlan;
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;

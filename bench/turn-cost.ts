@@ -8,13 +8,13 @@ import type { BenchFigure } from "./bench-figure.ts";
 import { qwen3Folder, sixteenTools } from "./bench-model.ts";
 import { cpuMs, median } from "./cpu-time.ts";
 
-/** Turn counts at which the cost is taken. */
+/** Turn counts of the measurement. */
 const turnCounts = [10, 30, 100];
 const repetitions = 3;
 
 /**
- * CPU of the token work of an episode, per turn: the ledger's way (one delta a turn) against the
- * way that renders and encodes the whole history for each prompt.
+ * Measures the CPU per turn of an episode's token work: the ledger with one delta a turn, compared with
+ * rendering and encoding the complete history for each prompt.
  */
 export async function benchTurnCost(): Promise<BenchFigure[]> {
   const model = await loadModel();
@@ -68,7 +68,7 @@ const opening: readonly Message[] = [
   { role: "user", content: "Hi, I want to exchange two of the things that I ordered last week." },
 ];
 
-/** Turns that look like τ-bench's: three tool calls, then a question to the user. */
+/** Turns similar to τ-bench's: three tool calls, then a question to the user. */
 function conversation(turnCount: number): readonly BenchTurn[] {
   return Array.from({ length: turnCount }, (_, index) => {
     if (index % 4 === 3) {

@@ -16,8 +16,8 @@ const largeFileBytes = 2_000_000_000;
 const mebibyte = 1024 * 1024;
 
 /**
- * What looking at large runs costs: time to first use, and the processor time of page and server in it;
- * page nodes, page heap, the server's memory. On a busy machine the processor time is what tells.
+ * Measures the viewer on large runs: time to first use, and the CPU of page and server until then; page
+ * nodes, page heap, the server's memory. On a busy machine the CPU is the reliable figure.
  */
 export async function* benchViewer(): AsyncGenerator<BenchFigure> {
   if (!existsSync(executablePath)) {
@@ -66,7 +66,7 @@ async function measureRow(
   await using server = await serve(dir);
   await using opened = await openPage(browser);
   const { page } = opened;
-  // The tokenizer is loaded once; what counts is the row.
+  // The tokenizer is loaded once, and does not count.
   await page.goto(`${server.url}#/`);
   await page.locator(".list-row").first().waitFor();
   const figure = "a row of so many tokens usable";
@@ -119,7 +119,7 @@ async function measureServer(browser: Browser, dir: string): Promise<BenchFigure
   ];
 }
 
-/** How long something takes, and how much of it page and server work. */
+/** Measures the duration of an action, and the CPU of page and server in it. */
 async function measureTime(
   { child }: Served,
   page: Page,
@@ -127,7 +127,7 @@ async function measureTime(
   work: () => Promise<void>,
 ): Promise<BenchFigure[]> {
   const devtools = await page.context().newCDPSession(page);
-  // Time that the thread was running, not that in which others did.
+  // The running time of the thread, without that of other threads.
   await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
   const pageSeconds = async (): Promise<number> => {
     const { metrics } = await devtools.send("Performance.getMetrics");
@@ -150,7 +150,7 @@ async function measureTime(
   ];
 }
 
-/** Processor time of a process so far; the kernel counts hundredths. */
+/** Returns the CPU of a process so far, in steps of 10 ms. */
 async function cpuSeconds(pid: number): Promise<number> {
   const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).split(") ")[1]!.split(" ");
   return (Number(fields[11]) + Number(fields[12])) / 100;
@@ -259,7 +259,7 @@ function episodeLine(rolloutId: string, index: number): string {
   });
 }
 
-/** A row behind its rollout's id: turns of two hundred sampled ids with a hundred others between. */
+/** The part of a row after its rollout's id: turns of two hundred sampled ids, with a hundred other ids between them. */
 function rowText(tokenCount: number): string {
   const isSampled = (index: number): boolean => index >= 100 && index % 300 >= 100;
   const list = (valueOf: (index: number) => number | string): readonly (number | string)[] =>

@@ -1,5 +1,5 @@
-// Ends the process that its argument names, and all below it, when whoever started this is gone: then
-// nobody holds the other end of its standard input any more.
+// Ends the process that its argument names, with all its descendants, when the parent of this process ends. Its
+// standard input closes then.
 import { killTree } from "./process-tree.mjs";
 
 process.stdin.resume();

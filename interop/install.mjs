@@ -1,13 +1,13 @@
-// Installs a server into a virtual environment of its own, once, outside the repository.
+// Installs a server once into its own virtual environment, outside the repository.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 
-/** A machine that has not what an installation takes: Python, its packages, a network, room. */
+/** The machine lacks a requirement of the installation: Python, its packages, a network, disk space. */
 export class CannotInstall extends Error {}
 
-/** Where environments are kept: `XDG_CACHE_HOME`, or `~/.cache`. */
+/** The folder of the environments: in `XDG_CACHE_HOME`, or `~/.cache`. */
 export function cacheFolder() {
   return path.join(
     process.env.XDG_CACHE_HOME ?? path.join(homedir(), ".cache"),
@@ -16,8 +16,8 @@ export function cacheFolder() {
 }
 
 /**
- * Makes sure that a server is installed, and returns its folder: `venv` in it is the environment. What
- * was not installed to its end is installed again.
+ * Installs a server if necessary, and returns its folder. The environment is `venv` in it. An incomplete
+ * installation is repeated.
  *
  * @throws CannotInstall
  */
@@ -41,8 +41,8 @@ export function install({ name, version, python, packages, overrides = [], finis
 }
 
 /**
- * uv, installed from the package index once: it keeps packages that several environments share on the disk
- * only once.
+ * Installs uv once from the package index. uv stores a package of several environments only once on the
+ * disk.
  *
  * @throws CannotInstall
  */
@@ -55,13 +55,13 @@ export function findUv() {
   return path.join(tools, "bin/uv");
 }
 
-/** Gives up soon where there is no network, and takes the Python that is there. */
+/** Fails fast without a network, and uses the installed Python. */
 const PATIENCE = { PIP_RETRIES: "1", PIP_DEFAULT_TIMEOUT: "20", UV_PYTHON_DOWNLOADS: "never" };
 
-/** Longest step, in milliseconds. */
+/** The time limit of a step, in milliseconds. */
 const STEP_MS = 60 * 60_000;
 
-/** @throws CannotInstall where a command is absent, fails, or takes too long, with its last line. */
+/** @throws CannotInstall with the last line of output, if a command is absent, fails, or takes too long. */
 export function run(command, args) {
   const { status, error, stderr } = spawnSync(command, args, {
     encoding: "utf8",

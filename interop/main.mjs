@@ -3,10 +3,10 @@
 //   npm run interop -- llama-cpp|vllm|sglang [--episodes 64] [--skip kill-server,update] [--keep]
 //   npm run interop -- vllm|sglang --weights [--keep]
 //
-// With --weights other weights are announced to the service in the middle of a batch, and such as are wrong.
-// The server is killed in the middle of as many, but of 16 at least.
-// Prints one JSON line a round. Exit status: 0 where everything held, 1 where something did not, 3
-// where the server cannot be installed here; why stands on standard error.
+// With --weights, other weights are announced to the service in the middle of a batch, including wrong ones.
+// The server is killed in the middle of --episodes episodes, but of 16 at least.
+// Prints one JSON line a round. Exit status: 0 if all checks passed, 1 if one failed, 3 if the server cannot be
+// installed here. The reason is on standard error.
 import { AssertionError } from "node:assert";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ if (values.help) {
   console.log(usage);
   process.exit(0);
 }
-/** What can be skipped, each with the scoring of what it played. */
+/** The rounds that can be skipped, each with the scoring of its episodes. */
 const rounds = ["play", "kill-run", "abort", "update", "kill-server", "play exact"];
 
 const server = servers[positionals[0] ?? ""];
@@ -40,14 +40,14 @@ const { abort, killRun, killServer, play, rescore, update } = await import("./ro
 const weightRounds = await import("./weight-rounds.mjs");
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  // Exits in order, so that no server is left behind.
+  // Exits in an orderly way, so that no server keeps running.
   process.once(signal, () => process.exit(1));
 }
 
 const dir = mkdtempSync(path.join(tmpdir(), `turnwright-interop-${server.name}-`));
 const logFile = path.join(dir, "server.log");
 
-/** What the command line says; ends with status 2 where it says what nobody knows. */
+/** Reads the command line. Exits with status 2 on an unknown flag. */
 function readArguments() {
   try {
     return parseArgs({
@@ -66,7 +66,7 @@ function readArguments() {
   }
 }
 
-/** What cannot be done as it was asked for, if anything. */
+/** Returns the problem of the requested combination, if any. */
 function findUsageProblem() {
   if (server === undefined || positionals.length !== 1) return "Name one server";
   if (!Number.isInteger(count) || count < 1) {
@@ -79,14 +79,14 @@ function findUsageProblem() {
   return unknown && `There is no round ${unknown} to skip, only ${rounds.join(", ")}`;
 }
 
-/** Prints what a round brought. */
+/** Prints the result of a round. */
 async function report(round, figures) {
   if (skipped.includes(toRound(round))) return;
   const line = { server: server.name, version: server.version, round, ...(await figures()) };
   console.log(JSON.stringify(line));
 }
 
-/** The round that another belongs to: what was not played cannot be scored again. */
+/** The round that another one needs: episodes that were not played cannot be scored again. */
 function toRound(round) {
   if (round === "rescore") return "play";
   if (round === "rescore exact") return "play exact";
@@ -137,7 +137,7 @@ async function main() {
   }
 }
 
-/** Other weights, announced to the service while it plays. */
+/** Announces other weights to the service while it plays. */
 async function mainOfWeights() {
   const folder = install(server);
   const weights = weightRounds.prepare(dir);

@@ -34,7 +34,7 @@ def tensor(name):
 
 
 def interleave(weight, head_count):
-    """From halves of each head, as transformers rotates them, to pairs, as llama.cpp does."""
+    """Reorders each head from halves, as transformers rotates them, to pairs, as llama.cpp does."""
     pairs = weight.reshape(head_count, 2, -1, weight.shape[1]).swapaxes(1, 2)
     return np.ascontiguousarray(pairs.reshape(weight.shape))
 

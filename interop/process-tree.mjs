@@ -1,14 +1,14 @@
-// Ends a process with all that it started, whatever sessions and groups these went into.
+// Ends a process with all its descendants, in every session and group.
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
-/** How often the table of processes is read, and how long is waited between, in milliseconds. */
+/** The number of reads of the process table, and the wait between them in milliseconds. */
 const ATTEMPTS = 500;
 const PAUSE_MS = 20;
 
 /**
- * Kills a process, everything below it, and everything in the groups that these lead; returns when
- * none of them is left. Synchronous, so that it works while the process that calls it exits.
+ * Kills a process, its descendants, and all processes in the groups that these lead. Returns when none of
+ * them is left. Synchronous, so that it works while the calling process exits.
  */
 export function killTree(root) {
   const known = new Set([root]);
@@ -21,7 +21,7 @@ export function killTree(root) {
   throw new Error(`Cannot end process ${root}: some of what it started does not die`);
 }
 
-/** Adds to `known` what belongs to it, and returns what of it lives. */
+/** Adds the processes that belong to `known`, and returns the living ones. */
 function findTree(known) {
   const table = readProcesses();
   for (let size = 0; size !== known.size;) {
@@ -33,7 +33,7 @@ function findTree(known) {
   return table.filter(({ pid, isDead }) => known.has(pid) && !isDead).map(({ pid }) => pid);
 }
 
-/** Every process of this machine; `isDead`: it has ended, and nobody has asked how. */
+/** Returns every process of this machine. `isDead`: it has ended, and its parent has not read its status. */
 export function readProcesses() {
   return process.platform === "linux" ? readProcFolder() : askPs();
 }
@@ -43,7 +43,7 @@ function readProcFolder() {
   return readdirSync("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
     const stat = readStat(name);
-    // The program's name stands in parentheses, and may hold anything.
+    // The program's name is in parentheses, and may contain any character.
     const [state, parent, group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     if (group === undefined) return [];
     return [toProcess([name, parent, group, state])];

@@ -1,4 +1,4 @@
-// What is done with a running server. Each round returns its figures and throws where a check fails.
+// Rounds with a running server. Each returns its figures, and throws if a check fails.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -12,15 +12,15 @@ import { modelDir } from "./servers.mjs";
 
 const cliFile = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
 
-/** Episodes of the rounds in which something happens in the middle. */
+/** Episodes of the rounds with an event in the middle. */
 const EVENTFUL_COUNT = 16;
 
-/** How many of these are over when it happens. */
+/** Finished episodes before that event. */
 const BEFORE_COUNT = 4;
 
 /**
- * How long servers are left alone before they are asked whether they are idle, in milliseconds:
- * llama.cpp's notices that a client is gone once it has answered nobody for a second.
+ * The wait before a server is asked if it is idle, in milliseconds. llama.cpp's server notices a
+ * disconnected client only after a second without an answer.
  */
 const QUIET_MS = 2_500;
 
@@ -51,7 +51,7 @@ export async function rescore({ server, dir }, { name = "play", limits = server.
   };
 }
 
-/** Kills a run in the middle, and goes on with it. */
+/** Kills a run in the middle, and resumes it. */
 export async function killRun(context) {
   const { out, args } = toRollout(context, { name: "killed", first: 64 });
   const run = start(args);
@@ -65,11 +65,11 @@ export async function killRun(context) {
 }
 
 /**
- * Kills the server in the middle, and starts it again: what the run then lacks, where it gave up
- * before the server was back, is played when the run is started again.
+ * Kills the server in the middle, and starts it again. Episodes that failed before the server returned are
+ * played when the run is started again.
  */
 export async function killServer(context, { count: wanted }) {
-  // Fewer would be over before.
+  // Fewer episodes would end before the kill.
   const count = Math.max(wanted, EVENTFUL_COUNT);
   const { out, args } = toRollout(context, { name: "server-killed", first: 80, count });
   const run = start(args);
@@ -86,7 +86,7 @@ export async function killServer(context, { count: wanted }) {
   return { ...figures, overBefore: over, downMs, status, failedBefore: outcomes.failed };
 }
 
-/** Updates the weights in the middle; the samples name both versions. */
+/** Updates the weights in the middle. The samples must name both versions. */
 export async function update(context) {
   const { out, args } = toRollout(context, { name: "updated", first: 96 });
   const run = start(args);
@@ -103,7 +103,7 @@ export async function update(context) {
   return { ...figures, samplesOfBothVersions: both };
 }
 
-/** Cancels turns that would go on for long, and waits until the server does nothing. */
+/** Cancels long turns, and waits until the server is idle. */
 export async function abort({ server, url }) {
   const create = {
     "llama-cpp": createLlamaCppEngine,
@@ -164,7 +164,7 @@ function toRollout({ server, url, dir }, { name, first, count = EVENTFUL_COUNT, 
   return { out, args };
 }
 
-/** Whether a run is whole, none of its episodes failed, and its samples hold. */
+/** True if a run is complete, none of its episodes failed, and its samples verify. */
 async function check(out, count) {
   const { stdout } = await command(["verify", path.join(out, "samples.jsonl")]);
   const { samples, violations } = JSON.parse(stdout);
@@ -190,7 +190,7 @@ async function untilOver(out, { closed }) {
   }
 }
 
-/** Whole lines only: another process may be writing. */
+/** Reads complete lines only, because another process may be writing. */
 function readLines(file) {
   const lines = readFileSync(file, "utf8").split("\n").slice(0, -1);
   return lines.map((line) => JSON.parse(line));

@@ -1,4 +1,4 @@
-// Starts a server, waits until it answers, and ends it with all that it started.
+// Starts a server, waits until it answers, and ends it with all its descendants.
 import { spawn } from "node:child_process";
 import { openSync } from "node:fs";
 import { createServer } from "node:net";
@@ -8,10 +8,10 @@ import { killTree } from "./process-tree.mjs";
 
 const guardFile = fileURLToPath(new URL("guard.mjs", import.meta.url));
 
-/** Longest start, in milliseconds: the large ones read gigabytes of Python. */
+/** The time limit of a start, in milliseconds. Large servers read gigabytes of Python. */
 const START_MS = 20 * 60_000;
 
-/** Any port that is free now. */
+/** Returns a port that is free now. */
 export async function findFreePort() {
   const probe = createServer();
   await new Promise((resolve) => {
@@ -24,7 +24,7 @@ export async function findFreePort() {
   return port;
 }
 
-/** Starts a server; its output goes to a file. */
+/** Starts a server. Writes its output to a file. */
 export async function startServer(server, { folder, port, tag, model, logFile }) {
   const { command, args, env } = server.toCommand(folder, { port, tag, model });
   const log = openSync(logFile, "a");
@@ -65,7 +65,7 @@ export async function startServer(server, { folder, port, tag, model, logFile })
   return { url, stop };
 }
 
-/** A process that ends the server where this one is killed. */
+/** Starts a process that ends the server if this one is killed. */
 function startGuard(pid) {
   const guard = spawn(process.execPath, [guardFile, String(pid)], {
     detached: true,

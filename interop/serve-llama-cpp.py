@@ -1,4 +1,4 @@
-"""Runs llama.cpp's own HTTP server, as the package xllamacpp carries it.
+"""Runs llama.cpp's own HTTP server, from the package xllamacpp.
 
 python serve-llama-cpp.py GGUF PORT [exact]     (exact: attention and its cache in 32 bits)
 """
@@ -17,7 +17,7 @@ parameters.port = int(port)
 parameters.n_parallel = SLOT_COUNT
 parameters.n_ctx = SLOT_COUNT * SLOT_LENGTH
 parameters.n_gpu_layers = 0
-# Two threads of it would spin against each other on a busy machine.
+# On a busy machine, two threads would spin and wait for each other.
 parameters.cpuparams.n_threads = 1
 parameters.cpuparams_batch.n_threads = 1
 parameters.endpoint_slots = True

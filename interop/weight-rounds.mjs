@@ -16,18 +16,18 @@ import * as folders from "./weight-folders.mjs";
 const cliFile = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
 
 /**
- * Of a token's logprob: its largest difference from the reference engine's, and what at least one must differ
- * by from that of the other weights.
+ * Tolerances of a token's logprob: the largest difference from the reference engine's, and the least
+ * difference from the other weights' that at least one token must have.
  */
 const LIMITS = { same: 1e-3, other: 0.1 };
 
-/** Groups that are over when other weights are announced. */
+/** Finished groups before other weights are announced. */
 const BEFORE_COUNT = 4;
 
-/** What every round scores: ids that no conversation has. */
+/** Ids that every round scores. No conversation has them. */
 const probeIds = Array.from({ length: 300 }, (_, index) => (index * 37 + 11) % 2_900);
 
-/** The folders, and the engine that computes what their logprobs are. */
+/** The folders, and the reference engine that computes their logprobs. */
 export function prepare(dir) {
   const at = (name) => path.join(dir, "weights", name);
   const base = folders.writeUntied(at("base"));
@@ -48,7 +48,7 @@ export function prepare(dir) {
   };
 }
 
-/** A service in front of the server. */
+/** Starts a service in front of the server. */
 export async function startService({ server, url, dir, weights }) {
   const args = [
     "serve",
@@ -108,7 +108,7 @@ export async function startService({ server, url, dir, weights }) {
   };
 }
 
-/** Announces other weights in the middle of a batch: each token is of the weights that its version names. */
+/** Announces other weights in the middle of a batch. Each token must come from the weights of its version. */
 export async function announce(context, service) {
   const { weights } = context;
   const first = await service.call("POST", "/v1/policy", { version: 1, weights: weights.base });
@@ -138,7 +138,7 @@ export async function announce(context, service) {
   return { updateMs: second.ms, before, after, rows: rows.length, ...tokens };
 }
 
-/** A server that was started again has the weights it began with: it is given those that were announced. */
+/** Restarts a server, which has its first weights then. It must get the announced ones. */
 export async function lose(context, service) {
   const { weights } = context;
   const startedAt = Date.now();
@@ -160,7 +160,7 @@ export async function lose(context, service) {
   return { downMs, outcomes, tokens: tokens[2], largest: most[2] };
 }
 
-/** Folders that are wrong are refused by their names, and what the server has stays as it is. */
+/** Announces wrong folders. Each must be refused by name, and the server must keep its weights. */
 export async function refuse(context, service) {
   const { weights } = context;
   const answers = {};
@@ -182,17 +182,17 @@ async function announceWrong(service, weights) {
   return await service.call("POST", "/v1/policy", { version: 3, weights });
 }
 
-/** A server that fails in the middle of loading is given back what it had, all of it. */
+/** Makes a server fail in the middle of loading. It must get all its earlier weights back. */
 export async function giveBack(context) {
   const { server, url, weights } = context;
-  if (server.name === "sglang") return { skipped: "it ends where a file is torn" };
+  if (server.name === "sglang") return { skipped: "it ends on a torn file" };
   const loader = createVllmWeightLoader({ urls: [url] });
   await loader.load({ path: weights.next, version: "2" });
   const failure = await loader.load({ path: weights.halfTorn, version: "3" }).then(
     () => assert.fail("a torn folder was loaded"),
     ({ code, message }) => ({ code, message }),
   );
-  // What it read of the torn folder, it may be unable to forget; it stays paused then.
+  // If it cannot drop the part that it read from the torn folder, it stays paused.
   if (failure.code === "engine/mixed-weights") {
     const { is_paused: isPaused } = await (await fetch(`${url}/is_paused`)).json();
     assert.ok(isPaused, "a server without whole weights goes on sampling");
@@ -202,7 +202,7 @@ export async function giveBack(context) {
   return { ...failure, stays: await probe(context, weights.next) };
 }
 
-/** Somebody's request that was dropped still runs: the cache of the weights before is dropped all the same. */
+/** Updates while a disconnected client's request still runs. The cache of the earlier weights must be dropped. */
 export async function dropped(context) {
   const { server, url, weights } = context;
   if (server.name !== "sglang") return { skipped: "it is paused, and aborts all" };
@@ -222,7 +222,7 @@ export async function dropped(context) {
   return { updateMs: Date.now() - startedAt, after: await probe(context, weights.later) };
 }
 
-/** How far the server is from the reference engine with a folder: scored, and sampled behind a prompt it knows. */
+/** Measures the server's difference from the reference engine: scored, and sampled after a cached prompt. */
 async function probe({ server, url }, folder) {
   const engine = { sglang: createSglangEngine, vllm: createVllmEngine }[server.name]({ url });
   const sampling = { temperature: 1 };
@@ -247,7 +247,7 @@ async function probe({ server, url }, folder) {
   return figures;
 }
 
-/** Holds each sampled token against the weights that its version names, and against the others. */
+/** Compares each sampled token with the weights of its version, and with the others. */
 async function compareRows(rows, folderOf) {
   const found = { 1: [], 2: [] };
   const others = { 1: [], 2: [] };
@@ -280,7 +280,7 @@ async function compareRows(rows, folderOf) {
       most[version] <= LIMITS.same,
       `a token of version ${version} differs by ${most[version]}`,
     );
-    assert.ok(Math.max(...others[version]) >= LIMITS.other, "the weights cannot be told apart");
+    assert.ok(Math.max(...others[version]) >= LIMITS.other, "the weights cannot be distinguished");
   }
   return { tokens: byVersion(found, (list) => list.length), largest: most, otherMean, rowsOfBoth };
 }
@@ -295,7 +295,7 @@ async function score(folder, ids) {
   return await engine.score({ ids, sampling: { temperature: 1 } });
 }
 
-/** Ends what computed. */
+/** Closes the reference engine. */
 export async function finish() {
   for (const engine of engines.values()) await (await engine).close();
 }

@@ -7,7 +7,7 @@ import type { PlannedEpisode } from "../../src/run/schedule/plan-run.ts";
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 import type { User } from "../../src/user/user.ts";
 
-/** What episodes are played with in the seed's way. */
+/** Parts that the episodes of slime's example are played with. */
 export interface SeedsWay {
   readonly environment: Environment;
   readonly user: User;
@@ -18,9 +18,9 @@ export interface SeedsWay {
 }
 
 /**
- * Plays an episode as the seed does: for each turn it renders the whole conversation and sends that as
- * text, without logprobs; then it renders the conversation before and after each message, and encodes
- * the text that came in between for the training row.
+ * Plays an episode as slime's example does. For each turn it renders the complete conversation and sends
+ * it as text, without logprobs. Then it renders the conversation before and after each message, and
+ * encodes the difference for the training row.
  *
  * **Source:** THUDM/slime examples/tau-bench/trainable_agents.py.
  *

@@ -1,10 +1,10 @@
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 
-/** What the servers say: the same in each episode. JSON-able. */
+/** The servers' answers, the same in each episode. JSON-able. */
 export interface SeedScript {
-  /** One turn of the policy after the other, its stop id included. */
+  /** The policy's turns in order, each with its stop id. */
   readonly turns: readonly { readonly text: string; readonly ids: readonly number[] }[];
-  /** What the user says; then it leaves. */
+  /** The user's lines. After the last one, the user leaves. */
   readonly userLines: readonly string[];
 }
 
@@ -45,7 +45,7 @@ const thinking =
   "The customer wants to know about the order, so the record has to be read first, before anything " +
   "about it can be said or changed.";
 
-/** Nineteen turns, after which the user leaves: eleven calls and eight lines, mixed as τ-bench's are. */
+/** Nineteen turns, after which the user leaves: eleven calls and eight lines, in τ-bench's mix. */
 export async function writeSeedScript(codec: TokenCodec): Promise<SeedScript> {
   const texts: string[] = [];
   for (const [index, [name, argumentsText]] of calls.entries()) {

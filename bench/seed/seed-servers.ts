@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 
 const program = fileURLToPath(new URL("./server-main.js", import.meta.url));
 
-/** Starts a server of the bench in a process of its own; disposing it ends the process. */
+/** Starts a server of the benchmark in a new process. Disposing it ends the process. */
 export async function startSeedServer(
   scriptFile: string,
 ): Promise<AsyncDisposable & { readonly url: string }> {

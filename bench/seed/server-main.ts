@@ -1,7 +1,7 @@
 /**
- * A server as a process of its own, so that its CPU is not counted: SGLang's `/generate` (what is
- * sampled comes from a file of turns) and an OpenAI-compatible `/v1/chat/completions` that plays a
- * user. Prints `{"url": …}` when it listens, and ends when its standard input closes.
+ * Runs a server as a separate process, so that its CPU does not count. It has SGLang's `/generate`, which
+ * returns turns from a file, and an OpenAI-compatible `/v1/chat/completions`, which plays a user. Prints
+ * `{"url": …}` when it listens, and ends when its standard input closes.
  */
 import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -40,7 +40,7 @@ const server = createServer((request, response) => {
   });
 });
 
-/** Which turn it is stands at the end of the request's id, `rollout:attempt:turn;`, or in a header. */
+/** Returns the turn's index, from the end of the request's id (`rollout:attempt:turn;`) or from a header. */
 function sample(request: IncomingMessage, response: ServerResponse, body: string): void {
   const { rid = "", input_ids: inputIds = [] } = JSON.parse(body) as {
     rid?: string;
@@ -56,7 +56,7 @@ function sample(request: IncomingMessage, response: ServerResponse, body: string
   reply(response, `${head},"meta_info":${meta}}`);
 }
 
-/** The user's next line, by how many lines there are. */
+/** Returns the user's next line, by the number of lines so far. */
 function speak(response: ServerResponse, body: string): void {
   const { messages } = JSON.parse(body) as { messages: readonly { role: string }[] };
   const spoken = messages.filter(({ role }) => role === "assistant").length;

@@ -4,7 +4,7 @@ sys.path.insert(0, os.environ.get("VERIFIERS", f"{ROOT}/pkgs/verifiers"))  # wit
 import types, msgspec
 from unittest.mock import MagicMock
 
-# A cloud runtime's client, not used here.
+# The client of a cloud runtime, which is not used here.
 for name in ("prime_sandboxes", "prime_sandboxes.models", "prime_tunnel"):
     sys.modules.setdefault(name, MagicMock())
 import verifiers.v1 as vf

@@ -1,4 +1,4 @@
-"""verifiers finds a taskset by a module without dots: `taskset.id = "turnwright-tasks"`."""
+"""The taskset for verifiers, which finds it by a module without dots: `taskset.id = "turnwright-tasks"`."""
 
 from turnwright.trainers.verifiers_tasks import TurnwrightTaskset
 

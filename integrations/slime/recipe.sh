@@ -5,7 +5,7 @@ set -euo pipefail
 : "${TURNWRIGHT_URL:?the address of the rollout service}" "${MODEL:?a Hugging Face folder}"
 export TURNWRIGHT_URL TURNWRIGHT_SPLIT="${TURNWRIGHT_SPLIT:-train}"
 work="${WORK:-runs/slime}"
-# The same at each start: what a start before this one had asked for is cleared.
+# The same name at each start. Clears the requests of an earlier start.
 export TURNWRIGHT_RUN="${TURNWRIGHT_RUN:-$work}"
 mkdir -p "$work"
 python -m turnwright.slime_tasks --split "$TURNWRIGHT_SPLIT" --tasks "${TASKS:-0-499}" > "$work/train.jsonl"

@@ -1,12 +1,12 @@
-"""TRL's GRPOTrainer over `turnwright serve`: ten steps on storefront with the policy that the repository ships.
+"""TRL's GRPOTrainer over `turnwright serve`: ten steps on storefront with the repository's policy.
 
     pip install trl==1.16.0 transformers==5.23.0 accelerate==1.15.0 datasets==5.2.0 ./integrations/python
     npx turnwright serve --env storefront --user scripted --engine reference --model models/storefront-2m --out runs/trl &
     python integrations/trl/ten_steps.py --model models/storefront-2m --work runs/trl-weights
 
-A smoke test, not an experiment: with so few samples the reward says nothing. What it shows: prompts are tasks,
-weights go round by version, and the recorded logprobs enter the loss: `ratio` is how far the first ratio of the
-step is from 1 at most, over all trained tokens, and `shifted` the same with the logprobs moved by one token.
+This is a smoke test, not an experiment: with so few samples the reward has no meaning. It shows that prompts are
+tasks, that weights travel by version, and that the recorded logprobs enter the loss. `ratio` is the largest distance of
+the step's first ratio from 1, over all trained tokens. `shifted` is the same with the logprobs moved by one token.
 """
 
 import argparse
@@ -38,12 +38,12 @@ began = time.monotonic()
 
 
 def publish(model) -> str:
-    """Writes the weights of a step in a folder of its own, as the engine reads them; the one before stays."""
+    """Writes the weights of a step to a new folder for the engine. Keeps the folder of the step before."""
     step = trainer.state.global_step
     folder = given.work / f"step-{step}"
     if not folder.exists():
         shutil.copytree(given.model, folder)
-        # The head is the embedding.
+        # The head is tied to the embedding.
         state = {name: value.detach().float().contiguous().clone() for name, value in model.state_dict().items()
                  if name != "lm_head.weight"}
         save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
@@ -52,7 +52,7 @@ def publish(model) -> str:
 
 
 class Shown(RecordedGRPOTrainer):
-    """Says of each step what it was made of, before anything is changed by it."""
+    """Prints the data of each step before its update."""
 
     def _generate_and_score_completions(self, inputs):
         out = super()._generate_and_score_completions(inputs)

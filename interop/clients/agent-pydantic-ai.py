@@ -18,7 +18,7 @@ agent = Agent(Model("policy", provider=Provider(base_url=base, api_key=key)), sy
 
 @agent.tool_plain
 def weather(city: str, days: float = 1) -> str:
-    """Tells the weather of a city."""
+    """Returns the weather of a city."""
     return f"21 C in {city} for {days} days"
 
 

@@ -1,5 +1,5 @@
-// A customer of the built-in shop, for agents that are programs of their own: they hear, call and say
-// over HTTP, and an expert decides what is sampled for them.
+// A customer of the built-in shop, for agents that are separate programs. They read, call and talk over HTTP, and an
+// expert decides the sampled turns.
 import { createServer } from "node:http";
 
 /**
@@ -7,7 +7,7 @@ import { createServer } from "node:http";
  *
  *   GET  /task          {policyText, firstUserText, tools}
  *   POST /tools/NAME    arguments → {observation, isError}
- *   POST /say           {text} → {text}; null where the conversation is over
+ *   POST /say           {text} → {text}; null if the conversation is over
  */
 export async function openDesk(index) {
   const shop = (file) => import(`../../dist/environments/storefront/${file}.js`);
@@ -73,7 +73,7 @@ export async function openDesk(index) {
     get isOver() {
       return isOver;
     },
-    /** The turn that an agent who knows what to do would take now, calling tools as they are named. */
+    /** Returns the expert's next turn, with the given names of the tools. */
     nextTurn(nameOf) {
       const { action } = expert.act(messages);
       return toTurnText(action.type === "call" ? { ...action, name: nameOf(action.name) } : action);

@@ -12,7 +12,7 @@ class Desk:
         return self._ask(f"/tools/{name}", given)["observation"]
 
     def say(self, text: str):
-        """The customer's answer; None where the conversation is over."""
+        """Returns the customer's answer, or None if the conversation is over."""
         return self._ask("/say", {"text": text})["text"]
 
     def _ask(self, path: str, body=None):

@@ -1,12 +1,11 @@
-// Plays agents that people have against the gateway: the programs themselves, with what is sampled for
-// them scripted, and the real tokenizer of Qwen3. Each makes a call of its own tools, and then serves a
-// customer of the built-in shop to the end.
+// Runs published agents against the gateway, with scripted samples and the real tokenizer of Qwen3. Each makes a call
+// of its own tools, and then serves a customer of the built-in shop to the end.
 //
-//   npm run clients -- [NAME…]      claude-code, codex, litellm, pydantic-ai; all where none is named
+//   npm run clients -- [NAME…]      claude-code, codex, litellm, pydantic-ai; all if none is named
 //
 // Installs each in a folder outside the repository (TURNWRIGHT_CLIENTS, by default
-// ~/.cache/turnwright/clients). What cannot be installed or does not start here is said, and the exit
-// status is 3; where a client plays and something is wrong, it is 1.
+// ~/.cache/turnwright/clients). If a client cannot be installed or started, a message says so, and the exit status
+// is 3. If a client plays and a check fails, it is 1.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -26,7 +25,7 @@ const request = "TASK: make the file made.txt with the word made in it.";
 const call = (name, given) =>
   `<tool_call>\n${JSON.stringify({ name, arguments: given })}\n</tool_call>`;
 
-/** What each is installed by, started with, and what the policy calls for it. */
+/** The installation, the start, and the scripted calls of each client. */
 const clients = {
   "claude-code": {
     install: () => npm("@anthropic-ai/claude-code"),
@@ -45,7 +44,7 @@ const clients = {
         makes: "made.txt",
       },
     ],
-    // Each thing that the customer says is a process of its own, which goes on with the conversation.
+    // Each line of the customer starts a new process, which continues the conversation.
     serves: ({ url, key, home, desk }) => [
       {
         hears: (text, isFirst) => [
@@ -107,7 +106,7 @@ const clients = {
             `mcp_servers.shop.command=${JSON.stringify(command)}`,
             "-c",
             `mcp_servers.shop.args=${JSON.stringify(args)}`,
-            // It asks without the tools where their server takes longer to start than it waits.
+            // It sends no tools if their server starts too slowly.
             "-c",
             "mcp_servers.shop.startup_timeout_sec=120",
             "-c",
@@ -144,7 +143,7 @@ const clients = {
   },
   "pydantic-ai": {
     install: () =>
-      // Its provider hands an httpx client on, which Anthropic's package does not take from 1 on.
+      // Its provider passes an httpx client on, which Anthropic's package refuses from version 1.
       pip("pydantic-ai-slim[openai,anthropic]", "anthropic<1"),
     version: () => [python, "-c", versionOf("pydantic-ai-slim")],
     plays: ({ url, key }) =>
@@ -167,7 +166,7 @@ const clients = {
   },
 };
 
-/** How a program starts the server that has the desk's tools. */
+/** The command that starts the server with the desk's tools. */
 function mcpServer({ url }) {
   return { command: process.execPath, args: [path.join(here, "desk-mcp.mjs"), url] };
 }
@@ -209,13 +208,13 @@ function pip(...names) {
   return run(python, ["-m", "pip", "install", "--quiet", ...names]);
 }
 
-/** A customer who wants several things, and is served in a dozen turns. */
+/** A customer with several requests, which take a dozen turns. */
 const firstTask = 2;
 
-/** What the turns of this moment are about: absent while a client plays with its own tools. */
+/** The current task. Absent while a client plays with its own tools. */
 let desk;
 
-/** The expert's next turn, where the prompt has the desk's tools, under the names that it has. */
+/** Returns the expert's next turn if the prompt has the desk's tools, with their names in the prompt. */
 function decideAtDesk(prompt) {
   const names = new Map();
   for (const name of desk.toolNames) {
@@ -226,10 +225,10 @@ function decideAtDesk(prompt) {
   return desk.nextTurn((name) => names.get(name));
 }
 
-/** Any number that follows from an id and its place, so that it can be computed again. */
+/** Returns a number that depends on an id and its place only, so that it can be computed again. */
 const logprobAt = (id, place) => -(1 + ((id + place * 7) % 31)) / 32;
 
-/** Samples the client's call until it has a result, and then a last word; or what the expert says. */
+/** Samples the client's call until it has a result, and then a last line. With a task, samples the expert's turn. */
 async function startEngine(modelDir, client) {
   const testing = await import("../../dist/src/testing/index.js");
   const { createRenderer } = await import("../../dist/src/renderer/index.js");
@@ -293,48 +292,48 @@ async function runProgram([program, ...args], { env = {}, work }) {
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH: process.env.PATH, ...env },
   });
-  let [said, told] = ["", ""];
-  child.stdout.setEncoding("utf8").on("data", (text) => (said += text));
+  let [stdout, output] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text) => (told += text));
+    stream.setEncoding("utf8").on("data", (text) => (output += text));
   }
   const late = setTimeout(() => child.kill("SIGKILL"), 180_000);
   const status = await new Promise((resolve) => child.once("close", resolve));
   clearTimeout(late);
-  return { said: said.trim(), told: told.slice(-2000), status };
+  return { stdout: stdout.trim(), output: output.slice(-2000), status };
 }
 
-/** Has a program that answers one thing at a time hear the customer, until there is nothing more. */
+/** Passes each line of the customer to a program that answers one line a process, until the conversation is over. */
 async function leadDesk(hears, place) {
   let heard = desk.firstUserText;
   for (let count = 0; heard !== null && count < 30; count++) {
     const ended = await runProgram(hears(heard, count === 0), place);
-    if (ended.status !== 0 || ended.said === "") return ended;
-    heard = await desk.say(ended.said);
+    if (ended.status !== 0 || ended.stdout === "") return ended;
+    heard = await desk.say(ended.stdout);
   }
-  return { status: 0, told: "" };
+  return { status: 0, output: "" };
 }
 
-/** Plays a client to its end; what is wrong is listed. */
+/** Plays a client to its end. Returns the failed checks. */
 async function playOne({ command, hears, env, makes }, gateway, place) {
   const { sessionId, ownerToken, work } = place;
   const headers = { authorization: `Bearer ${ownerToken}` };
   const session = `${gateway.url}/sessions/${sessionId}`;
   const isLed = hears !== undefined;
   const ended = await (isLed ? leadDesk(hears, { env, work }) : runProgram(command, { env, work }));
-  const { status, told } = ended;
+  const { status, output } = ended;
   const wrong = [];
   const { turns, activeCount } = await (await fetch(session, { headers })).json();
   if (status !== 0) {
     const when = status === null ? `, killed with ${activeCount} requests under way` : "";
-    wrong.push(`it ended with status ${status}${when}: ${told}`);
+    wrong.push(`it ended with status ${status}${when}: ${output}`);
   }
   if (makes !== undefined && !existsSync(path.join(work, makes))) {
-    wrong.push(`it did not make ${makes}: ${told}`);
+    wrong.push(`it did not make ${makes}: ${output}`);
   }
   if (desk !== undefined) {
     const { calls, says } = desk.counts;
-    if (!desk.isOver) wrong.push(`it left the customer after ${calls} calls: ${told}`);
+    if (!desk.isOver) wrong.push(`it left the customer after ${calls} calls: ${output}`);
     if (calls < 2 || says < 2) wrong.push(`it called ${calls} times and spoke ${says} times`);
     place.reward = await desk.close();
     if (place.reward !== 1) wrong.push(`the shop gives it a reward of ${place.reward}`);
@@ -343,7 +342,7 @@ async function playOne({ command, hears, env, makes }, gateway, place) {
   const surprising = roots.filter((cause) => !["first", "new-conversation"].includes(cause));
   if (turns.length < 2) wrong.push(`it asked for ${turns.length} turns`);
   if (turns.length <= roots.length) wrong.push("no turn continues another");
-  if (surprising.length > 0) wrong.push(`turns began anew: ${surprising.join(", ")}`);
+  if (surprising.length > 0) wrong.push(`turns started a new root: ${surprising.join(", ")}`);
   await post(`${session}/finish`, { reward: place.reward ?? 1 }, headers);
   return { wrong, turnCount: turns.length, roots };
 }
@@ -384,7 +383,7 @@ async function play(name, client) {
     gateway.child.kill("SIGINT");
     await new Promise((resolve) => gateway.child.once("close", resolve));
   }
-  // The engine is in this process: it has to answer meanwhile.
+  // The engine is in this process, and must answer during this call.
   const verified = await runProgram(
     [
       process.execPath,
@@ -400,7 +399,7 @@ async function play(name, client) {
     { work: scratch },
   );
   await engine.close();
-  if (verified.status !== 0) wrong.push(`verify: ${verified.told}`);
+  if (verified.status !== 0) wrong.push(`verify: ${verified.output}`);
   const rows = readFileSync(path.join(out, "samples.jsonl"), "utf8").trim().split("\n").length;
   console.log(`${name}: ${rows} rows, ${wrong.length === 0 ? "all in order" : "NOT IN ORDER"}`);
   rmSync(scratch, { recursive: true, force: true });

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-# Where it hangs is worth more than that it does.
+# Prints the place of a hang.
 faulthandler.dump_traceback_later(150, exit=True)
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm  # noqa: E402
@@ -23,8 +23,8 @@ for _ in range(60):
     reply = litellm.completion(**asked, messages=messages, stream="streamed" in flags)
     if "streamed" in flags:
         reply = litellm.stream_chunk_builder(list(reply), messages=messages)
-        # It leaves streams unread at their end. One that Python throws away in the middle of the next
-        # request waits for a lock of httpcore's that this request holds, for ever.
+        # litellm leaves streams unread at their end. If Python collects one during the next request, it
+        # waits forever for a lock of httpcore that this request has.
         gc.collect()
     message = reply.choices[0].message
     messages.append(message.model_dump())

@@ -1,11 +1,11 @@
-"""Loaded by Python at its start: tells SGLang that the CPU has no AMX, whose kernels are not there."""
+"""Loaded by Python at its start. Reports to SGLang that the CPU has no AMX, because the AMX kernels are missing."""
 
 import importlib.abc
 import sys
 
 
 class _BeforeSglang(importlib.abc.MetaPathFinder):
-    """Acts when SGLang's runtime is first imported, and torch can be, and finds nothing itself."""
+    """Acts when SGLang's runtime is first imported and torch is importable. Finds no module itself."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "sglang.srt":

@@ -18,7 +18,7 @@ export const arealExporter: Exporter = {
     unnamedVersions: { action: "refuse", why: "`versions` are whole numbers" },
     environmentTail: {
       action: "cut",
-      why: "AReaL loses the reward of a row whose last token is not trained",
+      why: "AReaL loses the reward of a row if its last token is not trained",
     },
   },
   toRecords: ({ rows, reward, groupId }) =>

@@ -1,21 +1,19 @@
 import type { ExportRules } from "./exporter.ts";
 
-/**
- * For trainers that name each row's group: what cannot be trained on is left out, and the others stay.
- */
+/** Rules for trainers that name each row's group: unusable attempts are left out, and the others stay. */
 export const namedGroupRules: ExportRules = {
   truncated: { action: "keep", why: "" },
   failed: { action: "leave-out", why: "it has no reward" },
   unscored: { action: "leave-out", why: "it has no reward" },
   aborted: { action: "leave-out", why: "it has no end" },
-  empty: { action: "leave-out", why: "nothing in it can be trained" },
+  empty: { action: "leave-out", why: "no token in it can be trained" },
   segments: { action: "keep", why: "a row each" },
   mixedVersions: { action: "keep", why: "no field for it" },
   unnamedVersions: { action: "keep", why: "no field for it" },
-  environmentTail: { action: "cut", why: "nothing behind the last sampled token is trained" },
+  environmentTail: { action: "cut", why: "no token after the last sampled one is trained" },
 };
 
-/** For trainers that count off groups in the order of the rows: a group is there whole or not at all. */
+/** Rules for trainers that count off groups in the order of the rows: they get complete groups only. */
 export const countedGroupRules: ExportRules = {
   ...namedGroupRules,
   failed: { action: "leave-out-group", why: "it has no reward, and groups are counted off" },

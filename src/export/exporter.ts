@@ -43,7 +43,7 @@ export type ExportAction =
 /** An exporter's action for one kind of row, and how the trainer reads the result. */
 interface ExportRule {
   readonly action: ExportAction;
-  /** For people: how the row says it, or why it is not exported. */
+  /** The trainer's field for it, or the reason why the row is not exported. For people. */
   readonly why: string;
 }
 

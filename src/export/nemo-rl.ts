@@ -15,7 +15,7 @@ export const nemoRlExporter: Exporter = {
     truncated: { action: "keep", why: "no field for it" },
     segments: {
       action: "leave-out",
-      why: "NeMo-RL asserts that each prompt goes on from the last",
+      why: "NeMo-RL asserts that each prompt extends the one before",
     },
   },
   toRecords: (attempt) =>

@@ -13,7 +13,7 @@ export const primeRlExporter: Exporter = {
   layout: "lines",
   rules: {
     ...namedGroupRules,
-    truncated: { action: "keep", why: "`is_truncated`, beside the sample" },
+    truncated: { action: "keep", why: "`is_truncated`, next to the sample" },
     segments: { action: "keep", why: "a row each, all with the episode's advantage" },
   },
   toRecords(attempt, surroundings) {

@@ -9,21 +9,35 @@ const spelled: Readonly<Record<ExportAction, string>> = {
   refuse: "refuse",
 };
 
-/** Every exporter's rules as a Markdown table: a line a kind, a column a trainer, and the reasons below. */
+type Line = readonly string[];
+
+/**
+ * Renders the rules of all exporters as two Markdown tables: the action of each kind and trainer, and
+ * the reasons.
+ */
 export function rulesTable(): string {
   const entries = Object.entries(exporters);
-  const head = ["kind", ...entries.map(([name]) => name)];
-  const lines = exportKinds.map((kind) => [
+  const actions = exportKinds.map((kind) => [
     `\`${kind}\``,
     ...entries.map(([, { rules }]) => spelled[rules[kind].action]),
   ]);
-  const reasons = entries.map(([name, { rules }]) => {
-    const told = exportKinds.flatMap((kind) =>
-      rules[kind].why === "" ? [] : [`\`${kind}\`: ${rules[kind].why}`],
-    );
-    return `- **${name}.** ${told.join("; ")}.`;
+  const reasons = exportKinds.flatMap((kind) => {
+    const trainers = new Map<string, string[]>();
+    for (const [name, { rules }] of entries) {
+      const { why } = rules[kind];
+      if (why !== "") trainers.set(why, [...(trainers.get(why) ?? []), name]);
+    }
+    return Array.from(trainers, ([why, names]) => [`\`${kind}\``, why, names.join(", ")]);
   });
-  const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  const table = [row(head), `|${"---|".repeat(head.length)}`, ...lines.map(row)];
-  return `${table.join("\n")}\n\n${reasons.join("\n")}\n`;
+  const names = entries.map(([name]) => name);
+  const tables = [
+    toTable(["kind", ...names], actions),
+    toTable(["kind", "reason, or the trainer's field", "trainers"], reasons),
+  ];
+  return `${tables.join("\n\n")}\n`;
+}
+
+function toTable(head: Line, lines: readonly Line[]): string {
+  const row = (cells: Line): string => `| ${cells.join(" | ")} |`;
+  return [row(head), `|${"---|".repeat(head.length)}`, ...lines.map(row)].join("\n");
 }

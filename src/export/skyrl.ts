@@ -33,7 +33,7 @@ export const skyrlExporter: Exporter = {
     truncated: { action: "keep", why: "stop_reasons is `length`" },
     segments: {
       action: "leave-out",
-      why: "only SkyRL's step-wise mode takes several rows, and then of every episode",
+      why: "only SkyRL's step-wise mode takes several rows, and requires them of every episode",
     },
     environmentTail: { action: "cut", why: "SkyRL puts the reward on the last response token" },
   },

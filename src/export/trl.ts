@@ -14,10 +14,10 @@ export const trlExporter: Exporter = {
     ...countedGroupRules,
     truncated: {
       action: "keep",
-      why: "no field: TRL calls a row truncated whose last id is neither eos nor pad",
+      why: "no field: TRL marks a row as truncated if its last id is neither eos nor pad",
     },
     empty: { action: "leave-out-group", why: "TRL fails on an empty completion" },
-    environmentTail: { action: "cut", why: "TRL would take the row for truncated" },
+    environmentTail: { action: "cut", why: "TRL would mark the row as truncated" },
   },
   toRecords: ({ rows, reward, groupId, rolloutId }) =>
     rows.map(({ tokenIds, promptLength, logprobs, lossMask }) => ({

@@ -1,4 +1,4 @@
-"""NeMo Gym's own rollout collection over `turnwright serve`, each answer held against its response types."""
+"""NeMo Gym's own rollout collection over `turnwright serve`, each answer checked against its response types."""
 import asyncio, sys, time
 from omegaconf import OmegaConf
 from nemo_gym.base_resources_server import BaseVerifyResponse
@@ -14,7 +14,7 @@ async def collect(host, port):
     at = {"host": host, "port": port, "entrypoint": "app.py"}
     config = OmegaConf.create({
         "turnwright": {"responses_api_agents": {"turnwright": at}},
-        # Gym 0.7 asks an agent by the environment server before it: one address is both.
+        # Gym 0.7 asks an agent through the environment server in front of it. One address is both.
         "turnwright_environment": {"environment_servers": {"legacy_agent": {
             **at, "agent_server": {"type": "responses_api_agents", "name": "turnwright"}}}},
     })
@@ -46,7 +46,7 @@ with service() as (url, folder):
         assert (episode["taskIndex"], episode["reward"], result["policy_versions"]) == (asked["task_index"], checked.reward, ["5"])
         trained += same_row(row, calls)
         rewards.append(checked.reward)
-    told = [{"_ng_task_index": asked["task_index"], "reward": result["reward"]} for asked, result in done]
-    metrics = AggregateMetrics.model_validate(post(f"{url}/aggregate_metrics", {"verify_responses": told}))
+    expected = [{"_ng_task_index": asked["task_index"], "reward": result["reward"]} for asked, result in done]
+    metrics = AggregateMetrics.model_validate(post(f"{url}/aggregate_metrics", {"verify_responses": expected}))
     assert abs(metrics.key_metrics["mean/reward"] - sum(rewards) / len(rewards)) < 1e-9, metrics
 print(f"nemo-gym: {len(done)} rollouts, {trained} trained tokens in {seconds:.1f} s: accepted")

@@ -1,4 +1,4 @@
-"""Starts `turnwright serve` with storefront and the policy that the repository ships, for programs that call it."""
+"""Starts `turnwright serve` with storefront and the repository's policy, for programs that call it."""
 import contextlib, json, pathlib, socket, subprocess, tempfile, urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -12,7 +12,7 @@ def free_port():
 
 @contextlib.contextmanager
 def service(*flags, env=None):
-    """Gives back the service's address and its data folder."""
+    """Yields the service's address and its data folder."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["node", f"{ROOT}/dist/src/cli/main.js", "serve", "--env", "storefront", "--user", "scripted",
                    "--engine", "reference", "--model", f"{ROOT}/models/storefront-2m", "--out", folder,
@@ -32,7 +32,7 @@ def post(url, body):
 
 
 def rows_by_key(folder):
-    """Of each batch that a taker asked for: its only row of samples, and its only episode."""
+    """Returns the only row and the only episode of each batch."""
     found = {}
     for line in open(folder / "service.jsonl"):
         entry = json.loads(line)
@@ -44,7 +44,7 @@ def rows_by_key(folder):
 
 
 def merged(calls):
-    """Calls (prompt ids, sampled ids, logprobs) as one row: ids, mask, logprobs."""
+    """Joins calls (prompt ids, sampled ids, logprobs) into one row: ids, mask, logprobs."""
     ids, mask, logprobs = [], [], []
     for prompt, sampled, own in calls:
         assert prompt[:len(ids)] == ids, "a prompt does not go on from what was there"
@@ -54,7 +54,7 @@ def merged(calls):
 
 
 def same_row(row, calls):
-    """Whether calls come to a row of samples, up to its last sampled token."""
+    """True if the calls equal a row of samples, up to its last sampled token."""
     end = len(row["lossMask"]) - row["lossMask"][::-1].index(1)
     assert merged(calls) == (row["tokenIds"][:end], row["lossMask"][:end], row["logprobs"][:end]), row["rolloutId"]
     return sum(row["lossMask"])

@@ -38,7 +38,7 @@ def to_train_data(args, samples):
 
 
 def train(model, optimizer, data):
-    """One step; gives back how far the first ratio is from 1 at most, and the same with logprobs moved by one."""
+    """Trains one step. Returns the largest distance of the first ratio from 1, and the same with logprobs moved by one."""
     far, shifted, count = 0.0, 0.0, 0
     optimizer.zero_grad()
     for i, tokens in enumerate(data["tokens"]):
@@ -73,7 +73,7 @@ with tempfile.TemporaryDirectory() as work, service() as (url, _):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.98), weight_decay=0.1)
 
     class Published(take_over.Versions):
-        """Does what slime does to its engines before it asks for a step."""
+        """Updates the engines as slime does before it requests a step."""
 
         def announce(self, client, version, weights=None):
             folder = pathlib.Path(work, f"step-{version}")

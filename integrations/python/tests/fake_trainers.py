@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Ranks:
-    """accelerate's collectives over threads: each call waits for all ranks, and fails where one does not come.
+    """accelerate's collectives over threads. Each call waits for all ranks, and fails if one is missing.
 
     Source: accelerate 1.15.0, `gather_object` (the lists of all ranks as one) and `broadcast_object_list` (in place).
     """
@@ -38,7 +38,7 @@ class Ranks:
         return values
 
     def run(self, work):
-        """What each rank's `work(rank)` gives back, or the exception that it raised."""
+        """Returns the results of `work(rank)` on all ranks, or the exceptions that they raised."""
         results = [None] * self.count
 
         def one(rank):
@@ -62,7 +62,7 @@ class Status(Enum):
 
 @dataclass
 class Sample:
-    """slime's, as far as the shim fills it. Source: slime 624b824a8, slime/utils/types.py."""
+    """slime's `Sample`, with the fields that the shim fills. Source: slime 624b824a8, slime/utils/types.py."""
 
     index: Any = None
     prompt: Any = ""
@@ -71,11 +71,11 @@ class Sample:
     status: Any = Status.PENDING
     tokens: list = field(default_factory=list)
     Status = Status
-    PrefixCacheInfo = staticmethod(lambda **told: types.SimpleNamespace(**told))
+    PrefixCacheInfo = staticmethod(lambda **fields: types.SimpleNamespace(**fields))
 
 
 def modules():
-    """Module names with their members."""
+    """Registers modules by name, with their members."""
 
     class AgentLoopOutput(types.SimpleNamespace):
         pass
@@ -97,7 +97,7 @@ def modules():
 
 
 def import_shim(monkeypatch, name):
-    """Imports a shim by stand-ins alone; the import is undone with the rest of `monkeypatch`."""
+    """Imports a shim with stand-ins only. `monkeypatch` undoes the import."""
     for dotted, members in modules().items():
         for length in range(1, dotted.count(".") + 1):
             package = ".".join(dotted.split(".")[:length])
@@ -107,7 +107,7 @@ def import_shim(monkeypatch, name):
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, dotted, module)
     for shim in ("slime", "slime_batch", "slime_sample", "verl", "skyrl", "openrlhf", "trl", "trl_async", "trl_sample", "trl_weights"):
-        # Written first, so that what was there before, or nothing, is put back.
+        # Set first, so that `monkeypatch` restores the earlier state.
         monkeypatch.setitem(sys.modules, f"turnwright.trainers.{shim}", None)
         del sys.modules[f"turnwright.trainers.{shim}"]
     return importlib.import_module(f"turnwright.trainers.{name}")

@@ -23,7 +23,7 @@ def make_row(rollout, group, reward, *, version="3", tail=0, segment=0):
 
 
 class StubService(ThreadingHTTPServer):
-    """Finishes each batch at once. `faults` are statuses, or "cut", that the next calls meet."""
+    """Finishes each batch at once. `faults` are the statuses of the next calls, or "cut"."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -32,15 +32,15 @@ class StubService(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.token, self.faults, self.calls = token, [], []
         self.batches, self.lines, self.policy, self.state = {}, [], None, "running"
-        # What attempts come to, by their place among all attempts; others have the reward 1 and 0 in turn.
+        # Results of attempts, by their place among all attempts. The others have the rewards 1 and 0 alternately.
         self.rewards, self.tail, self.segments = {}, 0, 1
-        # Whether what is sampled follows from the seed, as with --sampling-seed: the first sampled id is the seed.
+        # True if sampling follows the seed, as with --sampling-seed: the first sampled id is the seed.
         self.samples_by_seed = False
-        # Splits that are refused, and whether streams of a batch wait until it is cancelled.
+        # Refused splits. Then: true if streams of a batch wait until it is cancelled.
         self.refused_splits, self.hangs = (), False
-        # The batches that were cleared.
+        # The cleared batches.
         self.cleared = []
-        # The seconds that a refusal asks for.
+        # The `Retry-After` of a refusal, in seconds.
         self.retry_after = None
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
@@ -50,7 +50,7 @@ class StubService(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request, client_address):
-        """A reader that goes away is no news."""
+        """Ignores a reader that disconnects."""
 
     def finish(self, batch, body):
         version = "3" if self.policy is None else str(self.policy[0])
@@ -73,24 +73,24 @@ class StubService(ThreadingHTTPServer):
                 attempts.append({"rolloutId": rollout, "sampleIndex": sample, **end, **scored, "rows": rows,
                                  "environment": "shop", "environmentMs": 500, "promptTokenCount": 10, "cachedTokenCount": 4,
                                  "seed": seed})
-            told = {"batch": batch, "key": body["key"], "groupId": group, "taskId": group,
+            described = {"batch": batch, "key": body["key"], "groupId": group, "taskId": group,
                     "split": body["split"], "taskIndex": task, "attempts": attempts}
             cursor = len(self.lines) + 1
-            self.lines.append(json.dumps({"type": "group", "cursor": cursor, "group": told}))
+            self.lines.append(json.dumps({"type": "group", "cursor": cursor, "group": described}))
 
 
 def in_form(line, trainer):
-    """A line in a trainer's form: of each attempt its name, and what cannot be trained on left out."""
-    told = json.loads(line)
-    attempts = told["group"].pop("attempts")
+    """Returns a line in a trainer's form: the name of each attempt, without those that cannot be trained on."""
+    described = json.loads(line)
+    attempts = described["group"].pop("attempts")
     if trainer == "areal" and any(row["policyVersions"][-1] == "" for one in attempts for row in one["rows"]):
-        told["group"].update(records=[], notes=[], refused="Cannot export it: name a version")
+        described["group"].update(records=[], notes=[], refused="Cannot export it: name a version")
     else:
-        told["group"].update(
+        described["group"].update(
             format=trainer, records=[{"rollout": one["rolloutId"]} for one in attempts if "reward" in one],
             notes=[{"rolloutId": one["rolloutId"], "action": "leave-out", "message": "Left out"}
                    for one in attempts if "reward" not in one])
-    return json.dumps(told)
+    return json.dumps(described)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -123,7 +123,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.refuse(fault, "fault")
         if self.command == "GET" and service.hangs and url.path == "/v1/groups":
             batch = parse_qs(url.query)["batch"][0]
-            while service.batches[batch]["told"]["state"] != "cancelled":
+            while service.batches[batch]["described"]["state"] != "cancelled":
                 time.sleep(0.01)
         with service.lock:
             self.route(service, url, body, fault)
@@ -141,27 +141,27 @@ class Handler(BaseHTTPRequestHandler):
                 return self.refuse(409, "key-reused")
             if known is None:
                 name = f"b{len(service.batches) + 1}"
-                known = {"asked": body, "told": {"batch": name, "key": body["key"], "state": "finished",
+                known = {"asked": body, "described": {"batch": name, "key": body["key"], "state": "finished",
                                                  "groups": len(body["tasks"]), "finishedGroups": len(body["tasks"])}}
                 service.batches[name] = known
                 service.finish(name, body)
             if fault == "cut":
                 return self.wfile.close()
-            return self.answer(201, known["told"])
+            return self.answer(201, known["described"])
         if parts[0] == "batches" and len(parts) == 2:
             known = service.batches.get(parts[1])
             if known is None:
                 return self.refuse(404, "not-found")
             if self.command == "DELETE":
-                known["told"]["state"] = "cancelled"
-            return self.answer(200, known["told"])
+                known["described"]["state"] = "cancelled"
+            return self.answer(200, known["described"])
         if parts == ["batches"]:
             if self.command == "DELETE":
                 for one in service.batches.values():
-                    one["told"]["state"] = "cancelled"
-            return self.answer(200, {"batches": [one["told"] for one in service.batches.values()]})
+                    one["described"]["state"] = "cancelled"
+            return self.answer(200, {"batches": [one["described"] for one in service.batches.values()]})
         if parts == ["clear"]:
-            own = [one["told"] for one in service.batches.values() if one["told"]["key"].startswith(body["keyPrefix"])]
+            own = [one["described"] for one in service.batches.values() if one["described"]["key"].startswith(body["keyPrefix"])]
             unfinished = [one for one in own if one["state"] in ("queued", "running")]
             for one in unfinished:
                 one["state"] = "cancelled"
@@ -202,6 +202,6 @@ class Handler(BaseHTTPRequestHandler):
             line = in_form(line, query["format"][0]) if "format" in query else line
             self.wfile.write((line + '\n{"type":"wait"}\n').encode())
             sent += 1
-        state = service.batches[batch]["told"]["state"] if batch else "finished"
+        state = service.batches[batch]["described"]["state"] if batch else "finished"
         self.wfile.write((json.dumps({"type": "end", "cursor": len(service.lines), "state": state}) + "\n").encode())
         self.close_connection = True

@@ -118,7 +118,7 @@ def test_cancels_pauses_announces_and_acknowledges(service):
 def test_says_why_a_batch_failed(service):
     client, _ = connect(service)
     assert client.submit(key="a", split="train", tasks=[1], samples=1).reason is None
-    service.batches["b1"]["told"].update(state="failed", reason="task 1 cannot be drawn")
+    service.batches["b1"]["described"].update(state="failed", reason="task 1 cannot be drawn")
     failed = client.poll("b1")
     assert (failed.state, failed.reason) == ("failed", "task 1 cannot be drawn")
 
@@ -138,7 +138,7 @@ def test_refuses_an_address_that_is_none():
 
 @pytest.fixture
 def closed():
-    """An address where nothing listens."""
+    """An address without a server."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}"
@@ -220,7 +220,7 @@ def test_a_redirect_is_not_followed_and_the_message_says_where_it_leads():
     with http.server.HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            with pytest.raises(ServiceError, match="leads to https://desk.example/turns/v1/health: give that address"):
+            with pytest.raises(ServiceError, match="redirects to https://desk.example/turns/v1/health: use that address"):
                 Client(f"http://127.0.0.1:{server.server_port}", "token").health()
         finally:
             server.shutdown()

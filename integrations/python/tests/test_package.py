@@ -1,4 +1,4 @@
-"""What is shipped: the wheel, the source distribution, and their types."""
+"""The shipped files: the wheel, the source distribution, and their types."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1]
-# The shims import their trainers; what all share is typed.
+# The shims import their trainers. The shared modules are typed.
 SHARED = ("play", "one_play", "played", "run_name", "seeds", "take_over", "task_name", "trl_groups", "trl_ranks")
 
 CONSUMER = """
@@ -62,7 +62,7 @@ def test_wheel_and_source_distribution_have_the_marker_of_types(tmp_path):
 
 @pytest.fixture
 def typed(tmp_path):
-    """A folder with a program that uses the package, and the package without what imports a trainer."""
+    """A folder with a program that uses the package, and with the package except modules that import a trainer."""
     (tmp_path / "consumer.py").write_text(CONSUMER)
     shutil.copytree(PACKAGE / "turnwright", tmp_path / "turnwright", ignore=shutil.ignore_patterns("__pycache__"))
     for file in (tmp_path / "turnwright/trainers").glob("*.py"):
@@ -87,7 +87,7 @@ def test_pyright_finds_nothing_under_strict(typed):
         pytest.skip("pyright is not here: npm install -g pyright")
     settings = {"typeCheckingMode": "strict", "pythonVersion": "3.10", "reportMissingImports": False,
                 "reportMissingModuleSource": False, "reportMissingTypeStubs": False,
-                # What pandas, datasets, torch and accelerate give is not known without them.
+                # The types of pandas, datasets, torch and accelerate are unknown without them.
                 "reportUnknownMemberType": False, "reportUnknownVariableType": False, "reportUnknownArgumentType": False}
     (typed / "pyrightconfig.json").write_text(json.dumps(settings))
     done = subprocess.run([pyright, "--pythonpath", sys.executable], cwd=typed, capture_output=True, text=True)

@@ -28,7 +28,7 @@ def test_reads_the_rows_of_finished_episodes(tmp_path):
 
 def test_names_the_line_that_is_none(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"a": 1}\nno\n{"a": 2}\n')
-    with pytest.raises(ValueError, match="rows.jsonl, line 2: it is no JSON"):
+    with pytest.raises(ValueError, match="rows.jsonl, line 2: it is not JSON"):
         list(read_rows(tmp_path / "rows.jsonl"))
 
 
@@ -47,7 +47,7 @@ def test_a_last_line_that_is_torn_within_a_character_is_passed_over(tmp_path):
 def test_a_line_that_is_not_utf8_is_named_and_one_that_was_cut_off_within_a_character_is_passed_over(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_bytes(b'{"a": "\xff"}\n{"a": 2}\n')
-    with pytest.raises(ValueError, match="rows.jsonl, line 1: it is no JSON"):
+    with pytest.raises(ValueError, match="rows.jsonl, line 1: it is not JSON"):
         list(read_rows(file))
     file.write_bytes('{"a": 1}\n{"a": "é'.encode()[:-1])
     assert list(read_rows(file)) == [{"a": 1}]
@@ -60,7 +60,7 @@ def test_a_line_separator_within_a_text_ends_no_line(tmp_path):
 
 def test_groups_rows_that_stand_together():
     assert [len(group) for group in group_rows(rows())] == [2, 2]
-    with pytest.raises(ValueError, match="s/0 do not stand together"):
+    with pytest.raises(ValueError, match="s/0 are not adjacent"):
         list(group_rows([*rows(), rows()[0]]))
 
 
@@ -71,7 +71,7 @@ def test_takes_a_row_apart_up_to_its_last_sampled_token():
     assert response.logprobs == [-0.25, -0.25, 0, 0, -0.25, -0.25]
     assert response.over_whole(response.mask, 0) == [0, 0, 0, 1, 1, 0, 0, 1, 1]
     assert sampled_versions(response.versions, response.mask) == [7, 7, 7, 7]
-    with pytest.raises(Unfit, match="nothing that was sampled"):
+    with pytest.raises(Unfit, match="has no sampled token"):
         to_response({**make_row("r", "g", 1), "lossMask": [0] * 9})
     with pytest.raises(Unfit, match="expected a whole number"):
         sampled_versions(["default"], [1])
@@ -102,11 +102,11 @@ def test_metrics_take_nan_for_no_reward():
 
 def test_pass_hat_k_counts_as_the_report_does():
     assert pass_hat_k([[1, 1, 0], [1, 0, 0]], 2) == pytest.approx(1 / 6)
-    # An attempt without a reward is no failure; a task with fewer than k scored attempts is left out.
+    # An attempt without a reward is not a failure. A task with fewer than k scored attempts is left out.
     assert pass_hat_k([[1, None, 1], [0, float("nan")]], 1) == 0.5
     assert pass_hat_k([[1, None, 1], [0, float("nan")]], 2) == 1
     assert pass_hat_k([[1, None]], 2) is None and pass_hat_k([], 1) is None and pass_hat_k([[]], 1) is None
-    # Success is a reward of 1, give or take a millionth: a larger one is of another scale.
+    # Success is a reward of 1, within a millionth. A larger reward has another scale.
     assert pass_hat_k([[0.9999995], [1.0000005], [1.1], [2], [0.99]], 1) == 0.4
     for wrong in (0, -1):
         with pytest.raises(ValueError, match=f"k={wrong}: expected at least 1"):
@@ -216,8 +216,8 @@ def test_tasks_as_prompts_for_slime(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["slime_tasks", "--tasks", "5,7-6"])
     with pytest.raises(SystemExit):
         slime_tasks.main()
-    told = capsys.readouterr()
-    assert told.out == "" and "Cannot read '7-6': the range ends before it begins" in told.err
+    output = capsys.readouterr()
+    assert output.out == "" and "Cannot read '7-6': the range ends before it begins" in output.err
 
 
 def test_tasks_as_rows_of_data_sets(capsys, monkeypatch):

@@ -1,4 +1,4 @@
-"""What the shims do beside each other, on cancellation, at a start and in evaluation, over stand-ins of the trainers.
+"""The shims in parallel, on cancellation, at a start and in evaluation, with stand-ins of the trainers.
 
 Source of the orders: slime 624b824a8, slime/rollout/sglang_rollout.py (samples of a step run at once; `abort()` sets
 `aborted` and waits for all of them; an evaluation counts its samples from 0); verl 0.9.1, agent_loop.py (workers call `run()`
@@ -122,7 +122,7 @@ def test_slime_draws_no_step_without_end(service, monkeypatch):
 
     service.rewards = dict.fromkeys(range(99))
     service.policy = None
-    with pytest.raises(Unfit, match="No group of rollout 3 was scored as a whole in 5 draws"):
+    with pytest.raises(Unfit, match="No group of rollout 3 was completely scored in 5 draws"):
         batch.generate_rollout(args, 3, Source())
     assert drawn == [2] * 5 and len({body["seed"] for body in asked(service)}) == 10
     assert asked(service)[0]["sampling"] == {"temperature": 0.5, "topK": 20} and asked(service)[0]["split"] == "dev"
@@ -181,7 +181,7 @@ def test_skyrl_seeds_go_by_step_prompt_and_repetition(service, monkeypatch):
     again = seeds(generator, skyrl_batch(5))
     evaluated = seeds(generator, skyrl_batch(5, "eval", split="test"))
     assert len({seed for _, seed in first + again + evaluated}) == 12, "also a prompt that is drawn twice in a step"
-    assert seeds(skyrl.TurnwrightGenerator(), skyrl_batch(5)) == first, "where a trainer goes on from a checkpoint"
+    assert seeds(skyrl.TurnwrightGenerator(), skyrl_batch(5)) == first, "after a restart from a checkpoint"
     assert seeds(generator, skyrl_batch(6)) != first
     assert {body["split"] for body in asked(service)[8:12]} == {"test"}
     assert asyncio.run(generator.generate(skyrl_batch(7, tasks=())))["response_ids"] == []
@@ -213,7 +213,7 @@ def test_trl_async_asks_for_nothing_on_ranks_that_only_make_its_parts(service, m
 
 def test_trl_async_stops_where_its_queue_is_full_and_starts_again(service, monkeypatch):
     module = import_shim(monkeypatch, "trl_async")
-    with pytest.raises(ValueError, match="Cannot train on no tasks"):
+    with pytest.raises(ValueError, match="Cannot train without tasks"):
         module.TurnwrightWorker([])
     worker = module.TurnwrightWorker([4, "test/7"], samples=2, ahead=1)
     for _ in range(2):

@@ -27,7 +27,7 @@ def service(monkeypatch):
 
 
 def shim(name, part, monkeypatch):
-    """Imports a shim with its trainer, or skips and says what is missing."""
+    """Imports a shim with its trainer. Skips the test, naming the missing module, if it is not installed."""
     if TRAINERS is not None and part is not None:
         monkeypatch.syspath_prepend(str(Path(TRAINERS) / part))
     try:
@@ -37,7 +37,7 @@ def shim(name, part, monkeypatch):
 
 
 def test_every_shim_is_below_sixty_lines():
-    # What several share is no shim.
+    # Shared modules are not shims.
     shared = {"one_play.py", "trl_groups.py"}
     lengths = {file.name: len(file.read_text().splitlines()) for file in SHIMS.glob("*.py") if file.name not in shared}
     assert len(lengths) >= 9 and {name: n for name, n in lengths.items() if n >= 60} == {}
@@ -64,7 +64,7 @@ def test_a_process_that_announces_takes_the_run_over(service):
     client, before, versions = play.connect(), len(service.calls), take_over.Versions()
     client.submit(key=f"{run_name.RUN}/5/a", split="train", tasks=[1], samples=1)
     client.submit(key="other/5/a", split="train", tasks=[1], samples=1)
-    service.batches["b1"]["told"]["state"] = "running"
+    service.batches["b1"]["described"]["state"] = "running"
     service.policy = (8, None)
     versions.announce(client, 5, "/w/5")
     versions.announce(client, 6, "/w/6")
@@ -72,7 +72,7 @@ def test_a_process_that_announces_takes_the_run_over(service):
     assert sent == [("POST", "/v1/clear", {"keyPrefix": f"{run_name.RUN}/"}),
                     ("POST", "/v1/policy", {"version": 5, "weights": "/w/5", "restart": True}),
                     ("POST", "/v1/policy", {"version": 6, "weights": "/w/6"})]
-    assert service.policy == (6, "/w/6") and service.batches["b2"]["told"]["state"] == "finished"
+    assert service.policy == (6, "/w/6") and service.batches["b2"]["described"]["state"] == "finished"
 
 
 def test_clears_a_run_by_name(service, monkeypatch, capsys):
@@ -81,7 +81,7 @@ def test_clears_a_run_by_name(service, monkeypatch, capsys):
 
     for key in ("old/1", "old/2", "older/1"):
         play.connect().submit(key=key, split="train", tasks=[1], samples=1)
-    service.batches["b2"]["told"]["state"] = "queued"
+    service.batches["b2"]["described"]["state"] = "queued"
     monkeypatch.setattr(sys, "argv", ["clear", "old"])
     clear.main()
     assert capsys.readouterr().out == "1 unfinished batches are cancelled\n"
@@ -96,7 +96,7 @@ def test_clears_no_run_whose_folder_is_below_its_own(service, monkeypatch, capsy
     for run in ("runs/slime", "runs/slime/small"):
         monkeypatch.setattr(one_play, "RUN", run_name.in_keys(run))
         play.play_scored(play.connect(), task=1)
-    service.batches["b2"]["told"]["state"] = "running"
+    service.batches["b2"]["described"]["state"] = "running"
     before = len(service.calls)
     monkeypatch.setattr(sys, "argv", ["clear", "runs/slime"])
     clear.main()
@@ -121,7 +121,7 @@ def test_slime(service, monkeypatch):
     asked = service.calls[0][2]
     assert asked["tasks"] == [4] and asked["sampling"] == {"temperature": 0.7} and asked["split"] == "train"
 
-    # slime counts the samples of each evaluation from 0: the next one is played, not looked up.
+    # slime counts the samples of each evaluation from 0. The next evaluation must be played again.
     asked = len([path for method, path, _ in service.calls if (method, path) == ("POST", "/v1/batches")])
     keys = set()
     for _ in range(2):
@@ -129,7 +129,7 @@ def test_slime(service, monkeypatch):
         keys.add(service.calls[-3][2]["key"])
     assert len(keys) == 2 and asked == 1
 
-    # slime has enough: the batch is cancelled, and the sample goes back to its buffer.
+    # slime has enough. The batch is cancelled, and the sample returns to its buffer.
     state = types.SimpleNamespace(GenerateState=lambda _: types.SimpleNamespace(aborted=True))
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "slime.rollout.sglang_rollout", state)
@@ -162,7 +162,7 @@ def test_slime(service, monkeypatch):
     service.rewards = {number: None}
     service.policy = None
     out = batch.generate_rollout(args, 11, Source())
-    assert drawn == [2, 1], "the group with a failed attempt is drawn anew"
+    assert drawn == [2, 1], "the group with a failed attempt is drawn again"
     assert [len(group) for group in out.samples] == [2, 2] and service.policy == (11, None)
     assert {sample.reward for group in out.samples for sample in group} == {0, 1}
 
@@ -199,7 +199,7 @@ def test_verl(service, monkeypatch):
 
 
 def test_skyrl(service, monkeypatch):
-    # pydantic takes this class only from here on a Python before 3.12.
+    # Before Python 3.12, pydantic accepts this class from typing_extensions only.
     typing_extensions = pytest.importorskip("typing_extensions")
     monkeypatch.setattr(typing, "TypedDict", typing_extensions.TypedDict)
     skyrl = shim("skyrl", "pkgs/skyrl", monkeypatch)
@@ -221,7 +221,7 @@ def test_openrlhf(service, monkeypatch):
 
 def test_areal(service, monkeypatch):
     if TRAINERS is not None:
-        # Its own files, without what its packages import on the way.
+        # The trainer's own files, without the other imports of its packages.
         for name in ("areal", "areal.api"):
             package = types.ModuleType(name)
             package.__path__ = [str(Path(TRAINERS, "pkgs/areal", *name.split(".")))]
@@ -250,7 +250,7 @@ def test_verifiers(service, monkeypatch):
     assert [node.token_ids for node in nodes] == [[1, 2, 3], [10, 11], [20, 21], [12, 99]]
     assert [node.parent for node in nodes] == [None, 0, 1, 2] and [node.sampled for node in nodes] == [False, True] * 2
 
-    # The taskset as verifiers' own loader finds it, beside built-in ones that want packages of their own.
+    # Finds the taskset by verifiers' own loader, which also has built-in ones with other dependencies.
     monkeypatch.setitem(sys.modules, "verifiers.v1.tasksets", types.ModuleType("verifiers.v1.tasksets"))
     sys.modules["verifiers.v1.tasksets"].__path__ = []
     loaders = importlib.import_module("verifiers.v1.utils.loaders")
@@ -343,5 +343,5 @@ def test_trl_async(service, monkeypatch, tmp_path):
     broken = worker_module.TurnwrightWorker([4])
     service.rewards = dict.fromkeys(range(999))
     broken._work(threading.Event())
-    with pytest.raises(RuntimeError, match="No more rollouts come"):
+    with pytest.raises(RuntimeError, match="The worker has stopped"):
         broken.check_health(1)

@@ -1,4 +1,4 @@
-"""TRL's GRPOTrainer on several ranks: what the trainer calls, in its order, over stand-ins of TRL and accelerate.
+"""TRL's GRPOTrainer on several ranks: the trainer's calls, in their order, with stand-ins of TRL and accelerate.
 
 Source of the order: TRL 1.16.0, trl/trainer/grpo_trainer.py. `_get_train_sampler` repeats each prompt `num_generations` times
 in a row over the ranks, rank 0 first; `_prepare_inputs` calls the rollout function once for `steps_per_generation`
@@ -37,7 +37,7 @@ def make_trainer(rank, count, size=4, **about):
 
 
 def call(monkeypatch, count, work):
-    """What `work(rank, trl)` gives back on each of so many ranks."""
+    """Returns the results of `work(rank, trl)` on all ranks."""
     trl, ranks = import_shim(monkeypatch, "trl"), Ranks(count)
     utils = types.ModuleType("accelerate.utils")
     utils.gather_object, utils.broadcast_object_list = ranks.gather_object, ranks.broadcast_object_list
@@ -78,7 +78,7 @@ def test_several_ranks_are_given_what_one_is_and_no_attempt_twice(service, monke
     service.lines.clear()
     assert train(monkeypatch, count, published) == alone
     first, second, evaluated, evaluated_on, third, later = [[seed for seed, _ in call] for call in alone]
-    assert len({*first, *second, *third}) == 24, "no attempt of a task is a copy, also where a step generates twice"
+    assert len({*first, *second, *third}) == 24, "no attempt of a task is a copy, also if a step generates twice"
     assert len({*evaluated, *evaluated_on}) == 8 and not {*evaluated} & {*first, *second, *third}
     assert evaluated == later, "evaluations compare"
     assert published == [0, 0, 0], "once a step, on rank 0"
@@ -107,7 +107,7 @@ def test_a_failure_of_rank_0_is_raised_on_every_rank(service, monkeypatch):
     first, second = call(monkeypatch, 2, work)
     assert type(first).__name__ == "ServiceError" and type(second) is RuntimeError
     assert str(second) == "Rank 0 failed, so rank 1 stops too: ServiceError: bad-request (400): as asked"
-    assert [path for method, path, _ in service.calls if method == "DELETE"] == ["/v1/batches/b1"], "none plays for nobody"
+    assert [path for method, path, _ in service.calls if method == "DELETE"] == ["/v1/batches/b1"], "no batch plays without a reader"
 
 
 @pytest.mark.parametrize("broken", [0, 1])
@@ -156,5 +156,5 @@ def test_a_training_that_begins_anew_in_the_same_process_takes_the_run_over(serv
                 rollout(["4"] * 4, trainer)
 
     assert call(monkeypatch, 1, work) == [None]
-    told = [(body["version"], body.get("restart")) for _, path, body in service.calls if path == "/v1/policy"]
-    assert told == [(0, True), (1, None), (0, True), (1, None)]
+    announced = [(body["version"], body.get("restart")) for _, path, body in service.calls if path == "/v1/policy"]
+    assert announced == [(0, True), (1, None), (0, True), (1, None)]

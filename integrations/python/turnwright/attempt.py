@@ -9,12 +9,12 @@ from .rows import Row
 
 
 class Unfit(Exception):
-    """An attempt that a trainer cannot be given: the reason stands in the message."""
+    """An attempt or group that the trainer cannot use. The message has the reason."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """One row apart: mask, logprobs and versions belong to `response_ids`, which end with a sampled token."""
+    """A row split into prompt and response, up to its last sampled token. Mask, logprobs and versions are the response's."""
 
     prompt_ids: list[int]
     response_ids: list[int]
@@ -24,17 +24,17 @@ class Response:
 
     @property
     def ids(self) -> list[int]:
-        """Prompt and response."""
+        """The ids of prompt and response."""
         return self.prompt_ids + self.response_ids
 
     def over_whole(self, values: list[Any], fill: Any) -> list[Any]:
-        """Values of the response as values of the whole row."""
+        """Extends values of the response to the whole row. The prompt gets `fill`."""
         return [fill] * len(self.prompt_ids) + values
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt at a task. `reward` is None where nothing scored it: that is not 0."""
+    """One attempt at a task. `reward` is None, not 0, if it was not scored."""
 
     rollout_id: str
     outcome: str
@@ -45,11 +45,11 @@ class Attempt:
 
     @property
     def is_scored(self) -> bool:
-        """Whether it has a reward and sampled tokens: whether it can be trained on."""
+        """True if the attempt has a reward and sampled tokens, so that it can be trained on."""
         return self.reward is not None and any(1 in row["lossMask"] for row in self.rows)
 
     def response(self) -> Response:
-        """The attempt's one row. Raises Unfit where it has several, or nothing was sampled."""
+        """Returns the attempt's only row. Raises Unfit if it has several rows, or no sampled token."""
         if len(self.rows) != 1:
             raise Unfit(f"{self.rollout_id} has {len(self.rows)} rows, and one is expected")
         return to_response(self.rows[0])
@@ -57,7 +57,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Group:
-    """The attempts at one task, in the order in which they were asked for."""
+    """The attempts at one task, in the order of the request."""
 
     group_id: str
     task_index: int
@@ -67,7 +67,7 @@ class Group:
 
     @staticmethod
     def of(body: dict[str, Any], cursor: int) -> Group:
-        """The group that a line of the service holds."""
+        """Reads the group of a line of the service."""
         attempts = [to_attempt(one) for one in body["attempts"]]
         about = {name: value for name, value in body.items() if name != "attempts"}
         return Group(body["groupId"], body["taskIndex"], cursor, attempts, about)
@@ -75,7 +75,7 @@ class Group:
 
 @dataclass(frozen=True)
 class TrainerGroup:
-    """A group as one trainer reads it: `records` are those of `turnwright export`, `notes` what was left out or cut."""
+    """A group as one trainer reads it: `records` are those of `turnwright export`. `notes` list omitted and cut rows."""
 
     group_id: str
     task_index: int
@@ -86,7 +86,7 @@ class TrainerGroup:
 
     @staticmethod
     def of(body: dict[str, Any], cursor: int) -> TrainerGroup:
-        """The group that a line of the service holds. Raises Unfit where the trainer cannot be given it."""
+        """Reads the group of a line of the service. Raises Unfit if the trainer cannot use it."""
         if "refused" in body:
             raise Unfit(body["refused"])
         about = {name: value for name, value in body.items() if name not in ("records", "notes")}
@@ -99,24 +99,24 @@ def to_attempt(body: dict[str, Any]) -> Attempt:
 
 
 def to_response(row: Row) -> Response:
-    """A row apart, without what stands behind its last sampled token."""
+    """Splits a row into prompt and response, without the tokens after its last sampled token."""
     mask = row["lossMask"]
     end = len(mask) - mask[::-1].index(1) if 1 in mask else 0
     start = row["promptLength"]
     if end <= start:
-        raise Unfit(f"{row['rolloutId']} has nothing that was sampled")
+        raise Unfit(f"{row['rolloutId']} has no sampled token")
     ids = row["tokenIds"]
     return Response(ids[:start], ids[start:end], mask[start:end], row["logprobs"][start:end],
                     row["policyVersions"][start:end])
 
 
 def whole_version(version: str) -> int:
-    """A policy version as trainers count it. Raises Unfit where it is no whole number."""
+    """Returns a policy version as a number. Raises Unfit if it is not a whole number."""
     if not version.isdecimal():
         raise Unfit(f"The policy's version is {version!r}, expected a whole number: announce one to the engine")
     return int(version)
 
 
 def sampled_versions(versions: Iterable[str], mask: Iterable[int]) -> list[int]:
-    """The version of each sampled token."""
+    """Returns the version of each sampled token."""
     return [whole_version(version) for version, bit in zip(versions, mask) if bit == 1]

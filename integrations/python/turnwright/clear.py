@@ -1,8 +1,8 @@
-"""Clears what a run that is gone had asked the rollout service for: before a job is started anew.
+"""Clears an earlier run's requests to the rollout service. Call it before a job starts again.
 
     TURNWRIGHT_URL=http://127.0.0.1:8799 python -m turnwright.clear my-run
 
-Its unfinished batches are cancelled and its groups forgotten. `my-run` is what TURNWRIGHT_RUN was for it.
+It cancels the run's unfinished batches and forgets its groups. `my-run` is the run's TURNWRIGHT_RUN.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from .trainers.run_name import in_keys
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Clears what a run that is gone had asked the service for.")
-    parser.add_argument("run", help="its TURNWRIGHT_RUN")
+    parser = argparse.ArgumentParser(description="Clears an earlier run's requests to the service.")
+    parser.add_argument("run", help="the run's TURNWRIGHT_RUN")
     count = connect().clear(in_keys(parser.parse_args().run))
     print(f"{count} unfinished batches are cancelled")
 

@@ -1,4 +1,4 @@
-"""The client of the rollout service; docs/service.md of Turnwright has the contract."""
+"""The client of the rollout service. Its contract is docs/service.md of Turnwright."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .whole_number import whole_number
 
 @dataclass(frozen=True)
 class Batch:
-    """Rollouts that were asked for. `state` is queued, running, finished, cancelled or failed.
+    """Requested rollouts. `state` is queued, running, finished, cancelled or failed.
 
-    `reason` says why it failed, or why it waits for another start of the service.
+    `reason` is the reason of a failure, or of a wait for another start of the service.
     """
 
     batch: str
@@ -28,13 +28,13 @@ class Batch:
 
 
 class Client:
-    """Calls the service. Every call may be made again, and is where its answer does not arrive.
+    """Calls the service. A call is repeated if its answer does not arrive; this is safe for every call.
 
-    `timeout` is seconds of silence that are borne: more than the 10 s after which a stream says that it
-    waits. `retries` is how often a call is made again, with pauses of 0.5 s, 1 s, 2 s, … up to 30 s. An
-    address that never answered in this process is given up after a few seconds. A service that is full
-    (429) is asked again for as long as it says so. The logger `turnwright` warns of each further try.
-    Safe to use from several threads: each call has a connection of its own.
+    `timeout` is the longest silence in seconds. It must exceed 10 s, the interval of a stream's wait lines.
+    `retries` is the number of repetitions, with pauses of 0.5 s, 1 s, 2 s, … up to 30 s. If an address never
+    answered in this process, the client stops after a few seconds. While the service is full (429), calls
+    are repeated without a limit. The logger `turnwright` warns of each repetition.
+    Several threads may share a client: each call opens its own connection.
     """
 
     def __init__(self, url: str = "http://127.0.0.1:8799", token: str | None = None, *, timeout: float = 60,
@@ -42,15 +42,15 @@ class Client:
         self._http = HttpCalls(url, token, timeout=timeout, retries=retries, sleep=sleep)
 
     def health(self) -> dict[str, Any]:
-        """How the service is: its state, the policy's version, what is queued, running and unread."""
+        """Returns the service's state, the policy's version, and the queued, running and unread counts."""
         return dict(self._call("GET", "/v1/health"))
 
     def submit(self, *, key: str, split: str, tasks: Sequence[int], samples: int, seed: int = 0,
                sampling: dict[str, float] | None = None, deadline_s: float | None = None,
                min_policy_version: int | None = None, engine: str | None = None) -> Batch:
-        """Asks for `samples` attempts at each of the tasks. The same key again is the same batch.
+        """Requests `samples` attempts at each of the tasks. The same key again is the same batch.
 
-        `engine` is the address of the engine that samples, one that the service was started with.
+        `engine` is the address of the sampling engine. The service must be started with it.
         """
         if isinstance(tasks, (str, bytes)):
             raise TypeError(f"Cannot use tasks={tasks!r}: expected a list of indexes")
@@ -66,44 +66,44 @@ class Client:
         return _to_batch(self._call("POST", "/v1/batches", body))
 
     def poll(self, batch: str) -> Batch:
-        """A batch as it is now."""
+        """Returns the current state of a batch."""
         return _to_batch(self._call("GET", f"/v1/batches/{quote(batch, safe='')}"))
 
     def batches(self) -> list[Batch]:
-        """All batches that are not forgotten, oldest first."""
+        """Returns all batches that are not forgotten, oldest first."""
         return [_to_batch(one) for one in self._call("GET", "/v1/batches")["batches"]]
 
     def cancel(self, batch: str) -> Batch:
-        """Gives up what is not finished of a batch; finished groups stay to be read."""
+        """Cancels the unfinished part of a batch. Finished groups can still be read."""
         return _to_batch(self._call("DELETE", f"/v1/batches/{quote(batch, safe='')}"))
 
     def cancel_all(self) -> list[Batch]:
-        """Gives up what is not finished of all batches."""
+        """Cancels the unfinished parts of all batches."""
         return [_to_batch(one) for one in self._call("DELETE", "/v1/batches")["batches"]]
 
     def groups(self, batch: str | None = None, *, cursor: int = 0) -> Iterator[Group]:
-        """Finished groups behind the cursor as they come, of one batch up to its end or of all for ever.
+        """Yields the finished groups after the cursor: of one batch until its end, or of all without an end.
 
-        A stream that breaks is asked for again from the last group on: none is given twice or missing.
-        Each group's `cursor` is the one to go on from in another process.
+        After a broken stream it continues after the last group, so no group is missing or comes twice.
+        Another process can continue from a group's `cursor`.
         """
-        for told, cursor in self._groups(batch, cursor, {}):
-            yield Group.of(told, cursor)
+        for body, cursor in self._groups(batch, cursor, {}):
+            yield Group.of(body, cursor)
 
     def trainer_groups(self, format: str, batch: str | None = None, *, cursor: int = 0,
                        policy_version: int | None = None, prompt_text: bool = False) -> Iterator[TrainerGroup]:
-        """The same as `groups()`, in the form of one trainer: its name as `turnwright export --to` takes it.
+        """Yields groups like `groups()`, in the form of one trainer: a name of `turnwright export --to`.
 
-        `policy_version` stands for versions that the engine did not name; with `prompt_text`, slime's prompts are
-        texts. Raises Unfit, naming the row and the remedy, where the trainer cannot be given a group.
+        `policy_version` replaces versions that the engine did not name. With `prompt_text`, slime's prompts are
+        texts. Raises Unfit, naming the row and the remedy, if the trainer cannot use a group.
         """
         query: dict[str, Any] = {"format": format}
         if policy_version is not None:
             query["policyVersion"] = policy_version
         if prompt_text:
             query["promptText"] = "true"
-        for told, cursor in self._groups(batch, cursor, query):
-            yield TrainerGroup.of(told, cursor)
+        for body, cursor in self._groups(batch, cursor, query):
+            yield TrainerGroup.of(body, cursor)
 
     def _groups(self, batch: str | None, cursor: int, more: dict[str, Any]) -> Iterator[tuple[dict[str, Any], int]]:
         failures = 0
@@ -119,30 +119,29 @@ class Client:
                 problem = Problem("the stream ended without its last line")
             except Problem as met:
                 problem = met
-            failures = self._http.pause(failures, f"GET /v1/groups behind {cursor}", problem)
+            failures = self._http.pause(failures, f"GET /v1/groups after {cursor}", problem)
 
     def play(self, *, key: str, split: str, tasks: Sequence[int], samples: int, **more: Any) -> Iterator[Group]:
-        """Submits a batch and gives back its groups as they finish."""
+        """Submits a batch, and yields its groups as they finish."""
         return self.groups(self.submit(key=key, split=split, tasks=tasks, samples=samples, **more).batch)
 
     def acknowledge(self, cursor: int | None = None, batch: str | None = None) -> None:
-        """Says that groups are safe here, for the service to forget them: up to the cursor, of one batch or of all
-        (also those that others read); without a cursor, all of a batch that has ended."""
+        """Acknowledges groups, so that the service may forget them: up to the cursor, of one batch or of all batches,
+        including those of other readers. Without a cursor: all groups of a batch that has ended."""
         about = {"cursor": cursor, "batch": batch}
         self._call("POST", "/v1/groups/ack", {name: value for name, value in about.items() if value is not None})
 
     def clear(self, run: str) -> int:
-        """Cancels the unfinished batches whose keys begin with `run/`, and lets all groups of such be forgotten.
+        """Cancels the unfinished batches with keys that start with `run/`, and forgets all groups of such batches.
 
-        For what a trainer that is gone had asked for: one call, however many there are. Gives back how many batches
-        were cancelled.
+        Use it to clear the requests of an earlier trainer process. Returns the number of cancelled batches.
         """
         return int(self._call("POST", "/v1/clear", {"keyPrefix": f"{run}/"})["cancelledBatches"])
 
     def announce(self, version: int, weights: str | None = None, *, restart: bool = False) -> int:
-        """Has the engine load weights, as a new version of the policy; returns once it has.
+        """Makes the engine load weights as a new version of the policy. Returns when they are loaded.
 
-        With `restart` the version may be a lower one, while no batch is unfinished: a trainer began anew.
+        With `restart`, for a trainer that starts again, the version may be lower if no batch is unfinished.
         """
         body: Body = {"version": whole_number("version", version)}
         if weights is not None:
@@ -152,11 +151,11 @@ class Client:
         return int(self._call("POST", "/v1/policy", body)["policyVersion"])
 
     def pause(self) -> None:
-        """Ends the sampling under way, to be gone on with later; returns once the engine is idle."""
+        """Interrupts sampling until `resume()`. Returns when the engine is idle."""
         self._call("POST", "/v1/pause", {})
 
     def resume(self) -> None:
-        """Goes on after `pause()`."""
+        """Continues after `pause()`."""
         self._call("POST", "/v1/resume", {})
 
     def _call(self, method: str, path: str, body: Body | None = None) -> Any:
@@ -174,7 +173,7 @@ def _to_batch(body: Any) -> Batch:
         return Batch(body["batch"], body["key"], body["state"], body["groups"], body["finishedGroups"],
                      body.get("reason"))
     except (KeyError, TypeError, AttributeError) as error:
-        raise ServiceError(200, "bad-answer", f"The answer is no batch: {str(body)[:200]}") from error
+        raise ServiceError(200, "bad-answer", f"The answer is not a batch: {str(body)[:200]}") from error
 
 
 __all__ = ["Batch", "Client", "ServiceError", "ServiceUnreachable"]

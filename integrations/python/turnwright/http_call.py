@@ -1,4 +1,4 @@
-"""One HTTP call of the service, and what is done where its answer does not arrive."""
+"""HTTP calls to the service, and their repetition if the answer does not arrive."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .whole_number import whole_number
 Body = dict[str, Any]
 
 RETRIED_STATUSES: frozenset[int] = frozenset({429, 502, 503})
-# Tries at an address that never answered, and seconds that a connection may take.
+# Tries at an address that never answered, and the limit of a connection in seconds.
 ABSENT_TRIES, CONNECT_TIMEOUT = 3, 5.0
 
 log: logging.Logger = logging.getLogger("turnwright")
-# Addresses that answered in this process: a service there that is gone may come back.
+# Addresses that answered in this process. A service at such an address may return.
 _answered: set[str] = set()
 
 
 class ServiceError(Exception):
-    """The service refused a call: `status` is HTTP's, `code` stable for programs."""
+    """The service refused a call: `status` is the HTTP status. Programs can rely on `code`."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{code} ({status}): {message}")
@@ -36,11 +36,11 @@ class ServiceError(Exception):
 
 
 class ServiceUnreachable(Exception):
-    """No whole answer came, also not when the call was made again."""
+    """No complete answer came, also after repetitions."""
 
 
 class Problem(Exception):
-    """A call got no whole answer, or one that says to ask again."""
+    """A call that must be repeated: its answer was incomplete, or requested a repetition."""
 
     def __init__(self, message: str, *, is_full: bool = False, is_absent: bool = False,
                  after_s: float | None = None) -> None:
@@ -70,7 +70,7 @@ class HttpCalls:
         self._token, self._timeout, self._retries, self._sleep = token, timeout, retries, sleep
 
     def call(self, method: str, path: str, content: bytes | None) -> Any:
-        """Returns the answer's JSON. Raises ServiceError, or Problem where the call is to be made again."""
+        """Returns the answer's JSON. Raises ServiceError, or Problem if the call must be repeated."""
         connection, response = self._send(method, path, content)
         try:
             answer = response.read()
@@ -84,7 +84,7 @@ class HttpCalls:
             raise self._no_service(response.status, answer) from error
 
     def stream(self, path: str) -> Iterator[dict[str, Any]]:
-        """Returns the answer's lines as they come. Ends without a word where the connection breaks within a line."""
+        """Yields the answer's lines as they come. Ends silently if the connection breaks within a line."""
         connection, response = self._send("GET", path, None)
         try:
             while line := self._line(response):
@@ -101,18 +101,18 @@ class HttpCalls:
             connection.close()
 
     def pause(self, failures: int, what: str, problem: Problem) -> int:
-        """Waits before a further try, and returns how many have failed. Raises ServiceUnreachable behind the last."""
+        """Waits before a repetition, and returns the number of failures. Raises ServiceUnreachable after the last try."""
         tries = failures + 1
         if problem.is_absent and self._url not in _answered and tries >= min(ABSENT_TRIES, self._retries + 1):
             raise ServiceUnreachable(
-                f"Nothing answers at {self._url} ({problem}): start `turnwright serve`, or give the address of the "
-                "one that runs (the shims read TURNWRIGHT_URL)")
+                f"Nothing answers at {self._url} ({problem}): start `turnwright serve`, or use the address of a "
+                "running one (the shims read TURNWRIGHT_URL)")
         if not problem.is_full and failures >= self._retries:
             raise ServiceUnreachable(f"{what} failed {tries} times at {self._url}, last by {problem}")
         wait = max(min(30.0, 0.5 * 2 ** min(failures, 6)), problem.after_s or 0)
         log.warning("%s: %s; trying again in %g s", what, problem, wait)
         self._sleep(wait)
-        # A service that is full is there: waiting for room is no failure.
+        # A full service is reachable, so waiting for room is not a failure.
         return failures if problem.is_full else tries
 
     def _line(self, response: http.client.HTTPResponse) -> bytes:
@@ -160,8 +160,8 @@ class HttpCalls:
     def _to_error(self, response: http.client.HTTPResponse, content: bytes) -> ServiceError:
         place = response.getheader("Location")
         if 300 <= response.status < 400 and place is not None:
-            # Followed, it would carry the token elsewhere.
-            return ServiceError(response.status, "redirect", f"{self._url} leads to {shown(place)}: give that address")
+            # A followed redirect would send the token to another server.
+            return ServiceError(response.status, "redirect", f"{self._url} redirects to {shown(place)}: use that address")
         return _to_error(response.status, content)
 
     def _no_service(self, status: int, content: bytes) -> ServiceError:
@@ -170,12 +170,12 @@ class HttpCalls:
 
 
 def shown(url: Any) -> str:
-    """An address as messages show it: without user, password and query."""
+    """Returns an address for messages, without user, password and query."""
     return re.sub(r"//[^/?#]*@", "//", re.split(r"[?#]", str(url), maxsplit=1)[0])
 
 
 def to_body(body: Body) -> bytes:
-    """Returns the body as JSON, with numbers of numpy and torch as Python's own."""
+    """Returns the body as JSON. Converts numbers of numpy and torch."""
     return json.dumps(body, separators=(",", ":"), allow_nan=False, default=_plain).encode()
 
 

@@ -1,4 +1,4 @@
-"""What a training run says of its rollouts, step by step: for TensorBoard, W&B, or a file of JSON lines."""
+"""Metrics of a training run's rollouts by step, for TensorBoard, W&B, or a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .whole_number import whole_number
 
 
 def is_success(reward: float) -> bool:
-    """Whether a reward counts as success: 1, give or take a millionth, as in the report."""
+    """True if a reward counts as success: 1, within a millionth, as in the report."""
     return 1 - 1e-6 <= reward <= 1 + 1e-6
 
 
 def pass_hat_k(rewards: Iterable[Iterable[float | None]], k: int) -> float | None:
-    """The chance that k attempts at a task all succeed: the report's pass^k.
+    """Returns the chance that k attempts at a task all succeed: the report's pass^k.
 
-    `rewards` are those of each task's attempts. An attempt without one (None or NaN) does not count, as it is no
-    failure. The mean is over the tasks with at least k scored attempts; None where there is none.
+    `rewards` has the rewards of each task's attempts. An attempt without a reward (None or NaN) does not count.
+    The mean is over the tasks with at least k scored attempts. Returns None if there is no such task.
     """
     if whole_number("k", k) < 1:
         raise ValueError(f"Cannot use k={k}: expected at least 1")
@@ -35,11 +35,11 @@ def pass_hat_k(rewards: Iterable[Iterable[float | None]], k: int) -> float | Non
 
 def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
                  ratios: Iterable[float] | None = None) -> dict[str, float]:
-    """Numbers of one step. What cannot be known (no reward, no version) is absent, not 0.
+    """Returns the metrics of one step. An unknown value (no reward, no version) is absent, not 0.
 
-    `trainer_version` is the version that is trained: staleness is how many versions older a sampled token
-    is. `ratios` are those of the trained tokens, new policy to recorded. pass^k leaves out attempts that part from
-    another one of the rows (`forkedFrom`), as the report does.
+    `trainer_version` is the version in training. Staleness is its distance from a sampled token's version.
+    `ratios` are the trained tokens' probability ratios, new policy to recorded. pass^k leaves out attempts that
+    fork from another attempt of the rows (`forkedFrom`), as the report does.
     """
     rows, ratios = list(rows), [] if ratios is None else [float(ratio) for ratio in ratios]
     episodes: dict[str, list[Row]] = {}
@@ -50,11 +50,11 @@ def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
     trials: dict[str, list[float]] = {}
     for own in episodes.values():
         reward = own[0].get("reward")
-        # NaN is how tables and safetensors spell one that is absent.
+        # Tables and safetensors write an absent reward as NaN.
         if reward is None or isnan(reward):
             continue
         rewards.setdefault(own[0]["groupId"], []).append(float(reward))
-        # One that parts from another of the same run says nothing of the policy's chances.
+        # A fork of another attempt of the same run is not an independent trial.
         fork: Row = own[0].get("forkedFrom") or {}
         parent = fork.get("rolloutId")
         if parent not in episodes and parent != f"{own[0]['groupId']}#0":
@@ -95,13 +95,13 @@ def _episode_metrics(episodes: Iterable[list[Row]]) -> dict[str, float]:
 
 
 class MetricsFile:
-    """Metrics over steps as JSON lines. A step that is written again replaces the one before when read."""
+    """Metrics by step, as JSON lines. If a step is written twice, `read()` returns the later one."""
 
     def __init__(self, file: str | Path) -> None:
         self._file = Path(file)
 
     def write(self, step: int, metrics: dict[str, float]) -> None:
-        """Adds a line. JSON has no NaN and no infinity: they are written as null. A line that a crash tore is cut off."""
+        """Appends a line. Writes NaN and infinity as null, because JSON has neither. Removes a line that a crash cut off."""
         numbers = {name: value if isinstance(value, int) else float(value) for name, value in metrics.items()}
         line = {"step": whole_number("step", step),
                 **{name: value if isfinite(value) else None for name, value in numbers.items()}}
@@ -110,7 +110,7 @@ class MetricsFile:
             out.write(json.dumps(line) + "\n")
 
     def read(self) -> list[dict[str, Any]]:
-        """The steps in their order, each as it was written last; none where nothing was written yet."""
+        """Returns the steps in order, each as written last. Empty if the file does not exist."""
         entries = list(read_lines(self._file)) if self._file.exists() else []
         return [entry for _, entry in sorted({entry["step"]: entry for entry in entries}.items())]
 
@@ -125,7 +125,7 @@ class MetricsFile:
 
 
 def log_to(sink: Any, step: int, metrics: dict[str, float]) -> None:
-    """Gives metrics to a TensorBoard SummaryWriter (`add_scalar`) or a W&B run (`log`)."""
+    """Writes metrics to a TensorBoard SummaryWriter (`add_scalar`) or a W&B run (`log`)."""
     if hasattr(sink, "add_scalar"):
         for name, value in metrics.items():
             sink.add_scalar(name, value, step)

@@ -1,4 +1,4 @@
-"""Reads the rows that Turnwright wrote, without any dependency."""
+"""Reads Turnwright's rows, without any dependency."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Row = dict[str, Any]
 
 
 def read_lines(file: str | Path) -> Iterator[Row]:
-    """The objects of a file of JSON lines. A last line without its end is torn, was never acknowledged, and is passed
-    over.
+    """Yields the objects of a file of JSON lines. Skips a last line without its line break, which was never
+    acknowledged.
 
-    Raises ValueError, naming file and line, where any other line is no JSON object in UTF-8.
+    Raises ValueError, naming file and line, if any other line is not a JSON object in UTF-8.
     """
     with open(file, "rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -24,20 +24,20 @@ def read_lines(file: str | Path) -> Iterator[Row]:
             except ValueError as error:
                 if not line.endswith(b"\n"):
                     return
-                raise ValueError(f"Cannot read {file}, line {number}: it is no JSON ({error})") from error
+                raise ValueError(f"Cannot read {file}, line {number}: it is not JSON ({error})") from error
             if not isinstance(value, dict):
                 raise ValueError(f"Cannot read {file}, line {number}: expected an object")
             yield value
 
 
 def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def read_rows(run: str | Path) -> Iterator[Row]:
-    """The training rows of a run's folder, or of a file of samples, in their order.
+    """Yields the training rows of a run's folder, or of a file of samples, in order.
 
-    Only rows of finished episodes: what a crash left behind is passed over, as a resumed run does.
+    Yields only rows of finished episodes. Skips rows of a crash, as a resumed run does.
     """
     path = Path(run)
     if not path.is_dir():
@@ -50,13 +50,13 @@ def read_rows(run: str | Path) -> Iterator[Row]:
 
 
 def read_episodes(run: str | Path) -> Iterator[Row]:
-    """The finished episodes of a run's folder, or of a file of episodes: messages, turns, reward."""
+    """Yields the finished episodes of a run's folder, or of a file of episodes: messages, turns, reward."""
     path = Path(run)
     yield from read_lines(path / "episodes.jsonl" if path.is_dir() else path)
 
 
 def group_rows(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows of one group after another; a group's rows stand together, as a finished run has them."""
+    """Yields the rows of each group. The rows of a group must be adjacent, as in a finished run."""
     group: list[Row] = []
     seen: set[str] = set()
     for row in rows:
@@ -65,7 +65,7 @@ def group_rows(rows: Iterable[Row]) -> Iterator[list[Row]]:
             group = []
         if not group:
             if row["groupId"] in seen:
-                raise ValueError(f"The rows of {row['groupId']} do not stand together: is the run finished?")
+                raise ValueError(f"The rows of {row['groupId']} are not adjacent: is the run finished?")
             seen.add(row["groupId"])
         group.append(row)
     if group:

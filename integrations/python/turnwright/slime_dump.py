@@ -1,10 +1,10 @@
-"""Writes slime's debug dump: what `--load-debug-rollout-data` loads. Needs torch.
+"""Writes slime's debug dump for `--load-debug-rollout-data`. Needs torch.
 
     python -m turnwright.slime_dump rows.slime.jsonl --out 'dumps/{rollout_id}.pt' --groups 32
 
-The rows are those of `turnwright export RUN --to slime`. Each file holds one step: as many whole groups
-as `--groups` says (slime's --rollout-batch-size), from rollout id 0 on. Groups that are left over in the
-end do not fill a step: they are said, and not written.
+The rows are those of `turnwright export RUN --to slime`. Each file has one step of `--groups` complete groups
+(slime's --rollout-batch-size). Rollout ids start at 0. Groups at the end that do not fill a step are reported
+and not written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .rows import Row, read_lines
 
 
 def steps_of(rows: Iterable[Row], groups: int) -> Iterator[list[Row]]:
-    """Steps of so many whole groups each; the last may have fewer."""
+    """Yields steps of `groups` complete groups each. The last one may have fewer."""
     step: list[Row] = []
     seen: list[int] = []
     for row in rows:
@@ -34,7 +34,7 @@ def steps_of(rows: Iterable[Row], groups: int) -> Iterator[list[Row]]:
 
 
 def write_slime_dump(rows: Iterable[Row], template: str, *, groups: int) -> dict[str, Any]:
-    """Writes the steps; gives back the files, and how many groups were left over."""
+    """Writes the steps. Returns the files, and the number of groups that were left over."""
     import torch
 
     if "{rollout_id}" not in template:
@@ -53,7 +53,7 @@ def write_slime_dump(rows: Iterable[Row], template: str, *, groups: int) -> dict
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Writes slime's debug dump from exported rows.")
-    parser.add_argument("rows", help="what `turnwright export RUN --to slime` wrote")
+    parser.add_argument("rows", help="the output of `turnwright export RUN --to slime`")
     parser.add_argument("--out", required=True, help="the files' name, with {rollout_id} in it")
     parser.add_argument("--groups", type=int, required=True, help="groups a step: --rollout-batch-size")
     arguments = parser.parse_args()

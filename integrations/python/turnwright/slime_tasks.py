@@ -1,4 +1,4 @@
-"""Writes tasks as slime's `--prompt-data` takes them: a prompt is a task's index.
+"""Writes tasks for slime's `--prompt-data`: a prompt is a task's index.
 
     python -m turnwright.slime_tasks --split train --tasks 0-499 > tasks.jsonl
 
@@ -12,7 +12,7 @@ import json
 
 
 def indexes_of(text: str) -> list[int]:
-    """The indexes that `0-2,7` names: 0, 1, 2 and 7. Raises ValueError where it names none, or one twice."""
+    """Reads indexes: `0-2,7` is 0, 1, 2 and 7. Raises ValueError if there is none, or one twice."""
     found: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
@@ -28,7 +28,7 @@ def indexes_of(text: str) -> list[int]:
 
 
 def add_tasks(parser: argparse.ArgumentParser) -> None:
-    """The option that `indexes_of` reads; what it refuses is told as argparse tells it."""
+    """Adds the option `--tasks`. argparse reports the values that `indexes_of` refuses."""
 
     def read(text: str) -> list[int]:
         try:
@@ -40,7 +40,7 @@ def add_tasks(parser: argparse.ArgumentParser) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Writes tasks as slime's --prompt-data takes them.")
+    parser = argparse.ArgumentParser(description="Writes tasks for slime's --prompt-data.")
     parser.add_argument("--split", default="train")
     add_tasks(parser)
     arguments = parser.parse_args()

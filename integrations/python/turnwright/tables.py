@@ -1,4 +1,4 @@
-"""Rows as numpy arrays, a `datasets.Dataset` or a pandas table: imported where they are asked for."""
+"""Rows as numpy arrays, a `datasets.Dataset` or a pandas table. Each library is imported on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLANK: Row = {**dict.fromkeys(PLAIN, ""), "segment": 0, "promptLength": 0, "rewa
 
 
 def to_numpy(row: Row) -> dict[str, Any]:
-    """A row whose ids are int32, mask int8 and logprobs float32 arrays; all else as it is."""
+    """Returns a row with ids (int32), mask (int8) and logprobs (float32) as arrays. Other members are unchanged."""
     import numpy
 
     _require_row(row)
@@ -26,7 +26,7 @@ def to_numpy(row: Row) -> dict[str, Any]:
 
 
 def to_columns(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
-    """Rows with the same members each: a reward that is absent is None."""
+    """Yields rows with equal members. An absent reward is None."""
     for row in rows:
         _require_row(row)
         yield {**{name: row.get(name) for name in PLAIN}, **{name: row[name] for name in ARRAY_TYPES},
@@ -38,21 +38,21 @@ def _require_row(row: Any) -> None:
     if {*ARRAY_TYPES, "policyVersions"} <= members.keys():
         return
     name = members.get("rolloutId", row)
-    raise ValueError(f"Cannot make a table of {str(name)[:100]!r}: expected rows of samples.jsonl, as read_rows() gives them")
+    raise ValueError(f"Cannot make a table of {str(name)[:100]!r}: expected rows of samples.jsonl, as read_rows() yields them")
 
 
 def to_pandas(rows: Iterable[Row]) -> pandas.DataFrame:
-    """A table with a line a row; a reward that is absent is missing, not 0. No rows give a table with no lines."""
+    """Returns a table with a line for each row. An absent reward is missing, not 0."""
     import pandas
 
     columns = list(to_columns(rows))
-    # The columns of no rows have the types that they have otherwise.
+    # An empty table has the same column types.
     frame = pandas.DataFrame(columns) if columns else pandas.DataFrame([BLANK]).iloc[:0]
     return frame.astype({"reward": "Float64"})
 
 
 def to_dataset(rows: Iterable[Row]) -> datasets.Dataset:
-    """A `datasets.Dataset` with typed list columns."""
+    """Returns a `datasets.Dataset` with typed list columns."""
     import datasets
     from datasets import Features, Sequence, Value
 

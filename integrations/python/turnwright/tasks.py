@@ -1,11 +1,11 @@
-"""Writes tasks as data sets of verl, SkyRL, OpenRLHF and AReaL take them: one row a task, with the keys of each.
+"""Writes tasks as a data set for verl, SkyRL, OpenRLHF and AReaL: one row a task, with the keys of each trainer.
 
     python -m turnwright.tasks --tasks 0-499 > tasks.jsonl
     python -m turnwright.tasks --split test --tasks 0-19 > evaluation.jsonl
 
-`extra_info` is verl's, `task_index` and `split` are SkyRL's and AReaL's, `label` is OpenRLHF's. Without `--split`, the
-split is TURNWRIGHT_SPLIT of the trainer's processes: evaluate on a split that the data set names. What the policy is asked is the
-environment's: `prompt` is there because the trainers want one, and is not sent. slime has `turnwright.slime_tasks`.
+verl reads `extra_info`, SkyRL and AReaL read `task_index` and `split`, OpenRLHF reads `label`. Without `--split`, the
+split is TURNWRIGHT_SPLIT of the trainer's processes; use `--split` for an evaluation. The trainers require `prompt`, but
+it is not sent: the environment supplies the prompt. For slime, use `turnwright.slime_tasks`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .slime_tasks import add_tasks
 
 
 def task_row(index: int, split: str | None = None) -> dict[str, Any]:
-    """A task as the trainers' shims look for it."""
+    """Returns a task with the keys that the trainers' shims read."""
     name, place = str(index), {}
     if split is not None:
         name, place = f"{split}/{index}", {"split": split}
@@ -27,8 +27,8 @@ def task_row(index: int, split: str | None = None) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Writes tasks as data sets of trainers take them.")
-    parser.add_argument("--split", help="which tasks (default: TURNWRIGHT_SPLIT of the trainer)")
+    parser = argparse.ArgumentParser(description="Writes tasks as a data set for trainers.")
+    parser.add_argument("--split", help="split of the tasks (default: TURNWRIGHT_SPLIT of the trainer)")
     add_tasks(parser)
     given = parser.parse_args()
     for index in given.tasks:

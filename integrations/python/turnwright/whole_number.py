@@ -1,4 +1,4 @@
-"""Whole numbers from callers: also those of numpy and torch."""
+"""Whole numbers from callers, including those of numpy and torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def whole_number(name: str, value: Any) -> int:
-    """Returns the value as Python's own integer. Raises TypeError, naming it, where it is no whole number."""
+    """Returns the value as Python's own integer. Raises TypeError with the name if it is not a whole number."""
     try:
         return operator.index(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""In the place of sgl_kernel, which there is for GPUs only: any name can be imported, none called."""
+"""Replaces sgl_kernel, which exists for GPUs only. Any name can be imported, and none can be called."""
 
 import importlib.abc
 import importlib.machinery
@@ -9,7 +9,7 @@ __version__ = "0.4.10"
 
 
 class _Absent:
-    """Stands for a kernel. Compares by name, because SGLang keeps some in tables."""
+    """A placeholder for a kernel. Compares by name, because SGLang uses some as keys."""
 
     def __init__(self, name):
         self.__name__ = name

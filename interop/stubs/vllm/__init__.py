@@ -1,1 +1,1 @@
-"""In the place of vLLM, of which SGLang imports one kernel that nothing here calls."""
+"""Replaces vLLM, from which SGLang imports one kernel that is never called here."""

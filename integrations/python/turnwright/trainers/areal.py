@@ -1,5 +1,5 @@
-"""AReaL: a workflow. `data["task_index"]` names the task. Nothing is shifted: the trainer rolls mask and
-logprobs itself, and a row ends with a sampled token, or it would lose its reward."""
+"""AReaL: a workflow. `data["task_index"]` names the task. The trainer shifts mask and logprobs itself. A row
+ends with a sampled token, because AReaL would lose its reward otherwise."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def to_tensors(attempt: Attempt) -> dict[str, torch.Tensor]:
 
 
 class TurnwrightWorkflow(RolloutWorkflow):
-    """One rollout an episode. One that cannot be trained on fails with the reason, which AReaL logs as it rejects it;
-    of None it would say nothing."""
+    """Plays one rollout an episode. If it cannot be trained on, it raises the reason, which AReaL logs. AReaL would
+    log nothing for None."""
 
     async def arun_episode(self, engine, data):
         split, task = read_task(data["task_index"], data.get("split"))

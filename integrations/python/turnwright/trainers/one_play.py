@@ -1,4 +1,4 @@
-"""The attempts that a shim asks for at one task."""
+"""The attempts of a shim at one task."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ REFILLS = 4
 
 
 class Play:
-    """So many attempts at a task. One that failed is played again, up to REFILLS times: it is no 0.
+    """Attempts at one task. A failed attempt is played again, up to REFILLS times. It does not count as 0.
 
-    The attempt at place `p` has the seed `seed + p`, and each further try at it RETRY_STEP more: what a place samples
-    depends on no other place.
+    The attempt at place `p` has the seed `seed + p`. Each repetition adds RETRY_STEP. So the samples of a place do not
+    depend on other places.
     """
 
     def __init__(self, client: Client, *, split: str, task: int, samples: int = 1, seed: int = 0,
@@ -25,19 +25,19 @@ class Play:
         self._client, self._split, self._task, self._sampling = client, split, task, sampling
         self._samples, self._seed, self._key = samples, seed, f"{RUN}/{uuid.uuid4().hex}"
         self._found: dict[int, Attempt] = {}
-        # Batches that are not read to their end, with the first place of each.
+        # Unfinished batches, with the first place of each.
         self._open: dict[str, int] = {}
         self._has_begun, self.is_over = False, False
 
     def begin(self) -> None:
-        """Asks for the attempts, if it has not been done; does not wait for them."""
+        """Requests the attempts on the first call. Does not wait for them."""
         if self._has_begun or self.is_over or self._samples == 0:
             return
         self._has_begun = True
         self._submit(0, self._samples, 0)
 
     def scored(self) -> list[Attempt]:
-        """Returns the attempts in the order of their places. Raises Unfit where too few of them were scored."""
+        """Returns the attempts in the order of their places. Raises Unfit if too few of them were scored."""
         tries = 0
         try:
             self.begin()
@@ -59,20 +59,20 @@ class Play:
             raise
 
     def cancel(self) -> None:
-        """Gives up what is not finished, from any thread; `scored()` then raises Unfit, or has what it needs."""
+        """Cancels unfinished attempts, from any thread. Then `scored()` raises Unfit unless all attempts were scored."""
         self.is_over = True
         problem: ServiceError | None = None
         for batch in list(self._open):
             try:
                 self._client.cancel(batch)
             except ServiceError as error:
-                # One that the service no longer has keeps no other from being given up.
+                # Continues with the others if the service no longer has this batch.
                 problem = problem or error
         if problem is not None:
             raise problem
 
     def give_up(self) -> None:
-        """The same, where something else went wrong: a service that does not cancel is no further trouble."""
+        """Cancels after another error. Ignores errors of the service."""
         try:
             self.cancel()
         except (ServiceError, ServiceUnreachable):
@@ -90,7 +90,7 @@ class Play:
         for batch, first in list(self._open.items()):
             for group in self._client.groups(batch):
                 self._keep(first, group.attempts)
-                # They are the trainer's from here on: one that starts anew draws anew.
+                # The trainer has them now. After a restart it draws new ones.
                 self._client.acknowledge(group.cursor, batch)
             del self._open[batch]
 

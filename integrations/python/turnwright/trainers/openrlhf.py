@@ -1,4 +1,4 @@
-"""OpenRLHF: `--train.agent_func_path` to this file. The label is the task's index, or its split
+"""OpenRLHF: set `--train.agent_func_path` to this file. The label is the task's index, or its split
 and index such as `test/4`."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from turnwright.trainers.task_name import read_task
 
 
 class AgentExecutor(AgentExecutorBase):
-    """One rollout a call. Logprobs stand over the whole row: the trainer drops the first itself."""
+    """Plays one rollout a call. Logprobs cover the whole row. The trainer drops the first itself."""
 
     async def execute(self, prompt, label, sampling_params, max_length, hf_tokenizer, llm_engine, images=None):
         split, task = read_task(label)

@@ -1,4 +1,4 @@
-"""Plays without holding up an event loop, and a queue that may be left."""
+"""Plays without blocking an event loop, and a queue with a reader that may stop."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any
 from ..attempt import Attempt
 from .one_play import Play
 
-# Plays that wait at once in one process; each holds a stream of the service.
+# Concurrent plays of one process. Each has an open stream of the service.
 MAX_PLAYS = 256
 
 
 @functools.cache
 def _threads(process: int) -> ThreadPoolExecutor:
-    # One for each process, as a fork has none of the threads. Apart from the loop's own threads, where a cancellation would wait for plays to end.
+    # One a process, as a fork has no threads. Not the loop's own threads: there a cancellation would wait for plays.
     return ThreadPoolExecutor(MAX_PLAYS, "turnwright")
 
 
 async def played(play: Play) -> list[Attempt]:
-    """Returns the scored attempts. Where the caller is cancelled, so is what is played."""
+    """Returns the scored attempts. If the caller is cancelled, cancels the play."""
     playing = _threads(os.getpid()).submit(play.scored)
     try:
         return await asyncio.wrap_future(playing)
@@ -40,13 +40,13 @@ def _end(play: Play, playing: Future[list[Attempt]]) -> None:
 
 
 async def played_once(client: Any, **asked: Any) -> Attempt:
-    """Returns one scored attempt at a task; `asked` is what `Play` takes."""
+    """Returns one scored attempt at a task. `asked` are the arguments of `Play`."""
     (attempt,) = await played(Play(client, **asked))
     return attempt
 
 
 def put(buffer: queue.Queue[Any], item: Any, stopped: threading.Event) -> None:
-    """Puts an item where there is room for it, or leaves it where its reader has stopped."""
+    """Puts an item into the buffer when there is room. Drops it if the reader has stopped."""
     while not stopped.is_set():
         try:
             return buffer.put(item, timeout=0.2)

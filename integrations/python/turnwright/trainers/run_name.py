@@ -1,4 +1,4 @@
-"""How the names of runs stand in the keys of batches."""
+"""Names of runs in the keys of batches."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import uuid
 
 
 def in_keys(run: str) -> str:
-    """A run's name as keys begin with it: without a slash, so that no other run's name begins with it and one."""
+    """Returns a run's name for keys. It has no slash, so that `NAME/` is the prefix of this run only."""
     return run.replace("%", "%25").replace("/", "%2F")
 
 
-# Begins the keys of the batches; whoever starts a run anew clears what the one before had asked for by it.
+# The prefix of all keys. A restarted run clears its earlier requests by it.
 RUN = in_keys(os.environ.get("TURNWRIGHT_RUN") or uuid.uuid4().hex[:12])

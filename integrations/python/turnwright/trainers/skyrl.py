@@ -16,7 +16,7 @@ STOP_REASONS = {"completed": "stop", "truncated": "length"}
 
 
 class TurnwrightGenerator(GeneratorInterface):
-    """Plays every trajectory of a batch at once; the service bounds how many run."""
+    """Plays all trajectories of a batch at once. The service bounds the number of running ones."""
 
     def __init__(self) -> None:
         self._step, self._seen = None, Counter()
@@ -29,7 +29,7 @@ class TurnwrightGenerator(GeneratorInterface):
         try:
             attempts = await asyncio.gather(*plays)
         finally:
-            # Where one has failed or the caller is gone, nobody takes the others.
+            # After a failure or a cancellation, the other attempts have no reader.
             for play in plays:
                 play.cancel()
             await asyncio.gather(*plays, return_exceptions=True)
@@ -41,7 +41,7 @@ class TurnwrightGenerator(GeneratorInterface):
             rollout_logprobs=[row.logprobs for row in rows], trajectory_ids=input_batch.get("trajectory_ids"))
 
     def _seeds(self, batch: GeneratorInput, count: int) -> list[int]:
-        """By step, phase, prompt and repetition: the same where a trainer goes on from its checkpoint."""
+        """Returns seeds by step, phase, prompt and repetition, the same after a restart from a checkpoint."""
         about, ids = batch.get("batch_metadata"), batch.get("trajectory_ids")
         if about is None or ids is None:
             return [drawn_seed() for _ in range(count)]
@@ -50,7 +50,7 @@ class TurnwrightGenerator(GeneratorInterface):
         return [self._seed((about.training_phase, about.global_step, one.instance_id, one.repetition_id)) for one in ids]
 
     def _seed(self, name: tuple) -> int:
-        # A prompt may be drawn twice in a step.
+        # A step may have a prompt twice.
         self._seen[name] += 1
         return seed_of(*name, self._seen[name])
 

@@ -16,17 +16,17 @@ from .task_name import read_task
 
 
 async def generate(args, sample: Sample, sampling_params, evaluation=False):
-    """One rollout. An outage is played again, so that no reward is null."""
+    """Plays one rollout. Repeats it after an outage, so that no reward is null."""
     check(args)
     rollouts = sys.modules.get("slime.rollout.sglang_rollout")
     split, task = read_task(sample.prompt, sample.metadata.get("split"))
-    # slime counts the samples of all groups, so that those of one have seeds of their own.
+    # slime's index counts the samples of all groups, so each has a different seed.
     seed = drawn_seed() if sample.index is None else sample.index
     play = Play(connect(), split=split, task=task, seed=seed, sampling=sampling_of(sampling_params))
     playing = asyncio.create_task(played(play))
     try:
         while not (await asyncio.wait({playing}, timeout=0.2))[0]:
-            # slime has enough for the step: what is under way goes back to its buffer, to be played anew.
+            # slime has enough for the step. The running samples return to its buffer, to be played again.
             if rollouts is not None and rollouts.GenerateState(args).aborted and not play.is_over:
                 await asyncio.to_thread(play.cancel)
     finally:

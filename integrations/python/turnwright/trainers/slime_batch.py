@@ -1,5 +1,5 @@
-"""slime: `--rollout-function-path turnwright.trainers.slime_batch.generate_rollout`, a whole step at a time. Give
-`--custom-generate-function-path turnwright.trainers.slime.generate` as well: evaluation goes by it."""
+"""slime: `--rollout-function-path turnwright.trainers.slime_batch.generate_rollout`, a whole step at a time. Set
+`--custom-generate-function-path turnwright.trainers.slime.generate` as well, for the evaluation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ versions = Versions()
 
 
 def generate_rollout(args, rollout_id, data_source, evaluation=False):
-    """A whole step: groups come as they finish; what fails or is filtered out is drawn anew."""
+    """Plays a step. Takes groups as they finish, and replaces failed and filtered ones."""
     if evaluation:
         from slime.rollout.sglang_rollout import generate_rollout as by_sample  # calls slime.generate()
 
@@ -30,7 +30,7 @@ def generate_rollout(args, rollout_id, data_source, evaluation=False):
     check(args)
     client, path = connect(), getattr(args, "dynamic_sampling_filter_path", None)
     keep, taken, fruitless = load_function(path) if path else None, [], 0
-    versions.announce(client, rollout_id)  # slime has updated the engines itself
+    versions.announce(client, rollout_id)  # slime updated the engines itself
     sampling = sampling_of({"temperature": args.rollout_temperature, "top_k": getattr(args, "rollout_top_k", -1)})
     while len(taken) < args.rollout_batch_size:
         drawn = data_source.get_samples(args.rollout_batch_size - len(taken))
@@ -44,7 +44,7 @@ def generate_rollout(args, rollout_id, data_source, evaluation=False):
                 taken.append(own)
         fruitless = 0 if scored else fruitless + 1
         if fruitless > REFILLS:
-            raise Unfit(f"No group of rollout {rollout_id} was scored as a whole in {fruitless} draws")
+            raise Unfit(f"No group of rollout {rollout_id} was completely scored in {fruitless} draws")
     return RolloutFnTrainOutput(samples=taken)
 
 

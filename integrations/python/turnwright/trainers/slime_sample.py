@@ -1,4 +1,4 @@
-"""slime: its `Sample`, filled with what was played."""
+"""slime: its `Sample`, filled from an attempt."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..attempt import Attempt, Unfit
 
 
 def check(args) -> None:
-    """Raises Unfit for what slime would want ids for that are not recorded, before anything is played."""
+    """Raises Unfit, before anything is played, for settings that need ids that are not recorded."""
     if getattr(args, "rollout_top_p", 1.0) != 1.0:
         raise Unfit("slime replays each token's nucleus with rollout_top_p, and it is not recorded: leave it at 1")
 
 
 def fill(args, sample: Sample, attempt: Attempt) -> Sample | list[Sample]:
-    """The sample with what was played; several rows of one attempt become siblings with one rollout id."""
+    """Returns the filled sample. Several rows of one attempt become samples with one rollout id."""
     if len(attempt.rows) > 1 and getattr(args, "custom_reward_post_process_path", None) is None:
         raise Unfit(f"{attempt.rollout_id} has several rows, and slime counts rewards off by the row: "
-                    "give --custom-reward-post-process-path, or play without --history split")
+                    "set --custom-reward-post-process-path, or play without --history split")
     filled = []
     for row in attempt.rows:
         own, start = copy.copy(sample), row["promptLength"]

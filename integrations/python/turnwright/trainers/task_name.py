@@ -1,4 +1,4 @@
-"""How data sets name a task: by its index, or by its split and index."""
+"""Names of tasks in data sets: an index, or a split and an index."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from .play import split
 
 
 def read_task(value: Any, split_name: str | None = None) -> tuple[str, int]:
-    """Returns the split and index that `4`, `"4"`, `"test/4"` or a conversation that ends with one of them names.
+    """Returns the split and index that `4`, `"4"`, `"test/4"` or a conversation that ends with one of them.
 
-    `split_name` is that of another column; without one, the split is TURNWRIGHT_SPLIT. Raises ValueError where no task
+    `split_name` is the value of another column. The default is TURNWRIGHT_SPLIT. Raises ValueError if no task
     is named.
     """
     named = _last_text(value)

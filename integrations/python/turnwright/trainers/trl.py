@@ -1,5 +1,5 @@
-"""TRL: a `rollout_func` for GRPOTrainer, and a trainer in whose loss the recorded logprobs count. A prompt is a task's
-index, or its split and index such as `test/4`."""
+"""TRL: a `rollout_func` for GRPOTrainer, and a trainer with a loss that uses the recorded logprobs. A prompt is a
+task's index, or its split and index such as `test/4`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .trl_ranks import publishes, share
 
 
 def make_rollout_func(publish: Callable[[Any], str] | None = None):
-    """`publish(model)` writes the weights where the engine reads them, and gives back the folder. It is called once a
-    step, on rank 0; where weights are sharded (FSDP, ZeRO 3), on every rank: gather there, and write on rank 0 alone."""
+    """Returns a `rollout_func`. `publish(model)` writes the weights to a folder, and returns it. It is called once a step,
+    on rank 0. With sharded weights (FSDP, ZeRO 3) it is called on every rank: gather there, and write on rank 0 only."""
     versions, seeds, published = Versions(), GroupSeeds(), None
 
     def rollout(prompts: list, trainer: GRPOTrainer) -> dict[str, list]:
@@ -43,17 +43,17 @@ def make_rollout_func(publish: Callable[[Any], str] | None = None):
 
 
 def env_reward(completions, env_reward, **_) -> list[float]:
-    """The environment's reward, as a reward function of TRL."""
+    """Returns the environment's rewards. Pass it as a reward function of TRL."""
     return env_reward
 
 
 class RecordedGRPOTrainer(GRPOTrainer):
-    """TRL uses a rollout_func's logprobs in its loss only with use_vllm; here they are the old policy's."""
+    """Uses the recorded logprobs as the old policy's in the loss, which TRL does only with use_vllm."""
 
     def _generate_and_score_completions(self, inputs):
         out = super()._generate_and_score_completions(inputs)
         recorded = out.get("sampling_per_token_logps")
         if recorded is None:
-            raise RuntimeError("This version of TRL does not hand on the logprobs of a rollout_func")
+            raise RuntimeError("This version of TRL does not pass on the logprobs of a rollout_func")
         out["old_per_token_logps"] = torch.as_tensor(recorded)
         return out

@@ -16,11 +16,11 @@ from .trl_sample import to_sample
 
 
 class TurnwrightWorker:
-    """Plays groups over the tasks again and again; advantages are rewards less the group's mean."""
+    """Plays groups, cycling through the tasks. An advantage is the reward minus the group's mean."""
 
     def __init__(self, tasks: list[int | str], samples: int = 8, ahead: int = 64, temperature: float = 1.0) -> None:
         if not tasks:
-            raise ValueError("Cannot train on no tasks: name at least one")
+            raise ValueError("Cannot train without tasks: name at least one")
         self.rollout_buffer, self.metrics_queue = queue.Queue(maxsize=ahead), queue.Queue()
         self._tasks, self._samples, self._sampling = [read_task(one) for one in tasks], samples, {"temperature": temperature}
         self._stopped, self._thread, self._play, self._trouble = threading.Event(), None, None, None
@@ -38,11 +38,11 @@ class TurnwrightWorker:
             self._thread.join(timeout=5)
 
     def update_model_version(self, model_version: int) -> None:
-        """FolderTransfer has announced it."""
+        """Does nothing: FolderTransfer announces the version."""
 
     def check_health(self, stale_after_s: float) -> None:
         if self._trouble is not None:
-            raise RuntimeError("No more rollouts come") from self._trouble
+            raise RuntimeError("The worker has stopped: no more rollouts follow") from self._trouble
 
     def _work(self, stopped: threading.Event) -> None:
         try:

@@ -13,9 +13,9 @@ from .task_name import read_task
 
 
 def groups_of(prompts: Iterable[Any], size: int | None) -> list[tuple[Any, int]]:
-    """The prompts one after another with how often each stands there, `size` at most: then the next group begins.
+    """Returns the groups of consecutive equal prompts, each with its length, at most `size`.
 
-    TRL repeats each prompt `num_generations` times in a row, and cuts the rows into groups of so many.
+    TRL repeats each prompt `num_generations` times, and splits the rows into groups of this size.
     """
     groups: list[tuple[Any, int]] = []
     for prompt in prompts:
@@ -27,19 +27,19 @@ def groups_of(prompts: Iterable[Any], size: int | None) -> list[tuple[Any, int]]
 
 
 def mode_of(trainer: Any) -> str:
-    """What TRL calls it: `train` or `eval`."""
+    """Returns TRL's name of the mode: `train` or `eval`."""
     return "train" if getattr(trainer.model, "training", True) else "eval"
 
 
 def group_size(trainer: Any) -> int | None:
-    """Attempts in a group, in the trainer's mode."""
+    """Returns the number of attempts in a group, in the trainer's mode."""
     name = "num_generations" if mode_of(trainer) == "train" else "num_generations_eval"
     size = getattr(trainer, name, None)
     return None if size is None else int(size)
 
 
 def plays_of(client: Client, trainer: Any, prompts: Iterable[Any], seeds: GroupSeeds) -> list[Play]:
-    """A play for each group in the prompts of all ranks."""
+    """Creates a play for each group in the prompts of all ranks."""
     groups = groups_of(prompts, group_size(trainer))
     tasks = [read_task(prompt) for prompt, _ in groups]
     return [Play(client, split=split, task=task, samples=count, seed=seed, sampling=sampling_of(trainer))
@@ -47,7 +47,7 @@ def plays_of(client: Client, trainer: Any, prompts: Iterable[Any], seeds: GroupS
 
 
 def columns_of(rows: Sequence[tuple[Response, float | None]]) -> dict[str, list[Any]]:
-    """What a rollout_func gives back, of rows with their rewards."""
+    """Returns the columns of a rollout_func's result, from rows with their rewards."""
     return {"prompt_ids": [row.prompt_ids for row, _ in rows], "completion_ids": [row.response_ids for row, _ in rows],
             "logprobs": [row.logprobs for row, _ in rows], "env_mask": [row.mask for row, _ in rows],
             "env_reward": [reward for _, reward in rows]}
@@ -56,8 +56,8 @@ def columns_of(rows: Sequence[tuple[Response, float | None]]) -> dict[str, list[
 class GroupSeeds:
     """Seeds of groups by step, call within the step and place among all ranks: the same on any number of ranks.
 
-    A step may have several calls, with gradient accumulation or in an evaluation. Each evaluation has the same seeds,
-    so that evaluations compare.
+    A step may have several calls, with gradient accumulation or in an evaluation. All evaluations use the same seeds,
+    so that they are comparable.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class GroupSeeds:
         self._calls = 0
 
     def next_call(self, trainer: Any, count: int) -> list[int]:
-        """The seeds of a call's groups."""
+        """Returns the seeds of a call's groups."""
         at = (mode_of(trainer), int(trainer.state.global_step))
         self._calls = self._calls + 1 if at == self._at else 0
         self._at = at

@@ -1,4 +1,4 @@
-"""TRL's AsyncGRPOTrainer: weights go round by folders that the service's engine reads."""
+"""TRL's AsyncGRPOTrainer: weights travel in folders that the service's engine reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .take_over import Versions
 
 
 class FolderTransfer:
-    """Writes each version beside the model's other files, has the engine load it, and removes the one before
+    """Writes each version into a copy of the model's folder, makes the engine load it, and removes the version before
     the last. `leave_out` names tensors that the model's folder does not have, such as a tied head."""
 
     def __init__(self, folder: str, model: str, leave_out: tuple[str, ...] = ("lm_head.weight",)) -> None:
@@ -22,7 +22,7 @@ class FolderTransfer:
         self._client, self._version, self._versions = connect(), 0, Versions()
 
     def init_weight_transfer(self) -> None:
-        # TRL calls it on rank 0 alone, before the worker asks for anything: every rank makes a transfer of its own.
+        # TRL creates a transfer on every rank, but calls this on rank 0 only, before the worker's first request.
         self._version, self._versions = 0, Versions()
         self._versions.announce(self._client, 0, str(self._model.resolve()))
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -44,4 +44,4 @@ class FolderTransfer:
         self._client.resume()
 
     def destroy(self) -> None:
-        """Nothing is held."""
+        """Does nothing: there are no resources."""

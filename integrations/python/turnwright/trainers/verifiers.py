@@ -10,7 +10,7 @@ from ..attempt import Attempt
 
 
 def to_nodes(attempt: Attempt) -> list[MessageNode]:
-    """What was heard and what was sampled, in turn, a branch a row; logprobs of sampled tokens only."""
+    """Returns alternating nodes of input and sampled tokens, a branch a row. Only sampled nodes have logprobs."""
     nodes: list[MessageNode] = []
     for row in attempt.rows:
         at, parent = 0, None

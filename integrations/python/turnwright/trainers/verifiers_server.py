@@ -1,5 +1,5 @@
 """verifiers: an environment server over the rollout service. `python -m turnwright.trainers.verifiers_server
-tcp://127.0.0.1:5000`. The tasks are those of the taskset `turnwright-tasks`; who samples is the service."""
+tcp://127.0.0.1:5000`. The tasks are those of the taskset `turnwright-tasks`. The service samples."""
 
 from __future__ import annotations
 

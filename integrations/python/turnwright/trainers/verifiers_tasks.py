@@ -1,4 +1,4 @@
-"""verifiers: the taskset that goes with `verifiers_server`: tasks of the service by their indexes."""
+"""verifiers: the taskset for `verifiers_server`. It names tasks of the service by index."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from ..slime_tasks import indexes_of
 
 
 class TurnwrightData(TaskData):
-    """One task; the service's environment has its prompt."""
+    """A task. Its prompt comes from the service's environment."""
 
     task_index: int
     split: str = "train"
 
 
 class TurnwrightTask(Task[TurnwrightData]):
-    """Played and scored by the service."""
+    """A task that the service plays and scores."""
 
 
 class TurnwrightConfig(TasksetConfig):
-    """Which tasks: indexes and ranges such as `0-499`."""
+    """The tasks, as indexes and ranges such as `0-499`."""
 
     tasks: str = "0-499"
     split: str = "train"
 
 
 class TurnwrightTaskset(Taskset[TurnwrightTask, TurnwrightConfig]):
-    """The tasks that the configuration names."""
+    """The tasks of the configuration."""
 
     def load(self) -> Iterable[TurnwrightTask]:
         for index in indexes_of(self.config.tasks):

@@ -1,6 +1,6 @@
 """verl: an agent loop, by `rollout.agent.default_agent_loop=turnwright` and a file at `agent_loop_config_path` that
-names this class. The dataset's `extra_info.index` is the task's. For the recorded logprobs to count, set rollout
-correction to bypass mode."""
+names this class. The dataset's `extra_info.index` is the task's index. Set rollout correction to bypass mode, so that
+the loss uses the recorded logprobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .task_name import read_task
 
 
 def fit(row: Response, limit: int) -> Response:
-    """The response within verl's limit, again up to a sampled token."""
+    """Cuts the response to verl's limit, at a sampled token."""
     mask = row.mask[:limit]
     end = len(mask) - mask[::-1].index(1) if 1 in mask else 0
     return Response(row.prompt_ids, row.response_ids[:end], mask[:end], row.logprobs[:end], row.versions[:end])
@@ -35,7 +35,7 @@ def to_output(attempt: Attempt, limit: int) -> AgentLoopOutput:
 
 @register("turnwright")
 class TurnwrightAgentLoop(AgentLoopBase):
-    """One rollout a call, at the task that the dataset's row names."""
+    """Plays one rollout a call, at the task of the dataset's row."""
 
     async def run(self, sampling_params, **kwargs) -> AgentLoopOutput:
         about = kwargs["extra_info"]
