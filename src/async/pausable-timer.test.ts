@@ -36,20 +36,20 @@ test("a timer that is shortened fires when so much time has passed, and none is 
     start("endless", Infinity),
     start("paused", 1000),
   ];
-  paused!.pause();
+  paused.pause();
   await clock.advance(10);
-  for (const timer of [long, short, endless, paused]) timer!.shorten(100);
-  expect([long, short, endless, paused].map((timer) => timer!.leftMs())).toEqual([
+  for (const timer of [long, short, endless, paused]) timer.shorten(100);
+  expect([long, short, endless, paused].map((timer) => timer.leftMs())).toEqual([
     100, 40, 100, 100,
   ]);
   await clock.advance(99);
   expect(fired).toEqual(["short"]);
   await clock.advance(1);
   expect(fired).toEqual(["short", "long", "endless"]);
-  paused!.resume();
+  paused.resume();
   await clock.advance(100);
   expect(fired).toEqual(["short", "long", "endless", "paused"]);
-  long!.shorten(0);
+  long.shorten(0);
   await clock.advance(100);
   expect(fired).toHaveLength(4);
 });

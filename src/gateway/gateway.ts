@@ -339,7 +339,7 @@ export class Gateway implements AsyncDisposable {
       session.reward = end.reward;
       await this.#journal?.reward(session, end.reward);
     }
-    await Promise.allSettled(this.#running.get(session) ?? []);
+    await this.#settle(session);
     const scored = end.failure === undefined ? await this.#score(session) : end;
     return await this.#end(session, { ...scored, atMs: this.#now() });
   }
@@ -366,7 +366,7 @@ export class Gateway implements AsyncDisposable {
    */
   async close(session: GatewaySession): Promise<void> {
     session.finish();
-    await Promise.allSettled(this.#running.get(session) ?? []);
+    await this.#settle(session);
     this.store.remove(session);
   }
 
@@ -397,6 +397,12 @@ export class Gateway implements AsyncDisposable {
       if (running.size === 0) this.#running.delete(session);
     });
     running.add(task);
+  }
+
+  /** Waits until none of the session's requests is running. */
+  async #settle(session: GatewaySession): Promise<void> {
+    const running = this.#running.get(session);
+    if (running !== undefined) await Promise.allSettled(running);
   }
 
   async #score(session: GatewaySession): Promise<{ reward?: SessionReward; failure?: Failure }> {

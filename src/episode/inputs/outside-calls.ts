@@ -74,7 +74,7 @@ export class OutsideCalls {
       this.#requireNoOther(what);
       call = { index: this.#state.startedCount++, what, work, bound };
     } catch (misuse) {
-      return Promise.reject(misuse as Error);
+      return Promise.reject(misuse);
     }
     this.#order.recheck();
     return this.#source.call(call);

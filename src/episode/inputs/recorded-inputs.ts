@@ -122,7 +122,7 @@ export class RecordedInputs implements InputSource {
       this.#state.throwIfStopped();
       this.#goLive(what);
     } catch (stop) {
-      return Promise.reject(stop as Error);
+      return Promise.reject(stop);
     }
     return this.#parts.next.answer(what, work, terms);
   }

@@ -29,18 +29,17 @@ function send({ request: { method, path, body }, closeAfterMs }) {
     const headers = text
       ? { "content-type": "application/json", "content-length": Buffer.byteLength(text) }
       : {};
-    const outgoing = http.request(url + path, { method, headers }, async (reply) => {
+    const outgoing = http.request(url + path, { method, headers }, (reply) => {
       const { date: _date, ...kept } = reply.headers;
-      try {
-        const parts = await reply.toArray();
-        resolve({
-          status: reply.statusCode,
-          headers: kept,
-          text: Buffer.concat(parts).toString("utf8"),
-        });
-      } catch {
-        resolve(undefined);
-      }
+      reply.toArray().then(
+        (parts) =>
+          resolve({
+            status: reply.statusCode,
+            headers: kept,
+            text: Buffer.concat(parts).toString("utf8"),
+          }),
+        () => resolve(undefined),
+      );
     });
     outgoing.on("error", () => resolve(undefined));
     if (closeAfterMs !== undefined) setTimeout(() => outgoing.destroy(), closeAfterMs);

@@ -1,0 +1,117 @@
+import { readFile, readdir } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+/** Words with which a doc comment must not begin: it begins with a verb or a noun phrase. */
+const opening =
+  /^(?:What|Whether|Whoever|Whatever|Who|Where|How|Why|There may|By whom|With which|In which|Of what|To whom)\b/;
+
+/** Words that documentation in plain English hardly ever uses. */
+const odd =
+  /\b(?:whoever|whatever|nobody|somebody|whom|whose|told|tells|behind|comes to|goes on|is none|are none|where it|where they|where that|where nothing|as long as|anew|of theirs)\b/gi;
+
+const most = { openings: 0.03, oddWords: 0.0015, sentenceWords: 40 };
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+
+interface Comment {
+  readonly place: string;
+  readonly text: string;
+}
+
+async function filesIn(folder: string, isWanted: (name: string) => boolean): Promise<string[]> {
+  const names = await readdir(path.join(root, folder), { recursive: true });
+  const wanted = names.filter((name) => isWanted(name) && !name.includes("node_modules"));
+  return wanted.map((name) => path.join(folder, name)).toSorted();
+}
+
+function isSource(name: string): boolean {
+  return name.endsWith(".ts") && !/\.(?:test|fixture|d)\.ts$/.test(name);
+}
+
+async function docComments(): Promise<Comment[]> {
+  const files = [...(await filesIn("src", isSource)), ...(await filesIn("environments", isSource))];
+  const comments = await Promise.all(
+    files.map(async (file) => {
+      const text = await readFile(path.join(root, file), "utf8");
+      return Array.from(text.matchAll(/\/\*\*(.*?)\*\//gs), ({ 1: body, index }) => {
+        const line = text.slice(0, index).split("\n").length;
+        return { place: `${file}:${line}`, text: describedIn(body!) };
+      });
+    }),
+  );
+  return comments.flat().filter(({ text }) => wordsOf(text).length >= 3);
+}
+
+/** Returns a doc comment's words, without its stars, its code and its tags. */
+function describedIn(comment: string): string {
+  const lines = comment.replaceAll(/^\s*\* ?/gm, "");
+  const [description = ""] = lines.split(/^\s*@/m);
+  return description
+    .replaceAll(/```.*?```/gs, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+}
+
+function wordsOf(text: string): string[] {
+  return text.split(/\s+/).filter((word) => word !== "");
+}
+
+async function guides(): Promise<Comment[]> {
+  const names = (await readdir(root)).filter((name) => name.endsWith(".md"));
+  const files = [...names, ...(await filesIn("docs", (name) => name.endsWith(".md")))];
+  return await Promise.all(
+    files.map(async (file) => {
+      const text = await readFile(path.join(root, file), "utf8");
+      return { place: file, text: text.replaceAll(/```.*?```/gs, "") };
+    }),
+  );
+}
+
+function sentencesOf(guide: string): string[] {
+  const paragraphs = guide.split(/\n\s*\n|^\s*[-*|#].*$/m);
+  return paragraphs.flatMap((paragraph) => paragraph.trim().split(/(?<=[.!?:])\s+/));
+}
+
+function expectFewOddWords(texts: readonly Comment[]): void {
+  const found = texts.flatMap(({ place, text }) =>
+    Array.from(text.matchAll(odd), ([word]) => `${place}: ${word}`),
+  );
+  const wordCount = texts.reduce((sum, { text }) => sum + wordsOf(text).length, 0);
+  const share = found.length / wordCount;
+  expect(share, found.slice(0, 20).join("\n")).toBeLessThanOrEqual(most.oddWords);
+}
+
+test("doc comments begin with a verb or a noun phrase", async () => {
+  const comments = await docComments();
+  const found = comments.filter(({ text }) => opening.test(text));
+  const first = found.slice(0, 20).map(({ place, text }) => `${place}: ${text.slice(0, 80)}`);
+  expect(found.length / comments.length, first.join("\n")).toBeLessThanOrEqual(most.openings);
+});
+
+test("doc comments use plain words", async () => {
+  expectFewOddWords(await docComments());
+});
+
+test("guides use plain words", async () => {
+  expectFewOddWords(await guides());
+});
+
+test("guides have no sentence of more than 40 words", async () => {
+  const long = (await guides()).flatMap(({ place, text }) =>
+    sentencesOf(text)
+      .filter((sentence) => wordsOf(sentence).length > most.sentenceWords)
+      .map((sentence) => `${place}: ${sentence}`),
+  );
+  expect(long).toEqual([]);
+});
+
+test("no folder has more than 30 source files", async () => {
+  const counts = new Map<string, number>();
+  for (const file of await filesIn("src", isSource)) {
+    const folder = path.dirname(file);
+    counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  expect([...counts].filter(([, count]) => count > 30)).toEqual([]);
+});
