@@ -13,6 +13,8 @@ export type { Machine, ProcessPlace } from "./disk/process-place.ts";
 export type { LockOptions } from "./disk/lock-options.ts";
 export type { RecordedGrouping } from "./folder/episode-events.ts";
 export type { FolderJournal } from "./folder/folder-journals.ts";
+export type { FolderRecordings } from "./folder/folder-recordings.ts";
+export type { FolderResults } from "./folder/folder-results.ts";
 export {
   RunFolder,
   type FinishedEpisode,

@@ -480,7 +480,7 @@ describe("the endpoint", () => {
         const endpoint = { baseUrl, model: "m", apiKeyEnv };
         expect(() => endpointChatModel({ endpoint, env: { EMPTY: "" } })).toThrow(
           new UsageError(
-            `Cannot use apiKeyEnv of the chat model at ${new URL(baseUrl).host}: what it gives is not the name ` +
+            `Cannot use apiKeyEnv of the chat model at ${new URL(baseUrl).host}: its value is not the name ` +
               "of a variable that is set, expected the name of the variable that holds the secret, and not " +
               "the secret itself",
           ),
@@ -493,7 +493,7 @@ describe("the endpoint", () => {
     const headers = { "api-key": { env: "ABSENT" } };
     const endpoint = { baseUrl: "http://127.0.0.1:1/v1", model: "m", headers };
     expect(() => endpointChatModel({ endpoint, env: {} })).toThrow(
-      "Cannot use header api-key of the chat model at 127.0.0.1:1: what it gives is not the name of a variable",
+      "Cannot use header api-key of the chat model at 127.0.0.1:1: its value is not the name of a variable",
     );
   });
 
