@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def lines(file):
-    """What a file of JSON lines holds; a last line that is still being written is passed over."""
+    """Yields the values of a file of JSON lines. Skips a last line that is still being written."""
     with open(file, encoding="utf-8") as text:
         for line in text:
             if line.endswith("\n"):
@@ -13,11 +13,11 @@ def lines(file):
 
 
 def read_run(folder):
-    """Each task's mean reward, and what its rows train on, of the episodes that are finished."""
+    """Returns for each task the mean reward and the count of trained ids, over finished episodes."""
     episodes = {row["rolloutId"]: row for row in lines(Path(folder, "episodes.jsonl"))}
     rewards = defaultdict(list)
     for episode in episodes.values():
-        if "reward" in episode:  # Absent where nothing scored the episode: that is not 0.
+        if "reward" in episode:  # Absent if the episode was not scored. That is not a reward of 0.
             rewards[episode["taskId"]].append(episode["reward"])
     trained = defaultdict(list)
     for row in lines(Path(folder, "samples.jsonl")):

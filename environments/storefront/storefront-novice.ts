@@ -29,7 +29,10 @@ export function storefrontNovice({ seed, mistakeRate }: StorefrontNoviceOptions)
   };
 }
 
-/** The turn of a beginner, different from the expert's. */
+/**
+ * Returns a beginner's turn: the expert's turn with a mistake, or another turn in its place. By chance it may equal the
+ * expert's.
+ */
 function beginnersTurn(messages: readonly Message[], random: Random): ExpertTurn {
   const turn = decideTurn(messages);
   if (turn.type === "call") {

@@ -76,9 +76,9 @@ function isTag(literal: string): boolean {
 }
 
 /**
- * Returns true unless the reasoning is well-formed: opened at most once, not opened again if the
- * prompt opened it, and closed once. Literals inside `calls` are arguments of tools and do not
- * count.
+ * Returns true if the reasoning is malformed. A turn, together with its prompt, may open it once. Only
+ * an open reasoning may be closed. It must be closed, unless the turn reached its length limit.
+ * Literals inside `calls` are arguments of tools and do not count.
  */
 export function isThinkingMalformed(
   text: string,

@@ -16,7 +16,7 @@ export interface PausableTimer {
 }
 
 /**
- * Calls back once after `ms` milliseconds, without pauses.
+ * Starts a timer that calls back once, after `ms` milliseconds. The time of pauses does not count.
  *
  * @param ms - `Infinity` for never.
  */

@@ -31,8 +31,9 @@ export interface EpisodeLimits {
    * Time that the engine has to return its ids after the deadline or an interruption, in milliseconds. Default 10
    * seconds.
    *
-   * An engine counts as hung if it was called at least this long before the deadline, was asked to end the turn, and
-   * returns no ids. If its server cannot end a turn early, it has `engineTimeoutMs` instead, and its ids are kept.
+   * An engine counts as hung if it does not answer within this time after the deadline. It also counts as hung if it
+   * answers without ids, although it was called at least this long before the deadline. A server that cannot end a turn
+   * early has `engineTimeoutMs` instead, and its ids are kept.
    */
   readonly graceTimeoutMs: number;
   /**

@@ -20,7 +20,7 @@ const columns: Readonly<Record<string, (episode: EpisodeStory) => string | numbe
   duration_s: ({ durationMs }) => durationMs / 1000,
 };
 
-/** One line an episode, as RFC 4180 has it, for spreadsheets. What is absent is an empty cell. */
+/** Writes CSV for spreadsheets, as RFC 4180 defines it: one line an episode. An absent value is an empty cell. */
 export async function* csvFile(
   episodes: AsyncIterable<{ readonly episode: EpisodeStory }>,
 ): AsyncGenerator<Uint8Array> {

@@ -50,7 +50,7 @@ interface ExportRule {
 /** An exporter's rule for every kind. */
 export type ExportRules = Readonly<Record<ExportKind, ExportRule>>;
 
-/** One attempt of a group, as the run's folder has it. */
+/** One attempt of a group, as it was read from the run's folder. */
 export interface ExportMember {
   readonly rolloutId: string;
   /** Absent if the attempt has not finished. */

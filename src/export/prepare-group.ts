@@ -10,7 +10,7 @@ import type {
   ReadyRow,
 } from "./exporter.ts";
 
-/** A group as an exporter may have it. */
+/** A group after an exporter's rules were applied, with notes about each omission. */
 interface PreparedGroup {
   readonly attempts: readonly ReadyAttempt[];
   readonly notes: readonly ExportNote[];

@@ -8,7 +8,7 @@ export function isWhollyJson(value: unknown): boolean {
   return whyNotJson(value) === undefined && isPlainJson(value);
 }
 
-/** The same for a value that can be written, for example without circles. */
+/** Returns the result of `isWhollyJson()` for a value that `JSON.stringify()` can write. */
 function isPlainJson(value: unknown): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
   if (typeof value === "number") return Number.isFinite(value);

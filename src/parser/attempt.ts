@@ -26,7 +26,7 @@ export interface Block {
   readonly name?: string;
   /** The arguments, if they can be read. */
   readonly argumentValue?: PyValue;
-  /** The arguments as the engine reports them, if they differ from the JSON of `argumentValue`. */
+  /** The arguments as the engine reports them. Default: the JSON of `argumentValue`. */
   readonly argumentsText?: string;
   /** The id that the model gave the call. */
   readonly id?: string;

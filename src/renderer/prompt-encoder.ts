@@ -74,7 +74,7 @@ export function createPromptEncoder(
   };
 }
 
-/** The same text in its own memory. */
+/** Returns a copy of the text that has its own memory. */
 function copyOf(text: string): string {
   return Buffer.from(text, "utf16le").toString("utf16le");
 }

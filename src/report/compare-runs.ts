@@ -20,7 +20,7 @@ export interface RunComparison {
   readonly b: string;
   /** Mean reward over the tasks that both runs scored. */
   readonly averageReward: { readonly a: number; readonly b: number };
-  /** B less A: the mean over tasks, paired, with its 95 % interval and that one's method. */
+  /** B less A: the mean over tasks, paired, with its 95 % interval and the method of the interval. */
   readonly difference: Estimate;
   /** Tasks on which B is better. */
   readonly winCount: number;

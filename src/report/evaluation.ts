@@ -71,7 +71,7 @@ export interface Evaluation {
     readonly scored: number;
     /** Planned, and without a score: failed, out of time, or not played yet. */
     readonly unscored: number;
-    /** The same by reason: `not-played`, or as `unscoredReason()` says. */
+    /** The numbers of unscored episodes, by reason: `not-played`, or a result of `unscoredReason()`. */
     readonly unscoredBy: Readonly<Partial<Record<UnscoredReason | "not-played", number>>>;
     /**
      * The number of finished attempts that branch from another attempt of the run (`--branch-at`).

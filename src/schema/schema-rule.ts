@@ -116,7 +116,7 @@ export function partAt(check: SchemaCheck, key: string | number, value: PyValue)
   return { run, value, place: { parent: place, key }, mismatches, evaluated: undefined };
 }
 
-/** The same check without collecting mismatches. */
+/** Returns a copy of the check that collects no mismatches. */
 export function quietly(check: SchemaCheck): SchemaCheck {
   return { ...check, mismatches: undefined };
 }

@@ -3,7 +3,7 @@ import type { Episode } from "../episode/episode.ts";
 import { episodeSamples } from "../run/folder/episode-samples.ts";
 import type { PlayedGroup } from "./batch-taker.ts";
 
-/** A group as docs/service.md has it. */
+/** Returns a group in the form that docs/service.md describes. */
 export function describeGroup(
   { task, attempts }: PlayedGroup,
   { batch, key }: { readonly batch: string; readonly key: string },

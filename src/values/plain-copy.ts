@@ -6,7 +6,7 @@ export function plainCopy<Value>(value: Value): Value {
   return JSON.parse(JSON.stringify(value) ?? "null") as Value;
 }
 
-/** The same with U+FFFD for each half of a surrogate pair, which no UTF-8 file can represent. */
+/** Returns such a copy with U+FFFD for each lone surrogate, which no UTF-8 file can represent. */
 export function wellFormedCopy<Value>(value: Value): Value {
   return JSON.parse(wellFormedJson(JSON.stringify(value) ?? "null")) as Value;
 }

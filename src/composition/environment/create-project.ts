@@ -11,11 +11,11 @@ interface ProjectOptions {
   readonly templateDir: string;
   /** JSON Schema of the configuration file, as text. */
   readonly schema: string;
-  /** Of the package that the project is to depend on. */
+  /** The version of this package that the project depends on. */
   readonly version: string;
 }
 
-/** The files of a new project, by the names of what they are made from. */
+/** The files of a new project, by the names of their templates. */
 const templates: Readonly<Record<string, string>> = {
   "package.json": "package.json",
   "my-environment.js": "my-environment.js",

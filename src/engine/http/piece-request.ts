@@ -15,7 +15,7 @@ export interface PieceRequest {
 
 /** One HTTP request to score. */
 export interface ScorePiece {
-  /** As `PieceRequest.requestId`. */
+  /** The request's name in records, as in `PieceRequest`. */
   readonly requestId: string;
   readonly ids: readonly number[];
   /** The first index to score, 1 to the last index. */

@@ -84,7 +84,7 @@ function viewOf(part: Part, draft: StateDraft): object {
   return objectView(part, draft);
 }
 
-/** True if no one writes the part any more, so that others may have it. */
+/** True if the part does not change any more, so that copies may share it. */
 function isShareable(part: object): boolean {
   return isSealed(part) && !holdsBinary(part);
 }

@@ -143,7 +143,7 @@ export class StateDraft {
     return this.#copy(value, isKept);
   }
 
-  /** The same, if the binary data in the value is already registered. */
+  /** Does the same as `#take()`, for a value with binary data that is already registered. */
   #copy<Value>(value: Value, isKept = (held: object) => this.#isOwned(held)): Value {
     return copyGraph(value, {
       ...this.#copying,
@@ -246,7 +246,7 @@ export class StateDraft {
     return isPlain(held) && isSealed(held) ? this.#take(held) : held;
   }
 
-  /** The same for a value that a tool adds to a Set. */
+  /** The value to store for a value that a tool adds to a Set. */
   unwrapMember(value: unknown): unknown {
     const held = this.#read(value);
     return isPlain(held) && isSealed(held) ? this.#takeMember(held) : held;

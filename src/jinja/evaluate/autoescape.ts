@@ -4,7 +4,7 @@
  */
 let isOn = false;
 
-/** True if results of filters and macros are marked as safe. */
+/** True if the current rendering escapes. Filters, macros and captured texts then mark their results as safe. */
 export function isEscaping(): boolean {
   return isOn;
 }

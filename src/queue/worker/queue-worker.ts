@@ -57,7 +57,10 @@ const beatsPerLease = 3;
 /** The share of the lease after which a worker without contact starts no turn. */
 const cutOffShare = 0.7;
 
-/** Plays the attempts of any runs that are on its terms, a bounded number at once, fair shares to each. */
+/**
+ * Plays attempts of every run with the same terms as the worker's (`RunTerms`). It plays a bounded number at once, and
+ * gives each run a fair share.
+ */
 export class QueueWorker implements AsyncDisposable {
   readonly name: string;
   /** Rejects if the worker cannot continue. Never resolves. */

@@ -50,7 +50,7 @@ interface PlayingJob {
   readonly token: string;
   /** The value of `#lostCount` when the job was taken. */
   readonly lostCount: number;
-  /** Aborted, the play ends without an answer. */
+  /** Stops the play when it is aborted, with a `Stopped` as the reason. The result of the play is then dropped. */
   readonly stop: AbortController;
   readonly interrupt: AbortController;
 }

@@ -128,7 +128,7 @@ export async function splitSealed(
   return await joinPlain(pieces, literals);
 }
 
-/** The number of marks that are processed in one turn: about a millisecond's work. */
+/** The number of marks or pieces that are processed in one turn on the event loop: about a millisecond's work. */
 const marksPerTurn = 2_000;
 
 async function findLiterals(text: string, literals: RegExp) {

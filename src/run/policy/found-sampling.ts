@@ -45,8 +45,8 @@ export function samplingFactsIn(found: unknown): SamplingFacts {
 }
 
 /**
- * Returns the sampling facts in the manifest of the caller. While nothing is sampled, they replace the facts of earlier
- * starts.
+ * Returns the sampling facts that the caller of this start gave in `found`. A fact that is missing there is
+ * `undefined`. Until the run has sampled a token, they replace the facts that earlier starts wrote.
  */
 export function ownSamplingFacts(requested: unknown) {
   const { sampling, logprobConvention } = isRow(requested) ? requested : {};

@@ -43,7 +43,7 @@ const maxStreams = 512;
 
 type Handler = (context: Context) => Response | Promise<Response>;
 
-/** The service over HTTP, as docs/service.md has it. */
+/** Creates the HTTP application of the service. docs/service.md describes its paths. */
 export function createServiceApp(service: RolloutService, options: ServiceAppOptions): Hono {
   const app = new Hono();
   const errorResponse = (error: ServiceError, allow?: string): Response =>

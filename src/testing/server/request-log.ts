@@ -14,10 +14,10 @@ export interface RecordedRequest extends SequenceRequest {
 export interface RequestLog {
   /** In order of arrival. */
   readonly requests: readonly RecordedRequest[];
-  /** Sequences that ended, by how. */
+  /** The number of ended sequences, by the reason of their end. */
   readonly finished: Readonly<Record<FinishReason["type"], number>>;
   readonly sampledTokenCount: number;
-  /** Records a request; what it returns records how it ended. */
+  /** Records a request. Call the returned function when the request has ended: it records the end. */
   add(request: SequenceRequest, routingKey: string | undefined): (sequence: LiveSequence) => void;
 }
 

@@ -69,7 +69,8 @@ export async function serveGenerate(
 }
 
 /**
- * Looking up such an id ends the engine's process, so no request gets an answer any more.
+ * Ends the server, as SGLang's process ends when it looks up an id outside its vocabulary. No request gets an answer
+ * any more.
  * **Source:** recorded from SGLang 0.5.23.
  */
 function die({ request }: HttpExchange, context: GenerateContext): void {
@@ -78,7 +79,7 @@ function die({ request }: HttpExchange, context: GenerateContext): void {
   request.socket.destroy();
 }
 
-/** Scored ids are computed again. */
+/** Returns the number of cached ids. Ids to score are not among them, because the engine computes them again. */
 function countCached(
   { inputIds, scoresInput, logprobStartLen }: DecodedRequest,
   { routingKey, context }: { routingKey: string | undefined; context: GenerateContext },
@@ -131,20 +132,20 @@ function sendReplies(
   sendReply(exchange, decoded.isList ? replies : (replies[0] ?? {}), fault);
 }
 
-/** The token at the fault's position has no logprob. */
+/** Removes the logprob at the position that the fault names. */
 function spoil({ outputLogprobs }: LiveSequence<DecodedRequest>, fault: ServerFault | undefined) {
   if (fault?.kind !== "null-logprob" || fault.position >= outputLogprobs.length) return;
   outputLogprobs[fault.position] = Number.NaN;
 }
 
-/** A frame as the fault has it. */
+/** Returns the frame, changed by the fault if its kind is `alter`. */
 function alter(frame: Record<string, unknown>, fault: ServerFault | undefined): unknown {
   return fault?.kind === "alter" ? fault.alter({ ...frame }) : frame;
 }
 
 /**
- * Server-sent events: a frame whenever tokens came, cumulative unless the server says otherwise,
- * then `[DONE]`. Failures are frames too, under HTTP 200.
+ * Sends server-sent events: a frame each time tokens arrive, then `[DONE]`. Each frame has all tokens so
+ * far, unless the server sends only new ones. Failures are frames too, under HTTP 200.
  */
 function streamReplies(
   exchange: HttpExchange,

@@ -11,7 +11,7 @@ export interface SpecialTokens {
   readonly controls: ReadonlyMap<number, string>;
   /** Ids that end a turn of the policy. */
   readonly stops: ReadonlySet<number>;
-  /** The id that the tokenizer puts before each text. Absent if it adds none. */
+  /** The id of `bos_token`, with which texts begin. Absent if the model has no such token, or if it also ends turns. */
   readonly begin?: number;
 }
 
@@ -45,8 +45,8 @@ export async function readSpecialTokens(modelDir: string): Promise<SpecialTokens
 
 /**
  * Checks the special tokens of a row. Each id must be in the vocabulary. No sampled id may follow a
- * stop id. A control token must separate turns. No part may begin with the id that the tokenizer
- * puts before a text. Reports the first violation of each kind.
+ * stop id. A control token must separate turns. The id of `bos_token` may stand only before the first
+ * sampled id. Reports the first violation of each kind.
  */
 export function checkSpecialTokens(
   { prompt, ids, mask }: ExportedRow,

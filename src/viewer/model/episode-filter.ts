@@ -108,7 +108,7 @@ const fieldsByName = new Map(episodeFields.map((field) => [field.name, field]));
 /** Returns true if an episode is shown. */
 type EpisodeTest = (entry: EpisodeEntry, versions: readonly string[]) => boolean;
 
-/** A parsed filter, and its words without a meaning. */
+/** A parsed filter, and its words that have no meaning. */
 interface EpisodeFilter {
   readonly test: EpisodeTest;
   readonly problems: readonly string[];
@@ -117,8 +117,8 @@ interface EpisodeFilter {
 const condition = /^([a-z]+)(<=|>=|!=|=|<|>|:)(.*)$/;
 
 /**
- * Reads a filter: words with blanks between them that must all hold. `reward<1`, `turns>=10`,
- * `outcome:failed`, `reward=none`; any other word must be part of the episode's id.
+ * Reads a filter: words with blanks between them. An episode must match all of them. A word is a condition such
+ * as `reward<1`, `turns>=10`, `outcome:failed` or `reward=none`, or a part of the episode's id.
  */
 export function readFilter(text: string): EpisodeFilter {
   const problems: string[] = [];
@@ -160,7 +160,11 @@ function readWord(word: string, problems: string[]): EpisodeTest {
   };
 }
 
-/** `value` is a text, or how far a number is from the wanted one. */
+/**
+ * Returns true if a field matches a condition.
+ *
+ * @param value - The field's text, or its number minus the wanted number.
+ */
 function compare(value: number | string, operator: string, wanted: string): boolean {
   if (typeof value === "string") {
     if (operator === "!=") return value !== wanted;

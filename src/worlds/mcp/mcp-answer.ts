@@ -21,7 +21,7 @@ interface ContentPart {
   };
 }
 
-/** A tool's result as the protocol has it, as far as it is read. */
+/** A tool's result in the protocol. Contains only the members that are read. */
 export interface McpResult {
   readonly content?: readonly unknown[];
   readonly structuredContent?: unknown;

@@ -15,7 +15,7 @@ import type { PyDict } from "../../python/value.ts";
 /** A call of a tool. */
 interface McpCall {
   readonly tool: string;
-  /** As the model wrote them. */
+  /** The arguments as the model wrote them. */
   readonly arguments: PyDict;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;

@@ -17,9 +17,9 @@ interface Written {
 /** The parameter that is open. */
 interface OpenParameter {
   readonly name: string;
-  /** The value, if it is written while it grows. */
+  /** Writes the value piece by piece while it arrives. Absent until its first text. */
   argument: Step3p5Argument | undefined;
-  /** The text that is written only when the value ends. */
+  /** The text of a value that is read as a Python literal. It is written only when the value ends. */
   readonly collected: string[];
   /** True once the quote before the value is written. */
   isQuoted: boolean;

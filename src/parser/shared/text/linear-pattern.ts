@@ -44,7 +44,10 @@ export function optional(part: Pattern): Pattern {
 
 type Instruction =
   | { readonly type: "take"; readonly accepts: (codePoint: number) => boolean }
-  /** `slot` is the ordinal of the split in the program. */
+  /**
+   * Tries the instruction at `first`, then the one at `second`. `slot` numbers the splits and loops of a
+   * program. A search marks for each of them the places that it has tried.
+   */
   | {
       readonly type: "split";
       readonly slot: number;
@@ -57,7 +60,7 @@ type Instruction =
       readonly slot: number;
       readonly accepts: (codePoint: number) => boolean;
     }
-  /** As `loop`, for any code point; `slot` is its ordinal among its kind. */
+  /** Does the same as `loop`, for any code point. `slot` numbers the leaps of a program. */
   | { readonly type: "leap"; readonly slot: number }
   | { readonly type: "jump"; readonly target: number }
   | { readonly type: "match" };
@@ -73,7 +76,7 @@ interface Program {
 /** The text of a search, and the states that were tried. */
 interface Search {
   readonly text: string;
-  /** A bit for each split and place. */
+  /** A bit for each place at each split or loop: 1 if it was tried. */
   readonly visited: Uint8Array;
   /** For each leap, the start of the places that were all tried. */
   readonly leaptFrom: number[];

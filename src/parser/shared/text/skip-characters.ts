@@ -7,7 +7,7 @@ export function skipCharacters(text: string, start: number, characters: string):
   return index;
 }
 
-/** The first place at or after `start` without white space, as `str.isspace()` has it. */
+/** The first place at or after `start` with a character that is not white space for `str.isspace()`. */
 export function skipPythonSpace(text: string, start: number): number {
   let index = start;
   while (index < text.length && isPythonSpace(text.charCodeAt(index))) index += 1;
