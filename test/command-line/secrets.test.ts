@@ -285,7 +285,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     ]);
     const said = new Map(Object.entries({ stdout: printed.stdout, stderr: printed.stderr }));
     expect(placesOf(said, ["open sesame", "open%20sesame", "key-89012345"])).toEqual([]);
-    expect(printed.stderr).toContain("expected http://127.0.0.1:9/ and, for an engine that wants");
+    expect(printed.stderr).toContain("expected http://127.0.0.1:9/ and, for an engine that needs");
     expect(printed.status).toBe(2);
     await expect(readdir(out)).rejects.toThrow("ENOENT");
   });

@@ -98,9 +98,6 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
         (error: unknown) => (error as Error).message,
       );
     const { queue: _queue, ...withoutQueue } = given;
-    expect(await faultOf(withoutQueue)).toBe(
-      "Missing queue: the Valkey or Redis that attempts are handed out by",
-    );
     const { out: _out, ...withoutOut } = given;
     expect(await faultOf(withoutOut)).toBe(
       "Missing out: a run that is handed out needs a folder, by which it finds again what workers played while it was stopped",

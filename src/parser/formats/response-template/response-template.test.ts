@@ -35,7 +35,7 @@ describe("readPythonRegex()", () => {
     [String.raw`\p{L}`, String.raw`the escape \p`],
     ["(a", "a group without its end"],
     ["a)", "a closing parenthesis"],
-    ["[a", "an end in the middle of something"],
+    ["[a", "an incomplete expression"],
     ["[z-a]", "a broken range"],
     ["(?P<a>x)|(?P<a>y)", 'two groups of the name "a"'],
   ])("refuses %j", (pattern, why) => {
