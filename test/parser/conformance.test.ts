@@ -26,6 +26,13 @@ const rows = listToolCallParsers().flatMap((parser) =>
   parser.dialects.map((dialect) => [parser.name, dialect, parser] as const),
 );
 
+/** Returns the sample call of a parser. */
+function sampleOf({ name }: ToolCallParser): (query: string) => string {
+  const sample = callSamples[name];
+  if (sample !== undefined) return sample;
+  throw new Error(`test/parser/samples.ts has no call of the parser ${name}, expected one`);
+}
+
 /** Checks that the attempts are in order, do not overlap, and quote the text. */
 function checkPlaces(text: string, attempts: readonly Attempt[]): void {
   let position = 0;
@@ -40,7 +47,7 @@ function checkPlaces(text: string, attempts: readonly Attempt[]): void {
 
 /** Texts that resemble calls of the format: its samples, cut and reassembled. */
 function resembling(parser: ToolCallParser): fc.Arbitrary<string> {
-  const sample = callSamples[parser.name]?.("tea") ?? "";
+  const sample = sampleOf(parser)("tea");
   const cut = fc
     .tuple(fc.nat(sample.length), fc.nat(sample.length))
     .map(([start, end]) => sample.slice(Math.min(start, end), Math.max(start, end)));
@@ -70,7 +77,7 @@ function resembling(parser: ToolCallParser): fc.Arbitrary<string> {
 
 describe.each(rows)("%s (%s)", (_, dialect, parser) => {
   test("a well-formed call is reported, with its place", () => {
-    const text = callSamples[parser.name]?.("green tea") ?? "";
+    const text = sampleOf(parser)("green tea");
     const { compat, attempts } = parser.parse(text, { tools, dialect, responseTemplate });
     // Spark 2.5's arguments are written compactly.
     const argumentsText =
@@ -82,7 +89,7 @@ describe.each(rows)("%s (%s)", (_, dialect, parser) => {
   });
 
   test("a call that the length limit cuts off is truncated", () => {
-    const text = callSamples[parser.name]?.("green tea") ?? "";
+    const text = sampleOf(parser)("green tea");
     const cut = text.slice(0, text.indexOf("green") + 3);
     const { attempts } = parser.parse(cut, {
       tools,
@@ -104,7 +111,7 @@ describe.each(rows)("%s (%s)", (_, dialect, parser) => {
   });
 
   test("time is linear in the text", () => {
-    const texts = hostileTexts(callSamples[parser.name]!, parser.markers);
+    const texts = hostileTexts(sampleOf(parser), parser.markers);
     // The benchmark tries all texts, and longer ones.
     const stride = Math.ceil(texts.length / 25);
     for (const { build } of texts.filter((_, index) => index % stride === 0)) {

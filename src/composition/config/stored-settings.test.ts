@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { testManifest } from "../../run/folder/run-folder.fixture.ts";
+import { toSamplingSettings } from "../../run/policy/found-sampling.ts";
+import { samplingSettings } from "./sampling-config.ts";
 import { storedSettings } from "./stored-settings.ts";
 
 test("storedSettings() leaves out what held a secret, and what the table lacks", () => {
@@ -26,4 +28,9 @@ test("storedSettings() has how a program's run drew tokens", () => {
   expect(storedSettings({ ...testManifest, found: { sampling } }, table)).toEqual({
     temperature: 0.6,
   });
+});
+
+test("each sampling setting is read back from run.json", () => {
+  const names: readonly string[] = samplingSettings.map(({ name }) => name);
+  expect(Object.keys(toSamplingSettings({})).toSorted()).toEqual(names.toSorted());
 });

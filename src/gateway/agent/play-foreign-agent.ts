@@ -126,10 +126,12 @@ async function runAndScore(
     : scoredEnd({ outcome: "completed", stopReason: done }, score);
 }
 
-type Truncation = "max-turns" | "max-tokens" | "context-full" | "deadline";
+const truncations = ["max-turns", "max-tokens", "context-full", "deadline"] as const;
+
+type Truncation = (typeof truncations)[number];
 
 function isTruncation(reason: StopReason): reason is Truncation {
-  return ["max-turns", "max-tokens", "context-full", "deadline"].includes(reason);
+  return (truncations as readonly StopReason[]).includes(reason);
 }
 
 /**

@@ -112,18 +112,27 @@ function hold(
     : { type: "held", what, constraint: built };
 }
 
-/** The markup around a call's arguments, by parser. */
-const callMarkup: Readonly<
-  Record<string, (name: string) => { readonly begin: string; readonly end: string }>
-> = {
-  qwen25: tagged,
-  hermes: tagged,
+/** The markup of a format whose calls an engine can enforce. */
+interface CallMarkup {
+  /** The text that begins every call. */
+  readonly trigger: string;
+  /** Returns the texts around the arguments of a call of this tool. `begin` starts with `trigger`. */
+  readonly around: (name: string) => { readonly begin: string; readonly end: string };
+}
+
+const toolCallTags: CallMarkup = {
+  trigger: "<tool_call>",
+  around: (name) => ({
+    begin: `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": `,
+    end: "}\n</tool_call>",
+  }),
 };
 
-function tagged(name: string) {
-  const begin = `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": `;
-  return { begin, end: "}\n</tool_call>" };
-}
+/** The markup of calls, by parser. */
+const callMarkup: Readonly<Record<string, CallMarkup>> = {
+  qwen25: toolCallTags,
+  hermes: toolCallTags,
+};
 
 /**
  * Returns a constraint to calls of these tools: one or more, or any number beside text if no call
@@ -151,11 +160,11 @@ function callTag(
   }
   const tags = tools.map((tool) => {
     const content = { type: "json_schema", json_schema: schemaOf(tool) };
-    return { type: "tag", ...markup(tool.name), content };
+    return { type: "tag", ...markup.around(tool.name), content };
   });
   const format = {
     type: "triggered_tags",
-    triggers: ["<tool_call>"],
+    triggers: [markup.trigger],
     tags,
     at_least_one: isCallNeeded,
     stop_after_first: !parallelCalls,

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { EngineDescription } from "../../engine/engine.ts";
 import type { RunManifest } from "../../run/folder/run-folder.ts";
 import { runSettings } from "../../composition/config/run-config.ts";
+import { samplingSettings } from "../../composition/config/sampling-config.ts";
 import type { Setting } from "../../composition/config/setting.ts";
 
 /**
@@ -18,11 +19,7 @@ const ownToRuns: ReadonlySet<string> = new Set([
   "epochs",
   "groups",
   "format",
-  "temperature",
-  "top-p",
-  "top-k",
-  "min-p",
-  "sampling-seed",
+  ...samplingSettings.map(({ name }) => name),
 ]);
 
 /** The terms of a run, or of a worker that was started with the same options. */

@@ -1,5 +1,6 @@
 import { differenceOf, type Difference } from "../../environment/state/difference.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import type { StopReason } from "../../trajectory/sample.ts";
 
 /** An explanation of an episode's reward. */
 interface Verdict {
@@ -19,7 +20,7 @@ type Judged = Pick<
 > &
   Partial<Pick<EpisodeRow, "environment">>;
 
-const endings: Readonly<Partial<Record<string, (turns: number) => string>>> = {
+const endings: Readonly<Record<StopReason, (turns: number) => string>> = {
   "user-left": (turns) => `The user left after ${countOf(turns, "turn")}.`,
   "terminal-tool": (turns) => `A call ended the conversation after ${countOf(turns, "turn")}.`,
   finished: (turns) => `The environment was finished after ${countOf(turns, "turn")}.`,
@@ -44,7 +45,7 @@ export function verdictOf(row: Judged): Verdict {
   const about = {
     ending: isSession
       ? `The session was ended after ${countOf(counts.turnCount, "turn")}.`
-      : (endings[stopReason]?.(counts.turnCount) ?? `Ended by ${stopReason}.`),
+      : endingOf(stopReason, counts.turnCount),
     reasons: [
       ...(difference === undefined ? [] : differenceReasons(difference)),
       ...formReasons(counts),
@@ -60,6 +61,12 @@ export function verdictOf(row: Judged): Verdict {
   }
   const tone = reward >= 1 ? "good" : reward <= 0 ? "bad" : "mixed";
   return { tone, headline: `Reward ${reward}`, ...about };
+}
+
+/** Returns the sentence about a stop reason, also for one that only a later release knows. */
+function endingOf(stopReason: string, turns: number): string {
+  const known: Partial<Record<string, (turns: number) => string>> = endings;
+  return known[stopReason]?.(turns) ?? `Ended by ${stopReason}.`;
 }
 
 function differenceReasons(difference: Difference): string[] {
