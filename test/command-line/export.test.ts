@@ -29,7 +29,7 @@ test("export writes rows to standard output, and says what it left out", async (
     "Left out shop/test/4#0: shop/test/4#0 failed, and it has no reward",
     "Left out shop/test/5#0: shop/test/5#0 was scored by nothing, and it has no reward",
     "Left out shop/test/6#0: shop/test/6#0 is not finished, and it has no end",
-    "Left out shop/test/7#0: shop/test/7#0 has nothing that the policy sampled, and nothing in it can " +
+    "Left out shop/test/7#0: shop/test/7#0 has nothing that the policy sampled, and no token in it can " +
       "be trained",
     "13 rows of 9 groups for verl",
   ]);

@@ -26,6 +26,6 @@ test("the API reference describes every export, each of which has a doc comment"
   expect(pages.length).toBeGreaterThan(15);
   const page = await readFile(path.join(dir, "turnwright.md"), "utf8");
   expect(page).toContain("### RolloutOptions");
-  expect(page).toContain("### refuse\n\nEnds a tool's call as a mistake of the model's");
+  expect(page).toContain("### refuse\n\nEnds a tool's call as a mistake of the model.");
   await rm(dir, { recursive: true });
 });

@@ -80,7 +80,7 @@ describe("evaluateLiteral()", () => {
     ["Point(**a)", "an argument without a name"],
     ["Point(x=1, x=2)", "x given twice"],
     ["Never(\n)", "x.py:2: Never() with a flaw, expected none"],
-    [String.raw`"\N{BULLET}"`, "character names are not known here"],
+    [String.raw`"\N{BULLET}"`, "character names are not supported"],
     ["lambda: 1", "a lambda"],
     ["...", "an ellipsis"],
     ["1 if True else 2", "a conditional"],
