@@ -9,12 +9,19 @@
 export type { EncodedLine } from "./disk/encode-line.ts";
 export type { FileFacts, Files, OpenFile, OpenMode } from "./disk/files.ts";
 export type { JournalOptions, JsonlJournal } from "./disk/jsonl-journal.ts";
+export type { LineRange } from "./disk/line-ranges.ts";
 export type { Machine, ProcessPlace } from "./disk/process-place.ts";
+export type { RunLock } from "./disk/run-lock.ts";
 export type { LockOptions } from "./disk/lock-options.ts";
 export type { RecordedGrouping } from "./folder/episode-events.ts";
 export type { FolderJournal } from "./folder/folder-journals.ts";
-export type { FolderRecordings } from "./folder/folder-recordings.ts";
+export type {
+  FolderRecordings,
+  FolderRecordingsOptions,
+  FoundRecordings,
+} from "./folder/folder-recordings.ts";
 export type { FolderResults } from "./folder/folder-results.ts";
+export type { LockedFolder } from "./folder/locked-folder.ts";
 export {
   RunFolder,
   type FinishedEpisode,
@@ -27,7 +34,12 @@ export type { RecordedGroups, StartedGroup } from "./folder/started-groups.ts";
 export type { OwnTask, TaskRecord } from "./folder/task-record.ts";
 export type { UnscoredReason } from "./folder/unscored-reason.ts";
 export type { EngineOutage } from "./policy/engine-watch.ts";
-export type { RecordPolicy, RecordedAttempt } from "./recording/read-recording.ts";
+export type {
+  AttemptPlace,
+  RecordPolicy,
+  RecordedAttempt,
+  RecordingIndex,
+} from "./recording/read-recording.ts";
 export type {
   AttemptRecording,
   RecordingJournal,

@@ -33,7 +33,7 @@ export interface FoundRecordings {
   readonly unplayable: ReadonlySet<string>;
 }
 
-interface FolderRecordingsOptions extends FoundRecordings {
+export interface FolderRecordingsOptions extends FoundRecordings {
   readonly record: RecordPolicy;
   readonly runId: string;
 }

@@ -35,7 +35,7 @@ export interface RecordedAttempt {
 }
 
 /** The positions of the lines of a rollout's latest attempt. */
-interface AttemptPlace {
+export interface AttemptPlace {
   readonly attempt: number;
   readonly ranges: LineRange[];
   /** True if one of the lines holds a sample of the policy. */
