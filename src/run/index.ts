@@ -35,7 +35,7 @@ export type { OwnTask, TaskRecord } from "./folder/task-record.ts";
 export type { UnscoredReason } from "./folder/unscored-reason.ts";
 export type { EngineOutage } from "./policy/engine-watch.ts";
 export type {
-  AttemptPlace,
+  RecordedAttemptPlace,
   RecordPolicy,
   RecordedAttempt,
   RecordingIndex,

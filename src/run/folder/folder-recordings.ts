@@ -33,6 +33,7 @@ export interface FoundRecordings {
   readonly unplayable: ReadonlySet<string>;
 }
 
+/** The folder, its files and the recordings that were found in it. */
 export interface FolderRecordingsOptions extends FoundRecordings {
   readonly record: RecordPolicy;
   readonly runId: string;

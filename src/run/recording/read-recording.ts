@@ -35,7 +35,7 @@ export interface RecordedAttempt {
 }
 
 /** The positions of the lines of a rollout's latest attempt. */
-export interface AttemptPlace {
+export interface RecordedAttemptPlace {
   readonly attempt: number;
   readonly ranges: LineRange[];
   /** True if one of the lines holds a sample of the policy. */
@@ -63,7 +63,7 @@ export async function endRecording(dir: string, files: Files): Promise<void> {
 }
 
 /** The positions of a folder's recordings by rollout. */
-export type RecordingIndex = ReadonlyMap<string, Readonly<AttemptPlace>>;
+export type RecordingIndex = ReadonlyMap<string, Readonly<RecordedAttemptPlace>>;
 
 /**
  * Scans a folder for its recordings, and keeps those that `wants` selects. Skips unreadable lines: their turns are
@@ -85,7 +85,7 @@ export async function indexRecordings(
   },
 ): Promise<RecordingIndex> {
   const file = path.join(dir, recordingFile);
-  const index = new Map<string, AttemptPlace>();
+  const index = new Map<string, RecordedAttemptPlace>();
   try {
     await scanLines(files, file, ({ bytes, start, end }) => {
       const head = headOf(bytes);
