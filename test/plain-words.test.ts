@@ -13,6 +13,19 @@ const odd =
 
 const most = { openings: 0.03, oddWords: 0.0015, sentenceWords: 40 };
 
+/** Folders with guides and READMEs. */
+const guideFolders = [
+  "docs",
+  "deploy",
+  "examples",
+  "integrations",
+  "models",
+  "packages",
+  "templates",
+  "test",
+  "training",
+];
+
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
 interface Comment {
@@ -31,7 +44,8 @@ function isSource(name: string): boolean {
 }
 
 async function docComments(): Promise<Comment[]> {
-  const files = [...(await filesIn("src", isSource)), ...(await filesIn("environments", isSource))];
+  const folders = ["src", "environments", "packages"];
+  const files = (await Promise.all(folders.map((folder) => filesIn(folder, isSource)))).flat();
   const comments = await Promise.all(
     files.map(async (file) => {
       const text = await readFile(path.join(root, file), "utf8");
@@ -59,8 +73,10 @@ function wordsOf(text: string): string[] {
 }
 
 async function guides(): Promise<Comment[]> {
-  const names = (await readdir(root)).filter((name) => name.endsWith(".md"));
-  const files = [...names, ...(await filesIn("docs", (name) => name.endsWith(".md")))];
+  const isGuide = (name: string): boolean => name.endsWith(".md");
+  const atRoot = (await readdir(root)).filter(isGuide);
+  const below = await Promise.all(guideFolders.map((folder) => filesIn(folder, isGuide)));
+  const files = [...atRoot, ...below.flat()];
   return await Promise.all(
     files.map(async (file) => {
       const text = await readFile(path.join(root, file), "utf8");

@@ -6,17 +6,17 @@ import { createProject } from "../../src/composition/environment/create-project.
 
 const help = `Usage: npm create turnwright [dir]
 
-Begins a project in the folder: an environment, a test that plays it with a scripted policy, and a
-configuration file with its JSON Schema for editors. No file that is there already is touched.
+Creates a project in the folder: an environment, a test that plays it with a scripted policy, and a
+configuration file with its JSON Schema for editors. Leaves existing files unchanged.
 
-  dir         made where it is not there yet (default: the folder that it is called in)
+  dir         the project's folder, created if it does not exist (default: the current folder)
   --version   print the version
   --help      print this
 
-npm keeps what begins with "-" for itself, except behind "--": npm create turnwright -- --help
+npm takes options for itself unless they follow "--": npm create turnwright -- --help
 `;
 
-/** What is beside this file once it is built. */
+/** Returns the path of a file next to the built program. */
 function beside(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
 }
@@ -30,7 +30,7 @@ function readArguments(args: string[]) {
     }
     return { ...values, dir: positionals[0] ?? "." };
   } catch (error) {
-    // Whatever Node finds wrong with arguments.
+    // Node throws a TypeError for invalid arguments.
     if (!(error instanceof TypeError)) throw error;
     const [problem] = error.message.split(". ");
     throw new UsageError(`${problem} (see npm create turnwright -- --help)`);

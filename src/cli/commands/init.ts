@@ -11,7 +11,7 @@ import { rolloutSettings } from "./rollout.ts";
 export function defineInit(command: Command): void {
   command.description(
     "Writes an environment, a test that plays it with a scripted policy, and a configuration file " +
-      "with its JSON Schema for editors. No file that is there already is touched.",
+      "with its JSON Schema for editors. Leaves existing files unchanged.",
   );
   command.action(async (dir: string | undefined) => {
     const said = await createProject({
