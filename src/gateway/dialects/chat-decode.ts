@@ -73,18 +73,17 @@ export function decodeChat(
   }
   const options = isAbsent(streamOptions) ? {} : objectOf(streamOptions, "stream_options");
   const { textFormat, ignoredFields } = readFormat(body["response_format"]);
-  refusePrefill(body);
   const fields = sharedFields(body, {
     readFields,
     maxTokens: ["max_completion_tokens", "max_tokens"],
   });
   const { tools, callForms, ...ofTools } = readTools(body, recollection);
   const choice = readChoice(body);
+  const read = history ?? readChatHistory(listOf(body["messages"], "messages"), recollection);
+  refusePrefill(body, read);
   return {
     ...fields,
-    messages: messagesOf(
-      history ?? readChatHistory(listOf(body["messages"], "messages"), recollection),
-    ),
+    messages: messagesOf(read),
     tools,
     callForms,
     sampling: samplingOf(body, openAiSampling),
@@ -119,13 +118,9 @@ export function decodeChat(
  * Refuses a prefilled assistant turn, in the spellings of vLLM and SGLang
  * (`continue_final_message`), DeepSeek and Mistral (`prefix`), and Moonshot (`partial`).
  */
-function refusePrefill({ messages, continue_final_message: isContinued }: Json): void {
-  const index = Array.isArray(messages) ? messages.length - 1 : -1;
-  const last = ((messages as readonly unknown[] | undefined)?.[index] ?? {}) as Json;
-  const spelling = ["prefix", "partial"].find((name) => last[name] === true);
-  if (isContinued !== true && spelling === undefined) return;
-  const place = isContinued === true ? "continue_final_message" : `messages[${index}].${spelling}`;
-  throw invalid(place, prefillError);
+function refusePrefill({ continue_final_message: isContinued }: Json, { prefill }: History): void {
+  const place = isContinued === true ? "continue_final_message" : prefill;
+  if (place !== undefined) throw invalid(place, prefillError);
 }
 
 /** Reads `tools`, or `functions` if the request has no tools. */
@@ -185,10 +180,14 @@ export function readChatHistory(
     results.add(message);
     return [message];
   });
-  return extendHistory(before, read, {
+  const history = extendHistory(before, read, {
     continuesTurn: (last, next) => areCallsOfText(last, next, recollection),
     separator: "\n",
   });
+  const last = items.at(-1) as Json | null | undefined;
+  const spelling = ["prefix", "partial"].find((name) => last?.[name] === true);
+  if (spelling === undefined) return history;
+  return { ...history, prefill: `messages[${history.itemCount - 1}].${spelling}` };
 }
 
 /**

@@ -99,7 +99,7 @@ describe("the tables of tools", () => {
     [
       "responses",
       { type: "tool_search", execution: "client" },
-      "execution: tools cannot be added later; give all of them in the request",
+      "execution: tools cannot be looked up later; give all of them in the request",
     ],
     [
       "responses",

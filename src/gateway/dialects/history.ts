@@ -9,8 +9,10 @@ export interface History {
   readonly openTurn?: ClientAssistant;
   /** True if the last item of that turn is text. */
   readonly endsInText?: true;
-  /** Tools that items of the conversation add, in order. */
-  readonly addedTools?: readonly AddedTool[];
+  /** Tools that items of the conversation add, in order, by their exact text. */
+  readonly addedTools?: ReadonlyMap<string, AddedTool>;
+  /** The path of the member by which the last item prefills the policy's turn. */
+  readonly prefill?: string;
 }
 
 /** A tool that an item of the conversation adds to the request's own list. */

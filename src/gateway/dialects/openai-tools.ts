@@ -113,7 +113,7 @@ function readTool(tool: Json, where: ToolPlace): void {
       return clientTools[type as ClientToolType](tool, where);
     case "server":
       if (tool["execution"] === "client") {
-        const problem = "tools cannot be added later; give all of them in the request";
+        const problem = "tools cannot be looked up later; give all of them in the request";
         throw invalid(`${place}.execution`, problem);
       }
       return into.leaveOut(type);

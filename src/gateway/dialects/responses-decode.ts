@@ -1,3 +1,4 @@
+import { exactKey } from "../../python/json/exact-json.ts";
 import type { RequestedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
 import { alternatives, openAiSampling, parallelCallsOf } from "./chat-decode.ts";
 import { contentText, readContent } from "./content-text.ts";
@@ -229,7 +230,7 @@ export function readResponsesHistory(
   recollection: Recollection = {},
   before: History = noHistory,
 ): History {
-  const added = [...(before.addedTools ?? [])];
+  const added = new Map(before.addedTools);
   const read = items.map((value, index) => {
     const place = `input[${before.itemCount + index}]`;
     const item = resolve(objectOf(value, place), { place, recollection });
@@ -245,25 +246,29 @@ export function readResponsesHistory(
     isDropped: (turn) => isUnreadable(turn, recollection),
     separator: "",
   });
-  return added.length === 0 ? history : { ...history, addedTools: added };
+  return added.size === 0 ? history : { ...history, addedTools: added };
 }
 
 /** Returns the tools that items add and the request's own list lacks. */
-function addedTools({ tools }: Json, { addedTools: added = [] }: History): readonly AddedTool[] {
-  if (added.length === 0 || !Array.isArray(tools)) return added;
-  const present = new Set(tools.map((tool) => JSON.stringify(tool)));
-  return added.filter(({ tool }) => !present.has(JSON.stringify(tool)));
+function addedTools({ tools }: Json, { addedTools: added }: History): readonly AddedTool[] {
+  if (added === undefined) return [];
+  const present = new Set(Array.isArray(tools) ? tools.map(textOfTool) : []);
+  return [...added].flatMap(([text, tool]) => (present.has(text) ? [] : [tool]));
+}
+
+function textOfTool(tool: unknown): string {
+  return typeof tool === "object" && tool !== null ? exactKey(tool) : JSON.stringify(tool);
 }
 
 /**
  * Adds the tools of an `additional_tools` item, as Codex sends it. Some clients repeat the same
  * tools later.
  */
-function addTools(item: Json, place: string, added: AddedTool[]): void {
-  const present = new Set(added.map(({ tool }) => JSON.stringify(tool)));
+function addTools(item: Json, place: string, added: Map<string, AddedTool>): void {
   listOf(item["tools"], `${place}.tools`).forEach((tool, index) => {
-    if (present.has(JSON.stringify(tool))) return;
-    added.push({ place: `${place}.tools[${index}]`, tool });
+    const text = textOfTool(tool);
+    if (added.has(text)) return;
+    added.set(text, { place: `${place}.tools[${index}]`, tool });
   });
 }
 

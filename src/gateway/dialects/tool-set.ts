@@ -151,7 +151,7 @@ export function toolsOf(
   };
   // The cache key includes the field, because the same list in another field means something else.
   const isAlone = field === "tools" && added.length === 0;
-  const cacheKey = isAlone ? list : [field, list, added.map(({ tool }) => tool)];
+  const cacheKey = isAlone ? list : [field, list, ...added.map(({ tool }) => tool)];
   return recollection.toolsOf?.(dialect, cacheKey, readAll) ?? readAll();
 }
 

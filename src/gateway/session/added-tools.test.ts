@@ -9,9 +9,8 @@ import { RecentBodies } from "./recent-bodies.ts";
 import { ToolCache } from "./tool-cache.ts";
 
 /** Returns a function that reads the bodies of one session in turn. */
-function reader(): (body: string) => RequestedTurn {
+function reader(cache = new ToolCache()): (body: string) => RequestedTurn {
   const bodies = new RecentBodies(new FieldCache());
-  const cache = new ToolCache();
   const recollection = {
     toolsOf: (dialect: DialectName, list: readonly unknown[], read: () => ToolSet) =>
       cache.find({ dialect, list }, read),
@@ -55,6 +54,18 @@ describe("tools of an `additional_tools` item", () => {
   test("follow those of the request, each once", () => {
     const requested = reader()(bodyOf([item(paint, group), user("Hi")], `"tools":[${paint}],`));
     expect(namesOf(requested)).toEqual(["paint", "team__ask"]);
+  });
+
+  test("of two sessions differ if only the form of their numbers differs", () => {
+    const cache = new ToolCache();
+    const schemaOf = (tool: string) =>
+      writeCompactJson(reader(cache)(bodyOf([item(tool), user("Hi")])).tools[0]!.openai);
+    expect(schemaOf(paint)).toContain('"maximum":1.0}');
+    expect(schemaOf(paint.replace("1.0", "1"))).toContain('"maximum":1}');
+  });
+
+  test("given twice in one item are shown once", () => {
+    expect(namesOf(reader()(bodyOf([item(paint, paint), user("Hi")])))).toEqual(["paint"]);
   });
 
   test("can be chosen, and are refused with their path", () => {

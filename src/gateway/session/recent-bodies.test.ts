@@ -206,3 +206,14 @@ describe("reading a body", () => {
     expect(sharedCounts("chat", [spelled(2), spelled(3)])).toEqual([0, 2]);
   });
 });
+
+test("a body that continues an earlier one is refused for its prefilled turn, as it is alone", () => {
+  const bodies = new RecentBodies(new FieldCache());
+  const body = (...more: readonly object[]) =>
+    Buffer.from(JSON.stringify({ messages: [{ role: "user", content: "Hi" }, ...more] }));
+  readKnown(bodies, "chat", body());
+  const prefilled = body({ role: "assistant", content: "{", prefix: true });
+  const outcome = readKnown(bodies, "chat", prefilled);
+  expect(outcome).toEqual(readWhole("chat", prefilled));
+  expect(outcome).toMatchObject({ refusal: expect.stringContaining("messages[1].prefix: ") });
+});

@@ -75,9 +75,15 @@ export function mayChange(json: string): boolean {
   return /\d\.\d|\d[eE][+-]?\d|\d{16}|-0|"\d+"\s*:|\\u003/.test(json);
 }
 
-/** Returns a text that differs for different exact values; fast if no exact value was remembered. */
+/**
+ * Returns a text that differs for different exact values. Fast if no exact value of the object or of its members was
+ * remembered.
+ */
 export function exactKey(value: object): string {
-  return exactValues.has(value) ? writeExactJson(value) : JSON.stringify(value);
+  const isExact = [value, ...Object.values(value)].some(
+    (part) => typeof part === "object" && part !== null && exactValues.has(part),
+  );
+  return isExact ? writeExactJson(value) : JSON.stringify(value);
 }
 
 /**

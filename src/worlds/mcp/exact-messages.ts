@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { byteOrderMark } from "../../text/decode-text.ts";
 import { endOfString } from "../../json/json-change.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
 import { rememberExact, writeCompactJson } from "../../python/json/exact-json.ts";
 import { parsePythonJson } from "../../python/json/json-parse.ts";
 import { PythonError } from "../../python/python-error.ts";
@@ -123,15 +124,15 @@ function readLegacy(given: PyValue): PyDict {
 
 /** A server's answer to the first request. Some write a list for an empty object, and null for what they leave out. */
 function readFacts(result: PyDict): PyDict {
-  const facts = new Map([...result].filter(([, value]) => value !== null));
+  const facts = withoutAnyNulls(result);
   const given = facts.get("capabilities");
-  const capabilities = [...(isPyDict(given) ? given : [])]
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => [name, isPyDict(value) ? withoutAnyNulls(value) : new Map()] as const);
+  const capabilities = [...(isPyDict(given) ? withoutAnyNulls(given) : [])].map(
+    ([name, value]) => [name, isPyDict(value) ? withoutAnyNulls(value) : new Map()] as const,
+  );
   return facts.set("capabilities", new Map<string, PyValue>(capabilities));
 }
 
-function withoutAnyNulls(members: PyDict): PyDict {
+function withoutAnyNulls(members: PyDict): Map<string, PyValue> {
   return new Map([...members].filter(([, value]) => value !== null));
 }
 
@@ -150,9 +151,11 @@ const tooLarge = 10n ** 400n;
 
 /** The client dies of a result that nests too deeply. A list of tools is passed on: each of them is looked at alone. */
 function refuseDeep(text: string): string {
-  const { id, result } = JSON.parse(text) as Message;
-  if (Array.isArray(result?.tools)) return text;
-  return refusalOf(new Map([["id", typeof id === "number" ? BigInt(id) : (id ?? null)]]), tooDeep);
+  const message = parseJsonText(text) as Message | null | undefined;
+  // The client reports text that is not JSON.
+  if (message == null || Array.isArray(message.result?.tools)) return text;
+  const { id = null } = message;
+  return refusalOf(new Map([["id", Number.isInteger(id) ? BigInt(id as number) : id]]), tooDeep);
 }
 
 interface Message {
