@@ -1,10 +1,11 @@
+import { isObject } from "../values/is-object.ts";
 import { RolloutError, type DiscardedSampling } from "../errors.ts";
 import { copyMembers } from "../values/copy-members.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import { whyNotJson } from "../json/why-not-json.ts";
 import type { GenerateRequest, Generation } from "./engine.ts";
 import { isSampledLogprob, logprobRange } from "./logprob-range.ts";
-import { ReplyProblem, isObject, show } from "./http/reply-reading.ts";
+import { ReplyProblem, show } from "./http/reply-reading.ts";
 import { findForeignId, idExpectation } from "./token-id.ts";
 
 /** The limits that sampled tokens must respect. */
@@ -171,7 +172,8 @@ function findFinishProblem(finish: unknown, ids: readonly unknown[]): ReplyProbl
   );
 }
 
-function findPieceProblem(
+/** Returns the first problem of a generation's pieces, which must cover all sampled ids. */
+export function findPieceProblem(
   pieces: readonly unknown[],
   sampledCount: number,
 ): ReplyProblem | undefined {

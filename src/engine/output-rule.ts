@@ -1,7 +1,7 @@
+import { isObject } from "../values/is-object.ts";
 import { RolloutError } from "../errors.ts";
 import type { DiscardedSampling, GenerateRequest, Generation } from "./engine.ts";
 import { emptyGeneration } from "./empty-generation.ts";
-import { isObject } from "./http/reply-reading.ts";
 
 /**
  * Engine parameters that apply to the complete output of one request: its form, and texts that end

@@ -46,7 +46,5 @@ function shortenText(text: string, room: { left: number }): string {
   const length = Math.max(room.left, 0);
   room.left -= text.length + 1;
   if (text.length <= length) return text;
-  // Does not cut between the two halves of a surrogate pair.
-  const end = safeCutIndex(text, length);
-  return text.slice(0, /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end) + ellipsis;
+  return text.slice(0, safeCutIndex(text, length)) + ellipsis;
 }

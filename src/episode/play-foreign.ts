@@ -1,3 +1,4 @@
+import { isObject } from "../values/is-object.ts";
 import { InvariantError, RolloutError, parties } from "../errors.ts";
 import { endedBy } from "../async/ended-by.ts";
 import { wellFormedCopy } from "../values/plain-copy.ts";
@@ -6,7 +7,7 @@ import { checkEnd } from "../trajectory/check-end.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
-import { isRow, quote, type RawRow } from "../trajectory/violation.ts";
+import { quote, type RawRow } from "../trajectory/violation.ts";
 import { attribute } from "./boundary.ts";
 import { checkStory } from "./check/check-story.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
@@ -83,12 +84,12 @@ export function takeEpisode(
   assignment: EpisodeAssignment,
   { setup, options }: TakeOptions,
 ): Episode {
-  if (!isRow(value)) throw noEpisode("it is not an object");
+  if (!isObject(value)) throw noEpisode("it is not an object");
   const { segments, ...rest } = value;
   const why = whyNotJson(rest);
   if (why !== undefined) throw noEpisode(`it cannot be written as JSON: ${why}`);
   const story: unknown = wellFormedCopy(rest);
-  if (!isRow(story)) throw noEpisode("it is not an object");
+  if (!isObject(story)) throw noEpisode("it is not an object");
   const fault =
     findOtherAttempt(story, assignment, { setup, options }) ??
     // Not `story`, because NaN is null in the copy.
@@ -171,7 +172,7 @@ function findOtherAttempt(
 
 /** Compares members, because the value may come from another process. */
 function isSamePlace(value: unknown, wanted: ForkPlace | undefined): boolean {
-  if (wanted === undefined || !isRow(value)) return value === wanted;
+  if (wanted === undefined || !isObject(value)) return value === wanted;
   return value["rolloutId"] === wanted.rolloutId && value["turnIndex"] === wanted.turnIndex;
 }
 

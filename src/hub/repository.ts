@@ -57,7 +57,13 @@ export function readRepository(
     const name = namedSchema.safeParse(sibling).data?.rfilename ?? "";
     const found = usedFiles.find(([pattern]) => pattern.test(name));
     if (found === undefined) continue;
-    const { size, blobId, lfs } = wantedSchema.safeParse(sibling).data ?? {};
+    const described = wantedSchema.safeParse(sibling);
+    if (!described.success) {
+      throw new UsageError(
+        `Cannot fetch ${model}: the hub's answer describes its ${name} in an unknown form`,
+      );
+    }
+    const { size, blobId, lfs } = described.data;
     const hash = lfs?.sha256 ?? blobId ?? undefined;
     if (hash === undefined) {
       throw new UsageError(`Cannot fetch ${model}: the hub's answer has no hash of its ${name}`);

@@ -1,3 +1,4 @@
+import { appendToList } from "../values/append-to-list.ts";
 import { isPyDict, type PyValue } from "../python/value.ts";
 import { parsePythonJson } from "../python/json/json-parse.ts";
 import { catchPython } from "./shared/python/python-catch.ts";
@@ -277,9 +278,7 @@ class RemainingCalls {
     for (const { name, argumentsText } of calls.toReversed()) {
       const key = keyOf(name, argumentsText);
       this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
-      const others = this.#byName.get(name);
-      if (others === undefined) this.#byName.set(name, [argumentsText]);
-      else others.push(argumentsText);
+      appendToList(this.#byName, name, argumentsText);
     }
     for (const { name, argumentsText } of calls.slice(0, takenCount))
       this.take(name, argumentsText);

@@ -25,7 +25,7 @@ export class RunFiles {
     this.#options = options;
   }
 
-  /** Writes the start of the run: removes the results of earlier starts, completes `run.json`, and adds an event. */
+  /** Prepares the folder for the start: removes the results of earlier starts, and completes `run.json`. */
   async start(closing: AbortSignal): Promise<void> {
     const { folder, ledger } = this.#options;
     if (!ledger.isAllFinished) await folder.results.remove();

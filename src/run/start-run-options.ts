@@ -1,3 +1,4 @@
+import { isObject } from "../values/is-object.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { describe } from "../episode/check/foreign-value.ts";
@@ -140,9 +141,9 @@ function requireParts({ admission, grouping, player, setup, source }: StartRunOp
   };
   for (const [name, { part, method }] of Object.entries(needed)) {
     // An array has an `at()` too, but is not a source.
-    const isObject = typeof part === "object" && part !== null && !Array.isArray(part);
-    const given = isObject ? (part as Record<string, unknown>) : {};
-    if (isObject && (method === undefined || typeof given[method] === "function")) continue;
+    const given = isObject(part) ? part : undefined;
+    if (given !== undefined && (method === undefined || typeof given[method] === "function"))
+      continue;
     const expected = method === undefined ? "an object" : `an object with ${method}()`;
     throw new UsageError(`Cannot start a run: ${name} is ${describe(part)}, expected ${expected}`);
   }

@@ -1,3 +1,4 @@
+import { decodeOrKeep } from "../text/decode-or-keep.ts";
 import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
 import { draftOf, type SchemaDraft } from "./schema-draft.ts";
 import { subschemasOf } from "./subschemas.ts";
@@ -84,7 +85,7 @@ export class SchemaDocument {
     if (fragment === "" || resource === undefined) {
       return resource === undefined ? undefined : { schema: resource };
     }
-    const name = decode(fragment);
+    const name = decodeOrKeep(fragment);
     if (!name.startsWith("/")) {
       const anchored = this.#byAddress.get(`${base}#${name}`);
       return anchored === undefined ? undefined : { schema: anchored };
@@ -110,14 +111,6 @@ export class SchemaDocument {
 
 function resolve(reference: string, base: string): string | undefined {
   return URL.canParse(reference, base) ? new URL(reference, base).href : undefined;
-}
-
-function decode(fragment: string): string {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    return fragment;
-  }
 }
 
 function brief(reference: string): string {

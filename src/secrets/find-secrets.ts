@@ -1,3 +1,4 @@
+import { decodeOrKeep } from "../text/decode-or-keep.ts";
 import { parseJsonText } from "../json/parse-json.ts";
 import { Redactor } from "./redactor.ts";
 import { isDigestName, isSecretName } from "./secret-name.ts";
@@ -114,15 +115,6 @@ function passwordsOf(address: string): readonly string[] {
     const password = user.slice(user.indexOf(":") + 1);
     return password === "" ? [] : [...new Set([password, decodeOrKeep(password)])];
   });
-}
-
-function decodeOrKeep(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error;
-    return text;
-  }
 }
 
 /** Returns a URL for messages: without user, query, and path parts that look like keys. */

@@ -1,3 +1,4 @@
+import { decodeOrKeep } from "../text/decode-or-keep.ts";
 import { jsonPieces } from "../json/json-pieces.ts";
 import { isSecretName } from "./secret-name.ts";
 import { formsOf } from "./secret-forms.ts";
@@ -199,12 +200,15 @@ function urlForms(address: string): readonly Form[] {
   const { username, password, searchParams } = new URL(address);
   const forms: Form[] = [];
   if (username !== "" || password !== "") {
-    const user = decode(username);
-    const pair = `${user}:${decode(password)}`;
+    const user = decodeOrKeep(username);
+    const pair = `${user}:${decodeOrKeep(password)}`;
     for (const form of [`${username}:${password}@`, `${pair}@`, `${username}@`]) {
       forms.push([`//${form}`, `//${redactionMark}@`]);
     }
-    forms.push(...secretForms(pair), ...secretForms(password === "" ? user : decode(password)));
+    forms.push(
+      ...secretForms(pair),
+      ...secretForms(password === "" ? user : decodeOrKeep(password)),
+    );
   }
   for (const [name, value] of searchParams) {
     if (!isSecretName(name) || value === "") continue;
@@ -246,8 +250,8 @@ export function hideEverywhere({
 }
 
 /**
- * Returns the last index at or before `end` where a text can be cut without cutting a secret of this process: half
- * of a secret would not be recognized.
+ * Returns the last index at or before `end` where a text can be cut. The cut is neither inside a surrogate pair nor inside
+ * a secret of this process, because half of a secret would not be recognized.
  */
 export function safeCutIndex(text: string, end: number): number {
   let found = end;
@@ -259,7 +263,7 @@ export function safeCutIndex(text: string, end: number): number {
       if (start >= 0) found = from + start;
     }
   }
-  return found;
+  return /[\ud800-\udbff]/.test(text.charAt(found - 1)) ? found - 1 : found;
 }
 
 /**
@@ -292,13 +296,4 @@ function hide(text: string, formsOfText: (text: string) => readonly Form[]): voi
     secretsOfProcess.delete(oldest!);
   }
   knownOfProcess = undefined;
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error;
-    return text;
-  }
 }

@@ -1,3 +1,4 @@
+import { isObject } from "../values/is-object.ts";
 import type { SamplingParameters } from "../engine/engine.ts";
 import {
   checkMembers,
@@ -26,9 +27,6 @@ export interface BatchRequest {
 
 /** Most attempts of one batch. */
 export const maxBatchAttempts = 65_536;
-
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const rules = {
   key: textOf(1, 200),

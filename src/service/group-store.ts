@@ -1,3 +1,4 @@
+import { appendToList } from "../values/append-to-list.ts";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { systemClock, type Clock } from "../async/clock.ts";
@@ -68,9 +69,7 @@ export class GroupStore {
 
   #note(entry: GroupEntry): void {
     this.#entries.push(entry);
-    const others = this.#ofBatch.get(entry.batch);
-    if (others === undefined) this.#ofBatch.set(entry.batch, [entry]);
-    else others.push(entry);
+    appendToList(this.#ofBatch, entry.batch, entry);
   }
 
   /** True if a group was acknowledged and can no longer be read. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "./model-file.ts";
+import type { JsonObject } from "../values/is-object.ts";
 
 /** An added token with all settings that the library needs. */
 export interface AddedTokenRecord {

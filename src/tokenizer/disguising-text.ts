@@ -1,4 +1,4 @@
-import type { JsonObject } from "./model-file.ts";
+import type { JsonObject } from "../values/is-object.ts";
 
 /**
  * The kind of text that a normaliser may turn into a literal: text with non-ASCII characters, text

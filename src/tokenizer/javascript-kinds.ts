@@ -1,7 +1,7 @@
+import type { JsonObject } from "../values/is-object.ts";
 import { isDeepStrictEqual } from "node:util";
 import { readAddedTokenRecords } from "./added-token-records.ts";
 import { readBytePairModel } from "./byte-pair/byte-pair-model.ts";
-import type { JsonObject } from "./model-file.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 import { isWellKnown } from "./well-known.ts";
 

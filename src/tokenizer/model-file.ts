@@ -1,15 +1,8 @@
+import { isObject, type JsonObject } from "../values/is-object.ts";
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
 import { byteOrderMark, decodeText } from "../text/decode-text.ts";
-
-/** A JSON object. */
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-/** True if a value is a JSON object, as opposed to a list, a scalar or `null`. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** Returns the value if it is an object, otherwise an empty object. */
 export function objectOf(value: unknown): JsonObject {

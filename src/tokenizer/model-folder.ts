@@ -1,8 +1,8 @@
+import type { JsonObject } from "../values/is-object.ts";
 import { parsePythonJson } from "../python/json/json-parse.ts";
 import type { PyDict } from "../python/value.ts";
 import { isPyDict } from "../python/value.ts";
 import { assertModelFolder, objectOf, readModelJson, readModelText } from "./model-file.ts";
-import type { JsonObject } from "./model-file.ts";
 
 /** The files of a model folder other than its tokenizer and weights. */
 export interface ModelFolder {

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../values/is-object.ts";
 import { isUtf8 } from "node:buffer";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
@@ -7,7 +8,6 @@ import { countLists, findMembers, largestInteger, skipSpace } from "../json/json
 import { endsInBytes } from "./byte-pair/byte-level.ts";
 import { findDisguisingText } from "./disguising-text.ts";
 import { type MergesPart, type MergeTable, readMergesPart } from "./byte-pair/merge-table.ts";
-import type { JsonObject } from "./model-file.ts";
 import { assertModelFolder, parseModelJson, readModelBytes, textOfModel } from "./model-file.ts";
 import { isOrdinaryText } from "./plain-check.ts";
 import type { TokenTexts } from "./byte-pair/token-texts.ts";

@@ -1,5 +1,5 @@
+import { isObject, type JsonObject } from "../values/is-object.ts";
 import { isKnownPattern } from "./byte-pair/known-patterns.ts";
-import { isObject, type JsonObject } from "./model-file.ts";
 import type { TokenizerFile } from "./tokenizer-file.ts";
 
 /**

@@ -1,7 +1,8 @@
+import { isObject } from "../values/is-object.ts";
 import { parties } from "../errors.ts";
 import { isReward } from "./reward.ts";
 import { stopReasons, type Outcome } from "./sample.ts";
-import { isRow, quote, type RawRow, type Violation } from "./violation.ts";
+import { quote, type RawRow, type Violation } from "./violation.ts";
 
 /**
  * Checks the end of a training row or an episode: known outcome and stop reason that fit together, a reward if it was
@@ -55,7 +56,7 @@ function checkFailure({ outcome, failure }: RawRow): Violation[] {
 
 /** Returns the reason why a value is not a valid failure, or `undefined` if it is. */
 export function failureFault(failure: unknown): string | undefined {
-  if (!isRow(failure)) return `the failure is ${quote(failure)}, expected an object`;
+  if (!isObject(failure)) return `the failure is ${quote(failure)}, expected an object`;
   const { party, code, message } = failure;
   const isKnown = (parties as readonly unknown[]).includes(party);
   if (isKnown && typeof code === "string" && code.startsWith(`${party as string}/`)) {

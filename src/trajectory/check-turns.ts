@@ -1,8 +1,9 @@
+import { isObject } from "../values/is-object.ts";
 import { isSampledLogprob } from "../engine/logprob-range.ts";
 import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { SampleParts, TurnPart } from "./sample-parts.ts";
 import { isTokenId } from "../engine/token-id.ts";
-import { isCount, isRow, quote, type Violation } from "./violation.ts";
+import { isCount, quote, type Violation } from "./violation.ts";
 
 const finishes: readonly unknown[] = ["stop", "length"];
 
@@ -50,7 +51,7 @@ function checkOrder({ turns, promptLength }: SampleParts): Violation[] {
 function checkTurnIndexes({ turns, row }: SampleParts): Violation[] {
   const found: Violation[] = [];
   const { forkedFrom } = row;
-  const first = isRow(forkedFrom) ? forkedFrom["turnIndex"] : 0;
+  const first = isObject(forkedFrom) ? forkedFrom["turnIndex"] : 0;
   let expected = row["segment"] === 0 && isCount(first) ? first : undefined;
   turns!.forEach((turn, index) => {
     const turnIndex = turn?.["turnIndex"];

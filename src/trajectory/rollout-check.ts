@@ -1,5 +1,6 @@
+import { isObject } from "../values/is-object.ts";
 import { isDeepStrictEqual } from "node:util";
-import { isCount, isRow, quote, type RawRow, type Violation } from "./violation.ts";
+import { isCount, quote, type RawRow, type Violation } from "./violation.ts";
 
 /** Fields with the same value in all rows of a rollout. */
 const sharedFields = ["groupId", "taskId", "outcome", "stopReason", "reward", "failure"];
@@ -50,7 +51,7 @@ export class RolloutCheck {
       prompts: new Map(),
     };
     this.#rollouts.set(rolloutId, seen);
-    const { rolloutId: from, turnIndex } = isRow(row["forkedFrom"]) ? row["forkedFrom"] : {};
+    const { rolloutId: from, turnIndex } = isObject(row["forkedFrom"]) ? row["forkedFrom"] : {};
     if (segment === 0 && isCount(turnIndex)) this.#forks.push({ line, rolloutId, from, turnIndex });
     return [
       ...checkSegment(rolloutId, segment, seen),
@@ -131,9 +132,11 @@ function checkTurnIndexes(
   seen: RolloutSeen,
 ): Violation[] {
   if (!Array.isArray(turns)) return [];
-  const forkTurn = isRow(forkedFrom) ? forkedFrom["turnIndex"] : undefined;
+  const forkTurn = isObject(forkedFrom) ? forkedFrom["turnIndex"] : undefined;
   if (isCount(forkTurn)) seen.nextTurnIndex = Math.max(seen.nextTurnIndex, forkTurn);
-  const placed = turns.filter((turn): turn is RawRow => isRow(turn) && isCount(turn["turnIndex"]));
+  const placed = turns.filter(
+    (turn): turn is RawRow => isObject(turn) && isCount(turn["turnIndex"]),
+  );
   const found: Violation[] = [];
   const first = placed[0]?.["turnIndex"];
   if (isCount(first) && first > seen.nextTurnIndex) {

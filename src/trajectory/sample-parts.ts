@@ -1,4 +1,5 @@
-import { isCount, isRow, quote, type RawRow, type Violation } from "./violation.ts";
+import { isObject } from "../values/is-object.ts";
+import { isCount, quote, type RawRow, type Violation } from "./violation.ts";
 
 /** A turn with a valid place in the row. The other fields are unchecked. */
 export interface TurnPart extends RawRow {
@@ -35,7 +36,8 @@ export function readSampleParts(row: RawRow): { parts: SampleParts; found: Viola
     found.push({ rule: "shape", detail: `${field} is missing or no text` });
   }
   if (!isCount(row["segment"])) found.push({ rule: "shape", detail: "segment is no whole number" });
-  if (!isRow(row["metadata"])) found.push({ rule: "shape", detail: "metadata is not an object" });
+  if (!isObject(row["metadata"]))
+    found.push({ rule: "shape", detail: "metadata is not an object" });
   const ids = listOf(row, "tokenIds", found);
   const promptLength = promptLengthOf(row, ids, found);
   const mask = alignedList(row, "lossMask", { ids, found });
@@ -92,7 +94,7 @@ function promptLengthOf(row: RawRow, ids: Reading["ids"], found: Violation[]) {
 }
 
 function readTurn(turn: unknown, index: number, { ids, found }: Reading): TurnPart | undefined {
-  if (!isRow(turn) || !isCount(turn["start"]) || !isCount(turn["end"])) {
+  if (!isObject(turn) || !isCount(turn["start"]) || !isCount(turn["end"])) {
     found.push({ rule: "shape", detail: `turns[${index}] has no start and end` });
     return undefined;
   }

@@ -1,8 +1,9 @@
+import { isObject } from "../values/is-object.ts";
 import { isSampledLogprob } from "../engine/logprob-range.ts";
 import { isTokenId } from "../engine/token-id.ts";
 import { whyNotJson } from "../json/why-not-json.ts";
 import type { Segment } from "./trajectory-recorder.ts";
-import { isCount, isRow } from "./violation.ts";
+import { isCount } from "./violation.ts";
 
 const lists = ["tokenIds", "lossMask", "logprobs", "policyVersions"] as const;
 
@@ -31,7 +32,7 @@ export function segmentFault(segments: unknown): string | undefined {
     if (!logprobs.every(isLogprob)) return `${at}.logprobs`;
     if (!policyVersions.every((value) => typeof value === "string")) return `${at}.policyVersions`;
     if (!Array.isArray(segment.spans) || !Array.isArray(segment.turns)) return `${at}.turns`;
-    if (![...segment.spans, ...segment.turns].every(isRow)) return `${at}.turns`;
+    if (![...segment.spans, ...segment.turns].every(isObject)) return `${at}.turns`;
     const { promptLength } = segment;
     if (!isCount(promptLength) || promptLength > tokenIds.length) return `${at}.promptLength`;
     const rest = Object.entries(segment).filter(([name]) => !lists.includes(name as never));

@@ -1,10 +1,11 @@
+import { isObject } from "../values/is-object.ts";
 import { createReadStream } from "node:fs";
 import { UsageError } from "../errors.ts";
 import { maxRowDepth, nestsDeeper } from "../json/nesting.ts";
 import { splitLines } from "../text/split-lines.ts";
 import { RolloutCheck } from "./rollout-check.ts";
 import { verifySample, type SampleFacts, type Violation } from "./verify-sample.ts";
-import { isRow, type RawRow } from "./violation.ts";
+import { type RawRow } from "./violation.ts";
 
 /** A violation with its 1-based line. */
 export type LineViolation = Violation & { readonly line: number };
@@ -56,7 +57,9 @@ export async function verifyLines(
       continue;
     }
     const own = verifySample(row, facts);
-    const others = isRow(row) ? [...rollouts.check(row, line), ...(await checkRow(row, own))] : [];
+    const others = isObject(row)
+      ? [...rollouts.check(row, line), ...(await checkRow(row, own))]
+      : [];
     for (const violation of [...own, ...others]) violations.push({ line, ...violation });
   }
   violations.push(...rollouts.finish());

@@ -1,8 +1,9 @@
+import { isObject } from "../values/is-object.ts";
 import { checkEnd } from "./check-end.ts";
 import { checkTokens, type SampleFacts } from "./check-tokens.ts";
 import { checkTurns } from "./check-turns.ts";
 import { readSampleParts } from "./sample-parts.ts";
-import { isRow, type Violation } from "./violation.ts";
+import { type Violation } from "./violation.ts";
 
 export type { Violation };
 export type { SampleFacts };
@@ -15,7 +16,7 @@ export type { SampleFacts };
  * @returns the violations found, the first of each kind. Empty for a sound row.
  */
 export function verifySample(row: unknown, facts: SampleFacts = {}): readonly Violation[] {
-  if (!isRow(row)) return [{ rule: "shape", detail: "the line is not a JSON object" }];
+  if (!isObject(row)) return [{ rule: "shape", detail: "the line is not a JSON object" }];
   const { parts, found } = readSampleParts(row);
   return [...found, ...checkTurns(parts), ...checkTokens(parts, facts), ...checkEnd(row)];
 }

@@ -10,11 +10,6 @@ export interface Violation {
 /** A row as read from a file, unchecked. */
 export type RawRow = Readonly<Record<string, unknown>>;
 
-/** True if the value is an object and not a list. */
-export function isRow(value: unknown): value is RawRow {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** True if the value is a whole number of at least 0. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;

@@ -44,6 +44,11 @@ const answerPairs: readonly (readonly [open: string, close: string])[] = [
 
 const closeOf: ReadonlyMap<string, string> = new Map(tagPairs);
 
+/** A whole answer between the tags of each pair. The closing tag may be missing. */
+const answerForms = answerPairs.map(
+  ([open, close]) => new RegExp(`^\\s*${quote(open)}([^]*?)(?:${quote(close)}\\s*)?$`, "i"),
+);
+
 /**
  * Matches a tag of any pair. A tag in angle brackets may end with white space, attributes and a
  * slash. A closing tag may have two slashes.
@@ -94,17 +99,14 @@ function afterThoughtProcess(text: string): string {
  * **Source:** vllm-project/vllm vllm/reasoning (`hunyuan_a13b`, `ernie45`, `apriel`).
  */
 function withoutAnswerTags(text: string): string {
-  for (const [open, close] of answerPairs) {
-    const found = new RegExp(`^\\s*${quote(open)}([^]*?)(?:${quote(close)}\\s*)?$`, "i").exec(text);
+  for (const form of answerForms) {
+    const found = form.exec(text);
     if (found !== null) return found[1]!.trim();
   }
   const end = text.lastIndexOf(finalEnd);
-  const isLast =
-    text
-      .slice(end + finalEnd.length)
-      .replace("<|end|>", "")
-      .trim() === "";
-  return end !== -1 && isLast ? text.slice(0, end).trim() : text;
+  if (end === -1) return text;
+  const rest = text.slice(end + finalEnd.length).replace("<|end|>", "");
+  return rest.trim() === "" ? text.slice(0, end).trim() : text;
 }
 
 const finalEnd = "[END FINAL RESPONSE]";
@@ -116,14 +118,15 @@ function removeBlocks(text: string): string {
   for (const { 0: found, index } of text.matchAll(anyTag)) {
     const tag = plainTag(found);
     if (awaited === undefined) {
-      awaited = found.endsWith("/>") && !found.startsWith("</") ? emptyBlock : closeOf.get(tag);
+      const close = closeOf.get(tag);
       // A closing tag without an opening one: all text before it is reasoning.
-      if (awaited === undefined) kept = [];
+      if (close === undefined) kept = [];
       else kept.push(text.slice(keptUpTo, index));
+      // A self-closing tag opens no block.
+      awaited = found.endsWith("/>") ? undefined : close;
     } else if (tag === awaited) {
       awaited = undefined;
     }
-    if (awaited === emptyBlock) awaited = undefined;
     keptUpTo = index + found.length;
   }
   if (keptUpTo === 0) return text;
@@ -133,9 +136,6 @@ function removeBlocks(text: string): string {
     .filter((piece) => piece !== "")
     .join("\n");
 }
-
-/** The end of a block with a self-closing tag. */
-const emptyBlock = "/>";
 
 function plainTag(found: string): string {
   const tag = found.toLowerCase();

@@ -1,3 +1,4 @@
+import { isObject } from "../values/is-object.ts";
 import { UsageError, describeError } from "../errors.ts";
 import { ownUserPrompts } from "./own-user-prompts.ts";
 import type { InstructedPrompt, UserPrompts } from "./user-prompts.ts";
@@ -79,9 +80,7 @@ function judgePrompt(value: unknown, place: string): string | undefined {
 }
 
 function asRecord(value: unknown, place: string): Readonly<Record<string, unknown>> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Readonly<Record<string, unknown>>;
-  }
+  if (isObject(value)) return value;
   throw new UsageError(`Cannot read ${place}: expected an object`);
 }
 

@@ -1,3 +1,4 @@
+import { isObject } from "../values/is-object.ts";
 import { isDeepStrictEqual } from "node:util";
 import { quote, type Violation } from "../trajectory/violation.ts";
 import { findingsIn, type Finding } from "./finding.ts";
@@ -53,9 +54,7 @@ export function checkFound(manifest: RawRow): readonly Finding[] {
 }
 
 function objectOf(value: unknown): RawRow {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as RawRow)
-    : {};
+  return isObject(value) ? value : {};
 }
 
 function asText(value: unknown): string | undefined {

@@ -1,3 +1,4 @@
+import { isObject } from "../values/is-object.ts";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { codeOf, readText, type Files } from "../run/disk/files.ts";
@@ -6,7 +7,7 @@ import type { RunTally } from "../run/run-progress.ts";
 import { EpisodeEvents, type RecordedGrouping } from "../run/folder/episode-events.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
 import { spendingCounts } from "../user/chat/add-spending.ts";
-import { isRow, nameOf, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
+import { nameOf, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 import type { EpisodeFacts } from "./episode-file.ts";
 import { checkFound } from "./check-found.ts";
 import { findingsIn, type Finding } from "./finding.ts";
@@ -15,7 +16,7 @@ type Summary = RawRow | "damaged" | undefined;
 
 /** True if the summary says that the run has finished. */
 export function isFinishedBy(summary: Summary): summary is RawRow {
-  return isRow(summary) && summary["end"] === "finished";
+  return isObject(summary) && summary["end"] === "finished";
 }
 
 /** Reads `summary.json`. Returns `undefined` if the file does not exist. */
@@ -23,7 +24,7 @@ export async function readSummary(files: Files, dir: string): Promise<Summary> {
   const text = await readText(files, path.join(dir, "summary.json"));
   if (text === undefined) return undefined;
   const summary = parseLine(text);
-  return isRow(summary) ? summary : "damaged";
+  return isObject(summary) ? summary : "damaged";
 }
 
 const sums = [
@@ -56,11 +57,11 @@ export function checkSummary(
   };
   const { userUsage, slime, planned } = summary;
   for (const name of spendingCounts) {
-    const stated = isRow(userUsage) ? userUsage[name] : undefined;
+    const stated = isObject(userUsage) ? userUsage[name] : undefined;
     compare(`userUsage.${name}`, stated, expected.userUsage[name]);
   }
   if (known.planned !== undefined) compare("planned", planned, known.planned);
-  const slimeRows = isRow(slime) ? slime["rows"] : undefined;
+  const slimeRows = isObject(slime) ? slime["rows"] : undefined;
   if ("slimeRows" in known) compare("slime.rows", slimeRows, known.slimeRows);
   for (const name of [...sums, ...moreSums]) {
     if (isDeepStrictEqual(summary[name], expected[name])) continue;
@@ -68,7 +69,7 @@ export function checkSummary(
     found.push({ rule: "summary", detail });
   }
   const { rewardMean } = summary;
-  const cost = isRow(userUsage) ? userUsage["costUsd"] : undefined;
+  const cost = isObject(userUsage) ? userUsage["costUsd"] : undefined;
   // Fractions are added in the order in which the episodes ended, which need not be the file's.
   for (const [name, stated, wanted] of [
     ["rewardMean", rewardMean, expected.rewardMean],
@@ -125,7 +126,7 @@ export async function checkEvents(
     for await (const { text, place } of readPlacedLines(files, file)) {
       const event = parseLine(text);
       const { line } = place;
-      if (!isRow(event) || typeof event["type"] !== "string") {
+      if (!isObject(event) || typeof event["type"] !== "string") {
         found.push({ line, rule: "json", detail: "the line is no event (a torn line?)" });
         continue;
       }
@@ -146,7 +147,7 @@ export async function checkEvents(
       }
       if (event["type"] === "episode-finished") {
         told.set(nameOf(event["rolloutId"]), { line, event });
-      } else if (event["type"] === "run-started" && isRow(event["manifest"])) {
+      } else if (event["type"] === "run-started" && isObject(event["manifest"])) {
         started = event["manifest"];
       }
     }
@@ -186,12 +187,12 @@ export async function checkEvents(
 /** The last start must have the configuration of `run.json`. */
 function compareStart(started: RawRow | undefined, manifest: RawRow): readonly Finding[] {
   // An unreadable run.json is reported elsewhere.
-  if (!isRow(manifest["configuration"])) return [];
+  if (!isObject(manifest["configuration"])) return [];
   const found = (["configuration", "identity"] as const).flatMap((part): Violation[] => {
     const [told, stated] = [started?.[part], manifest[part]];
     // A run that a program started need not have an identity.
-    if (!isRow(told)) return [];
-    const now = isRow(stated) ? stated : {};
+    if (!isObject(told)) return [];
+    const now = isObject(stated) ? stated : {};
     const names = [...new Set([...Object.keys(told), ...Object.keys(now)])];
     return names
       .filter((name) => !isDeepStrictEqual(told[name], now[name]))

@@ -1,14 +1,14 @@
+import { isObject } from "../values/is-object.ts";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Files } from "../run/disk/files.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../run/disk/placed-lines.ts";
+import { slimeFile } from "../run/folder/folder-results.ts";
 import { readSlimeGroups, type SlimeAttempt } from "../run/slime/slime-file.ts";
 import { toSlimeGroup, type SlimeSample } from "../run/slime/slime.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
-import { isRow, nameOf, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
+import { nameOf, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 import { findingsIn, type Finding } from "./finding.ts";
-
-const fileName = "samples.slime.jsonl";
 
 /** The facts that decide which slime rows a run must have. */
 interface SlimeCircumstances {
@@ -33,7 +33,7 @@ export async function checkSlime(
   attempts: readonly SlimeAttempt[],
   { isAsked, isFinished, size, isSound }: SlimeCircumstances,
 ): Promise<{ readonly rows?: number; readonly findings: readonly Finding[] }> {
-  const file = path.join(dir, fileName);
+  const file = path.join(dir, slimeFile);
   const isThere = (await files.facts(file)) !== undefined;
   const found: Found = [];
   if (isThere !== isAsked && (isFinished || isThere)) {
@@ -42,7 +42,7 @@ export async function checkSlime(
       : "the file is not there, and run.json asks for it";
     found.push({ rule: "slime", detail });
   }
-  if (!isThere) return { findings: findingsIn(fileName, found) };
+  if (!isThere) return { findings: findingsIn(slimeFile, found) };
   const actual = await indexRows({ files, file }, found);
   await using reader = await LineReader.open(files, file);
   let previousLine = 0;
@@ -81,7 +81,7 @@ export async function checkSlime(
       found.push({ line, rule: "slime", detail });
     }
   }
-  return { rows: actual.count, findings: findingsIn(fileName, found) };
+  return { rows: actual.count, findings: findingsIn(slimeFile, found) };
 }
 
 async function indexRows(
@@ -93,12 +93,12 @@ async function indexRows(
   for await (const { text, place } of readPlacedLines(files, file)) {
     count += 1;
     const row = parseLine(text);
-    if (!isRow(row)) {
+    if (!isObject(row)) {
       const detail = "the line is no JSON object (a torn line?)";
       found.push({ line: place.line, rule: "json", detail });
       continue;
     }
-    const { rollout } = isRow(row["metadata"]) ? row["metadata"] : {};
+    const { rollout } = isObject(row["metadata"]) ? row["metadata"] : {};
     const known = places.get(nameOf(rollout)) ?? [];
     places.set(nameOf(rollout), [...known, place]);
   }

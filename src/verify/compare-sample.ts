@@ -1,10 +1,11 @@
+import { isObject } from "../values/is-object.ts";
 import { isDeepStrictEqual } from "node:util";
 import { compareTree } from "../episode/check/check-tree.ts";
 import { compareTurns, isTurnSpan } from "../episode/check/compare-turns.ts";
 import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { sampleMetadata } from "../run/folder/episode-samples.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
-import { isCount, isRow, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
+import { isCount, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 
 const shared = ["groupId", "taskId", "outcome", "stopReason", "reward", "failure"] as const;
 
@@ -44,7 +45,7 @@ function compareHash(row: RawRow, { sampleHashes }: EpisodeRow): Violation[] {
 
 function compareMetadata(row: RawRow, episode: EpisodeRow): Violation[] {
   const { metadata, turns } = row;
-  if (!isRow(metadata) || !Array.isArray(turns) || !turns.every(isTurnSpan)) return [];
+  if (!isObject(metadata) || !Array.isArray(turns) || !turns.every(isTurnSpan)) return [];
   const expected = plain(sampleMetadata(episode, { turns }));
   const names = new Set([...Object.keys(metadata), ...Object.keys(expected)]);
   return [...names]

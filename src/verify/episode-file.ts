@@ -1,3 +1,4 @@
+import { isObject } from "../values/is-object.ts";
 import path from "node:path";
 import { compareTotals } from "../episode/check/compare-totals.ts";
 import type { Files } from "../run/disk/files.ts";
@@ -6,7 +7,7 @@ import { LineReader, readPlacedLines, type LinePlace } from "../run/disk/placed-
 import { RunTally } from "../run/run-progress.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
-import { isCount, isRow, nameOf, type RawRow, type Violation } from "../trajectory/violation.ts";
+import { isCount, nameOf, type RawRow, type Violation } from "../trajectory/violation.ts";
 import { checkEpisode } from "./check-episode.ts";
 import { compareSample } from "./compare-sample.ts";
 import { findingsIn, type Finding } from "./finding.ts";
@@ -70,7 +71,7 @@ export class EpisodeFile implements AsyncDisposable {
       const { line } = place;
       count += 1;
       const row = parseLine(text);
-      if (!isRow(row)) {
+      if (!isObject(row)) {
         violations.push({
           line,
           rule: "json",
@@ -152,7 +153,7 @@ function toFacts(
   episode: EpisodeRow | undefined,
 ): Omit<EpisodeFacts, "isSound"> {
   const { sampleHashes, forkedFrom } = row;
-  const turnIndex = isRow(forkedFrom) ? forkedFrom["turnIndex"] : undefined;
+  const turnIndex = isObject(forkedFrom) ? forkedFrom["turnIndex"] : undefined;
   return {
     place,
     isReadable: episode !== undefined,

@@ -1,3 +1,4 @@
+import { isObject } from "../values/is-object.ts";
 import path from "node:path";
 import { readText, type Files } from "../run/disk/files.ts";
 import { isGreedy, samplingFactsIn } from "../run/policy/found-sampling.ts";
@@ -5,7 +6,7 @@ import type { PlanRecord } from "../run/schedule/plan-run.ts";
 import type { SampleFacts } from "../trajectory/check-tokens.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
 import type { EpochsFacts } from "./check-epochs.ts";
-import { isCount, isRow, type RawRow, type Violation } from "../trajectory/violation.ts";
+import { isCount, type RawRow, type Violation } from "../trajectory/violation.ts";
 
 /** The facts in `run.json` that the other files are checked against. */
 export interface RunFacts {
@@ -24,10 +25,10 @@ export async function readRunFacts(
 ): Promise<{ facts: RunFacts; manifest: RawRow; found: Violation[] }> {
   const text = await readText(files, path.join(dir, "run.json")).catch(() => undefined);
   const value = text === undefined ? undefined : parseLine(text);
-  const manifest = isRow(value) ? value : {};
+  const manifest = isObject(value) ? value : {};
   const { format, configuration, found: started } = manifest;
   const found: Violation[] = [];
-  if (format !== 1 || !isRow(configuration) || !isRow(started)) {
+  if (format !== 1 || !isObject(configuration) || !isObject(started)) {
     const detail = "no readable configuration of a run of format 1";
     return {
       facts: { sampleFacts: {}, plan: undefined, hasSlime: false },
@@ -37,7 +38,7 @@ export async function readRunFacts(
   }
   const { plan, vocabularySize, engine } = started;
   // A gateway's number of sessions is not known in advance.
-  const isOpen = isRow(plan) && plan["isOpen"] === true;
+  const isOpen = isObject(plan) && plan["isOpen"] === true;
   if (!isPlan(plan) && !isOpen) {
     found.push({ rule: "run", detail: "found.plan does not say which episodes there will be" });
   }
@@ -45,7 +46,7 @@ export async function readRunFacts(
     const detail = "found.vocabularySize does not say how many ids there are";
     found.push({ rule: "run", detail });
   }
-  const { policyVersion } = isRow(engine) ? engine : {};
+  const { policyVersion } = isObject(engine) ? engine : {};
   const { sampling = {}, logprobConvention } = samplingFactsIn(started);
   const facts = {
     sampleFacts: {
@@ -61,13 +62,13 @@ export async function readRunFacts(
 }
 
 function isEpochs(value: unknown): value is RawRow & EpochsFacts {
-  if (!isRow(value) || value["isOpen"] !== true) return false;
+  if (!isObject(value) || value["isOpen"] !== true) return false;
   const { passOver, ...rest } = value;
   return Array.isArray(passOver) && isPlan({ ...rest, taskIndexes: passOver });
 }
 
 function isPlan(value: unknown): value is RawRow & PlanRecord {
-  if (!isRow(value)) return false;
+  if (!isObject(value)) return false;
   const { environment, split, taskIndexes, sampleCount, seed, groupId } = value;
   return (
     (groupId === undefined || typeof groupId === "string") &&

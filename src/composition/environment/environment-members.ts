@@ -1,3 +1,4 @@
+import { isObject } from "../../values/is-object.ts";
 import { UsageError } from "../../errors.ts";
 import { shownToolName } from "../../message.ts";
 
@@ -40,10 +41,6 @@ export const namedSplits: Member = {
 
 /** The members of a user. */
 export const userMembers: Readonly<Record<string, Member>> = { strategy: text, open: method };
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;

@@ -1,10 +1,11 @@
+import { isObject } from "../../values/is-object.ts";
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Environment } from "../../environment/environment.ts";
 import { UsageError, describeError } from "../../errors.ts";
 import type { User } from "../../user/user.ts";
-import { assertMembers, environmentMembers, isObject, userMembers } from "./environment-members.ts";
+import { assertMembers, environmentMembers, userMembers } from "./environment-members.ts";
 import { findSyntaxError } from "./find-syntax-error.ts";
 
 /**

@@ -1,8 +1,6 @@
+import { isObject, type JsonObject } from "../../values/is-object.ts";
 import { isSampledLogprob, logprobRange } from "../logprob-range.ts";
 import { idExpectation, isTokenId } from "../token-id.ts";
-
-/** A JSON object of a reply, not checked yet. */
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 const SHOWN_LENGTH = 80;
 
@@ -53,11 +51,6 @@ export function parseLenientObject(text: string): JsonObject {
     if (!(error instanceof SyntaxError)) throw error;
     return {};
   }
-}
-
-/** True if a value is a JSON object, as opposed to a list, a scalar or `null`. */
-export function isObject(value: unknown): value is JsonObject {
-  return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
 /**

@@ -1,8 +1,9 @@
+import { isObject } from "../../values/is-object.ts";
 import { failureOfStatus } from "./http-failure.ts";
 import type { HttpOutcome } from "./http-transport.ts";
 import type { FailedReply, PieceReply } from "./piece-reply.ts";
 import { readPieceReply, refuseReply } from "./piece-reply.ts";
-import { ReplyProblem, isObject } from "./reply-reading.ts";
+import { ReplyProblem } from "./reply-reading.ts";
 import type { PieceExchange, Unanswered } from "./sampling-protocol.ts";
 
 /** The data that servers send after a stream's last frame. */

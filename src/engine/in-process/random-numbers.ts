@@ -1,3 +1,4 @@
+import { spreadBits } from "../../values/hash-text.ts";
 import { createHash } from "node:crypto";
 
 /** Returns a number in [0, 1) with 53 random bits for a position of a sequence. */
@@ -16,20 +17,8 @@ export function seededRandomNumbers(seed: number, sessionId: string): RandomNumb
     number,
   ];
   return (position) => {
-    const first = mixBits(mixBits(mixBits(position ^ key[0]) + key[1]) ^ key[2]);
-    const second = mixBits(first + key[3]);
+    const first = spreadBits(spreadBits(spreadBits(position ^ key[0]) + key[1]) ^ key[2]);
+    const second = spreadBits(first + key[3]);
     return ((first >>> 5) * 2 ** 26 + (second >>> 6)) / 2 ** 53;
   };
-}
-
-/**
- * Mixes the bits of a 32-bit number.
- *
- * **Source:** fmix32 of aappleby/smhasher src/MurmurHash3.cpp.
- */
-export function mixBits(value: number): number {
-  let state = value | 0;
-  state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
-  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
-  return state ^ (state >>> 16);
 }

@@ -1,10 +1,9 @@
+import { isObject, type JsonObject } from "../../values/is-object.ts";
 import type { Finish } from "../engine.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import { findStop, ignoresStops } from "../find-end.ts";
-import type { JsonObject } from "../http/reply-reading.ts";
 import {
   ReplyProblem,
-  isObject,
   parseObject,
   readCount,
   readList,

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { makeFolder } from "../../files/make-folder.ts";
-import { mixBits } from "../in-process/random-numbers.ts";
+import { spreadBits } from "../../values/hash-text.ts";
 
 /** The fields of `config.json` that describe a model's shape. */
 export interface RandomModelConfig {
@@ -111,7 +111,7 @@ function randomTensor({ name, shape }: Tensor, seed: number): Float32Array<Array
   return Float32Array.from(
     { length: elementCount(shape) },
     (_, index) =>
-      (isNorm ? 1 : 0) + scale * centered(mixBits(stream + Math.imul(index, 0x9e3779b9))),
+      (isNorm ? 1 : 0) + scale * centered(spreadBits(stream + Math.imul(index, 0x9e3779b9))),
   );
 }
 
@@ -122,6 +122,6 @@ function centered(bits: number): number {
 
 function nameHash(name: string, seed: number): number {
   let state = seed | 0;
-  for (const character of name) state = mixBits(Math.imul(state, 31) + character.charCodeAt(0));
+  for (const character of name) state = spreadBits(Math.imul(state, 31) + character.charCodeAt(0));
   return state;
 }

@@ -1,9 +1,9 @@
+import { isObject, type JsonObject } from "../../values/is-object.ts";
 import { RolloutError } from "../../errors.ts";
 import type { ControlContext } from "../http/control-call.ts";
 import { describeFirst, getPage, refusedDescription } from "../http/control-call.ts";
 import type { EngineDescription } from "../engine.ts";
-import type { JsonObject } from "../http/reply-reading.ts";
-import { isObject, parseLenientObject } from "../http/reply-reading.ts";
+import { parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 

@@ -1,9 +1,9 @@
+import type { JsonObject } from "../../values/is-object.ts";
 import type { Finish } from "../engine.ts";
 import { failureOfStatus } from "../http/http-failure.ts";
 import type { FailedReply, PieceReply, SampledPiece } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import { findStop } from "../find-end.ts";
-import type { JsonObject } from "../http/reply-reading.ts";
 import {
   ReplyProblem,
   parseObject,

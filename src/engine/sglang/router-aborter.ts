@@ -1,6 +1,7 @@
+import { isObject } from "../../values/is-object.ts";
 import { callControl } from "../http/control-call.ts";
 import { toWorker } from "../http/http-engine.ts";
-import { isObject, parseLenientObject } from "../http/reply-reading.ts";
+import { parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 import type { SglangSettings } from "./sglang-options.ts";
 

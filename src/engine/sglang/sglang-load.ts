@@ -1,10 +1,10 @@
+import { isObject, type JsonObject } from "../../values/is-object.ts";
 import type { ControlContext } from "../http/control-call.ts";
 import { getPage } from "../http/control-call.ts";
 import type { WorkerLoad } from "../engine.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { meanOf, readMetrics, sumOf } from "../http/prometheus-text.ts";
-import { isObject, parseLenientObject } from "../http/reply-reading.ts";
-import type { JsonObject } from "../http/reply-reading.ts";
+import { parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 
 /**

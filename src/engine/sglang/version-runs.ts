@@ -1,5 +1,5 @@
+import type { JsonObject } from "../../values/is-object.ts";
 import type { VersionRun } from "../http/piece-reply.ts";
-import type { JsonObject } from "../http/reply-reading.ts";
 import { readVersionSpans } from "../version-spans.ts";
 
 /**

@@ -1,9 +1,10 @@
+import { isObject } from "../../values/is-object.ts";
 import { RolloutError } from "../../errors.ts";
 import type { ControlContext } from "../http/control-call.ts";
 import { describeFirst, getPage, refusedDescription } from "../http/control-call.ts";
 import type { EngineDescription, LogprobConvention } from "../engine.ts";
 import type { DescribeCall } from "../http/http-engine.ts";
-import { isObject, parseLenientObject } from "../http/reply-reading.ts";
+import { parseLenientObject } from "../http/reply-reading.ts";
 import type { Worker } from "../http/worker-set.ts";
 import { findConvention } from "./find-convention.ts";
 import type { PolicyVersions } from "./policy-versions.ts";

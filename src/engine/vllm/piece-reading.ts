@@ -1,11 +1,10 @@
+import { isObject, type JsonObject } from "../../values/is-object.ts";
 import type { Finish } from "../engine.ts";
 import type { PieceReply, SampledPiece } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import { findStop } from "../find-end.ts";
-import type { JsonObject } from "../http/reply-reading.ts";
 import {
   ReplyProblem,
-  isObject,
   parseObject,
   readCount,
   readList,

@@ -1,13 +1,6 @@
+import { isObject, type JsonObject } from "../../values/is-object.ts";
 import type { ScorePiece } from "../http/piece-request.ts";
-import type { JsonObject } from "../http/reply-reading.ts";
-import {
-  ReplyProblem,
-  isObject,
-  parseObject,
-  readList,
-  readLogprob,
-  show,
-} from "../http/reply-reading.ts";
+import { ReplyProblem, parseObject, readList, readLogprob, show } from "../http/reply-reading.ts";
 import { LOGPROB_FLOOR } from "./piece-reading.ts";
 import type { VllmApi } from "./vllm-options.ts";
 

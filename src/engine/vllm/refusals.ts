@@ -1,9 +1,10 @@
+import { isObject } from "../../values/is-object.ts";
 import type { AttemptFailure } from "../http/http-failure.ts";
 import { readErrorMessage } from "../http/http-failure.ts";
 import type { HttpOutcome, HttpReply } from "../http/http-transport.ts";
 import type { FailedReply } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
-import { isObject, parseLenientObject } from "../http/reply-reading.ts";
+import { parseLenientObject } from "../http/reply-reading.ts";
 
 /** True if the server has no such path, as opposed to no such model. */
 export function lacksPath(outcome: HttpOutcome): boolean {

@@ -1,11 +1,10 @@
+import { isObject, type JsonObject } from "../../values/is-object.ts";
 import type { FailedReply, PieceReply } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import type { PieceStream } from "../http/piece-stream.ts";
-import type { JsonObject } from "../http/reply-reading.ts";
 import {
   ReplyProblem,
   checkPrompt,
-  isObject,
   parseObject,
   readList,
   readTokenIds,

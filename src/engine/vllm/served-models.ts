@@ -1,4 +1,5 @@
-import { isObject, parseLenientObject } from "../http/reply-reading.ts";
+import { isObject } from "../../values/is-object.ts";
+import { parseLenientObject } from "../http/reply-reading.ts";
 
 /** One model of `/v1/models`. */
 export interface ServedModel {

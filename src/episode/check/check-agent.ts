@@ -1,8 +1,9 @@
+import { isObject } from "../../values/is-object.ts";
 import type { Intent, Opening, Reading } from "../../agent/agent.ts";
 import type { AttemptPlace, TurnForm } from "../../agent/turn-form.ts";
 import type { AssistantMessage, Message } from "../../message.ts";
 import { isPyDict } from "../../python/value.ts";
-import { isCount, isRow, type RawRow } from "../../trajectory/violation.ts";
+import { isCount, type RawRow } from "../../trajectory/violation.ts";
 import {
   describe,
   refuse,
@@ -96,7 +97,7 @@ function takeMessages(messages: readonly unknown[], origin: Origin): readonly Me
  * Members that a class computes are not copied, so they are not in the prompt either.
  */
 function takeMessage(value: unknown, name: string, origin: Origin): Message {
-  if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "a message");
+  if (!isObject(value)) refuse(origin, `${name} is ${describe(value)}`, "a message");
   const { toolCalls } = value;
   const copy: Record<string, unknown> = { ...value };
   if (toolCalls !== undefined) copy["toolCalls"] = takeToolCalls(toolCalls, name, origin);
@@ -109,7 +110,7 @@ function takeToolCalls(value: unknown, name: string, origin: Origin): readonly R
   const calls = requireList(value, origin, { what, expected: "a list or nothing" });
   return calls.map((call, index) => {
     const place = `${name}.toolCalls[${index}]`;
-    if (!isRow(call)) refuse(origin, `${place} is ${describe(call)}`, "a tool call");
+    if (!isObject(call)) refuse(origin, `${place} is ${describe(call)}`, "a tool call");
     const copy = { ...call };
     requireTexts(copy, callFields, { name: place, origin });
     return copy;
@@ -129,10 +130,10 @@ function requireMessage(value: RawRow, name: string, origin: Origin): void {
 
 /** Returns a checked copy (see `takeMessage()`). */
 function takeIntent(given: unknown, name: string, origin: Origin): Intent {
-  if (!isRow(given)) refuse(origin, `${name} is ${describe(given)}`, "an intent");
+  if (!isObject(given)) refuse(origin, `${name} is ${describe(given)}`, "an intent");
   const { action } = given;
   const copy: Record<string, unknown> = { ...given };
-  if (isRow(action)) copy["action"] = copyOfAction(action);
+  if (isObject(action)) copy["action"] = copyOfAction(action);
   requireIntent(copy, name, origin);
   return copy as unknown as Intent;
 }
@@ -163,7 +164,7 @@ function requireIntent(value: RawRow, name: string, origin: Origin): void {
 }
 
 function requireAction(value: unknown, name: string, origin: Origin): void {
-  if (!isRow(value)) refuse(origin, `${name} is ${describe(value)}`, "an action");
+  if (!isObject(value)) refuse(origin, `${name} is ${describe(value)}`, "an action");
   const texts = { name, origin };
   if (value["type"] === "say") {
     requireTexts(value, ["content"], texts);
@@ -204,7 +205,7 @@ function requireForm(
   const { attempts } = form;
   const wrong = attempts.findIndex(
     (attempt: unknown) =>
-      !isRow(attempt) || !isSpan(attempt["span"]) || typeof attempt["status"] !== "string",
+      !isObject(attempt) || !isSpan(attempt["span"]) || typeof attempt["status"] !== "string",
   );
   if (wrong >= 0) {
     const what = `form.attempts[${wrong}] is ${describe(attempts[wrong])}`;

@@ -1,6 +1,7 @@
+import { isObject } from "../../values/is-object.ts";
 import { isDeepStrictEqual } from "node:util";
 import { checkEnd, failureFault } from "../../trajectory/check-end.ts";
-import { isCount, isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
+import { isCount, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import { spendingCounts } from "../../user/chat/add-spending.ts";
 import { checkTree } from "./check-tree.ts";
 import { checkTurnRecords } from "./check-turn-records.ts";
@@ -43,7 +44,7 @@ export function checkStory(row: RawRow): {
 
 function checkFields(row: RawRow): Violation[] {
   const { userUsage } = row;
-  const { costUsd = 0 } = isRow(userUsage) ? userUsage : {};
+  const { costUsd = 0 } = isObject(userUsage) ? userUsage : {};
   const wrong = [
     ...(row["format"] === 1 ? [] : ["format"]),
     ...texts.filter((field) => typeof row[field] !== "string" || row[field] === ""),
@@ -66,7 +67,7 @@ function wrongCounts(
   names: readonly string[],
 ): (readonly [string, unknown])[] {
   const value = row[field];
-  if (!isRow(value)) return [[field, value]];
+  if (!isObject(value)) return [[field, value]];
   return names
     .filter((name) => !isCount(value[name]))
     .map((name) => [`${field}.${name}`, value[name]] as const);
@@ -76,7 +77,9 @@ function checkMessages({ messages }: RawRow): Violation[] {
   if (!Array.isArray(messages)) return [{ rule: "shape", detail: "messages is not a list" }];
   const wrong = messages.findIndex(
     (message: unknown) =>
-      !isRow(message) || !roles.includes(message["role"]) || typeof message["content"] !== "string",
+      !isObject(message) ||
+      !roles.includes(message["role"]) ||
+      typeof message["content"] !== "string",
   );
   return wrong < 0
     ? []

@@ -1,6 +1,7 @@
+import { isObject } from "../../values/is-object.ts";
 import { isTokenId } from "../../engine/token-id.ts";
 import { hashIds } from "../../trajectory/rolling-hash.ts";
-import { isCount, isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
+import { isCount, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import type { Episode, TreeTurn } from "../episode.ts";
 
 /**
@@ -31,7 +32,7 @@ export function checkTree(tree: unknown, turns: readonly unknown[]): Violation[]
 
 function isTreeTurn(node: unknown): node is RawRow & TreeTurn {
   return (
-    isRow(node) &&
+    isObject(node) &&
     isCount(node["promptTokenCount"]) &&
     isCount(node["sampledTokenCount"]) &&
     typeof node["outputHash"] === "string" &&
@@ -64,7 +65,7 @@ function checkParent(
 function checkTurn(node: RawRow & TreeTurn, turns: readonly unknown[]): string[] {
   if (node.turnIndex === undefined) return [];
   const turn = turns[node.turnIndex];
-  if (!isRow(turn)) return [`is turn ${node.turnIndex}, and there are ${turns.length}`];
+  if (!isObject(turn)) return [`is turn ${node.turnIndex}, and there are ${turns.length}`];
   return (["promptTokenCount", "sampledTokenCount"] as const)
     .filter((name) => turn[name] !== node[name])
     .map((name) => `has ${name} ${node[name]}, and turn ${node.turnIndex} ${quote(turn[name])}`);
@@ -77,7 +78,7 @@ function checkTurn(node: RawRow & TreeTurn, turns: readonly unknown[]): string[]
 export function compareTree(row: RawRow, { tree }: Pick<Episode, "tree">): Violation[] {
   const { tokenIds, lossMask, turns } = row;
   if (tree === undefined || !Array.isArray(tokenIds) || !Array.isArray(lossMask)) return [];
-  if (!Array.isArray(turns) || !turns.every(isRow)) return [];
+  if (!Array.isArray(turns) || !turns.every(isObject)) return [];
   const spans = new Map(turns.map((turn) => [turn["turnIndex"], turn]));
   const last = tree.findIndex(({ turnIndex }) => turnIndex === turns.at(-1)?.["turnIndex"]);
   const path = pathTo(tree, last);

@@ -1,4 +1,5 @@
-import { isCount, isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
+import { isObject } from "../../values/is-object.ts";
+import { isCount, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import type { TurnRecord } from "../episode.ts";
 
 /** Checks each turn record of an episode: its fields, its index and its attempts. */
@@ -6,7 +7,7 @@ export function checkTurnRecords(turns: unknown): Violation[] {
   if (!Array.isArray(turns)) return [{ rule: "shape", detail: "turns is not a list" }];
   return turns.flatMap((turn: unknown, index) => {
     const place = `turns[${index}]`;
-    if (!isRow(turn)) return [{ rule: "shape", detail: `${place} is not an object` }];
+    if (!isObject(turn)) return [{ rule: "shape", detail: `${place} is not an object` }];
     const wrong = members.find(([name, is]) => !is(turn[name]));
     if (wrong !== undefined) {
       const [name] = wrong;
@@ -25,18 +26,19 @@ const members: readonly (readonly [name: string, is: (value: unknown) => boolean
   ["text", (text) => typeof text === "string"],
   ["sampledTokenCount", isCount],
   ["promptTokenCount", isCount],
-  ["attemptCounts", (counts) => isRow(counts) && Object.values(counts).every(isCount)],
-  ["steps", (steps) => Array.isArray(steps) && steps.every(isRow)],
+  ["attemptCounts", (counts) => isObject(counts) && Object.values(counts).every(isCount)],
+  ["steps", (steps) => Array.isArray(steps) && steps.every(isObject)],
   ["format", isFormat],
 ];
 
 /** True if the value is a valid `format` of a turn record. */
 function isFormat(format: unknown): boolean {
   if (format === undefined) return true;
-  if (!isRow(format) || typeof format["formatOk"] !== "boolean") return false;
+  if (!isObject(format) || typeof format["formatOk"] !== "boolean") return false;
   const { firstError } = format;
   return (
-    firstError === undefined || (isRow(firstError) && isWithin(firstError["tokenSpan"], Infinity))
+    firstError === undefined ||
+    (isObject(firstError) && isWithin(firstError["tokenSpan"], Infinity))
   );
 }
 
@@ -46,7 +48,7 @@ function checkAttempts(turn: RawRow & TurnRecord, place: string): Violation[] {
   if (!Array.isArray(attempts))
     return [{ rule: "shape", detail: `${place}.attempts is not a list` }];
   return attempts.flatMap((attempt: unknown, index): Violation[] => {
-    const { span, tokenSpan } = isRow(attempt) ? attempt : {};
+    const { span, tokenSpan } = isObject(attempt) ? attempt : {};
     const isPlaced = isWithin(span, text.length) || isClosedByStop(span, tokenSpan, turn);
     if (isPlaced && isWithin(tokenSpan, sampledTokenCount)) return [];
     const detail =

@@ -1,5 +1,6 @@
+import { isObject } from "../../values/is-object.ts";
 import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
-import { isCount, isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
+import { isCount, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import type { Episode } from "../episode.ts";
 
 /** Compares the turns of a training row with the episode's turn records. */
@@ -35,5 +36,5 @@ export function compareTurns(
 
 /** True if a row's turn has an index and a place. */
 export function isTurnSpan(turn: unknown): turn is TurnSpan & RawRow {
-  return isRow(turn) && ["turnIndex", "start", "end"].every((name) => isCount(turn[name]));
+  return isObject(turn) && ["turnIndex", "start", "end"].every((name) => isCount(turn[name]));
 }

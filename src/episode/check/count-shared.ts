@@ -1,4 +1,5 @@
-import { isCount, isRow, quote, type RawRow } from "../../trajectory/violation.ts";
+import { isObject } from "../../values/is-object.ts";
+import { isCount, quote, type RawRow } from "../../trajectory/violation.ts";
 import { spendingCounts } from "../../user/chat/add-spending.ts";
 import type { UserSpending } from "../../user/user.ts";
 import { countToolCalls } from "../count-episode.ts";
@@ -30,8 +31,8 @@ export function countShared(
 export function sharedFault(episode: RawRow): string | undefined {
   const { shared, forkedFrom, turns } = episode;
   if (shared === undefined && forkedFrom === undefined) return undefined;
-  if (!isRow(shared) || !isRow(shared["userUsage"])) return `shared is ${quote(shared)}`;
-  if (!isRow(forkedFrom)) return "shared is present, but the episode is not a fork";
+  if (!isObject(shared) || !isObject(shared["userUsage"])) return `shared is ${quote(shared)}`;
+  if (!isObject(forkedFrom)) return "shared is present, but the episode is not a fork";
   const before = (turns as readonly TurnRecord[]).slice(0, forkedFrom["turnIndex"] as number);
   for (const [name, wanted] of [
     ["turnCount", before.length],

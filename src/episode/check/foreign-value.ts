@@ -1,10 +1,11 @@
+import { isObject } from "../../values/is-object.ts";
 import { RolloutError, type FailureCode } from "../../errors.ts";
 import { safeCutIndex } from "../../secrets/redactor.ts";
 import { isSmallData, whyNotJson } from "../../json/why-not-json.ts";
 import { shownToolName } from "../../message.ts";
 import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
 import { isPyDict, type PyDict, type PyValue } from "../../python/value.ts";
-import { isRow, type RawRow } from "../../trajectory/violation.ts";
+import { type RawRow } from "../../trajectory/violation.ts";
 
 /** The source of a checked value, and the failure code for it. */
 export interface Origin {
@@ -90,7 +91,7 @@ export function requirePlain(value: object, origin: Origin, within = ""): void {
 const soundTools = new WeakSet<object>();
 
 function isTool(tool: unknown): boolean {
-  if (!isRow(tool)) return false;
+  if (!isObject(tool)) return false;
   if (soundTools.has(tool)) return true;
   // The policy calls a tool by the name in its definition.
   if (!isDefined(tool) || shownToolName(tool.openai) !== tool["name"]) return false;
@@ -116,7 +117,7 @@ export function requireTools(value: unknown, origin: Origin): void {
   const wrong = value.findIndex((tool: unknown) => !isTool(tool));
   if (wrong < 0) return;
   const tool: unknown = value[wrong];
-  const isNamedTwice = isRow(tool) && isDefined(tool);
+  const isNamedTwice = isObject(tool) && isDefined(tool);
   const what = isNamedTwice
     ? `tools[${wrong}] is named ${describe(tool["name"])}, and ${describe(shownToolName(tool.openai))} in its definition`
     : `tools[${wrong}] is ${describe(tool)}`;

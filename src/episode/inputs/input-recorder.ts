@@ -5,9 +5,8 @@ import type { CallState } from "./call-state.ts";
 import type { EpisodeTime } from "./episode-time.ts";
 import { hashOf, toRecordedError, type Input, type Inputs } from "./input.ts";
 import type { AnswerTerms, InputSource, OutsideCall, Sampled } from "./input-source.ts";
+import type { Answer } from "./recording-cursor.ts";
 import { changedResult, type Ended, type LiveInputs } from "./live-inputs.ts";
-
-type Answer = Extract<Input, { type: "answer" }>;
 
 /** Records live inputs, in order. */
 export class InputRecorder implements InputSource {

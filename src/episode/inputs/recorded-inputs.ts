@@ -99,7 +99,7 @@ export class RecordedInputs implements InputSource {
     const { what, index, bound } = call;
     const found = this.#cursor.findCall(what, index, calls.isDisposing);
     if (found === undefined) {
-      if (this.isPlaying && this.#cursor.hasAnswerAhead) {
+      if (this.#cursor.hasAnswerAhead) {
         // The call may not have ended before.
         if (calls.isDisposing) throw notRecorded(what);
         throw this.diverge(calls.caller, `${what} is called, which was not called before`);

@@ -1,4 +1,4 @@
-import { findSampledProblem } from "../../engine/check-sampled.ts";
+import { findPieceProblem, findSampledProblem } from "../../engine/check-sampled.ts";
 import type { Generation } from "../../engine/engine.ts";
 import type { PlaybackStop } from "../../outside.ts";
 import { describeInput, openOutcome, type Input } from "./input.ts";
@@ -65,9 +65,11 @@ export class RecordedTurns {
     return this.#state.diverge("agent", message);
   }
 
-  /** Checks a recorded reply. This is the one check of its ids and logprobs on their way to a row. */
-  #requireSound({ outputIds, logprobs }: Generation): void {
-    const problem = findSampledProblem({ ids: outputIds, logprobs }, { maxNewTokens: Infinity });
+  /** Checks a recorded reply. This is the one check of its ids, logprobs and pieces on their way to a row. */
+  #requireSound({ outputIds, logprobs, pieces }: Generation): void {
+    const problem =
+      findSampledProblem({ ids: outputIds, logprobs }, { maxNewTokens: Infinity }) ??
+      findPieceProblem(pieces, outputIds.length);
     if (problem === undefined) return;
     throw this.#state.end(`the recording ends before a damaged turn: ${problem.message}`);
   }

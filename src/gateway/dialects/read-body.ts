@@ -1,3 +1,4 @@
+import { isObject } from "../../values/is-object.ts";
 import { ClientError } from "../client-error.ts";
 import type { RequestedTurn, TextFormat } from "../conversation.ts";
 import { isWellFormed } from "../../text/well-formed.ts";
@@ -12,7 +13,7 @@ export function invalid(place: string, problem: string): ClientError {
 
 /** @throws ClientError if the value is not an object. */
 export function objectOf(value: unknown, place: string): Json {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+  if (isObject(value)) return value;
   throw invalid(place, `expected an object, not ${kindOf(value)}`);
 }
 

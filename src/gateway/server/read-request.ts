@@ -1,3 +1,4 @@
+import { isObject } from "../../values/is-object.ts";
 import type { Readable } from "node:stream";
 import {
   ContentCodingError,
@@ -124,8 +125,6 @@ export async function readJsonBody(
       },
     );
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Readonly<Record<string, unknown>>;
-  }
+  if (isObject(value)) return value;
   throw new ClientError("invalid", "Cannot read the body: expected a JSON object");
 }

@@ -1,10 +1,10 @@
 import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
+import { isPyList } from "../../python/value.ts";
 import type { BoundTemplate } from "../bound-template.ts";
 import { continues } from "../continues.ts";
 import type { TurnChange } from "../delta/environment-delta.ts";
 import { reasoningFields } from "../copy-reasoning.ts";
-import { chooseNonce } from "../delta/environment-delta.ts";
+import { chooseNonce, withNonceArguments } from "../delta/environment-delta.ts";
 
 /**
  * True if the rendering after a turn no longer shows what the prompt showed before: policy text is gone, or
@@ -48,7 +48,7 @@ function standIn(message: PyDict, word: string): StandIn {
   if (isPyList(calls)) {
     replaced.set(
       "tool_calls",
-      calls.map((call, index) => standInCall(call, mark(`a${index}`))),
+      calls.map((call, index) => withNonceArguments(call, mark(`a${index}`))),
     );
   }
   return { message: replaced, marks };
@@ -60,13 +60,6 @@ function standInContent(content: string, mark: (part: string) => string): string
   if (end < 0) return mark("c");
   const answer = content.slice(end + "</think>".length).trim();
   return `<think>\n${mark("r")}\n</think>\n\n${answer === "" ? "" : mark("c")}`;
-}
-
-function standInCall(call: PyValue, word: string): PyValue {
-  const body = isPyDict(call) ? call.get("function") : undefined;
-  if (!isPyDict(call) || !isPyDict(body)) return call;
-  const marked = new Map([...body, ["arguments", new Map([["v", word]])] as const]);
-  return new Map([...call, ["function", marked] as const]);
 }
 
 function isText(value: PyValue | undefined): value is string {

@@ -106,7 +106,8 @@ function markedCalls(assistant: PyDict, nonce: string): readonly PyValue[] | und
     : undefined;
 }
 
-function withNonceArguments(call: PyValue, nonce: string): PyValue {
+/** Returns a call with the word in place of its arguments. Other values are unchanged. */
+export function withNonceArguments(call: PyValue, nonce: string): PyValue {
   const body = isPyDict(call) ? call.get("function") : undefined;
   if (!isPyDict(call) || !isPyDict(body)) return call;
   const marked = new Map(body).set("arguments", new Map().set("v", nonce));

@@ -1,18 +1,13 @@
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import { type Files } from "../disk/files.ts";
-import type { RunPlace } from "./run-manifest.ts";
+import { manifestFile, type RunPlace } from "./run-manifest.ts";
+import { episodesFile } from "./scan-claims.ts";
 import { storageError } from "../disk/storage-error.ts";
-
-/** The file that every run's folder has. */
-const manifestFile = "run.json";
 
 /** Names that a folder may hold before its first run: hidden files, logs, and files that this package writes. */
 const harmless =
   /^(?:\.|run\.|samples\.|episodes\.|events\.|recording\.|summary\.|report\.|results\.|queue\.|gateway\.jsonl)|\.(?:log|txt|out|err)$/;
-
-/** A file that every played run has, even if its `run.json` was lost. */
-const episodesFile = "episodes.jsonl";
 
 /** Names that are allowed next to the files of a played run. Elsewhere they may belong to any program. */
 const harmlessBesideRun = /^(?:evaluation|errors)\./;

@@ -4,7 +4,6 @@ import { UsageError } from "../../errors.ts";
 import { type Files, readText } from "../disk/files.ts";
 import { scanLines } from "../disk/line-ranges.ts";
 import { storageError } from "../disk/storage-error.ts";
-import { writeJsonAtomically } from "../disk/write-atomically.ts";
 import { toPromptTime } from "../prompt-time.ts";
 import { recordingFile } from "../recording/recording-line.ts";
 import { isSameRun, requireSameRun } from "./compare-manifests.ts";
@@ -14,6 +13,7 @@ import { holdsSampled } from "./folder-journals.ts";
 import {
   isManifest,
   manifestFile,
+  writeManifest,
   unreadableParts,
   type FolderManifest,
   type RunManifest,
@@ -58,7 +58,7 @@ export async function claimManifest(
       // The earlier start sampled nothing, so the folder can be used with corrected settings.
       if (await holdsSampled(files, dir)) throw error;
       await dropRecording(files, dir);
-      await writeJsonAtomically(file, manifest, { files });
+      await writeManifest(dir, manifest, { files });
       return { manifest, notes: [] };
     }
   }
@@ -69,7 +69,7 @@ export async function claimManifest(
     if (before === undefined) await dropRecording(files, dir);
     const { runId = manifest.runId, promptTime: first = promptTime } = before ?? {};
     const claimed = { ...manifest, runId, promptTime: first };
-    await writeJsonAtomically(file, claimed, { files });
+    await writeManifest(dir, claimed, { files });
     return { manifest: claimed, notes: [] };
   }
   if (last === undefined) throw cannotRecover(name, stored);
@@ -78,7 +78,7 @@ export async function claimManifest(
   const recovered = { ...manifest, turnwright, configuration, runId, promptTime: first };
   const known = identity === undefined ? recovered : { ...recovered, identity };
   const resumed = await resume({ dir, name }, { stored: known, manifest, files });
-  await writeJsonAtomically(file, resumed.manifest, { files });
+  await writeManifest(dir, resumed.manifest, { files });
   const note = `${file} was ${stored} and is written again: events.jsonl says what was played`;
   return { ...resumed, notes: [note, ...resumed.notes] };
 }
@@ -167,7 +167,7 @@ async function resume(
   const known = completeIdentity(stored.identity, manifest.identity);
   if (known === stored.identity && isOfFolder(stored)) return { manifest: stored, notes: [] };
   const completed = { ...manifest, ...stored, ...(known && { identity: known }) };
-  await writeJsonAtomically(path.join(dir, manifestFile), completed, { files });
+  await writeManifest(dir, completed, { files });
   return { manifest: completed, notes: [] };
 }
 

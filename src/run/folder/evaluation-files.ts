@@ -1,5 +1,5 @@
+import { isObject } from "../../values/is-object.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
-import { isRow } from "../../trajectory/violation.ts";
 
 /** The files of an evaluation in a run's folder. `eval` and `report` write them. */
 export const evaluationFiles = {
@@ -11,5 +11,5 @@ export const evaluationFiles = {
 /** True if the text is an `evaluation.json` that this package wrote. */
 export function isEvaluation(text: string | undefined): boolean {
   const value = text === undefined ? undefined : parseJsonText(text);
-  return isRow(value) && value["format"] === 1 && isRow(value["episodes"]);
+  return isObject(value) && value["format"] === 1 && isObject(value["episodes"]);
 }

@@ -18,7 +18,7 @@ import { LockedFolder } from "./locked-folder.ts";
 import { reconcile, type Reconciliation } from "./reconcile.ts";
 import { episodesFile, samplesFile } from "./scan-claims.ts";
 import { claimManifest } from "./claim-manifest.ts";
-import type { FolderManifest, RunManifest } from "./run-manifest.ts";
+import { manifestFile, type FolderManifest, type RunManifest } from "./run-manifest.ts";
 
 /** Trainer formats that a run can write beside its own samples. */
 export type SinkFormat = "slime";
@@ -182,7 +182,7 @@ async function openJournals<Name extends FolderJournal>(
 
 /** Removes temporary files: a crash left them before they replaced a file of the run. */
 async function removeUnfinished(files: Files, dir: string): Promise<void> {
-  const names = ["run.json", summaryFile, episodesFile, samplesFile, slimeFile, recordingFile];
+  const names = [manifestFile, summaryFile, episodesFile, samplesFile, slimeFile, recordingFile];
   for (const name of names) {
     const file = path.join(dir, name);
     try {

@@ -1,3 +1,4 @@
+import { appendToList } from "../../values/append-to-list.ts";
 import path from "node:path";
 import type { Episode } from "../../episode/episode.ts";
 import type { Sample } from "../../trajectory/sample.ts";
@@ -40,9 +41,7 @@ export async function indexEpisodes(dir: string, files: Files): Promise<EpisodeI
       await sampleLines.readEach(wanted, (line) => {
         const sample = parseJson(line) as Sample | null | undefined;
         if (!sample || !wanted.has(sample.rolloutId)) return;
-        const others = samples.get(sample.rolloutId);
-        if (others === undefined) samples.set(sample.rolloutId, [sample]);
-        else others.push(sample);
+        appendToList(samples, sample.rolloutId, sample);
       });
       return rows.flatMap(({ sampleHashes, ...story }) => {
         const own = samples.get(story.rolloutId) ?? [];

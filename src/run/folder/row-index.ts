@@ -1,3 +1,4 @@
+import { appendToList } from "../../values/append-to-list.ts";
 import { type Files, readBytes, withFile } from "../disk/files.ts";
 import { type LineRange, scanLines } from "../disk/line-ranges.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
@@ -18,9 +19,7 @@ export async function indexRows(files: Files, file: string): Promise<RowIndex> {
   await scanLines(files, file, ({ bytes, start, end }) => {
     const rolloutId = rolloutIdOfLine(bytes);
     if (rolloutId === undefined) return;
-    const others = places.get(rolloutId);
-    if (others === undefined) places.set(rolloutId, [{ start, end }]);
-    else others.push({ start, end });
+    appendToList(places, rolloutId, { start, end });
   });
   const readEach: RowIndex["readEach"] = async (rolloutIds, onLine) => {
     const ranges = Array.from(rolloutIds, (rolloutId) => places.get(rolloutId) ?? []).flat();

@@ -1,7 +1,7 @@
+import { isObject } from "../../values/is-object.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { Episode } from "../../episode/episode.ts";
 import { UsageError } from "../../errors.ts";
-import { isRow } from "../../trajectory/violation.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { type EncodedLine, encodeLine } from "../disk/encode-line.ts";
 import type { JsonlJournal } from "../disk/jsonl-journal.ts";
@@ -153,7 +153,7 @@ export class RunFolder implements AsyncDisposable {
    */
   async completeFound(known: RunManifest["found"], observed: object = {}): Promise<void> {
     const { found }: { readonly found: unknown } = this.#manifest;
-    const present = isRow(found) ? found : {};
+    const present = isObject(found) ? found : {};
     const missing = Object.entries(known).filter(([name]) => present[name] === undefined);
     const differing = Object.entries(observed).filter(
       ([name, value]) => !isDeepStrictEqual(present[name], value),
@@ -169,7 +169,7 @@ export class RunFolder implements AsyncDisposable {
    */
   async updateFound(changes: RunManifest["found"]): Promise<void> {
     const { found }: { readonly found: unknown } = this.#manifest;
-    const all = withoutUndefined({ ...(isRow(found) && found), ...changes });
+    const all = withoutUndefined({ ...(isObject(found) && found), ...changes });
     const manifest = { ...this.#manifest, found: all };
     const { files } = this.#folder;
     await this.#folder.whileLocked(async () => await writeManifest(this.dir, manifest, { files }));

@@ -1,9 +1,9 @@
+import { isObject } from "../../values/is-object.ts";
 import path from "node:path";
 import type { EpisodeLimits } from "../../episode/limits.ts";
 import type { Files } from "../disk/files.ts";
 import { writeJsonAtomically } from "../disk/write-atomically.ts";
 import { readPromptTime } from "../prompt-time.ts";
-import { isRow } from "../../trajectory/violation.ts";
 
 /** The content of `run.json`: everything that decides what the run plays. JSON-able. */
 export interface RunManifest {
@@ -92,7 +92,7 @@ export function unreadableParts({
       ? []
       : [{ name: "turnwright", expected: "a text" } as const]),
     ...(isDated ? [] : [{ name: "promptTime", expected: moment } as const]),
-    ...(isRow(configuration) ? [] : [{ name: "configuration", expected: "an object" } as const]),
-    ...(isRow(identity) ? [] : [{ name: "identity", expected: "an object" } as const]),
+    ...(isObject(configuration) ? [] : [{ name: "configuration", expected: "an object" } as const]),
+    ...(isObject(identity) ? [] : [{ name: "identity", expected: "an object" } as const]),
   ];
 }

@@ -1,3 +1,4 @@
+import { appendToList } from "../../values/append-to-list.ts";
 import path from "node:path";
 import { hashRow } from "../../trajectory/hash-row.ts";
 import { hashLine } from "../disk/encode-line.ts";
@@ -90,9 +91,7 @@ async function scan<Line>(
         damagedEnds.push(scanned.end);
         return;
       }
-      const others = lines.get(found.id);
-      if (others === undefined) lines.set(found.id, [found.line]);
-      else others.push(found.line);
+      appendToList(lines, found.id, found.line);
     });
     const damagedCount = damagedEnds.filter((end) => end < size).length;
     return { path: file, size, lines, damagedCount };

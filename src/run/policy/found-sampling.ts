@@ -1,10 +1,10 @@
+import { isObject } from "../../values/is-object.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { LogprobConvention, SamplingParameters } from "../../engine/engine.ts";
 import { askDescription } from "../../episode/ask-description.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
-import { isRow } from "../../trajectory/violation.ts";
 import type { RunManifest } from "../folder/run-manifest.ts";
 
 /** A run's sampling parameters in `run.json`, without those that only one engine knows. */
@@ -33,11 +33,13 @@ const conventions: readonly unknown[] = ["tempered", "raw", "processed"];
  * replaced.
  */
 export function samplingFactsIn(found: unknown): SamplingFacts {
-  const { sampling, settings, engine, logprobConvention } = isRow(found) ? found : {};
-  const described = isRow(engine) ? engine["logprobConvention"] : undefined;
+  const { sampling, settings, engine, logprobConvention } = isObject(found) ? found : {};
+  const described = isObject(engine) ? engine["logprobConvention"] : undefined;
   const convention = described ?? logprobConvention;
   return {
-    ...withoutUndefined({ sampling: isRow(sampling) ? numbersOf(sampling) : samplingOf(settings) }),
+    ...withoutUndefined({
+      sampling: isObject(sampling) ? numbersOf(sampling) : samplingOf(settings),
+    }),
     ...(conventions.includes(convention) && {
       logprobConvention: convention as LogprobConvention,
     }),
@@ -49,7 +51,7 @@ export function samplingFactsIn(found: unknown): SamplingFacts {
  * `undefined`. Until the run has sampled a token, they replace the facts that earlier starts wrote.
  */
 export function ownSamplingFacts(requested: unknown) {
-  const { sampling, logprobConvention } = isRow(requested) ? requested : {};
+  const { sampling, logprobConvention } = isObject(requested) ? requested : {};
   return { sampling, logprobConvention };
 }
 
@@ -113,7 +115,7 @@ function isReplaced({ extra = {} }: SamplingParameters): boolean {
 }
 
 function samplingOf(settings: unknown): FoundSampling | undefined {
-  if (!isRow(settings) || typeof settings["temperature"] !== "number") return undefined;
+  if (!isObject(settings) || typeof settings["temperature"] !== "number") return undefined;
   const names = Object.entries(settingNames);
   return numbersOf(Object.fromEntries(names.map(([name, setting]) => [name, settings[setting]])));
 }

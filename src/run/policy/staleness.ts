@@ -94,11 +94,6 @@ export class PolicyVersions {
     return this.#options?.beyond === "wait" && this.#first === undefined;
   }
 
-  /** True if the age of tokens is bounded or marked. */
-  get isBounded(): boolean {
-    return this.#options !== undefined;
-  }
-
   /** The version that was announced last in this start; absent before the first. */
   get announced(): number | undefined {
     return this.#announced;

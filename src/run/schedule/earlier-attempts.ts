@@ -1,3 +1,4 @@
+import { appendToList } from "../../values/append-to-list.ts";
 import type { FinishedEpisode } from "../folder/episode-row.ts";
 import {
   requireSameGroups,
@@ -41,13 +42,13 @@ export class EarlierAttempts {
       const groupId = groupIdOf(rolloutId);
       // This start plays no attempt with a higher index, so nothing can restore it.
       if (!(Number(rolloutId.slice(groupId.length + 1)) < started)) continue;
-      append(this.#lost, groupId, rolloutId);
+      appendToList(this.#lost, groupId, rolloutId);
     }
     const known: FinishedEpisode[] = [];
     for (const row of finished) {
       if (row.groupIndex === undefined || row.sampleIndex >= started) continue;
       known.push(row);
-      append(this.#byGroup, row.groupIndex, row);
+      appendToList(this.#byGroup, row.groupIndex, row);
     }
     this.finished = known;
   }
@@ -128,7 +129,7 @@ export class EarlierAttempts {
   ): Promise<void> {
     const source = this.#source;
     if (source.repeatable !== true) return;
-    for (const attempt of started) append(this.#started, attempt.groupIndex, attempt);
+    for (const attempt of started) appendToList(this.#started, attempt.groupIndex, attempt);
     const isNeeded = ({ groupIndex, earlier }: EarlierGroup): boolean =>
       wanted.has(groupIndex) || !this.areComplete(earlier);
     let groups = this.#allIndexes().map((groupIndex) => ({
@@ -151,10 +152,4 @@ export class EarlierAttempts {
     const count = indexes.reduce((most, index) => Math.max(most, index + 1), 0);
     return Array.from({ length: count }, (_, index) => index);
   }
-}
-
-function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [value]);
-  else list.push(value);
 }

@@ -150,7 +150,7 @@ export class GroupLedger {
    * Opens the incomplete groups of earlier starts, if the source may not give their tasks again. If it does give one,
    * `startNext()` skips it.
    *
-   * @param recall - Makes a task from its record (see `recallTask()`). Only the tasks of incomplete groups are needed.
+   * @param recall - Makes a task from its record (see `fromTaskRecord()`). Only the tasks of incomplete groups are needed.
    * @returns the number of opened groups.
    */
   async reopen(

@@ -1,3 +1,4 @@
+import { isObject } from "../../values/is-object.ts";
 import type { GroupLedger } from "./group-ledger.ts";
 import type { OpenGroup } from "./open-group.ts";
 import type { RunResult } from "../live-run.ts";
@@ -5,7 +6,6 @@ import type { PlanRecord } from "./plan-run.ts";
 import type { RunFolder } from "../folder/run-folder.ts";
 import type { RunManifest } from "../folder/run-manifest.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
-import { isRow } from "../../trajectory/violation.ts";
 
 /** The `plan` in `run.json` if the run's episodes are not known in advance. */
 export const openPlan = { isOpen: true } as const;
@@ -66,9 +66,9 @@ export class PlannedRun {
 }
 
 /** Returns the plan in `run.json`; `undefined` if it is open. */
-export function planIn({ found }: RunManifest): PlanRecord | undefined {
-  const plan: unknown = isRow(found) ? found["plan"] : undefined;
-  if (!isRow(plan) || !Array.isArray(plan["taskIndexes"])) return undefined;
+function planIn({ found }: RunManifest): PlanRecord | undefined {
+  const plan: unknown = isObject(found) ? found["plan"] : undefined;
+  if (!isObject(plan) || !Array.isArray(plan["taskIndexes"])) return undefined;
   const isComplete =
     Number.isSafeInteger(plan["sampleCount"]) && Number.isSafeInteger(plan["seed"]);
   return isComplete ? (plan as unknown as PlanRecord) : undefined;

@@ -1,3 +1,4 @@
+import { isObject } from "../../values/is-object.ts";
 import type { BatchRequest } from "../batch-request.ts";
 import { readSampling } from "../batch-request.ts";
 import { ServiceError } from "../service-error.ts";
@@ -44,9 +45,6 @@ export function readRunRequest(body: object): RunRequest {
     given,
   };
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function wrong(name: string, expected: string): ServiceError {
   return new ServiceError("bad-request", `"${name}" is missing or wrong: expected ${expected}`);

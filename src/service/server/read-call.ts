@@ -1,3 +1,4 @@
+import { isObject } from "../../values/is-object.ts";
 import { ClientError } from "../../gateway/client-error.ts";
 import { readBody } from "../../gateway/server/read-request.ts";
 import { ServiceError, type ServiceErrorCode } from "../service-error.ts";
@@ -41,7 +42,7 @@ export async function readCall(
       },
     );
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  if (isObject(value)) return value;
   throw new ServiceError("bad-request", "Cannot read the body: expected a JSON object");
 }
 

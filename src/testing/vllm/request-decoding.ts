@@ -1,3 +1,4 @@
+import { isObject } from "../../values/is-object.ts";
 import type { HttpExchange } from "../server/http-exchange.ts";
 import { RequestRefused, badRequest, badShape, missing, toPython } from "./error-replies.ts";
 import { findJsonProblem } from "./json-problem.ts";
@@ -206,8 +207,4 @@ function parseBody(text: string): JsonObject {
   throw new RequestRefused(
     badShape({ kind: "model_attributes_type", at: "", message, input: toPython(value) }),
   );
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return value !== null && typeof value === "object" && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
+import type { JsonObject } from "../../values/is-object.ts";
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
-import type { JsonObject } from "../model-file.ts";
 
 /** Decoding of a byte-level vocabulary, in which a token's text encodes its bytes. */
 export interface ByteLevelText {

@@ -1,8 +1,8 @@
+import type { JsonObject } from "../../values/is-object.ts";
 import { isUtf8 } from "node:buffer";
 import { type AddedTokenRecord, readAddedTokenRecords } from "../added-token-records.ts";
 import { byteCharacters, endsInBytes } from "./byte-level.ts";
 import { createPieceMerger, type PieceMerger } from "./merge-piece.ts";
-import type { JsonObject } from "../model-file.ts";
 import type { TokenTexts } from "./token-texts.ts";
 import type { TokenizerFile } from "../tokenizer-file.ts";
 

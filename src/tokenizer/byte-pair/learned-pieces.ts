@@ -1,7 +1,7 @@
+import type { JsonObject } from "../../values/is-object.ts";
 import type { ByteLevelText } from "./byte-level.ts";
 import type { AddedToken } from "../codec.ts";
 import type { PieceMerger } from "./merge-piece.ts";
-import type { JsonObject } from "../model-file.ts";
 import { createPieceCutter, type Cuts, type PieceCutter, piecesOf } from "./piece-splitter.ts";
 import { ShortPieces } from "./short-pieces.ts";
 

@@ -1,8 +1,8 @@
+import type { JsonObject } from "../../values/is-object.ts";
 import type * as library from "tokenizers";
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import type { AddedTokenRecord } from "../added-token-records.ts";
 import { byteCharacters } from "./byte-level.ts";
-import type { JsonObject } from "../model-file.ts";
 import { RemoteTokenizer } from "../remote/remote-tokenizer.ts";
 import { callLibrary } from "../remote/tokenizer-failure.ts";
 import { openThread } from "../remote/tokenizer-port.ts";

@@ -1,4 +1,5 @@
-import { objectOf, type JsonObject } from "../model-file.ts";
+import type { JsonObject } from "../../values/is-object.ts";
+import { objectOf } from "../model-file.ts";
 
 /**
  * The ends of the pieces of a text, in UTF-16 units. Each piece starts at the end of the one

@@ -1,3 +1,4 @@
+import { toWellFormed } from "../../text/well-formed.ts";
 import { availableParallelism } from "node:os";
 import type { RolloutError } from "../../errors.ts";
 import { assertTextLength } from "../text-length.ts";
@@ -26,9 +27,6 @@ interface PendingRequest {
   readonly resolve: (reply: TokenizerReply | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
-
-/** Lone surrogates, which UTF-8 cannot encode. The native tokenizer replaces them as well. */
-const loneSurrogate = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
 
 /**
  * A tokenizer in its own thread or process.
@@ -114,7 +112,7 @@ export class RemoteTokenizer {
     text: string,
   ): Promise<TokenizerReply | Record<string, never>> {
     assertTextLength(text);
-    const request = { type, instance, text: text.replace(loneSurrogate, "\uFFFD") };
+    const request = { type, instance, text: toWellFormed(text) };
     return (await this.#enqueue(instance, request)) ?? {};
   }
 

@@ -1,3 +1,5 @@
+import { parseJsonText } from "../../json/parse-json.ts";
+import { isObject } from "../../values/is-object.ts";
 import { STATUS_CODES } from "node:http";
 import { failureOfOutcome, readErrorMessage } from "../../engine/http/http-failure.ts";
 import type { HttpReply, HttpTransport } from "../../engine/http/http-transport.ts";
@@ -90,8 +92,8 @@ function readReply(reply: HttpReply): LanguageModelAnswer {
  */
 function throwInBand(body: Fields, reply: HttpReply): void {
   const { error: ofChoice, finish_reason: reason } = firstChoice(body);
-  const error = isFields(body["error"]) ? body["error"] : ofChoice;
-  if (!isFields(error) && reason !== "error") return;
+  const error = isObject(body["error"]) ? body["error"] : ofChoice;
+  if (!isObject(error) && reason !== "error") return;
   const { code, message } = fieldsOf(error);
   const isStatus = typeof code === "number" && code >= 400 && code < 600;
   throw new EndpointError(typeof message === "string" ? message : "its model failed", {
@@ -103,12 +105,7 @@ function throwInBand(body: Fields, reply: HttpReply): void {
 type Fields = Readonly<Record<string, unknown>>;
 
 function readBody(text: string): Fields {
-  try {
-    return fieldsOf(JSON.parse(text));
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return {};
-  }
+  return fieldsOf(parseJsonText(text));
 }
 
 function firstChoice({ choices }: Fields): Fields {
@@ -118,7 +115,7 @@ function firstChoice({ choices }: Fields): Fields {
 /** Reads a completion. Returns `undefined` if the body is not one. */
 function readCompletion(body: Fields): LanguageModelAnswer | undefined {
   const { message, finish_reason: reason } = firstChoice(body);
-  if (!isFields(message)) return undefined;
+  if (!isObject(message)) return undefined;
   return {
     ...readContent(message),
     finishReason: toFinishReason(reason),
@@ -161,9 +158,5 @@ function countOf(value: unknown): number {
 }
 
 function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject(value) ? value : {};
 }

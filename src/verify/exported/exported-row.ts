@@ -1,4 +1,5 @@
-import { isRow, type RawRow, type Violation } from "../../trajectory/violation.ts";
+import { isObject } from "../../values/is-object.ts";
+import { type RawRow, type Violation } from "../../trajectory/violation.ts";
 
 /** Values that stand in a record, and what the place of each is called there. */
 export interface Part {
@@ -32,7 +33,7 @@ export interface ExportedRecord {
 export function memberAt(record: unknown, path: string): unknown {
   return path
     .split(".")
-    .reduce<unknown>((value, name) => (isRow(value) ? value[name] : undefined), record);
+    .reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), record);
 }
 
 /** Returns the list at a path of a record. Adds a violation if there is none. */

@@ -1,4 +1,5 @@
-import { isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
+import { isObject } from "../../values/is-object.ts";
+import { quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import {
   derivedPart,
   joinParts,
@@ -16,7 +17,7 @@ export function readNemoRl(record: RawRow): ExportedRecord {
   let known: unknown[] = [];
   for (const [index, call] of output.values.entries()) {
     const place = output.place(index);
-    const named = isRow(call) ? call : {};
+    const named = isObject(call) ? call : {};
     const own: Violation[] = [];
     const [before, sampled, scores] = [
       "prompt_token_ids",

@@ -1,4 +1,5 @@
-import { isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
+import { isObject } from "../../values/is-object.ts";
+import { quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import { joinParts, readPart, toBit, type ExportedRecord, type Part } from "./exported-row.ts";
 
 /** Takes a trace apart: a row for each branch, its compact logprobs spread over its ids. */
@@ -8,7 +9,7 @@ export function readVerifiers(record: RawRow): ExportedRecord {
   const branches: { ids: Part[]; mask: Part[]; logprobs: Part[] }[] = [];
   for (const [index, node] of nodes.values.entries()) {
     const place = nodes.place(index);
-    const named = isRow(node) ? node : {};
+    const named = isObject(node) ? node : {};
     const own: Violation[] = [];
     const [ids, mask, compact] = ["token_ids", "mask", "logprobs"].map((name) => {
       const part = readPart(named, name, own);

@@ -1,3 +1,4 @@
+import { isObject } from "../../values/is-object.ts";
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -9,7 +10,7 @@ import { readRunGroups } from "../../export/read-run-groups.ts";
 import { splitLines } from "../../text/split-lines.ts";
 import { hashRow } from "../../trajectory/hash-row.ts";
 import { parseLine, type LineViolation } from "../../trajectory/verify-file.ts";
-import { isRow, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
+import { quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import { checkExported } from "./check-exported.ts";
 import type { SpecialTokens } from "./special-tokens.ts";
 import type { ExportedRecord } from "./exported-row.ts";
@@ -57,7 +58,7 @@ export async function verifyExport(
         violations.push(...found.map((violation) => ({ line, ...violation })));
       };
       const wanted = await expected?.next();
-      if (!isRow(record)) {
+      if (!isObject(record)) {
         say([{ rule: "json", detail: "the record is no JSON object (a torn line?)" }]);
         continue;
       }
@@ -111,7 +112,7 @@ async function* readRecords(file: string, as: ExportTarget): AsyncGenerator {
 
 /** The records of a file of columns; a column that is too short leaves its members out. */
 function* toRecords(document: unknown, columns: readonly string[]): Generator {
-  if (!isRow(document)) {
+  if (!isObject(document)) {
     yield document;
     return;
   }

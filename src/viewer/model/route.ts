@@ -1,3 +1,4 @@
+import { decodeOrKeep } from "../../text/decode-or-keep.ts";
 /** The colour scheme of the token strip. */
 export type StripMode = "mask" | "logprob" | "version" | "rescored";
 
@@ -42,7 +43,7 @@ const modes: readonly StripMode[] = ["mask", "logprob", "version", "rescored"];
 /** Reads the part of an address after `#`. An unknown address leads to the list of runs. */
 export function readRoute(hash: string): Route {
   const [way = "", query = ""] = hash.replace(/^#?\/?/, "").split("?", 2);
-  const parts = way.split("/").map(decode);
+  const parts = way.split("/").map(decodeOrKeep);
   const asked = new URLSearchParams(query);
   const [page, run, name] = parts;
   if (page === "run" && run !== undefined) {
@@ -115,14 +116,6 @@ function address(
   }
   const way = `#/${parts.map(encodeURIComponent).join("/")}`;
   return query.size === 0 ? way : `${way}?${query.toString()}`;
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
 
 function readCount(asked: URLSearchParams, name: string): number | undefined {

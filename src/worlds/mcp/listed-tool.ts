@@ -1,3 +1,4 @@
+import { isObject } from "../../values/is-object.ts";
 import { isDeeper, maxValueDepth } from "../../json/nesting.ts";
 
 /** A tool of a server, as it is used. */
@@ -23,7 +24,7 @@ interface UnusableTool {
  * properties are, gets that added, as models and their templates need it.
  */
 export function readListedTool(sent: unknown): ListedTool | UnusableTool {
-  if (!isRecord(sent)) return { problem: "an entry of its list is no object" };
+  if (!isObject(sent)) return { problem: "an entry of its list is no object" };
   const { name, title, description } = sent;
   if (typeof name !== "string" || name === "") {
     return { problem: "an entry of its list has no name" };
@@ -50,21 +51,17 @@ export function readListedTool(sent: unknown): ListedTool | UnusableTool {
 
 function readInputSchema(sent: unknown): ObjectSchemaJson | undefined {
   if (sent === undefined || sent === null || sent === true) return emptySchema;
-  if (!isRecord(sent)) return undefined;
+  if (!isObject(sent)) return undefined;
   const { type, properties } = sent;
   const types = Array.isArray(type) ? (type as unknown[]) : [type ?? "object"];
-  const isObject = types.some(
+  const takesObject = types.some(
     (each) => typeof each === "string" && each.toLowerCase() === "object",
   );
-  if (!isObject) return undefined;
+  if (!takesObject) return undefined;
   return { ...sent, type: "object", properties: properties ?? {} };
 }
 
 const emptySchema: ObjectSchemaJson = { type: "object", properties: {} };
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function brief(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";

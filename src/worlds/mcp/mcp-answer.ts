@@ -62,9 +62,6 @@ function textOfPart(part: ContentPart, tool: string): string {
 
 function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
-  const end = safeCutIndex(text, maxLength);
-  // Not through the middle of a character.
-  const isHalf = /[\ud800-\udbff]/.test(text[end - 1] ?? "");
-  const kept = text.slice(0, isHalf ? end - 1 : end);
+  const kept = text.slice(0, safeCutIndex(text, maxLength));
   return `${kept}\n[${text.length - kept.length} more characters were left out]`;
 }

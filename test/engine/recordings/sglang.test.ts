@@ -1,10 +1,10 @@
+import { isObject } from "../../../src/values/is-object.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SglangTestServer } from "../../../src/testing/index.ts";
 import { startSglangTestServer } from "../../../src/testing/index.ts";
 import type { RecordedTurn } from "./recorded-policy.ts";
 import { recordedPolicy } from "./recorded-policy.ts";
 import type { Recording } from "./recording.ts";
-import { isObject } from "../../../src/engine/http/reply-reading.ts";
 import { normalise, readRecordings, replay, toCases, toEvents, toValue } from "./recording.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
+import { isObject, type JsonObject } from "../../../values/is-object.ts";
 import path from "node:path";
-import { isObject, type JsonObject } from "../../http/reply-reading.ts";
 import { UsageError } from "../../../errors.ts";
 import { readTextFile } from "../../../text/decode-text.ts";
 

@@ -1,3 +1,4 @@
+import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 import { pythonStrip } from "../../../python/text/strip.ts";
 import { pythonLower } from "../../../python/text/lower.ts";
 import { isPythonSpace } from "../../../python/text/white-space.ts";
@@ -33,7 +34,7 @@ export function parseHarmonyProse(text: string): HarmonyEvent[] {
     const lower = pythonLower(text);
     if (lower.includes("assistantfin") && !lower.includes(finalMarker)) return [];
   }
-  const trimmed = text.slice(skipSpace(text, 0));
+  const trimmed = text.slice(skipPythonSpace(text, 0));
   if (/^assistantfinal/iu.test(trimmed)) {
     return eventOf("normal", pythonStrip(trimmed.slice(finalMarker.length)));
   }
@@ -55,9 +56,9 @@ function eventOf(type: "reasoning" | "normal", content: string): HarmonyEvent[] 
 }
 
 function readHeader(text: string): { isAnalysis: boolean; end: number } | undefined {
-  const start = skipSpace(text, 0);
+  const start = skipPythonSpace(text, 0);
   const assistant = headerPattern.exec(text.slice(start, start + 16))?.[0] ?? "";
-  const wordStart = skipSpace(text, start + assistant.length);
+  const wordStart = skipPythonSpace(text, start + assistant.length);
   const word = /^(?:analysis|commentary)/iu.exec(text.slice(wordStart, wordStart + 16))?.[0];
   if (word === undefined) return undefined;
   return { isAnalysis: pythonLower(word) === "analysis", end: wordStart + word.length };
@@ -81,10 +82,4 @@ function hasWord(text: string, words: RegExp): boolean {
 
 function standsFree(text: string, index: number): boolean {
   return index === 0 || isPythonSpace(text.charCodeAt(index - 1));
-}
-
-function skipSpace(text: string, start: number): number {
-  let index = start;
-  while (index < text.length && isPythonSpace(text.charCodeAt(index))) index += 1;
-  return index;
 }

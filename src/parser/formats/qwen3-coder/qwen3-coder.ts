@@ -1,3 +1,4 @@
+import { pythonTextEnd } from "../../shared/text/python-pattern.ts";
 import { malformed, unclosed, type TagFormat, type Frame } from "../../shared/tags/tag-blocks.ts";
 import { isPyDict, type PyValue } from "../../../python/value.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
@@ -97,7 +98,7 @@ function findParameters(text: string): { text: string; closed: boolean }[] {
   const found: { text: string; closed: boolean }[] = [];
   const stop = /<\/parameter>|<parameter=|<\/function>/g;
   // Python's `$` also matches before a line break at the end of the text.
-  const textEnd = text.endsWith("\n") ? text.length - 1 : text.length;
+  const textEnd = pythonTextEnd(text);
   let position = 0;
   for (;;) {
     const start = text.indexOf(parameterOpen, position);
