@@ -3,7 +3,7 @@ import { defineEnvironment } from "../src/environment/define-environment.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { toolFromOpenAi } from "../src/message.ts";
 import { toPyValue } from "../src/python/value.ts";
-import { scriptedUser } from "../src/user/scripted-user.ts";
+import { createScriptedUser } from "../src/user/scripted-user.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { cpuMs, median } from "./cpu-time.ts";
 
@@ -114,7 +114,7 @@ function byHand(): Environment {
 async function stepMicroseconds(environment: Environment): Promise<number> {
   const { signal } = new AbortController();
   const task = environment.task("test", 0);
-  const user = scriptedUser({ lines: [""] }).open(task, { seed: 0 });
+  const user = createScriptedUser({ lines: [""] }).open(task, { seed: 0 });
   await using world = await environment.open(task, { user, signal });
   const given = Array.from({ length: 100 }, (_, index) =>
     toPyValue({ book: `book-${index}`, count: 1 }),

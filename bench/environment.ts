@@ -1,11 +1,11 @@
 import { createStorefront } from "../environments/storefront/storefront.ts";
-import { storefrontUser } from "../environments/storefront/storefront-user.ts";
+import { createStorefrontUser } from "../environments/storefront/storefront-user.ts";
 import { createTauAirline } from "../environments/tau-bench/airline/create-tau-airline.ts";
 import { loadTauBenchBundle } from "../environments/tau-bench/bundle.ts";
 import { createTauRetail } from "../environments/tau-bench/retail/create-tau-retail.ts";
 import type { Environment, World } from "../src/environment/environment.ts";
 import { findBundle } from "../src/composition/environment/environments.ts";
-import { defaultScript, scriptedUser } from "../src/user/scripted-user.ts";
+import { defaultScript, createScriptedUser } from "../src/user/scripted-user.ts";
 import type { User } from "../src/user/user.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { cpuMs } from "./cpu-time.ts";
@@ -14,14 +14,14 @@ const episodeCount = 200;
 
 /** Measures the mean CPU of opening and scoring an episode. Leaves out the first ones, which warm up. */
 export async function benchEnvironment(): Promise<BenchFigure[]> {
-  const figures = await measure(createStorefront(), storefrontUser());
+  const figures = await measure(createStorefront(), createStorefrontUser());
   const bundleDir = await findBundle();
   if (bundleDir === undefined) {
     process.stderr.write("environment: no τ-bench bundle at hand, only storefront is measured\n");
     return figures;
   }
   const bundle = await loadTauBenchBundle(bundleDir);
-  const user = scriptedUser({ lines: defaultScript });
+  const user = createScriptedUser({ lines: defaultScript });
   for (const environment of [createTauRetail({ bundle }), createTauAirline({ bundle })]) {
     figures.push(...(await measure(environment, user)));
   }

@@ -4,7 +4,7 @@ import path from "node:path";
 // Not from the index: the bundled index contains these modules too, so they would be loaded twice.
 import { loadTauBenchBundle } from "../environments/tau-bench/bundle.ts";
 import { createTauRetail } from "../environments/tau-bench/retail/create-tau-retail.ts";
-import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
@@ -51,7 +51,7 @@ export async function withLoopback<Result>(
     const model = { baseUrl: `${userServer.url}/v1`, model: "user" };
     const user = createUser({ strategy: "llm", model, repair: "none" });
     const parser = findToolCallParser("qwen25");
-    const agent = toolCallingAgent({ parser, toolUsePolicy: toolUsePolicies.many });
+    const agent = createToolCallingAgent({ parser, toolUsePolicy: toolUsePolicies.many });
     const engine = createSglangEngine({ url: engineServer.url, mode: "direct" });
     const now = (): number => Date.now();
     const limits = defaultLimits;

@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import { defineEnvironment } from "../src/environment/define-environment.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
@@ -15,10 +15,10 @@ import { RunFolder } from "../src/run/folder/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";
 import {
   characterIds,
-  characterRenderer,
+  createCharacterRenderer,
   characterStopId,
 } from "../src/testing/character-renderer.ts";
-import { scriptedUser } from "../src/user/scripted-user.ts";
+import { createScriptedUser } from "../src/user/scripted-user.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { instantEngine } from "./instant-engine.ts";
 
@@ -83,10 +83,10 @@ async function playAll(dir: string) {
   const farewell = [...characterIds("Goodbye!"), characterStopId];
   const setup = {
     environment,
-    user: scriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] }),
+    user: createScriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] }),
     engine: instantEngine(() => farewell, { latencyMs: 1 }),
-    renderer: characterRenderer(),
-    agent: toolCallingAgent({
+    renderer: createCharacterRenderer(),
+    agent: createToolCallingAgent({
       parser: findToolCallParser("qwen25"),
       toolUsePolicy: toolUsePolicies.many,
     }),

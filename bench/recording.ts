@@ -6,7 +6,7 @@ import type { RecordPolicy } from "../src/run/recording/read-recording.ts";
 import { RunFolder } from "../src/run/folder/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";
 import { startRun } from "../src/run/start-run.ts";
-import { planSource } from "../src/run/schedule/task-source.ts";
+import { createPlanSource } from "../src/run/schedule/task-source.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
 import { type LoopbackPlay, withLoopback } from "./loopback-play.ts";
@@ -102,7 +102,7 @@ async function playBare({ setup, planOf }: LoopbackPlay): Promise<number> {
 async function playUnwritten({ setup, planOf }: LoopbackPlay): Promise<number> {
   const played = newCount();
   const run = startRun({
-    source: planSource(planOf(episodeCount)),
+    source: createPlanSource(planOf(episodeCount)),
     setup,
     grouping: { size: episodeCount / 32, attempts: 1 },
     admission: { concurrency },

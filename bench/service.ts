@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
@@ -12,8 +12,8 @@ import { Redactor } from "../src/secrets/redactor.ts";
 import { findToolCallParser } from "../src/parser/registry.ts";
 import { serveRollouts } from "../src/service/server/serve-rollouts.ts";
 import { RolloutService } from "../src/service/rollout-service.ts";
-import { characterRenderer } from "../src/testing/character-renderer.ts";
-import { scriptedUser } from "../src/user/scripted-user.ts";
+import { createCharacterRenderer } from "../src/testing/character-renderer.ts";
+import { createScriptedUser } from "../src/user/scripted-user.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { instantEngine } from "./instant-engine.ts";
 
@@ -76,7 +76,7 @@ function requestOf(key: string) {
 }
 
 async function openService(dir: string): Promise<RolloutService> {
-  const renderer = characterRenderer();
+  const renderer = createCharacterRenderer();
   const stop = renderer.stopTokenIds[0]!;
   const letters = await renderer.codec.encode("abcdefgh ".repeat(500));
   const turn = [...letters.slice(0, tokenCount - 1), stop];
@@ -84,10 +84,10 @@ async function openService(dir: string): Promise<RolloutService> {
     dir,
     setup: {
       environment: farewell,
-      user: scriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] }),
+      user: createScriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] }),
       engine: instantEngine(() => turn, { latencyMs: 0 }),
       renderer,
-      agent: toolCallingAgent({
+      agent: createToolCallingAgent({
         parser: findToolCallParser("qwen25"),
         toolUsePolicy: toolUsePolicies.many,
       }),

@@ -1,8 +1,8 @@
 // Not from the index: the bundled index contains these modules too, so they would be loaded twice.
 import { demonstrate } from "../environments/storefront/demonstrate.ts";
 import { createStorefront } from "../environments/storefront/storefront.ts";
-import { storefrontUser } from "../environments/storefront/storefront-user.ts";
-import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { createStorefrontUser } from "../environments/storefront/storefront-user.ts";
+import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
 import type { EpisodeSetup } from "../src/episode/episode-setup.ts";
@@ -53,10 +53,10 @@ export async function prepareStorefront({
     plan,
     setup: {
       environment,
-      user: storefrontUser(),
+      user: createStorefrontUser(),
       engine,
       renderer,
-      agent: toolCallingAgent({
+      agent: createToolCallingAgent({
         parser: findToolCallParser("qwen25"),
         toolUsePolicy: toolUsePolicies.many,
       }),

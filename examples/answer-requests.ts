@@ -1,11 +1,17 @@
-import { pushedTasks, rewardsOf, rollout, type Environment, type RolloutOptions } from "turnwright";
+import {
+  createPushedTasks,
+  rewardsOf,
+  rollout,
+  type Environment,
+  type RolloutOptions,
+} from "turnwright";
 
 /** Plays tasks as requests for them arrive; resolves to the mean reward of each request. */
 export async function answerRequests(
   options: RolloutOptions & { readonly environment: Environment },
   requests: AsyncIterable<{ readonly taskIndex: number; readonly name: string }>,
 ): Promise<ReadonlyMap<string, number>> {
-  const source = pushedTasks();
+  const source = createPushedTasks();
   const pushAll = async (): Promise<void> => {
     for await (const { taskIndex, name } of requests) {
       source.push({ task: options.environment.task("test", taskIndex), groupId: name });

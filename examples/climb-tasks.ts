@@ -1,8 +1,8 @@
 import {
   advantages,
-  curriculum,
+  createCurriculum,
   readRun,
-  rewardSpread,
+  createSpreadFilter,
   rewardsOf,
   rollout,
   type Environment,
@@ -48,12 +48,12 @@ export async function climbTasks(
     ...options,
     out: dir,
     redeliver: true,
-    source: curriculum(choose, ({ episodes, task }) => {
+    source: createCurriculum(choose, ({ episodes, task }) => {
       for (const { reward = 0 } of episodes) climb({ taskIndex: task.index, reward });
     }),
     // Three attempts start for a group of two. Groups whose rewards are all equal are not yielded.
     samples: 2,
-    grouping: { started: 3, keep: rewardSpread() },
+    grouping: { started: 3, keep: createSpreadFilter() },
     concurrency: 3,
     admission: { ahead: 1 },
     // Tokens that are more than one version old leave the loss.

@@ -1,4 +1,4 @@
-import { advantages, endlessTasks, rewardsOf, rollout } from "turnwright";
+import { advantages, createEndlessTasks, rewardsOf, rollout } from "turnwright";
 
 /** The settings that workers are started with as well: `--queue`, `--shared`, `--env`, `--url` and `--model`. */
 export interface Shared {
@@ -20,7 +20,7 @@ export async function trainByQueue(
     ...options,
     onQueue: console.error,
     samples: 4,
-    source: (desk) => endlessTasks(desk, { split: "test", taskIndexes: [0, 1], seed: 0 }),
+    source: (desk) => createEndlessTasks(desk, { split: "test", taskIndexes: [0, 1], seed: 0 }),
     staleness: { max: 1, beyond: "drop" },
   });
   let version = 0;

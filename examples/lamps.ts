@@ -1,7 +1,7 @@
 import {
   InvariantError,
-  scriptedUser,
-  seededRandom,
+  createScriptedUser,
+  createSeededRandom,
   UsageError,
   type Environment,
   type Step,
@@ -69,7 +69,7 @@ export function createEnvironment(): Environment<LampsData> {
 
 /** Creates the resident, who states a wish, answers the first question, and leaves. */
 export function createUser(): User {
-  return scriptedUser({
+  return createScriptedUser({
     lines(task) {
       const { wish, changesMind } = (task as Task<LampsData>).data;
       return [
@@ -82,7 +82,7 @@ export function createUser(): User {
 }
 
 function drawTask(seed: string): LampsData {
-  const random = seededRandom(seed);
+  const random = createSeededRandom(seed);
   const levels = Object.fromEntries(rooms.map((room) => [room, random.between(0, 10)]));
   const room = random.pick(rooms);
   const level = (levels[room]! + random.between(1, 10)) % 11;

@@ -1,10 +1,10 @@
 import type { Episode } from "turnwright";
-import { toolCallingAgent, toolUsePolicies } from "turnwright/agent";
+import { createToolCallingAgent, toolUsePolicies } from "turnwright/agent";
 import { createSglangEngine } from "turnwright/engine";
 import { defaultLimits, playEpisode } from "turnwright/episode";
 import { findToolCallParser } from "turnwright/parser";
 import { createRenderer } from "turnwright/renderer";
-import { createStorefront, storefrontUser } from "turnwright/environments/storefront";
+import { createStorefront, createStorefrontUser } from "turnwright/environments/storefront";
 
 /** Plays one task of the built-in shop against the SGLang server at `url`. */
 export async function playOneEpisode(url: string, modelDir: string): Promise<Episode> {
@@ -21,10 +21,10 @@ export async function playOneEpisode(url: string, modelDir: string): Promise<Epi
       },
       {
         environment,
-        user: storefrontUser(),
+        user: createStorefrontUser(),
         engine,
         renderer: await createRenderer({ modelDir }),
-        agent: toolCallingAgent({
+        agent: createToolCallingAgent({
           parser: findToolCallParser("qwen25"),
           toolUsePolicy: toolUsePolicies.many,
         }),

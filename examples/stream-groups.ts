@@ -1,5 +1,5 @@
-import { advantages, endlessTasks, rewardSpread, rewardsOf, rollout } from "turnwright";
-import { createStorefront, storefrontUser } from "turnwright/environments/storefront";
+import { advantages, createEndlessTasks, createSpreadFilter, rewardsOf, rollout } from "turnwright";
+import { createStorefront, createStorefrontUser } from "turnwright/environments/storefront";
 
 /** The part of a row that a trainer needs. The policy's own tokens are those with mask 1. */
 export interface Row {
@@ -16,13 +16,14 @@ export async function trainOnGroups(
 ): Promise<number> {
   const run = rollout({
     environment: createStorefront(),
-    user: storefrontUser(),
+    user: createStorefrontUser(),
     url,
     model: modelDir,
     samples: 4,
-    source: (shop) => endlessTasks(shop, { split: "train", taskIndexes: [0, 1, 2, 3, 4], seed: 0 }),
+    source: (shop) =>
+      createEndlessTasks(shop, { split: "train", taskIndexes: [0, 1, 2, 3, 4], seed: 0 }),
     // Groups whose rewards are all equal teach nothing and are not yielded.
-    grouping: { keep: rewardSpread() },
+    grouping: { keep: createSpreadFilter() },
     concurrency: 64,
     admission: { ahead: 2 },
     staleness: { max: 1, beyond: "drop" },

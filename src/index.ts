@@ -44,7 +44,7 @@ export { playActions, type PlayedActions } from "./environment/play-actions.ts";
 export { readTasks } from "./environment/read-tasks.ts";
 export { ToolRefusal, refuse } from "./environment/refuse.ts";
 export type { DetailedScore, ScoreResult } from "./environment/score-result.ts";
-export { seededRandom, type Random } from "./environment/seeded-random.ts";
+export { createSeededRandom, type Random } from "./environment/seeded-random.ts";
 export type { TaskItem, TaskList, TaskSplits } from "./environment/task-list.ts";
 export type { CallableTool, ToolContext } from "./environment/tool-call.ts";
 export type { Episode, TurnRecord } from "./episode/episode.ts";
@@ -79,13 +79,13 @@ export type { StalenessOptions } from "./run/policy/staleness.ts";
 export type { RunProgress } from "./run/run-progress.ts";
 export type { RunResult } from "./run/run-rollouts.ts";
 export { advantages, type AdvantageEstimator } from "./run/schedule/advantages.ts";
-export { rewardSpread, rewardsOf, type EpisodeGroup } from "./run/schedule/group.ts";
-export { pushedTasks, type PushedTasks } from "./run/schedule/pushed-tasks.ts";
-export { tasksFrom } from "./run/schedule/streamed-tasks.ts";
+export { createSpreadFilter, rewardsOf, type EpisodeGroup } from "./run/schedule/group.ts";
+export { createPushedTasks, type PushedTasks } from "./run/schedule/pushed-tasks.ts";
+export { createTaskStream } from "./run/schedule/streamed-tasks.ts";
 export {
-  curriculum,
-  endlessTasks,
-  taskList,
+  createCurriculum,
+  createEndlessTasks,
+  createTaskList,
   type Fork,
   type SourcedTask,
   type TaskSource,
@@ -96,7 +96,11 @@ export type { SampleFacts } from "./trajectory/check-tokens.ts";
 export type { Outcome, OutcomeCounts, Sample, StopReason } from "./trajectory/sample.ts";
 export type { Segment } from "./trajectory/trajectory-recorder.ts";
 export { verifySample, type Violation } from "./trajectory/verify-sample.ts";
-export { scriptedUser, type ScriptLines, type ScriptedUserOptions } from "./user/scripted-user.ts";
+export {
+  createScriptedUser,
+  type ScriptLines,
+  type ScriptedUserOptions,
+} from "./user/scripted-user.ts";
 export type { User, UserLine, UserSession } from "./user/user.ts";
 export type { Finding } from "./verify/finding.ts";
 export { verifyRun, type RunVerification } from "./verify/verify-run.ts";

@@ -4,7 +4,11 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTauRetail, loadTauBenchBundle } from "../environments/tau-bench/index.ts";
 import type { TauTaskData } from "../environments/tau-bench/index.ts";
-import { createStorefront, demonstrate, seededRandom } from "../environments/storefront/index.ts";
+import {
+  createStorefront,
+  demonstrate,
+  createSeededRandom,
+} from "../environments/storefront/index.ts";
 import { groundTruthTurns } from "../src/cli/demo/ground-truth-turns.ts";
 import { startSglangTestServer, type SglangTestServer } from "../src/testing/index.ts";
 import { sessionScriptPolicy } from "../src/testing/session-script-policy.ts";
@@ -151,7 +155,7 @@ describe.skipIf(bundle === null)("turnwright rollout with an agent on τ-bench r
     const environment = createTauRetail({ bundle: await loadTauBenchBundle(data) });
     const sessions = Array.from({ length: taskCount }, (_, index) => {
       const task: Task<TauTaskData> = environment.task("test", index);
-      const random = seededRandom(`react/${index}`);
+      const random = createSeededRandom(`react/${index}`);
       const turns = groundTruthTurns(task.data, { random, mistakeRate: 0 });
       return [`${task.id}#0`, asTextActions(turns)] as const;
     });

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { CallPolicy } from "../src/agent/call-policy.ts";
-import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { findReasoningParser } from "../src/parser/reasoning/registry.ts";
 import { findToolCallParser } from "../src/parser/registry.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
 import { episodeSamples } from "../src/run/folder/episode-samples.ts";
-import { characterIds, characterRenderer } from "../src/testing/character-renderer.ts";
-import { scriptedEngine } from "../src/testing/scripted-engine.ts";
+import { characterIds, createCharacterRenderer } from "../src/testing/character-renderer.ts";
+import { createScriptedEngine } from "../src/testing/scripted-engine.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
-import { scriptedUser } from "../src/user/scripted-user.ts";
+import { createScriptedUser } from "../src/user/scripted-user.ts";
 import type { Episode } from "../src/episode/episode.ts";
 import { defaultLimits, type EpisodeLimits } from "../src/episode/limits.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
@@ -47,7 +47,7 @@ async function play(
   {
     policy = {},
     limits = {},
-    renderer = characterRenderer(),
+    renderer = createCharacterRenderer(),
   }: {
     readonly policy?: CallPolicy;
     readonly limits?: Partial<EpisodeLimits>;
@@ -67,12 +67,12 @@ async function play(
     { task, rolloutId: "lamp/test/0#0", groupId: "g", sampleIndex: 0, seed: 0 },
     {
       environment,
-      user: scriptedUser({
+      user: createScriptedUser({
         lines: ["Lamp on, please.", "Well?", "Well?", { text: "Bye.", leaves: true }],
       }),
-      engine: scriptedEngine(generations),
+      engine: createScriptedEngine(generations),
       renderer,
-      agent: toolCallingAgent({
+      agent: createToolCallingAgent({
         parser: findToolCallParser("qwen25"),
         toolUsePolicy: toolUsePolicies.many,
         splitReasoning: (text, { opened }) => {
@@ -139,7 +139,7 @@ describe("bad calls", () => {
         tokenSpan: [start + 6, start + 6 + trailing.length],
       },
     });
-    const { codec } = characterRenderer();
+    const { codec } = createCharacterRenderer();
     expect(await codec.decode(sample!.tokenIds.slice(start + 6, start + 6 + trailing.length))).toBe(
       trailing,
     );
@@ -219,7 +219,7 @@ describe("bad calls", () => {
 
 describe("reasoning that the prompt opens", () => {
   test("is told prompt by prompt: templates open it after the user, and not after tools", async () => {
-    const plain = characterRenderer();
+    const plain = createCharacterRenderer();
     const renderer: Renderer = {
       ...plain,
       async prompt(conversation) {

@@ -17,7 +17,11 @@ import type * as rescoring from "../examples/rescore-run.ts";
 import type * as streaming from "../examples/stream-groups.ts";
 import type * as training from "../examples/train-on-desk.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
-import { scriptedPolicy, startSglangTestServer, textPolicy } from "../src/testing/index.ts";
+import {
+  createScriptedPolicy,
+  startSglangTestServer,
+  createTextPolicy,
+} from "../src/testing/index.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import type * as engines from "../src/engine/index.ts";
 import type * as renderers from "../src/renderer/index.ts";
@@ -144,7 +148,7 @@ async function startDesk() {
   const solved = "library-desk/test/0#0";
   const turns = (rolloutId: string) => (rolloutId === solved ? lending : []);
   return await startSglangTestServer({
-    policy: await textPolicy(turns, { modelDir: smallModelFolder }),
+    policy: await createTextPolicy(turns, { modelDir: smallModelFolder }),
   });
 }
 
@@ -155,7 +159,7 @@ describe("examples", () => {
     const { turns } = await demonstrate(createStorefront().task("test", 0), { seed: 0 });
     const outputs = turns.map(({ text }) => codec.encode(`${text}<|im_end|>`));
     const script = (await Promise.all(outputs)).map((outputIds) => ({ outputIds }));
-    await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
+    await using server = await startSglangTestServer({ policy: createScriptedPolicy(script) });
     const episode = await playOneEpisode(server.url, smallModelFolder);
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
   });
@@ -237,7 +241,7 @@ describe("examples", () => {
       const book = lends(id);
       return book === undefined ? [] : lending.map((turn) => turn.replace("Dune", book));
     };
-    const policy = await textPolicy(turns, { modelDir: smallModelFolder });
+    const policy = await createTextPolicy(turns, { modelDir: smallModelFolder });
     const server = await startSglangTestServer({ policy });
     const engine = createSglangEngine({ url: server.url });
     onTestFinished(async () => {
@@ -329,7 +333,7 @@ describe("examples", () => {
     const { turns } = await demonstrate(createStorefront().task("test", 0), { seed: 0 });
     const solved = turns.map(({ text }) => text);
     await using server = await startSglangTestServer({
-      policy: await textPolicy((id) => (id.endsWith("#0") ? solved : []), {
+      policy: await createTextPolicy((id) => (id.endsWith("#0") ? solved : []), {
         modelDir: smallModelFolder,
       }),
     });
@@ -360,7 +364,7 @@ describe("examples", () => {
       });`,
     );
     await using server = await startSglangTestServer({
-      policy: await textPolicy(() => ["Hi there"], { modelDir: smallModelFolder }),
+      policy: await createTextPolicy(() => ["Hi there"], { modelDir: smallModelFolder }),
     });
     const settings = { url: server.url, model: smallModelFolder, out: dir, environment };
     for await (const _ of rollout(settings));
@@ -386,7 +390,7 @@ describe("examples", () => {
       return attempt === "0" ? solved[Number(index)]! : [];
     };
     await using server = await startSglangTestServer({
-      policy: await textPolicy(turns, { modelDir: smallModelFolder }),
+      policy: await createTextPolicy(turns, { modelDir: smallModelFolder }),
     });
     const steps: (readonly number[])[] = [];
     const options = { url: server.url, modelDir: smallModelFolder, steps: 2 };

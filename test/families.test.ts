@@ -19,7 +19,7 @@ import { createRenderer } from "../src/renderer/create-renderer.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
 import { planRun } from "../src/run/schedule/plan-run.ts";
 import {
-  scriptedPolicy,
+  createScriptedPolicy,
   startLlamaCppTestServer,
   startSglangTestServer,
   startVllmTestServer,
@@ -470,7 +470,7 @@ describe.each([
     const { bundle, taskIndexes } = setting;
     const taskCount = taskIndexes.length;
     await using server = await startServer[engine]({
-      policy: scriptedPolicy(script),
+      policy: createScriptedPolicy(script),
       ...endsOf(script),
     });
     const out = path.join(scratch, isOwn ? "own" : "published", `${family.name}-${engine}`);
@@ -537,7 +537,7 @@ describe("turnwright rollout with a model folder as it comes", () => {
       const ids = await Promise.all(turns.map(({ text }) => codec.encode(text + stop)));
       script[rolloutId] = ids.map((outputIds) => ({ outputIds }));
     }
-    await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
+    await using server = await startSglangTestServer({ policy: createScriptedPolicy(script) });
     const out = path.join(scratch, `${name}-shop-${more.length}`);
     const { status } = await callCli([
       "rollout",

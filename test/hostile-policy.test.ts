@@ -2,7 +2,7 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
 import type { Episode } from "../src/episode/episode.ts";
@@ -11,11 +11,15 @@ import { playEpisode } from "../src/episode/play-episode.ts";
 import { findToolCallParser } from "../src/parser/registry.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
-import { scriptedPolicy, startSglangTestServer, type ScriptedTurn } from "../src/testing/index.ts";
+import {
+  createScriptedPolicy,
+  startSglangTestServer,
+  type ScriptedTurn,
+} from "../src/testing/index.ts";
 import { toSamples } from "../src/trajectory/sample.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
 import type { UserLine } from "../src/user/user.ts";
-import { scriptedUser } from "../src/user/scripted-user.ts";
+import { createScriptedUser } from "../src/user/scripted-user.ts";
 import { oneToolEnvironment } from "../src/environment/one-tool-environment.fixture.ts";
 import { qwen3Folder } from "./support/qwen3-model.ts";
 
@@ -60,17 +64,17 @@ async function play(
     tokensPerTurn = 1024,
   }: { lines?: readonly UserLine[]; limits?: Partial<EpisodeLimits>; tokensPerTurn?: number } = {},
 ): Promise<Episode> {
-  const server = await startSglangTestServer({ policy: scriptedPolicy(turns) });
+  const server = await startSglangTestServer({ policy: createScriptedPolicy(turns) });
   const engine = createSglangEngine({ url: server.url, mode: "direct" });
   try {
     const episode = await playEpisode(
       { task, rolloutId: "shop/test/0#0", groupId: "g", sampleIndex: 0, seed: 0 },
       {
         environment: shop,
-        user: scriptedUser({ lines }),
+        user: createScriptedUser({ lines }),
         engine,
         renderer,
-        agent: toolCallingAgent({
+        agent: createToolCallingAgent({
           parser: findToolCallParser("qwen25"),
           toolUsePolicy: toolUsePolicies.many,
         }),

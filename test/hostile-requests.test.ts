@@ -14,7 +14,7 @@ import { startMetricsServer } from "../src/metrics/metrics-server.ts";
 import { RunTally } from "../src/run/run-progress.ts";
 import { openLamps } from "../src/service/lamp-service.fixture.ts";
 import { serveRollouts } from "../src/service/server/serve-rollouts.ts";
-import { characterRenderer } from "../src/testing/character-renderer.ts";
+import { createCharacterRenderer } from "../src/testing/character-renderer.ts";
 import { startLlamaCppTestServer } from "../src/testing/llama-cpp-test-server.ts";
 import { startSglangTestRouter } from "../src/testing/sglang-test-router.ts";
 import { startSglangTestServer } from "../src/testing/sglang-test-server.ts";
@@ -67,7 +67,7 @@ beforeAll(async () => {
   resources.push(service);
   const about = { version: "0", redactor: new Redactor() };
   add("serve", "/v1/health", await serveRollouts(service, { ...place, ...about }));
-  const gateway = new Gateway({ engine, renderer: characterRenderer() });
+  const gateway = new Gateway({ engine, renderer: createCharacterRenderer() });
   resources.push(gateway);
   add("gateway", "/health", await serveGateway(gateway, { ...place, opensSessions: false }));
   add("view", "/", await startViewer([], { port: 0 }));

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type libraryDesk from "../examples/library-desk.ts";
 import type * as rolling from "../examples/roll-out-library-desk.ts";
 import type * as renewal from "../examples/renew-book.ts";
-import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { createLlamaCppEngine } from "../src/engine/llama-cpp/llama-cpp-engine.ts";
@@ -23,7 +23,7 @@ import {
   startLlamaCppTestServer,
   startSglangTestServer,
   startVllmTestServer,
-  textPolicy,
+  createTextPolicy,
 } from "../src/testing/index.ts";
 import { episodeSamples } from "../src/run/folder/episode-samples.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
@@ -49,7 +49,7 @@ const turns = [
 
 async function play(engine: Engine): Promise<Episode> {
   const task = environment.task("test", 0);
-  const agent = toolCallingAgent({
+  const agent = createToolCallingAgent({
     parser: findToolCallParser("qwen25"),
     toolUsePolicy: toolUsePolicies.many,
   });
@@ -82,7 +82,7 @@ test("rollout() hands out its rows in five lines", async () => {
     fileURLToPath(new URL("../dist/examples/roll-out-library-desk.js", import.meta.url))
   )) as typeof rolling;
   await using server = await startSglangTestServer({
-    policy: await textPolicy(turns, { renderer }),
+    policy: await createTextPolicy(turns, { renderer }),
   });
   const rows = await rollOutLibraryDesk(server.url, smallModelFolder);
   expect(
@@ -115,7 +115,7 @@ describe("the library desk plays", () => {
     ["vLLM", startVllmTestServer, createVllmEngine],
     ["llama.cpp", startLlamaCppTestServer, createLlamaCppEngine],
   ] as const)("on a test server of %s", async (_, start, connect) => {
-    const policy = await textPolicy(turns, { renderer });
+    const policy = await createTextPolicy(turns, { renderer });
     await using server = await start({ policy, endTokenIds: renderer.stopTokenIds });
     const episode = await play(connect({ url: server.url }));
     expect(episode.failure).toBeUndefined();
@@ -138,7 +138,7 @@ describe("the library desk plays", () => {
   });
 
   test("and says what was wanted where it was not reached", async () => {
-    const policy = await textPolicy(["Good day!"], { renderer });
+    const policy = await createTextPolicy(["Good day!"], { renderer });
     await using server = await startSglangTestServer({ policy });
     const { reward, rewardDetails } = await play(createSglangEngine({ url: server.url }));
     expect(reward).toBe(0);

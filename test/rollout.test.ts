@@ -11,7 +11,7 @@ import type { Environment } from "../src/environment/environment.ts";
 import { planRun } from "../src/run/schedule/plan-run.ts";
 import { sessionScriptPolicy, type SessionScripts } from "../src/testing/session-script-policy.ts";
 import {
-  seededPolicy,
+  createSeededPolicy,
   spawnSglangTestServer,
   startSglangTestServer,
   type ServerFault,
@@ -211,7 +211,7 @@ describe("turnwright rollout on the built-in shop", () => {
 
 describe("turnwright rollout with a user model", () => {
   test("says in each record and in the summary what the user cost", async () => {
-    await using server = await startSglangTestServer({ policy: seededPolicy() });
+    await using server = await startSglangTestServer({ policy: createSeededPolicy() });
     await using user = await startChatCompletionsServer(["Hi", "###STOP###", "Hi", "###STOP###"]);
     const out = path.join(scratch, "priced");
     const { status, stdout } = await callCli([
@@ -269,7 +269,7 @@ describe("turnwright rollout with trouble on the other side", () => {
     more: readonly string[],
     faults: readonly (ServerFault | undefined)[] = [],
   ) {
-    await using server = await startSglangTestServer({ policy: seededPolicy(), faults });
+    await using server = await startSglangTestServer({ policy: createSeededPolicy(), faults });
     const out = path.join(scratch, name);
     const lines = path.join(scratch, "lines.json");
     await writeFile(lines, JSON.stringify(["Hi", ...Array.from({ length: 40 }, () => "Pardon?")]));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toolCallingAgent } from "../src/agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest } from "../src/engine/engine.ts";
 import { oneToolEnvironment } from "../src/environment/one-tool-environment.fixture.ts";
@@ -11,7 +11,7 @@ import { createRenderer } from "../src/renderer/create-renderer.ts";
 import { modelCodec, modelFolder } from "../src/tokenizer/real-tokenizers.fixture.ts";
 import { toSamples } from "../src/trajectory/sample.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
-import { scriptedUser } from "../src/user/scripted-user.ts";
+import { createScriptedUser } from "../src/user/scripted-user.ts";
 
 const call = '<tool_call>\n{"name": "track", "arguments": {}}\n</tool_call>';
 /** What the policy samples, turn by turn: Qwen3 thinks before it speaks or calls. */
@@ -64,11 +64,11 @@ async function play(historyPolicy: "keep" | "split") {
     {
       environment,
       engine,
-      user: scriptedUser({
+      user: createScriptedUser({
         lines: ["Where is it?", "And now?", "Thanks!", { text: "Bye.", leaves: true }],
       }),
       renderer: await createRenderer({ modelDir: modelFolder("qwen3"), codec, historyPolicy }),
-      agent: toolCallingAgent({
+      agent: createToolCallingAgent({
         parser: findToolCallParser("qwen25"),
         toolUsePolicy: toolUsePolicies.many,
         splitReasoning: (text, { opened }) => {

@@ -9,8 +9,12 @@ import type * as foreign from "../examples/foreign-world.ts";
 import type * as remote from "../examples/remote-sandboxes.ts";
 import type * as boxed from "../examples/scripts-in-a-box.ts";
 import { rollout, type DefinedEnvironment, type RolloutEpisode } from "../src/index.ts";
-import { localSandboxes, serveOpenEnv } from "../src/worlds/index.ts";
-import { characterRenderer, startSglangTestServer, textPolicy } from "../src/testing/index.ts";
+import { createLocalSandboxes, serveOpenEnv } from "../src/worlds/index.ts";
+import {
+  createCharacterRenderer,
+  startSglangTestServer,
+  createTextPolicy,
+} from "../src/testing/index.ts";
 import { verifySample } from "../src/trajectory/verify-sample.ts";
 import { callCli } from "./support/call-cli.ts";
 import { cliFile } from "./support/run-cli.ts";
@@ -48,7 +52,7 @@ describe("docs/worlds.md", () => {
         `toolsFile: ${JSON.stringify(toolsFile)} });\n`,
     );
     const turns = [call("add", { a: 2, b: 3 }), "It is 5."];
-    const policy = await textPolicy(() => turns, { modelDir: smallModelFolder });
+    const policy = await createTextPolicy(() => turns, { modelDir: smallModelFolder });
     await using server = await startSglangTestServer({ policy });
     const out = path.join(scratch, "run");
     const env = { MCP_SERVER: script };
@@ -80,7 +84,7 @@ describe("docs/worlds.md", () => {
 
   test("commands run in the episode's own sandbox", async () => {
     const { createFileTasks } = (await import(compiled("scripts-in-a-box"))) as typeof boxed;
-    const environment = createFileTasks(localSandboxes({ dir: path.join(scratch, "boxes") }));
+    const environment = createFileTasks(createLocalSandboxes({ dir: path.join(scratch, "boxes") }));
     const rewards = await rewardsOf(environment, [
       call("shell", { command: "seq 3 > numbers.txt" }),
       "It is done.",
@@ -164,11 +168,11 @@ describe("docs/worlds.md", () => {
   });
 
   test("a storefront is served as it is played here", async () => {
-    const { createStorefront, storefrontUser } =
+    const { createStorefront, createStorefrontUser } =
       await import("../environments/storefront/index.ts");
     await using server = await serveOpenEnv(createStorefront(), {
       port: 0,
-      user: storefrontUser(),
+      user: createStorefrontUser(),
     });
     const reply = await fetch(`${server.url}/storefront/num_tasks`, {
       method: "POST",
@@ -184,8 +188,8 @@ async function rewardsOf(
     Parameters<typeof rollout>[0]["environment"],
   turns: readonly string[],
 ) {
-  const renderer = characterRenderer();
-  const policy = await textPolicy(() => turns, { renderer });
+  const renderer = createCharacterRenderer();
+  const policy = await createTextPolicy(() => turns, { renderer });
   await using server = await startSglangTestServer({ policy });
   const rewards: (number | undefined)[] = [];
   for await (const { episodes } of rollout({ environment, renderer, url: server.url })) {

@@ -5,8 +5,8 @@
 // `--show N` prints the first N conversations as well.
 import { setMaxListeners } from "node:events";
 import { parseArgs } from "node:util";
-import { createStorefront, storefrontUser } from "../dist/environments/storefront/index.js";
-import { toolCallingAgent } from "../dist/src/agent/tool-calling-agent.js";
+import { createStorefront, createStorefrontUser } from "../dist/environments/storefront/index.js";
+import { createToolCallingAgent } from "../dist/src/agent/tool-calling-agent.js";
 import { toolUsePolicies } from "../dist/src/agent/tool-use-policy.js";
 import { createReferenceEngine } from "../dist/src/engine/reference/index.js";
 import { defaultLimits } from "../dist/src/episode/limits.js";
@@ -38,10 +38,10 @@ const engine = await createReferenceEngine({
 });
 const setup = {
   environment,
-  user: storefrontUser(),
+  user: createStorefrontUser(),
   engine,
   renderer: await createRenderer({ modelDir: values.model }),
-  agent: toolCallingAgent({
+  agent: createToolCallingAgent({
     parser: findToolCallParser("qwen25"),
     toolUsePolicy: toolUsePolicies.many,
   }),

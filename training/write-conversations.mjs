@@ -13,7 +13,7 @@
 import { createWriteStream, readFileSync } from "node:fs";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
-import { createStorefront, demonstrate, storefrontNovice } from "../dist/environments/storefront/index.js";
+import { createStorefront, demonstrate, createStorefrontNovice } from "../dist/environments/storefront/index.js";
 import { compileChatTemplate } from "../dist/src/jinja/chat-template.js";
 import { toTemplateMessage, toTemplateTools } from "../dist/src/renderer/openai-messages.js";
 
@@ -88,7 +88,7 @@ for (let index = Number(values.from), written = 0; written < count; index++) {
         })
       : await demonstrate(task, {
           seed: index,
-          agent: storefrontNovice({ seed: index, mistakeRate }),
+          agent: createStorefrontNovice({ seed: index, mistakeRate }),
         });
   if (mistakeRate === undefined && demonstration.reward !== 1) continue;
   const row = { level: task.data.level, pieces: toPieces(demonstration) };

@@ -66,7 +66,7 @@ export interface ConversationFacts {
 
 type Draft = { -readonly [Key in keyof ConversationFacts]: ConversationFacts[Key] };
 
-/** Reads a conversation in which `storefrontUser()` is the customer. */
+/** Reads a conversation in which `createStorefrontUser()` is the customer. */
 export function readConversation(messages: readonly Message[]): ConversationFacts {
   const orders = new Map<string, SeenOrder>();
   const products = new Map<string, Readonly<Record<string, string>>>();

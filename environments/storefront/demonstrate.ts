@@ -5,8 +5,8 @@ import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
 import type { Task } from "../../src/task.ts";
 import type { StorefrontData } from "./draw-task.ts";
 import { createStorefront } from "./storefront.ts";
-import { storefrontExpert, type StorefrontExpert, toTurnText } from "./storefront-expert.ts";
-import { storefrontUser } from "./storefront-user.ts";
+import { createStorefrontExpert, type StorefrontExpert, toTurnText } from "./storefront-expert.ts";
+import { createStorefrontUser } from "./storefront-user.ts";
 
 /** The most turns of a conversation; longer ones are cut off. */
 const maxTurns = 40;
@@ -34,10 +34,10 @@ export interface DemonstrationOptions {
 /** Plays a conversation about a task with the expert, an expert that makes mistakes, or another rule-based agent. */
 export async function demonstrate(
   task: Task<StorefrontData>,
-  { seed, slipRate = 0, agent = storefrontExpert({ seed, slipRate }) }: DemonstrationOptions,
+  { seed, slipRate = 0, agent = createStorefrontExpert({ seed, slipRate }) }: DemonstrationOptions,
 ): Promise<Demonstration> {
   const { signal } = new AbortController();
-  const user = storefrontUser().open(task, { seed });
+  const user = createStorefrontUser().open(task, { seed });
   await using world = await createStorefront().open(task, { user, signal });
   const messages: Message[] = [{ role: "user", content: await world.begin({ signal }) }];
   const turns: { text: string; isSlip: boolean }[] = [];

@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from "../../src/environment/seeded-random.ts";
+import { type Random, createSeededRandom } from "../../src/environment/seeded-random.ts";
 import { drawPlans, orderStatus, type Plan } from "./draw-plans.ts";
 import type { Goal, GoalEnd, Wish } from "./goal.ts";
 import type { Customer, Order, Product, ShopRecords } from "./shop.ts";
@@ -22,7 +22,7 @@ const levelCount = 5;
 
 /** Draws the task at an index of a split: always the same one. */
 export function drawTask(split: Split, index: number): StorefrontData {
-  const random = seededRandom(`storefront/${split}/${index}`);
+  const random = createSeededRandom(`storefront/${split}/${index}`);
   const words = new Words(random, split);
   const level = 1 + (index % levelCount);
   const plans = drawPlans(level, random);

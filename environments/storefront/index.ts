@@ -6,14 +6,14 @@
 export { demonstrate, type Demonstration, type DemonstrationOptions } from "./demonstrate.ts";
 export type { StorefrontData } from "./draw-task.ts";
 export type { Goal, GoalEnd, Wish, WriteCall } from "./goal.ts";
-export { type Random, seededRandom } from "../../src/environment/seeded-random.ts";
+export { type Random, createSeededRandom } from "../../src/environment/seeded-random.ts";
 export { createStorefront } from "./storefront.ts";
 export {
   type ExpertAction,
-  storefrontExpert,
+  createStorefrontExpert,
   type StorefrontExpert,
   type StorefrontExpertOptions,
   toTurnText,
 } from "./storefront-expert.ts";
-export { storefrontNovice, type StorefrontNoviceOptions } from "./storefront-novice.ts";
-export { storefrontUser } from "./storefront-user.ts";
+export { createStorefrontNovice, type StorefrontNoviceOptions } from "./storefront-novice.ts";
+export { createStorefrontUser } from "./storefront-user.ts";

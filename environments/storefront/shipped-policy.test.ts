@@ -3,7 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import { createReferenceEngine } from "../../src/engine/reference/index.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
@@ -12,7 +12,7 @@ import { findToolCallParser } from "../../src/parser/registry.ts";
 import { createRenderer } from "../../src/renderer/create-renderer.ts";
 import type { Renderer } from "../../src/renderer/renderer.ts";
 import { createStorefront } from "./storefront.ts";
-import { storefrontUser } from "./storefront-user.ts";
+import { createStorefrontUser } from "./storefront-user.ts";
 
 const modelDir = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 const storefront = createStorefront();
@@ -37,10 +37,10 @@ describe("the shipped policy", () => {
       { task, rolloutId, groupId: task.id, sampleIndex, seed },
       {
         environment: storefront,
-        user: storefrontUser(),
+        user: createStorefrontUser(),
         engine,
         renderer,
-        agent: toolCallingAgent({
+        agent: createToolCallingAgent({
           parser: findToolCallParser("qwen25"),
           toolUsePolicy: toolUsePolicies.many,
         }),

@@ -1,12 +1,12 @@
 import type { Action } from "../../src/environment/environment.ts";
-import { type Random, seededRandom } from "../../src/environment/seeded-random.ts";
+import { type Random, createSeededRandom } from "../../src/environment/seeded-random.ts";
 import type { Message } from "../../src/message.ts";
 import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
 import { agentPhrases } from "./agent-phrases.ts";
 import { decideTurn, type ExpertTurn } from "./decide-turn.ts";
 import { fillPhrase } from "./phrase.ts";
 
-/** Settings of `storefrontExpert()`. */
+/** Settings of `createStorefrontExpert()`. */
 export interface StorefrontExpertOptions {
   /** Chooses phrases and mistakes. */
   readonly seed: number;
@@ -27,17 +27,17 @@ export interface StorefrontExpert {
 }
 
 /**
- * Creates an agent that follows the policy and solves every task of `storefrontUser()`. With a slip rate, it makes
+ * Creates an agent that follows the policy and solves every task of `createStorefrontUser()`. With a slip rate, it makes
  * deliberate mistakes, sees their results and continues from there. The same seed and conversation give the same
  * action.
  */
-export function storefrontExpert({
+export function createStorefrontExpert({
   seed,
   slipRate = 0,
 }: StorefrontExpertOptions): StorefrontExpert {
   return {
     act(messages) {
-      const random = seededRandom(`storefront/expert/${seed}/${messages.length}`);
+      const random = createSeededRandom(`storefront/expert/${seed}/${messages.length}`);
       const turn = decideTurn(messages);
       const isSlip = random.chance(slipRate);
       return { action: toAction(isSlip ? slip(turn, random) : turn, random), isSlip };

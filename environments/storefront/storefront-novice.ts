@@ -1,9 +1,9 @@
-import { type Random, seededRandom } from "../../src/environment/seeded-random.ts";
+import { type Random, createSeededRandom } from "../../src/environment/seeded-random.ts";
 import type { Message } from "../../src/message.ts";
 import { decideTurn, type ExpertTurn } from "./decide-turn.ts";
 import { misspell, type StorefrontExpert, toAction } from "./storefront-expert.ts";
 
-/** Settings of `storefrontNovice()`. */
+/** Settings of `createStorefrontNovice()`. */
 export interface StorefrontNoviceOptions {
   /** Chooses phrases and mistakes. */
   readonly seed: number;
@@ -17,10 +17,13 @@ export interface StorefrontNoviceOptions {
  * marked as slips: a policy that learns from it learns the habits with the skills, and has something to improve by
  * its own experience.
  */
-export function storefrontNovice({ seed, mistakeRate }: StorefrontNoviceOptions): StorefrontExpert {
+export function createStorefrontNovice({
+  seed,
+  mistakeRate,
+}: StorefrontNoviceOptions): StorefrontExpert {
   return {
     act(messages) {
-      const random = seededRandom(`storefront/novice/${seed}/${messages.length}`);
+      const random = createSeededRandom(`storefront/novice/${seed}/${messages.length}`);
       const turn = random.chance(mistakeRate)
         ? beginnersTurn(messages, random)
         : decideTurn(messages);

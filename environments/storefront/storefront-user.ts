@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from "../../src/environment/seeded-random.ts";
+import { type Random, createSeededRandom } from "../../src/environment/seeded-random.ts";
 import { UsageError } from "../../src/errors.ts";
 import type { Task } from "../../src/task.ts";
 import type { User, UserLine, UserSession } from "../../src/user/user.ts";
@@ -28,7 +28,7 @@ const maxRepeats = 2;
  *
  * `open()` throws UsageError for a task of another environment.
  */
-export function storefrontUser(): User {
+export function createStorefrontUser(): User {
   return {
     strategy: "storefront",
     repeatable: true,
@@ -40,7 +40,7 @@ export function storefrontUser(): User {
       }
       const customer = new ScriptedCustomer(
         (task as Task<StorefrontData>).data,
-        seededRandom(`${task.id}/user/${seed}`),
+        createSeededRandom(`${task.id}/user/${seed}`),
       );
       return toSession(customer);
     },

@@ -4,13 +4,13 @@ import { describe, expect, test } from "vitest";
 import { playActions } from "../../src/environment/play-actions.ts";
 import { InvariantError, UsageError } from "../../src/errors.ts";
 import { isLeaving, textOfLine, type UserLine } from "../../src/user/user.ts";
-import { scriptedUser } from "../../src/user/scripted-user.ts";
+import { createScriptedUser } from "../../src/user/scripted-user.ts";
 import { demonstrate } from "./demonstrate.ts";
 import { drawTask } from "./draw-task.ts";
 import type { WriteCall } from "./goal.ts";
 import { createStorefront } from "./storefront.ts";
-import { storefrontNovice } from "./storefront-novice.ts";
-import { storefrontUser } from "./storefront-user.ts";
+import { createStorefrontNovice } from "./storefront-novice.ts";
+import { createStorefrontUser } from "./storefront-user.ts";
 import { splitOf } from "./words.ts";
 
 const { signal } = new AbortController();
@@ -31,9 +31,12 @@ function wordsOf(index: number, split: "train" | "test"): readonly string[] {
 
 async function openSilent(index: number) {
   const task = storefront.task("test", index);
-  const user = scriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] }).open(task, {
-    seed: 0,
-  });
+  const user = createScriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] }).open(
+    task,
+    {
+      seed: 0,
+    },
+  );
   return { task, world: await storefront.open(task, { user, signal }) };
 }
 
@@ -215,7 +218,7 @@ describe("the end of a conversation", () => {
       { type: "say", content: "Bye." } as const,
       { type: "say", content: "It ends." } as const,
     ];
-    const user = scriptedUser({ lines });
+    const user = createScriptedUser({ lines });
     const { steps } = await playActions(storefront, { task, user, actions }, { signal });
     expect(steps).toEqual([
       { observation: "What does ###STOP### mean?", from: "user", source: "user" },
@@ -224,7 +227,7 @@ describe("the end of a conversation", () => {
   });
 });
 
-describe("storefrontExpert()", () => {
+describe("createStorefrontExpert()", () => {
   test("solves 500 tasks of each split that has them", async () => {
     for (const [split, count] of [
       ["train", 500],
@@ -259,9 +262,9 @@ describe("storefrontExpert()", () => {
   });
 });
 
-describe("storefrontNovice()", () => {
+describe("createStorefrontNovice()", () => {
   async function lead(index: number, mistakeRate: number) {
-    const agent = storefrontNovice({ seed: index, mistakeRate });
+    const agent = createStorefrontNovice({ seed: index, mistakeRate });
     return await demonstrate(storefront.task("train", index), { seed: index, agent });
   }
 
@@ -311,9 +314,9 @@ describe("storefrontNovice()", () => {
   });
 });
 
-describe("storefrontUser()", () => {
+describe("createStorefrontUser()", () => {
   async function converse(index: number, seed: number, agentLines: readonly string[]) {
-    const session = storefrontUser().open(storefront.task("test", index), { seed });
+    const session = createStorefrontUser().open(storefront.task("test", index), { seed });
     const lines: UserLine[] = [await session.begin({ signal })];
     for (const line of agentLines) lines.push(await session.reply(line, { signal }));
     return lines;
@@ -321,7 +324,7 @@ describe("storefrontUser()", () => {
 
   test("speaks for storefront's tasks only", () => {
     const task = { ...storefront.task("test", 0), environment: "tau-retail" };
-    expect(() => storefrontUser().open(task, { seed: 0 })).toThrow(UsageError);
+    expect(() => createStorefrontUser().open(task, { seed: 0 })).toThrow(UsageError);
   });
 
   test("says the same with the same seed and varies with other seeds", async () => {
@@ -376,7 +379,7 @@ describe("storefrontUser()", () => {
   });
 
   test("leaves an agent that asks the same thing over and over", async () => {
-    const session = storefrontUser().open(storefront.task("test", 2), { seed: 0 });
+    const session = createStorefrontUser().open(storefront.task("test", 2), { seed: 0 });
     await session.begin({ signal });
     let count = 0;
     for (let said: UserLine = ""; !isLeaving(said); count++) {

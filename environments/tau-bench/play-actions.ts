@@ -1,7 +1,7 @@
 import type { Score } from "../../src/environment/environment.ts";
 import { UsageError } from "../../src/errors.ts";
 import type { Task } from "../../src/task.ts";
-import { scriptedUser } from "../../src/user/scripted-user.ts";
+import { createScriptedUser } from "../../src/user/scripted-user.ts";
 import type { UserLine } from "../../src/user/user.ts";
 import type { ReplayCall } from "./replay.ts";
 import { readArguments } from "./replay.ts";
@@ -49,7 +49,7 @@ export async function playActions(
   { task, userReplies, actions }: Play,
   { signal }: { signal: AbortSignal },
 ): Promise<PlayedEpisode> {
-  const user = scriptedUser({ lines: userReplies }).open(task, { seed: 0 });
+  const user = createScriptedUser({ lines: userReplies }).open(task, { seed: 0 });
   await using world = await environment.open(task, { user, signal });
   const resetObservation = await world.begin({ signal });
   const steps: PlayedStep[] = [];

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { InvariantError, UsageError, isOwnBug } from "../../src/errors.ts";
 import type { Action, World } from "../../src/environment/environment.ts";
 import type { PyValue } from "../../src/python/value.ts";
-import { scriptedUser } from "../../src/user/scripted-user.ts";
+import { createScriptedUser } from "../../src/user/scripted-user.ts";
 import type { UserLine, UserSession } from "../../src/user/user.ts";
 import { openTinyTau } from "./tiny-tau-bundle.fixture.ts";
 import type { TauEnvironment } from "./tau-environment.ts";
@@ -24,7 +24,7 @@ async function begin({
   lines = [],
 }: Opening = {}): Promise<World> {
   const task = environment.task("test", index);
-  const user = scriptedUser({ lines: ["Hi", ...lines] }).open(task, { seed: 0 });
+  const user = createScriptedUser({ lines: ["Hi", ...lines] }).open(task, { seed: 0 });
   const world = await environment.open(task, { user, signal });
   await world.begin({ signal });
   return world;
@@ -65,7 +65,7 @@ describe("a τ-bench environment", () => {
     );
     expect(() => retail.task("constructor", 0)).toThrow(UsageError);
     const task = airline.task("test", 0);
-    const user = scriptedUser({ lines: [] }).open(task, { seed: 0 });
+    const user = createScriptedUser({ lines: [] }).open(task, { seed: 0 });
     await expect(retail.open(task, { user, signal })).rejects.toThrow(
       "Cannot open task tau-airline/test/0: it belongs to tau-airline, expected one of tau-retail",
     );
@@ -114,7 +114,7 @@ describe("a τ-bench episode", () => {
   test("continues if the stop marker is in the opening line or spelled differently", async () => {
     const task = retail.task("test", 0);
     const lines = ["###STOP###", "###stop###", "###STOP###"];
-    const user = scriptedUser({ lines }).open(task, { seed: 0 });
+    const user = createScriptedUser({ lines }).open(task, { seed: 0 });
     await using world = await retail.open(task, { user, signal });
     expect(await world.begin({ signal })).toBe("###STOP###");
     expect((await world.step({ type: "say", content: "a" }, { signal })).done).toBeUndefined();

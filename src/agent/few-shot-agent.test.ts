@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { findToolCallParser } from "../parser/registry.ts";
-import { fewShotAgent, type FewShotOptions } from "./few-shot-agent.ts";
+import { createFewShotAgent, type FewShotOptions } from "./few-shot-agent.ts";
 import { toolUsePolicies } from "./tool-use-policy.ts";
 
 const examples = ["d0", "d1", "d2", "d3", "d4"];
@@ -9,7 +9,7 @@ function open(
   options: Partial<FewShotOptions>,
   start: { readonly seed: number; readonly taskIndex: number },
 ): string {
-  const agent = fewShotAgent({
+  const agent = createFewShotAgent({
     parser: findToolCallParser("qwen25"),
     toolUsePolicy: toolUsePolicies.many,
     examples,
@@ -19,7 +19,7 @@ function open(
   return opening.messages[0]!.content;
 }
 
-describe("fewShotAgent()", () => {
+describe("createFewShotAgent()", () => {
   test("shows the examples after the policy, in the order that Python draws", () => {
     expect(open({}, { seed: 3, taskIndex: 0 })).toBe(
       "Policy.\n\nExample 1:\nd1\n\nExample 2:\nd4\n\nExample 3:\nd3\n\nExample 4:\nd2\n\nExample 5:\nd0",

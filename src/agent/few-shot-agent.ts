@@ -1,7 +1,7 @@
 import { UsageError } from "../errors.ts";
 import { pythonRandomSample } from "../python/random-sample.ts";
 import type { Agent } from "./agent.ts";
-import { toolCallingAgent, type ToolCallingOptions } from "./tool-calling-agent.ts";
+import { createToolCallingAgent, type ToolCallingOptions } from "./tool-calling-agent.ts";
 
 /** The unit for which a few-shot agent draws new examples. */
 export type FewShotDraw = "episode" | "task" | "run";
@@ -33,14 +33,14 @@ export interface FewShotOptions extends ToolCallingOptions {
  *
  * @throws UsageError if there are fewer examples than `exampleCount`.
  */
-export function fewShotAgent(options: FewShotOptions): Agent {
+export function createFewShotAgent(options: FewShotOptions): Agent {
   const { examples, exampleCount = 5, draw = "episode", seed: runSeed = 0 } = options;
   if (exampleCount > examples.length) {
     throw new UsageError(
       `Cannot show ${exampleCount} examples: only ${examples.length} are available`,
     );
   }
-  const agent = toolCallingAgent(options);
+  const agent = createToolCallingAgent(options);
   return {
     ...agent,
     strategy: "few-shot",

@@ -4,7 +4,7 @@ import { toolsFromOpenAi } from "../message.ts";
 import { toPyValue } from "../python/value.ts";
 import { ownTextActionPrompts } from "./own-text-action-prompts.ts";
 import { readTextAction } from "./read-text-action.ts";
-import { textActionAgent, type TextActionOptions } from "./text-action-agent.ts";
+import { createTextActionAgent, type TextActionOptions } from "./text-action-agent.ts";
 
 const tools = toolsFromOpenAi(
   toPyValue([
@@ -26,7 +26,7 @@ function read(
     ...options
   }: Partial<TextActionOptions> & { finish?: "stop" | "length"; opened?: boolean } = {},
 ) {
-  return textActionAgent({ strategy: "act", prompt, ...options }).read({
+  return createTextActionAgent({ strategy: "act", prompt, ...options }).read({
     text,
     tools,
     turnIndex: 12,
@@ -37,10 +37,10 @@ function read(
 
 const action = '{"name": "get_order", "arguments": {"order_id": "#W1", "x": 1.0}}';
 
-describe("textActionAgent()", () => {
+describe("createTextActionAgent()", () => {
   test("describes the tools in the system message, and passes none to the template", () => {
     const start = { policyText: "Policy.", tools, firstUserText: "Hi", seed: 0, taskIndex: 0 };
-    expect(textActionAgent({ strategy: "react", prompt }).open(start)).toEqual({
+    expect(createTextActionAgent({ strategy: "react", prompt }).open(start)).toEqual({
       messages: [
         {
           role: "system",
@@ -167,7 +167,7 @@ describe("textActionAgent()", () => {
   });
 
   test("converts tool results and user lines to user messages", () => {
-    const agent = textActionAgent({ strategy: "act", prompt });
+    const agent = createTextActionAgent({ strategy: "act", prompt });
     expect(
       agent.observe([
         { callId: "a", name: "get_order", from: "tool", text: "pending" },

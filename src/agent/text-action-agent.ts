@@ -32,7 +32,7 @@ export interface TextActionOptions {
  *
  * **Source:** sierra-research/tau-bench, tau_bench/agents/chat_react_agent.py.
  */
-export function textActionAgent(options: TextActionOptions): Agent {
+export function createTextActionAgent(options: TextActionOptions): Agent {
   const { strategy, prompt } = options;
   return {
     strategy,

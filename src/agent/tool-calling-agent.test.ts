@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { toolFromOpenAi } from "../message.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue } from "../python/value.ts";
-import { toolCallingAgent } from "./tool-calling-agent.ts";
+import { createToolCallingAgent } from "./tool-calling-agent.ts";
 import { instructTemplate, toolUsePolicies, type ToolUsePolicy } from "./tool-use-policy.ts";
 
 const tools = ["get_order", "cancel_order"].map((name) =>
@@ -18,7 +18,7 @@ const tools = ["get_order", "cancel_order"].map((name) =>
   ),
 );
 
-const agent = toolCallingAgent({
+const agent = createToolCallingAgent({
   parser: findToolCallParser("qwen25"),
   toolUsePolicy: toolUsePolicies.many,
 });
@@ -36,7 +36,7 @@ function read(
   } = {},
 ) {
   const parser = findToolCallParser("qwen25");
-  return toolCallingAgent({ parser, toolUsePolicy, unknownTools }).read({
+  return createToolCallingAgent({ parser, toolUsePolicy, unknownTools }).read({
     text,
     tools,
     turnIndex: 3,
@@ -49,7 +49,7 @@ function call(json: string): string {
   return `<tool_call>\n${json}\n</tool_call>`;
 }
 
-describe("toolCallingAgent()", () => {
+describe("createToolCallingAgent()", () => {
   test("sends a turn without a call to the user unchanged", () => {
     expect(read(" Hello!\n").intents).toEqual([
       { type: "act", callId: "t0003c000", action: { type: "say", content: " Hello!\n" } },
@@ -202,7 +202,7 @@ describe("toolCallingAgent()", () => {
 
 describe("tool-use policies", () => {
   const opening = (name: keyof typeof toolUsePolicies) =>
-    toolCallingAgent({
+    createToolCallingAgent({
       parser: findToolCallParser("qwen25"),
       toolUsePolicy: toolUsePolicies[name],
     }).open({ policyText: "Policy.", tools, firstUserText: "Hi", seed: 0, taskIndex: 0 })

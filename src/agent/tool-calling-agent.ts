@@ -31,7 +31,7 @@ export interface ToolCallingOptions extends TurnFormats, CallPolicy {
  * message. A turn without a call is sent to the user. A malformed call returns an error to the
  * policy under its own call id.
  */
-export function toolCallingAgent(options: ToolCallingOptions): Agent {
+export function createToolCallingAgent(options: ToolCallingOptions): Agent {
   const { toolUsePolicy, parallelResults = true } = options;
   return {
     strategy: "tool-calling",

@@ -3,7 +3,7 @@ import { toolFromOpenAi } from "../message.ts";
 import { findReasoningParser } from "../parser/reasoning/registry.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue } from "../python/value.ts";
-import { toolCallingAgent, type ToolCallingOptions } from "./tool-calling-agent.ts";
+import { createToolCallingAgent, type ToolCallingOptions } from "./tool-calling-agent.ts";
 import { toolUsePolicies } from "./tool-use-policy.ts";
 
 const tools = [
@@ -30,7 +30,7 @@ function read(
   const reasoning =
     family.reasoningParser === undefined ? undefined : findReasoningParser(family.reasoningParser);
   const { opened = false, finish = "stop", ...said } = turn;
-  return toolCallingAgent({
+  return createToolCallingAgent({
     parser: findToolCallParser(family.parser),
     toolUsePolicy: toolUsePolicies.many,
     ...(reasoning !== undefined && {
@@ -184,7 +184,7 @@ describe("the ids of calls", () => {
 });
 
 describe("a template that accepts one result a turn", () => {
-  const agent = toolCallingAgent({
+  const agent = createToolCallingAgent({
     parser: findToolCallParser("qwen25"),
     toolUsePolicy: toolUsePolicies.many,
     parallelResults: false,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import desk from "../../examples/library-desk.ts";
 import { createEnvironment, createUser } from "../../examples/lamps.ts";
-import { createStorefront, storefrontUser } from "../../environments/storefront/index.ts";
+import { createStorefront, createStorefrontUser } from "../../environments/storefront/index.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import type { Environment, World } from "../environment/environment.ts";
 import { refuse } from "../environment/refuse.ts";
@@ -10,7 +10,7 @@ import { checkEnvironment } from "./check-environment.ts";
 test.each([
   ["the library desk", desk as Environment, undefined],
   ["the lamps", createEnvironment() as Environment, createUser()],
-  ["the shop", createStorefront() as Environment, storefrontUser()],
+  ["the shop", createStorefront() as Environment, createStorefrontUser()],
 ])("checkEnvironment() finds no error in %s", async (_, environment, user) => {
   const { problems, taskCount, stepCount } = await checkEnvironment(environment, {
     ...(user !== undefined && { user }),

@@ -6,7 +6,7 @@ import { checkOpening, checkScore, checkStep, checkWorld } from "../episode/chec
 import { describe } from "../episode/check/foreign-value.ts";
 import { systemClock, type Clock } from "../async/clock.ts";
 import type { Task } from "../task.ts";
-import { defaultScript, scriptedUser } from "../user/scripted-user.ts";
+import { defaultScript, createScriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
 import { checkTasks, checkTools } from "./check-declared.ts";
 import { reportUnhandledRejections } from "../async/pass-over-floating.ts";
@@ -95,7 +95,7 @@ class Checker {
   constructor(environment: Environment, options: CheckOptions) {
     this.#environment = environment;
     const own = (environment as { readonly user?: User }).user;
-    this.#user = options.user ?? own ?? scriptedUser({ lines: defaultScript });
+    this.#user = options.user ?? own ?? createScriptedUser({ lines: defaultScript });
     this.#options = options;
   }
 

@@ -53,8 +53,8 @@ export interface RolloutOptions extends LibrarySettings {
   /** Task indexes, or a text as on the command line, such as `0-31,40`. Default: all tasks of the split. */
   readonly tasks?: string | readonly number[];
   /**
-   * The tasks to play, in place of `split`, `tasks`, `epochs` and `groups`: a source, such as `endlessTasks()` or
-   * `pushedTasks()` returns, or a function that makes a source from the environment.
+   * The tasks to play, in place of `split`, `tasks`, `epochs` and `groups`: a source, such as `createEndlessTasks()` or
+   * `createPushedTasks()` returns, or a function that makes a source from the environment.
    */
   readonly source?: TaskSource | ((environment: Environment) => TaskSource);
   /** Over-sampling, and a filter for the groups that are yielded. `samples` is the size of a group. */

@@ -22,10 +22,14 @@ import type { Episode } from "../episode/episode.ts";
 import { UsageError } from "../errors.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
-import { characterRenderer, startSglangTestServer, textPolicy } from "../testing/index.ts";
+import {
+  createCharacterRenderer,
+  startSglangTestServer,
+  createTextPolicy,
+} from "../testing/index.ts";
 import { episodeSamples } from "../run/folder/episode-samples.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import { readRunConfig } from "../composition/config/run-config.ts";
 import { describeSettings } from "../composition/config/stored-settings.ts";
 import { evaluate } from "./evaluate.ts";
@@ -37,7 +41,7 @@ const smallModelFolder = fileURLToPath(new URL("../../models/storefront-2m", imp
 /** Its `<|im_end|>`. */
 const smallModelEndId = 2939;
 
-const renderer = characterRenderer();
+const renderer = createCharacterRenderer();
 
 /** Somebody wants a number of lamps on. */
 const environment = defineEnvironment({
@@ -62,7 +66,7 @@ beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-library-"));
   // The second attempt at each task says nothing but goodbye.
   const turns = (id: string) => (id.endsWith("#1") ? ["Bye."] : [call, call, "They are on."]);
-  server = await startSglangTestServer({ policy: await textPolicy(turns, { renderer }) });
+  server = await startSglangTestServer({ policy: await createTextPolicy(turns, { renderer }) });
 });
 afterAll(async () => {
   await server.close();
@@ -277,7 +281,12 @@ describe("rollout()", () => {
       for await (const _ of rollout({ engine, attempts: 1, maxTurns: 1, ...parts, out }));
     };
     const byName = { environment: module, model: modelDir, out: "named" };
-    const given = { environment, renderer, user: scriptedUser({ lines: ["On!"] }), out: "given" };
+    const given = {
+      environment,
+      renderer,
+      user: createScriptedUser({ lines: ["On!"] }),
+      out: "given",
+    };
     for (const parts of [byName, given]) {
       await playIn(parts);
       await playIn(parts);

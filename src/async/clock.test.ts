@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { manualClock } from "../testing/manual-clock.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
 import { createClock, systemClock } from "./clock.ts";
 
 test("the system's clock ends a wait with the signal's reason", async () => {
@@ -15,7 +15,7 @@ test("the system's clock ends a wait with the signal's reason", async () => {
 });
 
 test("a clock with its own `sleep` calls back after it, unless cancelled", async () => {
-  const manual = manualClock();
+  const manual = createManualClock();
   const clock = createClock(manual);
   const called: string[] = [];
   clock.after(50, () => called.push("first"));

@@ -1,11 +1,11 @@
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { manualClock } from "../testing/manual-clock.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
 import { createClock } from "./clock.ts";
 import { startDeadline, withDeadline } from "./deadline.ts";
 
 test("a deadline aborts when its time is over", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   using deadline = startDeadline({ ms: 50, parents: [], clock: createClock(clock) });
   await clock.advance(49);
   expect([deadline.signal.aborted, deadline.expired]).toEqual([false, false]);
@@ -24,7 +24,7 @@ function parentsOf(kind: (typeof kinds)[number], ...signals: (AbortSignal | unde
 test.each(kinds)(
   "a deadline aborts with %s parents, for their reason, and is then not expired",
   async (kind) => {
-    const clock = manualClock();
+    const clock = createManualClock();
     const parent = new AbortController();
     const parents = parentsOf(kind, undefined, parent.signal);
     using deadline = startDeadline({ ms: 50, ...parents, clock: createClock(clock) });
@@ -39,7 +39,7 @@ test.each(kinds)(
 );
 
 test.each(kinds)("a deadline leaves no listeners on %s parents and no timer", (kind) => {
-  const clock = manualClock();
+  const clock = createManualClock();
   const parent = new AbortController();
   const parents = parentsOf(kind, parent.signal);
   for (let count = 0; count < 20; count++) {
@@ -51,14 +51,14 @@ test.each(kinds)("a deadline leaves no listeners on %s parents and no timer", (k
 });
 
 test("a deadline without end starts no timer", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   using deadline = startDeadline({ ms: Infinity, parents: [], clock: createClock(clock) });
   expect(clock.pendingCount).toBe(0);
   expect(deadline.signal.aborted).toBe(false);
 });
 
 test("`withDeadline()` returns the result of `onLate` on timeout", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   const parent = new AbortController();
   const seen: AbortSignal[] = [];
   // Work that ignores its signal is not waited for.
@@ -77,7 +77,7 @@ test("`withDeadline()` returns the result of `onLate` on timeout", async () => {
 });
 
 test("`withDeadline()` throws the error of `onLate`, even if the work throws on abort", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   const late = withDeadline(
     (signal) =>
       new Promise((_, reject) => {
@@ -98,7 +98,7 @@ test("`withDeadline()` throws the error of `onLate`, even if the work throws on 
 });
 
 test("`withDeadline()` throws the outer signal's reason if it aborts first", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   const parent = new AbortController();
   const reason = new Error("enough");
   const onLate = (): never => expect.unreachable();
@@ -114,7 +114,7 @@ test("`withDeadline()` throws the outer signal's reason if it aborts first", asy
 });
 
 test("`withDeadline()` returns the work's result or throws its error, and leaves no timer", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   const { signal } = new AbortController();
   const onLate = (): never => expect.unreachable();
   const options = { ms: 50, signal, clock: createClock(clock), onLate };

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { manualClock } from "../testing/manual-clock.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
 import { createClock } from "./clock.ts";
 import { startPausableTimer } from "./pausable-timer.ts";
 
 test("a pause does not count as time", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   let fired = 0;
   const timer = startPausableTimer(100, () => void (fired += 1), createClock(clock));
   await clock.advance(60);
@@ -26,7 +26,7 @@ test("a pause does not count as time", async () => {
 });
 
 test("a timer that is shortened fires when so much time has passed, and none is made longer", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   const fired: string[] = [];
   const start = (name: string, ms: number) =>
     startPausableTimer(ms, () => fired.push(name), createClock(clock));
@@ -55,7 +55,7 @@ test("a timer that is shortened fires when so much time has passed, and none is 
 });
 
 test("a timer that is lengthened has so much more time, also while it stands still", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   const fired: string[] = [];
   const start = (name: string, ms: number) =>
     startPausableTimer(ms, () => fired.push(name), createClock(clock));
@@ -74,7 +74,7 @@ test("a timer that is lengthened has so much more time, also while it stands sti
 });
 
 test("a timer that was called off never fires, nor does one without an end", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   let fired = 0;
   const timer = startPausableTimer(100, () => void (fired += 1), createClock(clock));
   const endless = startPausableTimer(Infinity, () => void (fired += 1), createClock(clock));

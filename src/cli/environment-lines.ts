@@ -9,7 +9,7 @@ import type { Action, Environment } from "../environment/environment.ts";
 import { playActions, replayCalls } from "../environment/play-actions.ts";
 import { isPyDict, type PlainJson, type PyDict } from "../python/value.ts";
 import type { Task } from "../task.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import { readLine } from "../user/read-line.ts";
 import type { User, UserLine } from "../user/user.ts";
 import { isTauName } from "../composition/environment/environment-names.ts";
@@ -60,7 +60,7 @@ function environmentLines(environment: Environment, ownUser: User | undefined): 
         environment,
         {
           task,
-          user: isScripted ? scriptedUser({ lines: repliesOf(line) }) : ownUser,
+          user: isScripted ? createScriptedUser({ lines: repliesOf(line) }) : ownUser,
           seed: isGiven(line, "seed") ? indexMember(line, "seed") : 0,
           actions: actionsOf(line, "actions"),
         },

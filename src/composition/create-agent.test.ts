@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createStorefront } from "../../environments/storefront/index.ts";
 import { tauBenchBundle } from "../testing/shared-data.fixture.ts";
 import type { Environment } from "../environment/environment.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { agentSettings, isForeignAgent, readAgentConfig } from "./config/agent-config.ts";
 import { createAgent } from "./create-agent.ts";
 import { loadEnvironment } from "./environment/environments.ts";
@@ -15,7 +15,7 @@ const bundle = foundBundle ?? "";
 
 async function build({ parser, data, ...given }: GivenSettings, environment: Environment) {
   const config = readAgentConfig(completeSettings(agentSettings, given), 0);
-  const renderer = characterRenderer();
+  const renderer = createCharacterRenderer();
   // The parser that the settings name comes by way of the renderer's card.
   const { parser: _own, ...others } = renderer.card;
   const card = { ...others, ...(typeof parser === "string" && { parser }) };

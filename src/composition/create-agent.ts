@@ -1,12 +1,12 @@
 import path from "node:path";
 import type { Agent } from "../agent/agent.ts";
-import { fewShotAgent } from "../agent/few-shot-agent.ts";
+import { createFewShotAgent } from "../agent/few-shot-agent.ts";
 import { ownTextActionPrompts } from "../agent/own-text-action-prompts.ts";
 import { readFewShotExamples } from "../agent/read-few-shot-examples.ts";
 import { readTextActionPrompts } from "../agent/read-text-action-prompts.ts";
 import type { SplitReasoning } from "../agent/split-reasoning.ts";
-import { textActionAgent } from "../agent/text-action-agent.ts";
-import { toolCallingAgent, type ToolCallingOptions } from "../agent/tool-calling-agent.ts";
+import { createTextActionAgent } from "../agent/text-action-agent.ts";
+import { createToolCallingAgent, type ToolCallingOptions } from "../agent/tool-calling-agent.ts";
 import type { ReasoningMarkup } from "../agent/turn-form.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
@@ -41,11 +41,11 @@ export async function createAgent(
   switch (config.strategy) {
     case "act":
     case "react":
-      return await createTextActionAgent(config, place);
+      return await openTextActionAgent(config, place);
     case "few-shot":
-      return await createFewShotAgent(config, place);
+      return await openFewShotAgent(config, place);
     case "tool-calling":
-      return toolCallingAgent(toolCallingOptions(config, place.renderer));
+      return createToolCallingAgent(toolCallingOptions(config, place.renderer));
   }
 }
 
@@ -100,14 +100,14 @@ function findReasoningMarkup(parserName: string | undefined): ReasoningMarkup | 
   return opener === undefined || closer === undefined ? undefined : { opener, closer };
 }
 
-async function createTextActionAgent(
+async function openTextActionAgent(
   { strategy, invalidAction }: Extract<AgentConfig, { readonly invalidAction: unknown }>,
   place: AgentPlace,
 ): Promise<Agent> {
   const file = await findBundleFile(place, () => "agent-prompts.json");
   const prompts = file === undefined ? ownTextActionPrompts : await readTextActionPrompts(file);
   const splitReasoning = buildSplitReasoning(place.renderer, { toolCallParserActive: false });
-  return textActionAgent({
+  return createTextActionAgent({
     strategy,
     prompt: prompts[strategy],
     invalidAction,
@@ -115,7 +115,7 @@ async function createTextActionAgent(
   });
 }
 
-async function createFewShotAgent(
+async function openFewShotAgent(
   config: Extract<AgentConfig, { readonly strategy: "few-shot" }>,
   place: AgentPlace,
 ): Promise<Agent> {
@@ -133,7 +133,7 @@ async function createFewShotAgent(
       `Cannot use --few-shot-examples ${exampleCount}: ${file} holds ${examples.length}`,
     );
   }
-  return fewShotAgent({ ...options, examples, exampleCount, draw, seed });
+  return createFewShotAgent({ ...options, examples, exampleCount, draw, seed });
 }
 
 /** Returns a file of τ-bench's bundle, if the environment is one of its domains. */

@@ -1,5 +1,5 @@
 import type { Agent } from "../agent/agent.ts";
-import { commandAgent } from "../gateway/agent/command-agent.ts";
+import { createCommandAgent } from "../gateway/agent/command-agent.ts";
 import type { ForeignAgent } from "../gateway/agent/foreign-agent.ts";
 import { createForeignPlayer } from "../gateway/agent/foreign-player.ts";
 import { loadAgent } from "../gateway/agent/load-agent.ts";
@@ -33,7 +33,9 @@ export async function createPlayer(
 
 async function findAgent(chosen: ForeignAgentConfig | ForeignAgent): Promise<ForeignAgent> {
   if ("run" in chosen) return chosen;
-  return chosen.strategy === "module" ? await loadAgent(chosen.file) : commandAgent(chosen.command);
+  return chosen.strategy === "module"
+    ? await loadAgent(chosen.file)
+    : createCommandAgent(chosen.command);
 }
 
 /** A placeholder for the built-in strategy. It is never called. */

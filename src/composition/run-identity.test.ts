@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createStorefront } from "../../environments/storefront/index.ts";
 import type { EngineDescription } from "../engine/engine.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { readRunConfig } from "./config/run-config.ts";
 import { describeIdentity } from "./run-identity.ts";
 import type { GivenSettings } from "./config/setting.ts";
@@ -54,7 +54,7 @@ async function identify(
     ...(settings["engine"] === undefined && { url: ["http://h"] }),
     ...settings,
   });
-  const renderer = characterRenderer();
+  const renderer = createCharacterRenderer();
   return await describeIdentity(config, {
     environment: world,
     limits: { maxContextTokens },
@@ -81,8 +81,8 @@ describe("describeIdentity()", () => {
       "max-context": "4096",
       logprobConvention: "tempered",
       tokenizer: sha256,
-      vocabularySize: String(characterRenderer().codec.vocabularySize),
-      stopTokens: characterRenderer().stopTokenIds.join(" "),
+      vocabularySize: String(createCharacterRenderer().codec.vocabularySize),
+      stopTokens: createCharacterRenderer().stopTokenIds.join(" "),
       chatTemplate: "",
       templateVariables: sha256,
       tools: sha256,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
-import { manualClock } from "../testing/manual-clock.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
 import type { GenerateOptions, GenerateRequest, Generation } from "./engine.ts";
 import { toHttpEngineSettings } from "./http/http-engine-options.ts";
 import type { HttpTransport } from "./http/http-transport.ts";
@@ -42,7 +42,7 @@ async function sample(
     readonly cutAfter?: number;
   } = {},
 ): Promise<{ generation: Generation | RolloutError; pieces: readonly PieceRequest[] }> {
-  const clock = manualClock({ skipUpToMs: 60_000 });
+  const clock = createManualClock({ skipUpToMs: 60_000 });
   const settings = toHttpEngineSettings({ url: "http://server", ...clock, random: () => 0.5 });
   const transport = { url: "http://server", send: fails, close: fails };
   const worker: Worker = { url: "http://server", transport, control: transport };
@@ -308,7 +308,7 @@ test("twenty turns at once let other tasks of the event loop run", async () => {
 describe("a turn that is cut short", () => {
   /** A server that samples one id for each call of `sample()`, until it is aborted. */
   function slowServer(canAbort: boolean) {
-    const settings = toHttpEngineSettings({ url: "http://server", ...manualClock() });
+    const settings = toHttpEngineSettings({ url: "http://server", ...createManualClock() });
     const transport = { url: "http://server", send: fails, close: fails };
     const worker: Worker = { url: "http://server", transport, control: transport };
     const workers = createWorkerSet({ workers: [worker], cooldownMs: 0, clock: settings.clock });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { defaultLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
@@ -8,8 +8,8 @@ import type { Episode } from "../episode/episode.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue, type PyDict } from "../python/value.ts";
-import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
-import { scriptedEngine } from "../testing/scripted-engine.ts";
+import { characterIds, createCharacterRenderer } from "../testing/character-renderer.ts";
+import { createScriptedEngine } from "../testing/scripted-engine.ts";
 import { defineEnvironment, type DefinedEnvironment } from "./define-environment.ts";
 import { defineTool } from "./define-tool.ts";
 import type { Action } from "./environment.ts";
@@ -549,9 +549,9 @@ async function playBroken(parts: object): Promise<readonly Episode[]> {
     const setup = {
       environment,
       user: environment.user,
-      engine: scriptedEngine([turn(calls), turn("Here.")]),
-      renderer: characterRenderer(),
-      agent: toolCallingAgent({
+      engine: createScriptedEngine([turn(calls), turn("Here.")]),
+      renderer: createCharacterRenderer(),
+      agent: createToolCallingAgent({
         parser: findToolCallParser("qwen25"),
         toolUsePolicy: toolUsePolicies.many,
       }),

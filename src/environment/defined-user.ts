@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import type { Task } from "../task.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import type { User, UserLine } from "../user/user.ts";
 
 /** The user of a defined environment if no model plays one. */
@@ -19,10 +19,10 @@ export function toUser(environment: string, user: DefinedUser<never> | undefined
   if (user !== undefined && !Array.isArray(user) && typeof user !== "function") {
     throw new UsageError(
       `Cannot define environment ${environment}: its user is invalid, expected lines such as ` +
-        '["Hello.", "Yes."], a function from a task to lines, or a user such as scriptedUser()',
+        '["Hello.", "Yes."], a function from a task to lines, or a user such as createScriptedUser()',
     );
   }
-  return scriptedUser({
+  return createScriptedUser({
     lines(task) {
       if (user === undefined) return [task.instruction, silence];
       const lines = typeof user === "function" ? user((task as Task<never>).data) : user;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createStorefront } from "../../environments/storefront/index.ts";
 import { UsageError } from "../errors.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import type { Action } from "./environment.ts";
 import { playActions, replayCalls } from "./play-actions.ts";
 
@@ -26,7 +26,7 @@ function firstWrite() {
 describe("playActions()", () => {
   test("gives the opening, a step for each action, and the score", async () => {
     const { task, call } = firstWrite();
-    const user = scriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] });
+    const user = createScriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] });
     const played = await playActions(storefront, { task, user, actions: [call, say] }, { signal });
     expect(played.opening).toBe("Hello.");
     expect(played.steps.map(({ source, done }) => [source, done])).toEqual([
@@ -38,7 +38,7 @@ describe("playActions()", () => {
 
   test("refuses actions after the end", async () => {
     const task = storefront.task("test", 0);
-    const user = scriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] });
+    const user = createScriptedUser({ lines: ["Hello.", { text: "Bye.", leaves: true }] });
     const play = playActions(storefront, { task, user, actions: [say, say] }, { signal });
     await expect(play).rejects.toThrow(
       new UsageError(

@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import type { Task } from "../task.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import type { User } from "../user/user.ts";
 import type { Action, Environment, Score, Step } from "./environment.ts";
 
@@ -76,7 +76,7 @@ export async function replayCalls<Data>(
   },
   { signal }: { signal: AbortSignal },
 ): Promise<ReplayedCalls> {
-  const user = scriptedUser({ lines: [""] }).open(task, { seed: 0 });
+  const user = createScriptedUser({ lines: [""] }).open(task, { seed: 0 });
   await using world = await environment.open(task, { user, signal });
   await world.begin({ signal });
   const observations: string[] = [];

@@ -18,7 +18,7 @@ export interface Random {
  * Returns a generator that is seeded by a text: the same text gives the same numbers on every machine. Use it to
  * draw tasks; it is not cryptographic.
  */
-export function seededRandom(seed: string): Random {
+export function createSeededRandom(seed: string): Random {
   let state = hashText(seed);
   function next(): number {
     state = (state + 0x9e3779b9) | 0;

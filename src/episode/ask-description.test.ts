@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { UsageError } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
-import { manualClock } from "../testing/manual-clock.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
 import { askDescription } from "./ask-description.ts";
 import { preparedEngine } from "./lamp-episode.fixture.ts";
 
@@ -120,7 +120,7 @@ test("an error of describe() is the engine's failure, except a UsageError", asyn
 });
 
 test("an engine that never answers times out, and its signal aborts", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   const seen: (AbortSignal | undefined)[] = [];
   const hung = describing((signal) => {
     seen.push(signal);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { defineEnvironment } from "../environment/define-environment.ts";
 import type { Environment } from "../environment/environment.ts";
@@ -7,7 +7,7 @@ import { RolloutError, type FailureCode } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import { createDeferred } from "../testing/deferred.ts";
-import { manualClock } from "../testing/manual-clock.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
 import { noSpending } from "../user/chat/add-spending.ts";
 import { llmUser } from "../user/llm-user.ts";
 import type { User, UserSession } from "../user/user.ts";
@@ -70,7 +70,7 @@ test.each([
   ["score", "hear the user's reply in task lamp/test/0"],
   ["dispose", "hear the user's reply in task lamp/test/0"],
 ] as const)("a user who hangs is blamed for it, asked in %s()", async (where, what) => {
-  const hand = manualClock();
+  const hand = createManualClock();
   const asked = createDeferred();
   const hang = (): Promise<never> => {
     asked.resolve();
@@ -331,7 +331,7 @@ describe("with an engine of its own that is down", () => {
       discarded: [{ requestId: "judge", reason: "it was cut off", tokenCount: 3 }],
     });
   };
-  const agent = toolCallingAgent({
+  const agent = createToolCallingAgent({
     parser: findToolCallParser("qwen25"),
     toolUsePolicy: toolUsePolicies.many,
   });

@@ -5,13 +5,13 @@ import { RolloutError } from "../errors.ts";
 import { createClock, type Clock } from "../async/clock.ts";
 import { characterIds } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
-import { manualClock, type ManualClock } from "../testing/manual-clock.ts";
+import { createManualClock, type ManualClock } from "../testing/manual-clock.ts";
 import type { Episode } from "./episode.ts";
 import { lamp, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
 
 /** A clock that is moved by hand, in both its forms. */
 function clocks(): { readonly hand: ManualClock; readonly clock: Clock } {
-  const hand = manualClock();
+  const hand = createManualClock();
   return { hand, clock: createClock(hand) };
 }
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest } from "../engine/engine.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError, isOwnBug } from "../errors.ts";
 import { findToolCallParser } from "../parser/registry.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import { askEngine } from "./turn/ask-engine.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
 import { lamp, lampTask, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
@@ -99,9 +99,9 @@ describe("an engine of this package that other code calls with an invalid reques
     const setup: EpisodeSetup = {
       environment: lamp(),
       engine: createSglangEngine({ url }),
-      user: scriptedUser({ lines: ["Lamp on, please."] }),
-      renderer: characterRenderer(),
-      agent: toolCallingAgent({
+      user: createScriptedUser({ lines: ["Lamp on, please."] }),
+      renderer: createCharacterRenderer(),
+      agent: createToolCallingAgent({
         parser: findToolCallParser("qwen25"),
         toolUsePolicy: toolUsePolicies.many,
       }),

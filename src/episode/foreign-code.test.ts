@@ -1,7 +1,7 @@
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import type { Agent, Reading } from "../agent/agent.ts";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine, Generation } from "../engine/engine.ts";
 import type { Environment, World } from "../environment/environment.ts";
@@ -13,10 +13,10 @@ import { findToolCallParser } from "../parser/registry.ts";
 import { toPyValue, type PyValue } from "../python/value.ts";
 import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
 import type { Renderer } from "../renderer/renderer.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { createDeferred } from "../testing/deferred.ts";
-import { manualClock } from "../testing/manual-clock.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import type { User, UserSession, UserUsage } from "../user/user.ts";
 import { lamp, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
 
@@ -36,14 +36,14 @@ function lampThatOpens(open: (...call: Parameters<Environment["open"]>) => unkno
   return { ...lamp(), open: open as Environment["open"] };
 }
 
-const qwenAgent = toolCallingAgent({
+const qwenAgent = createToolCallingAgent({
   parser: findToolCallParser("qwen25"),
   toolUsePolicy: toolUsePolicies.many,
 });
 
 /** A user with parts of its conversation replaced. */
 function userWith(parts: { readonly [Key in keyof UserSession]?: unknown }): User {
-  const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+  const user = createScriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
   return {
     strategy: "odd",
     open: (...given) => ({ ...user.open(...given), ...parts }) as UserSession,
@@ -313,7 +313,7 @@ const faults: readonly {
   ).map(([policyText, shown]) => ({
     name: `an environment's policy text is ${shown}`,
     environment: { ...lamp(), policyText } as unknown as Environment,
-    agent: toolCallingAgent({
+    agent: createToolCallingAgent({
       parser: findToolCallParser("qwen25"),
       toolUsePolicy: toolUsePolicies.one,
     }),
@@ -528,7 +528,7 @@ const faults: readonly {
   },
   {
     name: "the chat template prints nothing of what an agent opens with",
-    renderer: { ...characterRenderer(), prompt: async () => ({ ids: [], text: "" }) },
+    renderer: { ...createCharacterRenderer(), prompt: async () => ({ ids: [], text: "" }) },
     code: "agent/bad-opening",
     message:
       "Cannot use the answer of agent.open() of tool-calling: the chat template prints nothing, expected a prompt",
@@ -542,7 +542,7 @@ const faults: readonly {
   },
   {
     name: "opening a user returns what can be asked for nothing",
-    user: { ...scriptedUser({ lines: ["Hi"] }), open: () => revoked() as never },
+    user: { ...createScriptedUser({ lines: ["Hi"] }), open: () => revoked() as never },
     code: "user/exception",
     message:
       "Cannot open a conversation about task lamp/test/0 with user scripted: Cannot perform 'get' on a proxy that has been revoked",
@@ -567,7 +567,7 @@ const faults: readonly {
   {
     name: "an agent opens with what the chat template refuses",
     renderer: {
-      ...characterRenderer(),
+      ...createCharacterRenderer(),
       prompt: () => Promise.reject(new ConversationRefusal("Cannot render the conversation: No.")),
     },
     code: "agent/bad-opening",
@@ -1025,7 +1025,9 @@ describe("code that is not ours", () => {
   test("keeps score details and user usage after the world is disposed of", async () => {
     const details = { seen: ["on"] };
     const usage = { callCount: 1, inputTokenCount: 2, outputTokenCount: 3 };
-    const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+    const user = createScriptedUser({
+      lines: ["Lamp on, please.", { text: "Bye.", leaves: true }],
+    });
     const { episode } = await play(goodTurns, {
       environment: lampWith({
         score: async () => ({ reward: 1, details }),
@@ -1054,7 +1056,7 @@ describe("code that is not ours", () => {
   });
 
   test("cannot hang an episode by never disposing of its world, nor by never opening it", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const clock = createClock(hand);
     const never = (): Promise<never> => new Promise(() => {});
     const { promise: asked, resolve } = createDeferred<AbortSignal | undefined>();
@@ -1086,7 +1088,7 @@ describe("code that is not ours", () => {
   });
 
   test("that opens a world too late: the world is disposed of", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     let disposals = 0;
     let arrive!: (world: unknown) => void;
     const late = new Promise((resolve) => {
@@ -1127,7 +1129,9 @@ describe("code that is not ours", () => {
       }),
     ],
   ])("that %s when asked what the user cost leaves the episode as it is", async (_, usage) => {
-    const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+    const user = createScriptedUser({
+      lines: ["Lamp on, please.", { text: "Bye.", leaves: true }],
+    });
     const { episode, troubles } = await play(goodTurns, {
       user: {
         strategy: "free",
@@ -1178,7 +1182,9 @@ describe("code that is not ours", () => {
   ])(
     "that says %j when asked what the user cost leaves the episode as it is",
     async (bill, what) => {
-      const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+      const user = createScriptedUser({
+        lines: ["Lamp on, please.", { text: "Bye.", leaves: true }],
+      });
       const { episode, troubles } = await play(goodTurns, {
         user: {
           strategy: "free",
@@ -1230,7 +1236,7 @@ describe("code that is not ours", () => {
   });
 
   test.each(methods)("cannot hang an episode by a query for %s()", async (method) => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const { promise: asked, resolve } = createDeferred();
     const gives = () => {
       resolve();
@@ -1254,8 +1260,10 @@ describe("code that is not ours", () => {
   ])(
     "that says what the user cost by a query that is %s ends in time",
     async (how, then, codes) => {
-      const hand = manualClock();
-      const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+      const hand = createManualClock();
+      const user = createScriptedUser({
+        lines: ["Lamp on, please.", { text: "Bye.", leaves: true }],
+      });
       const { promise: asked, resolve } = createDeferred();
       const usage = () => {
         resolve();
@@ -1320,7 +1328,7 @@ describe("code that is not ours", () => {
       (hang) => ({ environment: lampWith({ step: hang }) }),
     ],
   ])("that hangs is told by its name: %s", async (_, code, message, parts) => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const { promise: asked, resolve } = createDeferred();
     const hang = async (): Promise<never> => {
       resolve();
@@ -1339,8 +1347,10 @@ describe("code that is not ours", () => {
   });
 
   test("cannot hang an episode by never reporting usage", async () => {
-    const hand = manualClock();
-    const user = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+    const hand = createManualClock();
+    const user = createScriptedUser({
+      lines: ["Lamp on, please.", { text: "Bye.", leaves: true }],
+    });
     const { promise: asked, resolve } = createDeferred();
     const playing = play(goodTurns, {
       user: {
@@ -1383,7 +1393,7 @@ test("a world's own tools and policy text replace the environment's", async () =
 
 describe("a tool that the chat template does not show", () => {
   const hiding = (tool: string): Renderer => ({
-    ...characterRenderer(),
+    ...createCharacterRenderer(),
     prompt: () => Promise.reject(new HiddenTool(tool, `Cannot show the tool ${tool}.`)),
   });
   const named = (name: string) =>

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { assertRequest } from "../engine/check-request.ts";
 import type { Engine, GenerateRequest } from "../engine/engine.ts";
@@ -9,10 +9,10 @@ import { RolloutError } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 import { findToolCallParser } from "../parser/registry.ts";
-import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { characterIds, createCharacterRenderer } from "../testing/character-renderer.ts";
 import { PolicyGate } from "../run/policy/policy-gate.ts";
-import { manualClock } from "../testing/manual-clock.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
 import type { Inputs } from "./inputs/input.ts";
 import { RecordingEnd } from "./inputs/playback-stop.ts";
@@ -37,9 +37,9 @@ async function play(
   const setup: EpisodeSetup = {
     environment: { ...lamp(), repeatable: true },
     engine: preparedEngine([]),
-    user: scriptedUser({ lines: ["Lamp on, please.", "And now?"] }),
-    renderer: characterRenderer(),
-    agent: toolCallingAgent({
+    user: createScriptedUser({ lines: ["Lamp on, please.", "And now?"] }),
+    renderer: createCharacterRenderer(),
+    agent: createToolCallingAgent({
       parser: findToolCallParser("qwen25"),
       toolUsePolicy: toolUsePolicies.many,
     }),
@@ -175,7 +175,7 @@ describe("an interrupted turn with a constraint on its complete output", () => {
   });
 
   test("keeps its first part if the episode's time is over before a weight update restarts it", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const clock = createClock(hand);
     const asked: GenerateRequest[] = [];
     const prepared = preparedEngine([cut("Let me"), emptyGeneration()]);
@@ -246,7 +246,7 @@ describe("an engine that returns nothing when an episode is interrupted", () => 
 
   /** Plays a turn, and is interrupted while the engine is silent in the next, which begins with the given part. */
   async function interruptSilent(past?: Inputs, isTold = true) {
-    const hand = manualClock();
+    const hand = createManualClock();
     const interrupt = new AbortController();
     const prepared = preparedEngine(past === undefined ? [says(switchCall), "hang"] : ["hang"]);
     const engine: Engine = {
@@ -310,7 +310,7 @@ describe("an engine that returns nothing when an episode is interrupted", () => 
   test.each(["before", "after"])(
     "is not waited for if it reports a pause %s the interruption",
     async (place) => {
-      const hand = manualClock();
+      const hand = createManualClock();
       const interrupt = new AbortController();
       const prepared = preparedEngine([says(switchCall), "hang"]);
       const engine: Engine = {
@@ -387,7 +387,7 @@ describe("an engine that returns nothing when an episode is interrupted", () => 
 });
 
 test("a turn without an id before the deadline does not count in a replay either", async () => {
-  const hand = manualClock();
+  const hand = createManualClock();
   const clock = createClock(hand);
   const prepared = preparedEngine([says(switchCall)]);
   const limits = { maxTurns: 3, episodeTimeoutMs: 5000, graceTimeoutMs: 10_000 };

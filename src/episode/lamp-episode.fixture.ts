@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { Agent } from "../agent/agent.ts";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies, type ToolUsePolicy } from "../agent/tool-use-policy.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Action, Environment, Step } from "../environment/environment.ts";
@@ -9,10 +9,10 @@ import type { RolloutError } from "../errors.ts";
 import type { Clock } from "../async/clock.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import type { Renderer } from "../renderer/renderer.ts";
-import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
+import { characterIds, createCharacterRenderer } from "../testing/character-renderer.ts";
 import { toSamples } from "../trajectory/sample.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import type { User, UserLine } from "../user/user.ts";
 import type { EpisodeSetup } from "./episode-setup.ts";
 import { defaultLimits, type EpisodeLimits } from "./limits.ts";
@@ -114,14 +114,14 @@ export async function play(
     environment: options.environment ?? lamp(),
     user:
       options.user ??
-      scriptedUser({
+      createScriptedUser({
         lines: options.lines ?? ["Lamp on, please.", { text: "Bye.", leaves: true }],
       }),
     engine: options.engine ?? engine,
-    renderer: options.renderer ?? characterRenderer(),
+    renderer: options.renderer ?? createCharacterRenderer(),
     agent:
       options.agent ??
-      toolCallingAgent({
+      createToolCallingAgent({
         parser: findToolCallParser("qwen25"),
         toolUsePolicy: options.toolUsePolicy ?? toolUsePolicies.many,
       }),

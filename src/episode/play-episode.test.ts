@@ -1,13 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import type { Action, Environment, Step } from "../environment/environment.ts";
 import { InvariantError, RolloutError, assertInvariant } from "../errors.ts";
 import type { TurnToContinue } from "../renderer/renderer.ts";
 import { findToolCallParser } from "../parser/registry.ts";
-import { characterIds, characterRenderer, characterStopId } from "../testing/character-renderer.ts";
-import { scriptedPolicy, startSglangTestServer } from "../testing/index.ts";
+import {
+  characterIds,
+  createCharacterRenderer,
+  characterStopId,
+} from "../testing/character-renderer.ts";
+import { createScriptedPolicy, startSglangTestServer } from "../testing/index.ts";
 import { lamp, lampTask, play, preparedEngine, says, switchCall } from "./lamp-episode.fixture.ts";
 import { defaultLimits } from "./limits.ts";
 import { playEpisode } from "./play-episode.ts";
@@ -27,7 +31,7 @@ describe("playEpisode()", () => {
     expect(engine.requests.map(({ promptIds }) => promptIds)).toEqual(
       segment!.turns.map(({ start }) => segment!.tokenIds.slice(0, start)),
     );
-    expect(await characterRenderer().codec.decode(segment!.tokenIds)).toBe(
+    expect(await createCharacterRenderer().codec.decode(segment!.tokenIds)).toBe(
       "<|open|>system\nYou switch the lamp.<|stop|><|open|>user\nLamp on, please.<|stop|>" +
         `<|open|>assistant\n${switchCall}<|stop|><|open|>tool\non<|stop|>` +
         "<|open|>assistant\nIt is on. Goodbye!<|stop|>",
@@ -52,7 +56,7 @@ describe("playEpisode()", () => {
   test("measures the queue, sampling, parsing, the tools and the user separately", async () => {
     let atMs = 1000;
     const spend = (ms: number): undefined => void (atMs += ms);
-    const agent = toolCallingAgent({
+    const agent = createToolCallingAgent({
       parser: findToolCallParser("qwen25"),
       toolUsePolicy: toolUsePolicies.many,
     });
@@ -191,7 +195,7 @@ describe("playEpisode()", () => {
   });
 
   test("counts the tokens of all segments if the history is rewritten", async () => {
-    const plain = characterRenderer();
+    const plain = createCharacterRenderer();
     const rewriting = {
       ...plain,
       rerender: async ({ history, assistant, environment, tools }: TurnToContinue) =>
@@ -226,7 +230,7 @@ describe("playEpisode()", () => {
 
   test("an engine failure reports the ids sampled for the turn", async () => {
     await using server = await startSglangTestServer({
-      policy: scriptedPolicy([]),
+      policy: createScriptedPolicy([]),
       faults: () => ({ kind: "reset" }),
     });
     const engine = createSglangEngine({ url: server.url, retry: { maxAttempts: 1 } });
@@ -264,8 +268,8 @@ describe("playEpisode()", () => {
         environment,
         user: silent,
         engine: preparedEngine([says("Hello?")]),
-        renderer: characterRenderer(),
-        agent: toolCallingAgent({
+        renderer: createCharacterRenderer(),
+        agent: createToolCallingAgent({
           parser: findToolCallParser("qwen25"),
           toolUsePolicy: toolUsePolicies.many,
         }),

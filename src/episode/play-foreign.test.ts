@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { RolloutError } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
 import { findToolCallParser } from "../parser/registry.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
-import { manualClock } from "../testing/manual-clock.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
 import { hashIds } from "../trajectory/rolling-hash.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import type { Episode } from "./episode.ts";
 import type { EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import { lamp, lampTask, preparedEngine, says } from "./lamp-episode.fixture.ts";
@@ -26,15 +26,15 @@ const assignment = {
 
 /** Plays an attempt by a custom player, in a time that the test advances. */
 function start(play: PlayAttempt, own: Partial<EpisodeSetup> = {}) {
-  const time = manualClock();
+  const time = createManualClock();
   const troubles: RolloutError[] = [];
   const [stop, interrupt] = [new AbortController(), new AbortController()];
   const setup: EpisodeSetup = {
     environment: lamp(),
     engine: preparedEngine([says("Goodbye!")]),
-    user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
-    renderer: characterRenderer(),
-    agent: toolCallingAgent({
+    user: createScriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
+    renderer: createCharacterRenderer(),
+    agent: createToolCallingAgent({
       parser: findToolCallParser("qwen25"),
       toolUsePolicy: toolUsePolicies.many,
     }),

@@ -14,7 +14,7 @@ import {
 } from "../run/lamp-groups.fixture.ts";
 import { lampSetup } from "../run/lamp-run.fixture.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
-import { endlessTasks } from "../run/schedule/task-source.ts";
+import { createEndlessTasks } from "../run/schedule/task-source.ts";
 import { exportRun, type ExportOptions } from "./export-run.ts";
 import type { ExportTarget } from "./exporters.ts";
 import { readRunGroups } from "./read-run-groups.ts";
@@ -36,7 +36,7 @@ async function play(
   let count = 0;
   const run = startLamps({
     folder,
-    source: endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0], seed: 0 }),
+    source: createEndlessTasks(fiftyLamps, { split: "test", taskIndexes: [0], seed: 0 }),
     grouping: { size, started },
     admission: { concurrency: 1 },
     onEpisode: () => {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { commandAgent } from "./agent/command-agent.ts";
+export { createCommandAgent } from "./agent/command-agent.ts";
 export { createForeignPlayer, type ForeignPlayer } from "./agent/foreign-player.ts";
 export {
   createGateway,

@@ -13,8 +13,8 @@ import { testManifest } from "../run/folder/run-folder.fixture.ts";
 import type { LiveRun } from "../run/live-run.ts";
 import { startRun } from "../run/start-run.ts";
 import type { StartRunOptions } from "../run/start-run-options.ts";
-import { taskList, type TaskSource } from "../run/schedule/task-source.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createTaskList, type TaskSource } from "../run/schedule/task-source.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { HandOut, type HandOutOptions } from "./hand-out/hand-out.ts";
 import type { HandOutNews } from "./hand-out/hand-out-news.ts";
 import { openSharedFolder } from "./place/shared-folder.ts";
@@ -25,7 +25,7 @@ import { QueueWorker, type QueueWorkerOptions } from "./worker/queue-worker.ts";
 
 /** Which turn of its episode a request asks for, by the stop tokens in its prompt. */
 export function turnOf({ promptIds }: GenerateRequest): number {
-  const [stop] = characterRenderer().stopTokenIds;
+  const [stop] = createCharacterRenderer().stopTokenIds;
   // The system message and the user's first line have one each.
   return Math.floor((promptIds.filter((id) => id === stop).length - 2) / 2);
 }
@@ -59,7 +59,7 @@ export function longLampSetup(engine: Engine = lampEngine()): StartRunOptions["s
 /** The first so many lamps. */
 export function lampSource(lampCount: number): TaskSource {
   const taskIndexes = Array.from({ length: lampCount }, (_, index) => index);
-  return taskList(environment, { split: "test", taskIndexes });
+  return createTaskList(environment, { split: "test", taskIndexes });
 }
 
 /** A store, folders, and those who hand out and play; all goes when it is disposed of. */

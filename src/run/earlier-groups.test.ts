@@ -8,7 +8,7 @@ import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 import type { Task } from "../task.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import {
   fiftyLamps,
   lampList,
@@ -22,9 +22,9 @@ import { rolloutIdsIn } from "./folder/run-folder.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import {
   boundedSource,
-  curriculum,
-  endlessTasks,
-  taskList,
+  createCurriculum,
+  createEndlessTasks,
+  createTaskList,
   type SourcedTask,
   type TaskSource,
 } from "./schedule/task-source.ts";
@@ -42,10 +42,13 @@ afterEach(async () => {
 const remedy = "start with the same tasks in the same order, or in another folder";
 
 const listOf = (...taskIndexes: number[]): TaskSource =>
-  taskList(fiftyLamps, { split: "test", taskIndexes });
+  createTaskList(fiftyLamps, { split: "test", taskIndexes });
 
 const passes = (seed: number): TaskSource =>
-  boundedSource(endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2, 3], seed }), 4);
+  boundedSource(
+    createEndlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2, 3], seed }),
+    4,
+  );
 
 /** Lamps with their own names: an index does not say which lamp it is. */
 function named(...names: string[]): { environment: Environment; source: TaskSource } {
@@ -55,7 +58,7 @@ function named(...names: string[]): { environment: Environment; source: TaskSour
     task: (split, index) => ({ ...fiftyLamps.task(split, index), id: `lamp/${names[index]}` }),
   };
   const taskIndexes = names.map((_, index) => index);
-  return { environment, source: taskList(environment, { split: "test", taskIndexes }) };
+  return { environment, source: createTaskList(environment, { split: "test", taskIndexes }) };
 }
 
 /** Plays a start, one attempt after another, and returns the played rollouts; rejects if the start is refused. */
@@ -433,7 +436,7 @@ describe("a start with a source of fewer groups", () => {
   test("plays none of them again if the source is not repeatable", async () => {
     const source = (most: number): TaskSource =>
       boundedSource(
-        curriculum((place) => ({ task: fiftyLamps.task("test", place) })),
+        createCurriculum((place) => ({ task: fiftyLamps.task("test", place) })),
         most,
       );
     expect(await play({ source: source(3) })).toHaveLength(3);
@@ -444,7 +447,7 @@ describe("a start with a source of fewer groups", () => {
   test.each([0, 1])(
     "resumes open groups if the source is not repeatable and gives %d",
     async (length) => {
-      const lamps = () => curriculum((place) => ({ task: fiftyLamps.task("test", place) }));
+      const lamps = () => createCurriculum((place) => ({ task: fiftyLamps.task("test", place) }));
       await stopWith({ source: boundedSource(lamps(), 4) }, []);
       await using folder = await openLamps(dir);
       const run = startLamps({ source: { ...lamps(), length }, folder, grouping: { size: 1 } });
@@ -544,7 +547,7 @@ describe("a start with lost events", () => {
 
 /** An engine that names the version of its weights, as SGLang does with `weight_version`. */
 function namedEngine(version: () => number): Engine {
-  const [stop] = characterRenderer().stopTokenIds;
+  const [stop] = createCharacterRenderer().stopTokenIds;
   const inner = preparedEngine([]);
   return {
     ...inner,

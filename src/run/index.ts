@@ -75,7 +75,7 @@ export {
   type RunPlan,
   type RunScope,
 } from "./schedule/plan-run.ts";
-export { planSource } from "./schedule/task-source.ts";
+export { createPlanSource } from "./schedule/task-source.ts";
 export type { SlimeAttempt, SlimeChoice, SlimeSummary } from "./slime/slime-file.ts";
 export {
   toSlimeGroup,

@@ -1,7 +1,7 @@
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import type { EpisodeGroup } from "./schedule/group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import type { LiveRun } from "./live-run.ts";
@@ -10,7 +10,7 @@ import { testManifest } from "./folder/run-folder.fixture.ts";
 import { RunFolder, type RunFolderOptions } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
 import { startRun } from "./start-run.ts";
-import { taskList, type TaskSource } from "./schedule/task-source.ts";
+import { createTaskList, type TaskSource } from "./schedule/task-source.ts";
 
 /** Fifty lamps in a repeatable environment. */
 export const fiftyLamps: Environment = { ...lamps(50), repeatable: true };
@@ -31,7 +31,7 @@ export async function openLamps(
 export function switchingEngine(
   onRequest: (request: GenerateRequest, turn: number) => unknown = () => undefined,
 ): Engine {
-  const [stop] = characterRenderer().stopTokenIds;
+  const [stop] = createCharacterRenderer().stopTokenIds;
   return {
     ...preparedEngine([]),
     async generate(request, options): Promise<Generation> {
@@ -49,7 +49,7 @@ export function switchingEngine(
 /** The first lamps, each once. */
 export function lampList(count: number): TaskSource {
   const taskIndexes = Array.from({ length: count }, (_, index) => index);
-  return taskList(fiftyLamps, { split: "test", taskIndexes });
+  return createTaskList(fiftyLamps, { split: "test", taskIndexes });
 }
 
 /** Plays two attempts at each of three lamps, four at once, unless options change that. */

@@ -1,4 +1,4 @@
-import { toolCallingAgent } from "../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
@@ -7,8 +7,8 @@ import { defaultLimits } from "../episode/limits.ts";
 import { withDeadline } from "../async/deadline.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 import { findToolCallParser } from "../parser/registry.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
-import { scriptedUser } from "../user/scripted-user.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
+import { createScriptedUser } from "../user/scripted-user.ts";
 import { type RunPlan, planRun } from "./schedule/plan-run.ts";
 import type { RunFolder } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
@@ -36,10 +36,10 @@ export function lampSetup({
 }): StartRunOptions["setup"] {
   return {
     environment,
-    user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
+    user: createScriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
     engine,
-    renderer: characterRenderer(),
-    agent: toolCallingAgent({
+    renderer: createCharacterRenderer(),
+    agent: createToolCallingAgent({
       parser: findToolCallParser("qwen25"),
       toolUsePolicy: toolUsePolicies.many,
     }),

@@ -12,7 +12,7 @@ import {
   switchingEngine,
   takeAll,
 } from "./lamp-groups.fixture.ts";
-import { boundedSource, curriculum, type TaskSource } from "./schedule/task-source.ts";
+import { boundedSource, createCurriculum, type TaskSource } from "./schedule/task-source.ts";
 import { rolloutIdsIn } from "./folder/run-folder.fixture.ts";
 import type { RunFolder } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
@@ -87,7 +87,7 @@ async function linesIn(file: string): Promise<readonly string[]> {
 
 const chosen = (): TaskSource =>
   boundedSource(
-    curriculum((place) => ({ task: fiftyLamps.task("test", place) })),
+    createCurriculum((place) => ({ task: fiftyLamps.task("test", place) })),
     2,
   );
 

@@ -8,7 +8,7 @@ import { takeTurn } from "../async/take-turn.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import {
   fiftyLamps,
   lampList,
@@ -25,8 +25,8 @@ import { lampSetup } from "./lamp-run.fixture.ts";
 import type { RecordedAttempt } from "./recording/read-recording.ts";
 import { RunFolder, type RunManifest } from "./folder/run-folder.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { endlessTasks, taskList, type TaskSource } from "./schedule/task-source.ts";
-import { tasksFrom } from "./schedule/streamed-tasks.ts";
+import { createEndlessTasks, createTaskList, type TaskSource } from "./schedule/task-source.ts";
+import { createTaskStream } from "./schedule/streamed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const own: RunManifest = { format: 1, turnwright: "mine", configuration: { k: 2 }, found: {} };
 
-const { vocabularySize } = characterRenderer().codec;
+const { vocabularySize } = createCharacterRenderer().codec;
 
 async function play(manifest: RunManifest): Promise<RunManifest> {
   await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
@@ -48,7 +48,7 @@ async function play(manifest: RunManifest): Promise<RunManifest> {
 
 /** Pass after pass over three lamps. */
 function boundless(): TaskSource {
-  return endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2], seed: 0 });
+  return createEndlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2], seed: 0 });
 }
 
 /** The lamps that are planned, in groups of other names. */
@@ -101,7 +101,10 @@ const lampsPlan = {
 
 test.each<[string, Partial<StartRunOptions>]>([
   ["without end", { source: boundless(), grouping: { size: 2 } }],
-  ["of other tasks", { source: taskList(fiftyLamps, { split: "test", taskIndexes: [0, 1, 3] }) }],
+  [
+    "of other tasks",
+    { source: createTaskList(fiftyLamps, { split: "test", taskIndexes: [0, 1, 3] }) },
+  ],
   ["of more tasks", { source: lampList(4) }],
   ["of groups of one's own", { source: named() }],
   ["of larger groups", { grouping: { size: 3 } }],
@@ -160,7 +163,7 @@ test("tasks with an environment's own names are the planned ones", async () => {
     id: `lamp-${index}`,
   });
   const environment = { ...fiftyLamps, task };
-  const source = taskList(environment, { split: "test", taskIndexes: [0, 1, 2] });
+  const source = createTaskList(environment, { split: "test", taskIndexes: [0, 1, 2] });
   const setup = lampSetup({ environment, engine: switchingEngine() });
   const found = { plan: lampsPlan, vocabularySize, sampling: {} };
   for (const _start of [1, 2]) {
@@ -223,7 +226,7 @@ test.each([
   const summary = async (): Promise<unknown> =>
     JSON.parse(await readFile(path.join(dir, "summary.json"), "utf8"));
   const starts: [TaskSource, "interrupted" | "finished", number][] = [
-    [tasksFrom([]), "interrupted", count],
+    [createTaskStream([]), "interrupted", count],
     [lampList(3), "finished", 6],
   ];
   for (const [source, end, finished] of starts) {
@@ -245,7 +248,7 @@ test("no attempt is played while the plan is being marked as open", async () => 
     { ...own, found: { plan: { ...lampsPlan, taskIndexes: [0] }, vocabularySize, sampling: {} } },
     { retryFailed: false },
   );
-  const source = taskList(fiftyLamps, { split: "test", taskIndexes: [1] });
+  const source = createTaskList(fiftyLamps, { split: "test", taskIndexes: [1] });
   const write = folder.updateFound.bind(folder);
   const writing = vi.spyOn(folder, "updateFound").mockImplementation(async (known) => {
     for (let turn = 0; turn < 100; turn++) await takeTurn();

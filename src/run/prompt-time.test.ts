@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { readPromptTime, toPromptTime, withPromptTime } from "./prompt-time.ts";
 
 const evening = new Date(2026, 10, 23, 23, 59, 58, 7);
@@ -18,7 +18,7 @@ test.each([undefined, 7, "", "soon", "2026-11-23", "2026-13-01T00:00:00.000", "2
 );
 
 test("attempts of a run have its date, unless one was chosen for their renderer", () => {
-  const setup = { renderer: characterRenderer(), promptTime: new Date(0) };
+  const setup = { renderer: createCharacterRenderer(), promptTime: new Date(0) };
   expect(withPromptTime(setup, toPromptTime(evening)).promptTime).toEqual(evening);
   expect(withPromptTime(setup, undefined)).toBe(setup);
   const chosen = { ...setup, renderer: { ...setup.renderer, now: new Date(1) } };

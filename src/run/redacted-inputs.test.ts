@@ -10,7 +10,7 @@ import { toolsFromOpenAi } from "../message.ts";
 import { parsePythonJson } from "../python/json/json-parse.ts";
 import { stringifyPythonJson } from "../python/json/json-stringify.ts";
 import { Redactor } from "../secrets/redactor.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { noSpending } from "../user/chat/add-spending.ts";
 import type { User } from "../user/user.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
@@ -20,7 +20,7 @@ import { replayEpisode } from "./recording/replay-episode.ts";
 import { RunFolder } from "./folder/run-folder.ts";
 import { testManifest } from "./folder/run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
-import { taskList } from "./schedule/task-source.ts";
+import { createTaskList } from "./schedule/task-source.ts";
 
 const secret = "sk-very-secret-key";
 
@@ -79,7 +79,7 @@ async function play(repeatable: boolean, stopAtTurn?: number) {
   const environment = meteredLamps(repeatable);
   const stop = new AbortController();
   const asked: number[] = [];
-  const [stopId] = characterRenderer().stopTokenIds;
+  const [stopId] = createCharacterRenderer().stopTokenIds;
   const engine: Engine = {
     ...preparedEngine([]),
     async generate(request, options) {
@@ -99,7 +99,7 @@ async function play(repeatable: boolean, stopAtTurn?: number) {
   await using folder = await RunFolder.open(dir, testManifest, { retryFailed: false, lock });
   const episodes: Episode[] = [];
   const run = startRun({
-    source: taskList(environment, { split: "test", taskIndexes: [0] }),
+    source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
     setup,
     folder,
     signal: stop.signal,
@@ -126,7 +126,7 @@ test("an episode in which a secret appeared is resumed unchanged after a stop, a
   expect(asked).toEqual([1]);
   expect(episode).toMatchObject({ attempt: 1, outcome: "completed", reward: 1 });
   const [segment] = episode!.segments;
-  const said = await characterRenderer().codec.decode(segment!.tokenIds);
+  const said = await createCharacterRenderer().codec.decode(segment!.tokenIds);
   expect(said).toContain("My key is [redacted].");
   expect(said).toContain("on (401: [redacted] is no key)");
   expect(said).toContain("You switch the lamp of [redacted].");
@@ -207,14 +207,14 @@ test("no secret of a part that all tasks share is shown to the policy", async ()
     return agent.open(start);
   };
   const run = startRun({
-    source: taskList(environment, { split: "test", taskIndexes: [0] }),
+    source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
     setup: { ...setup, agent: { ...agent, open } },
     redactor: new Redactor([secret]),
     grouping: { size: 1 },
     admission: { concurrency: 1 },
   });
   expect(await run.result).toMatchObject({ end: "finished", progress: { scored: 1 } });
-  const text = await characterRenderer().codec.decode(shown[0]!);
+  const text = await createCharacterRenderer().codec.decode(shown[0]!);
   expect(text).toContain("You switch the lamp of [redacted].");
   expect(given).toContain('"by": "[redacted]"');
   expect(text + given).not.toContain(secret);
@@ -223,7 +223,7 @@ test("no secret of a part that all tasks share is shown to the policy", async ()
 test("a secret in every tool's definition fails the episode, and not the run", async () => {
   const environment = lamps(1);
   const run = startRun({
-    source: taskList(environment, { split: "test", taskIndexes: [0] }),
+    source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
     setup: lampSetup({ environment, engine: preparedEngine([says("Goodbye!")]) }),
     redactor: new Redactor(["function"]),
     grouping: { size: 1, attempts: 1 },

@@ -7,7 +7,7 @@ import type { RunFolder } from "./folder/run-folder.ts";
 import type { RunResult } from "./live-run.ts";
 import { startRun } from "./start-run.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { planSource, type TaskSource } from "./schedule/task-source.ts";
+import { createPlanSource, type TaskSource } from "./schedule/task-source.ts";
 
 export type { RunResult } from "./live-run.ts";
 
@@ -75,7 +75,7 @@ export async function runRollouts(options: RunOptions): Promise<RunResult> {
   });
   const { traceSetup } = await import("./run-tracer.ts");
   const run = startRun({
-    source: planSource(plan),
+    source: createPlanSource(plan),
     ...rest,
     setup: traceSetup({ ...setup, engine: watch.engine }, model),
     grouping: { size: sampleCount, attempts, ...(branchAt && { branchAt }) },

@@ -21,9 +21,9 @@ import {
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { boundedSource, endlessTasks, type TaskSource } from "./schedule/task-source.ts";
-import { pushedTasks } from "./schedule/pushed-tasks.ts";
-import { tasksFrom } from "./schedule/streamed-tasks.ts";
+import { boundedSource, createEndlessTasks, type TaskSource } from "./schedule/task-source.ts";
+import { createPushedTasks } from "./schedule/pushed-tasks.ts";
+import { createTaskStream } from "./schedule/streamed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -191,7 +191,10 @@ describe("a run that failures in a row have stopped", () => {
 
     test("groups without end of which each is of a broken task", async () => {
       const scope = { split: "test", taskIndexes: [0], seed: 0 };
-      const played = await play({ source: endlessTasks(environment, scope), maxFailuresInRow: 3 });
+      const played = await play({
+        source: createEndlessTasks(environment, scope),
+        maxFailuresInRow: 3,
+      });
       expect(played).toEqual({
         end: "too-many-failures",
         groups: 2,
@@ -203,7 +206,7 @@ describe("a run that failures in a row have stopped", () => {
     test("each failure of the engine", async () => {
       const away = new RolloutError("engine/unreachable", "no connection");
       const played = await play({
-        source: tasksFrom([fiftyLamps.task("test", 1)]),
+        source: createTaskStream([fiftyLamps.task("test", 1)]),
         maxFailuresInRow: 3,
         engine: switchingEngine(() => away),
       });
@@ -392,7 +395,7 @@ describe("a source that is stopped ends its wait by giving no task", () => {
     }
     expect(await endInFolder()).toEqual(["run-ended", "interrupted", true]);
     await using folder = await openLamps(dir, { format: "slime" });
-    const source = tasksFrom([0, 1].map((index) => fiftyLamps.task("test", index)));
+    const source = createTaskStream([0, 1].map((index) => fiftyLamps.task("test", index)));
     const run = startLamps({ source, folder, grouping: { size: 1 } });
     expect(await run.result).toMatchObject({ end: "finished", progress: { finished: 2 } });
   });
@@ -468,7 +471,7 @@ describe("a run of which far more was planned than played", () => {
   const groups = 10 ** 12;
   const source = (): TaskSource =>
     boundedSource(
-      endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1], seed: 0 }),
+      createEndlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1], seed: 0 }),
       groups,
     );
 
@@ -483,7 +486,7 @@ describe("a run of which far more was planned than played", () => {
   });
 
   test("ends as finished if its source ends before", async () => {
-    const pushed = pushedTasks();
+    const pushed = createPushedTasks();
     pushed.push({ task: fiftyLamps.task("test", 3) });
     pushed.end();
     await using folder = await openLamps(dir, { format: "slime" });

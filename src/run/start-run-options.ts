@@ -25,7 +25,7 @@ export interface GroupingOptions {
   /** Plays of an attempt before its failure is final. At least 1. Default 2. */
   readonly attempts?: number;
   /**
-   * Filters groups, for example with `rewardSpread()`: returns true to deliver a group, or the reason to leave it out.
+   * Filters groups, for example with `createSpreadFilter()`: returns true to deliver a group, or the reason to leave it out.
    * Groups that are left out stay in the folder. Default: all are delivered.
    */
   readonly keep?: (group: EpisodeGroup) => boolean | string;

@@ -22,15 +22,15 @@ import { Redactor } from "../secrets/redactor.ts";
 import { createClock } from "../async/clock.ts";
 import { createAdmissionGate } from "./schedule/admission.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
-import { characterIds, characterRenderer } from "../testing/character-renderer.ts";
-import { manualClock, type ManualClock } from "../testing/manual-clock.ts";
+import { characterIds, createCharacterRenderer } from "../testing/character-renderer.ts";
+import { createManualClock, type ManualClock } from "../testing/manual-clock.ts";
 import type { Task } from "../task.ts";
 import { llmUser } from "../user/llm-user.ts";
 import { advantages } from "./schedule/advantages.ts";
 import { playHere, type AttemptPlayer } from "./attempt/attempt-player.ts";
 import { faultyFiles } from "./faulty-files.fixture.ts";
 import { diskFiles, type Files } from "./disk/files.ts";
-import { rewardSpread, rewardsOf, type EpisodeGroup } from "./schedule/group.ts";
+import { createSpreadFilter, rewardsOf, type EpisodeGroup } from "./schedule/group.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import { fakeMachine } from "./machine.fixture.ts";
 import type { EpisodeRow } from "./folder/episode-row.ts";
@@ -40,9 +40,9 @@ import { RunFolder, type RunFolderOptions } from "./folder/run-folder.ts";
 import { rolloutIdsIn, testManifest } from "./folder/run-folder.fixture.ts";
 import { startRun } from "./start-run.ts";
 import type { AdmissionGate, StartRunOptions } from "./start-run-options.ts";
-import { curriculum, endlessTasks, taskList } from "./schedule/task-source.ts";
-import { pushedTasks } from "./schedule/pushed-tasks.ts";
-import { tasksFrom } from "./schedule/streamed-tasks.ts";
+import { createCurriculum, createEndlessTasks, createTaskList } from "./schedule/task-source.ts";
+import { createPushedTasks } from "./schedule/pushed-tasks.ts";
+import { createTaskStream } from "./schedule/streamed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -64,7 +64,7 @@ async function open(options: Partial<RunFolderOptions> = {}): Promise<RunFolder>
 
 /** Which turn of its episode a request asks for, by the stop tokens in its prompt. */
 function turnOf({ promptIds }: GenerateRequest): number {
-  const [stop] = characterRenderer().stopTokenIds;
+  const [stop] = createCharacterRenderer().stopTokenIds;
   const opened = promptIds.filter((id) => id === stop).length;
   // The system message and the user's first line have one each.
   return Math.floor((opened - 2) / 2);
@@ -113,7 +113,7 @@ function setupWith(engine: Engine): StartRunOptions["setup"] {
 function start(options: Partial<StartRunOptions> & { readonly engine?: Engine }) {
   const { engine = lampEngine(), ...rest } = options;
   return startRun({
-    source: taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
+    source: createTaskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
     setup: setupWith(engine),
     grouping: { size: 2 },
     admission: { concurrency: 4 },
@@ -207,7 +207,7 @@ describe("startRun()", () => {
 
   test("leaves out groups that a filter refuses, with the reason", async () => {
     await using folder = await open();
-    const run = start({ folder, grouping: { size: 2, keep: rewardSpread() } });
+    const run = start({ folder, grouping: { size: 2, keep: createSpreadFilter() } });
     expect(await all(run)).toEqual([]);
     expect(await run.result).toMatchObject({ progress: { groups: { finished: 0, leftOut: 3 } } });
     const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
@@ -225,7 +225,7 @@ describe("startRun()", () => {
     ["a number", () => 3, "the filter returned 3"],
   ])("rejects a filter that returns %s", async (_, keep, returned) => {
     const run = start({
-      source: taskList(environment, { split: "test", taskIndexes: [0] }),
+      source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
       grouping: { size: 2, keep: keep as unknown as () => boolean },
     });
     await expect(all(run)).rejects.toThrow(
@@ -239,7 +239,7 @@ describe("startRun()", () => {
     const keep = (): boolean => {
       throw new TypeError("no such field");
     };
-    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
     await expect(all(start({ source, grouping: { size: 2, keep } }))).rejects.toThrow(
       new UsageError("Cannot filter group lamp/test/0: no such field"),
     );
@@ -247,7 +247,7 @@ describe("startRun()", () => {
 
   test("a rejected promise of a filter ends the run, and not the process", async () => {
     const keep = (() => Promise.reject(new Error("no such table"))) as unknown as () => boolean;
-    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
     await expect(all(start({ source, grouping: { size: 2, keep } }))).rejects.toThrow(
       "Cannot filter group lamp/test/0: the filter returned a promise (a forgotten await?), expected true",
     );
@@ -261,7 +261,7 @@ describe("startRun()", () => {
     await Promise.resolve();
     throw away;
   };
-  const oneTask = taskList(environment, { split: "test", taskIndexes: [0] });
+  const oneTask = createTaskList(environment, { split: "test", taskIndexes: [0] });
 
   test.each<[what: string, told: (fail: () => never) => Partial<StartRunOptions>, name: string]>([
     [
@@ -306,7 +306,7 @@ describe("startRun()", () => {
   });
 
   test("does not wait for ever for a listener that never ends, and not at all when it is stopped", async () => {
-    const time = manualClock();
+    const time = createManualClock();
     const clock = createClock(time);
     const stop = new AbortController();
     const options = {
@@ -342,7 +342,7 @@ describe("startRun()", () => {
     const engine = lampEngine(async ({ sessionId }) => {
       if (sessionId.endsWith("#1")) await held.promise;
     });
-    const source = taskList(environment, { split: "test", taskIndexes: [7] });
+    const source = createTaskList(environment, { split: "test", taskIndexes: [7] });
     const run = start({ engine, source, grouping: { size: 2, started: 3 } });
     const groups = await all(run);
     expect(groups[0]!.episodes.map(({ sampleIndex }) => sampleIndex)).toEqual([0, 2]);
@@ -388,7 +388,7 @@ describe("startRun()", () => {
       }
       await writeEvent(event);
     });
-    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
     const run = start({ folder, source, grouping: { size: 1, started: 2 } });
     const [group] = await all(run);
     const [first] = await rolloutIdsIn(dir, "episodes.jsonl");
@@ -400,7 +400,7 @@ describe("startRun()", () => {
       sessionId === "lamp/test/0#0" || sessionId.startsWith("lamp/test/1") ? outage : undefined,
     );
     const grouping = { size: 2, started: 3, attempts: 1 };
-    const source = taskList(environment, { split: "test", taskIndexes: [0, 1] });
+    const source = createTaskList(environment, { split: "test", taskIndexes: [0, 1] });
     const admission = { concurrency: 1 };
     {
       await using folder = await open();
@@ -461,7 +461,7 @@ describe("startRun()", () => {
     const engine = lampEngine(({ sessionId }) => void begun.add(sessionId.split("#")[0]!));
     const run = start({
       engine,
-      source: endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
+      source: createEndlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
       admission: { concurrency: 1, ahead: 2 },
     });
     const groups = run[Symbol.asyncIterator]();
@@ -478,7 +478,11 @@ describe("startRun()", () => {
 
   test("plays without end, each epoch in its own order, and the same on each start", async () => {
     const drawn = async (count: number): Promise<readonly string[]> => {
-      const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 3 });
+      const source = createEndlessTasks(environment, {
+        split: "test",
+        taskIndexes: [0, 1, 2],
+        seed: 3,
+      });
       const run = start({ source, admission: { concurrency: 1 }, grouping: { size: 1 } });
       const ids: string[] = [];
       for await (const { groupId } of run) {
@@ -501,7 +505,7 @@ describe("startRun()", () => {
     ["a group that nobody took", { concurrency: 4, leaves: false }],
   ])("mixes no attempts at two tasks if the source gives others: %s", async (_, how) => {
     const source = (index: number) =>
-      taskList(environment, { split: "test", taskIndexes: [index] });
+      createTaskList(environment, { split: "test", taskIndexes: [index] });
     {
       await using folder = await open();
       const stop = new AbortController();
@@ -544,7 +548,8 @@ describe("startRun()", () => {
   });
 
   test("resumes the groups of an endless source after a stop", async () => {
-    const source = () => endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
+    const source = () =>
+      createEndlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
     const seen: string[] = [];
     for (let round = 0; round < 4; round++) {
       await using folder = await open();
@@ -566,7 +571,7 @@ describe("startRun()", () => {
   test("delivers a group if a crash prevented the event of its end", async () => {
     const told: string[] = [];
     const source = () => ({
-      ...taskList(environment, { split: "test", taskIndexes: [0, 1] }),
+      ...createTaskList(environment, { split: "test", taskIndexes: [0, 1] }),
       onGroupEnd: ({ groupId }: EpisodeGroup) => void told.push(groupId),
     });
     {
@@ -591,7 +596,7 @@ describe("startRun()", () => {
   });
 
   test("does not deliver again an attempt that ended when its group was already complete", async () => {
-    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = () => createTaskList(environment, { split: "test", taskIndexes: [0] });
     {
       await using folder = await open();
       const late = withResolvers();
@@ -622,7 +627,7 @@ describe("startRun()", () => {
     const isLost = ({ sessionId }: GenerateRequest): boolean => sessionId.endsWith("#1");
     const told: string[] = [];
     const source = () => ({
-      ...taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
+      ...createTaskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
       onGroupEnd: ({ groupId }: EpisodeGroup) => void told.push(groupId),
     });
     beforeEach(() => {
@@ -712,7 +717,7 @@ describe("startRun()", () => {
         });
         isOpen = true;
         const { end } = await start({
-          source: taskList(environment, { split: "test", taskIndexes: [0, 1] }),
+          source: createTaskList(environment, { split: "test", taskIndexes: [0, 1] }),
           folder,
           redeliver: true,
           signal: stop.signal,
@@ -739,7 +744,7 @@ describe("startRun()", () => {
       const where = path.join(dir, at);
       await using folder = await RunFolder.open(where, testManifest, { retryFailed: false, lock });
       const run = start({
-        source: taskList(environment, { split: "test", taskIndexes: indexes }),
+        source: createTaskList(environment, { split: "test", taskIndexes: indexes }),
         setup,
         folder,
         grouping: { size: 2, branchAt: [1] },
@@ -760,7 +765,7 @@ describe("startRun()", () => {
     const never = new Promise<never>(() => {});
     {
       await using folder = await open();
-      const source = pushedTasks();
+      const source = createPushedTasks();
       source.push(task(3), task(4));
       const stop = new AbortController();
       const engine = lampEngine(async ({ sessionId }, turn) => {
@@ -778,7 +783,7 @@ describe("startRun()", () => {
       expect((await all(run)).map(({ groupId }) => groupId)).toEqual(["lamp/test/3"]);
     }
     await using folder = await open();
-    const source = pushedTasks();
+    const source = createPushedTasks();
     source.push(task(5));
     source.end();
     const turns: string[] = [];
@@ -808,7 +813,7 @@ describe("startRun()", () => {
       const given = task ?? withSets.task("test", 3);
       const engine = lampEngine((_, turn) => void (turn === stopsAt && stop.abort()));
       const run = start({
-        source: tasksFrom(folder.finished.length > 0 || stopsAt > 1 ? [] : [given]),
+        source: createTaskStream(folder.finished.length > 0 || stopsAt > 1 ? [] : [given]),
         setup: lampSetup({ environment: withSets, engine }),
         folder,
         signal: stop.signal,
@@ -840,7 +845,7 @@ describe("startRun()", () => {
     const begin = async (task: Task) => {
       await using folder = await open();
       const run = start({
-        source: tasksFrom([task]),
+        source: createTaskStream([task]),
         setup: lampSetup({ environment: withMaps, engine: lampEngine() }),
         folder,
       });
@@ -861,7 +866,7 @@ describe("startRun()", () => {
   });
 
   test("plays no task of a start with other settings that sampled nothing", async () => {
-    const first = pushedTasks();
+    const first = createPushedTasks();
     first.push({ task: environment.task("test", 5), groupId: "other" });
     {
       await using folder = await open();
@@ -886,7 +891,7 @@ describe("startRun()", () => {
       { ...testManifest, configuration },
       { retryFailed: false, lock: { machine: fakeMachine({ pid }) } },
     );
-    const second = pushedTasks();
+    const second = createPushedTasks();
     second.push({ task: environment.task("test", 6), groupId: "one" });
     second.end();
     const groups = await all(start({ source: second, folder, grouping: { size: 1 } }));
@@ -894,7 +899,7 @@ describe("startRun()", () => {
   });
 
   test("takes no pushed task for a group of an earlier start that it does not know any more", async () => {
-    const first = pushedTasks();
+    const first = createPushedTasks();
     first.push({ task: environment.task("test", 5), groupId: "one" });
     first.end();
     const about = { grouping: { size: 1 }, redeliver: true };
@@ -905,7 +910,7 @@ describe("startRun()", () => {
     const events = path.join(dir, "events.jsonl");
     const lines = (await readFile(events, "utf8")).split("\n");
     await writeFile(events, lines.filter((line) => !line.includes('"group-begun"')).join("\n"));
-    const second = pushedTasks();
+    const second = createPushedTasks();
     second.push({ task: environment.task("test", 6), groupId: "two" });
     second.end();
     await using folder = await open();
@@ -919,7 +924,7 @@ describe("startRun()", () => {
 
   describe("with branches", () => {
     const grouping = { size: 3, branchAt: [1] };
-    const source = () => taskList(environment, { split: "test", taskIndexes: [0, 1] });
+    const source = () => createTaskList(environment, { split: "test", taskIndexes: [0, 1] });
 
     test("trains shared turns in the first attempt's row alone", async () => {
       const turns: string[] = [];
@@ -963,7 +968,7 @@ describe("startRun()", () => {
         },
       });
       let turnCount = 0;
-      const stop = characterRenderer().stopTokenIds[0];
+      const stop = createCharacterRenderer().stopTokenIds[0];
       const engine: Engine = {
         ...preparedEngine([]),
         async generate(request, options) {
@@ -976,7 +981,7 @@ describe("startRun()", () => {
       };
       const options = {
         setup: { ...setupWith(engine), user },
-        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
         grouping: { size: 3, branchAt: [3] },
       };
       const ended: RunProgress[] = [];
@@ -1039,7 +1044,7 @@ describe("startRun()", () => {
       const [group] = await all(
         start({
           setup: lampSetup({ environment: broken, engine: lampEngine() }),
-          source: taskList(broken, { split: "test", taskIndexes: [0] }),
+          source: createTaskList(broken, { split: "test", taskIndexes: [0] }),
           folder,
           grouping: { size: 2, branchAt: [1], attempts: 1 },
         }),
@@ -1069,7 +1074,7 @@ describe("startRun()", () => {
       const [group] = await all(
         start({
           setup: lampSetup({ environment: odd, engine: lampEngine() }),
-          source: taskList(odd, { split: "test", taskIndexes: [0] }),
+          source: createTaskList(odd, { split: "test", taskIndexes: [0] }),
           grouping: { size: 2, branchAt: [1], attempts: 1 },
         }),
       );
@@ -1095,7 +1100,7 @@ describe("startRun()", () => {
         await using folder = await open();
         await start({
           setup: { ...setup, agent: odd },
-          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
           grouping: { size: 2, branchAt: [1], attempts: 1 },
           folder,
         }).result;
@@ -1126,7 +1131,7 @@ describe("startRun()", () => {
       const [group] = await all(
         start({
           setup: { ...setup, agent: odd },
-          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
           grouping: { size: 2, branchAt: [1], attempts: 1 },
         }),
       );
@@ -1173,7 +1178,7 @@ describe("startRun()", () => {
       const [group] = await all(
         start({
           setup: { ...setup, agent: odd },
-          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
           grouping: { size: 2, branchAt: [1], attempts: 1 },
           player,
         }),
@@ -1211,7 +1216,7 @@ describe("startRun()", () => {
       const [group] = await all(
         start({
           setup: lampSetup({ environment: loaded, engine: idle }),
-          source: taskList(loaded, { split: "test", taskIndexes: [0] }),
+          source: createTaskList(loaded, { split: "test", taskIndexes: [0] }),
           grouping: { size: 2, branchAt: [0] },
         }),
       );
@@ -1281,7 +1286,7 @@ describe("startRun()", () => {
             ...setup,
             agent: { ...odd, open: (given) => (openCount++, odd.open(given)) },
           },
-          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
           grouping: { size: 2, branchAt: [2], attempts: 1 },
         }),
       );
@@ -1307,7 +1312,7 @@ describe("startRun()", () => {
       vi.spyOn(folder, "writeEvent").mockImplementation(async (event) => void told.push(event));
       const [group] = await all(
         start({
-          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
           grouping: { size: 2, branchAt: [1], attempts: 2 },
           folder,
           player,
@@ -1443,7 +1448,7 @@ describe("startRun()", () => {
     });
 
     test("fails alone if its agent behaves differently in another start right before the branch", async () => {
-      const lone = { source: taskList(environment, { split: "test", taskIndexes: [0] }) };
+      const lone = { source: createTaskList(environment, { split: "test", taskIndexes: [0] }) };
       const options = { ...lone, grouping: { ...grouping, attempts: 1 } };
       {
         await using folder = await open();
@@ -1471,7 +1476,7 @@ describe("startRun()", () => {
 
     test("resumes an attempt without a branch although the first one was played again", async () => {
       const once = { ...grouping, attempts: 1 };
-      const lone = { source: taskList(environment, { split: "test", taskIndexes: [0] }) };
+      const lone = { source: createTaskList(environment, { split: "test", taskIndexes: [0] }) };
       const options = { ...lone, grouping: once, admission: { concurrency: 1 } };
       {
         await using folder = await open();
@@ -1555,7 +1560,7 @@ describe("startRun()", () => {
     });
 
     test("are played while a further task is waited for", async () => {
-      const pushed = pushedTasks();
+      const pushed = createPushedTasks();
       pushed.push({ task: environment.task("test", 0) });
       const run = start({ source: pushed, grouping, admission: { concurrency: 1 } });
       const { value } = (await run[Symbol.asyncIterator]().next()) as { value: EpisodeGroup };
@@ -1589,7 +1594,7 @@ describe("startRun()", () => {
         if (sessionId === "lamp/test/3#1") branched.resolve();
         await reached.promise;
       });
-      const pushed = pushedTasks();
+      const pushed = createPushedTasks();
       for (const index of [3, 4]) pushed.push({ task: environment.task("test", index) });
       pushed.end();
       {
@@ -1603,7 +1608,7 @@ describe("startRun()", () => {
         await expect(run.result).rejects.toThrow(/^Cannot write .*events.jsonl: ENOSPC/);
       }
       expect([...asked]).toEqual(["lamp/test/3#0", "lamp/test/3#1"]);
-      const again = pushedTasks();
+      const again = createPushedTasks();
       again.push({ task: environment.task("test", 4) });
       again.end();
       await using folder = await open();
@@ -1658,14 +1663,14 @@ describe("startRun()", () => {
   });
 
   test.each([0, 2])("refuses a fork with inputs of %i turns at turn 1", async (count) => {
-    const { task } = taskList(environment, { split: "test", taskIndexes: [0] }).at(0, {
+    const { task } = createTaskList(environment, { split: "test", taskIndexes: [0] }).at(0, {
       signal: new AbortController().signal,
     }) as { task: Task };
     const outcome = { error: { message: "never asked for" } };
     const turn: Input = { type: "generation", promptHash: "", readings: 0, outcome };
     const inputs = { inputs: Array.from({ length: count }, () => turn), times: [] };
     const place = { rolloutId: "other#0", turnIndex: 1 };
-    const source = curriculum(() => ({ task, fork: { place, inputs, seed: 7 } }));
+    const source = createCurriculum(() => ({ task, fork: { place, inputs, seed: 7 } }));
     await expect(all(start({ source }))).rejects.toThrow(
       `Cannot part lamp/test/0#0 from other#0 with turn 1: the inputs are those of ${count} turns ` +
         "(see inputsBefore())",
@@ -1673,7 +1678,7 @@ describe("startRun()", () => {
   });
 
   test("resumes a fork if its source does not give it again", async () => {
-    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = () => createTaskList(environment, { split: "test", taskIndexes: [0] });
     const inputs: Input[] = [];
     const times: number[] = [];
     const { task } = source().at(0, { signal: new AbortController().signal }) as { task: Task };
@@ -1689,7 +1694,7 @@ describe("startRun()", () => {
     const before = inputsBefore({ inputs, times }, 1)!;
     {
       await using folder = await open();
-      const pushed = pushedTasks();
+      const pushed = createPushedTasks();
       pushed.push({ task, fork: { place: forkedFrom, inputs: before, seed: 7 } });
       const stop = new AbortController();
       const engine = lampEngine(async () => {
@@ -1700,7 +1705,7 @@ describe("startRun()", () => {
       await start({ engine, source: pushed, folder, signal, admission: { concurrency: 1 } }).result;
     }
     await using folder = await open();
-    const pushed = pushedTasks();
+    const pushed = createPushedTasks();
     pushed.end();
     const [group] = await all(start({ source: pushed, folder }));
     expect(group!.episodes.map((episode) => [episode.forkedFrom, episode.reward])).toEqual([
@@ -1716,14 +1721,14 @@ describe("startRun()", () => {
     await expect(all(start({ source: { at } }))).rejects.toThrow(
       "Cannot take task 0 from the source of tasks: the list is gone",
     );
-    await expect(all(start({ source: curriculum(() => ({}) as never) }))).rejects.toThrow(
+    await expect(all(start({ source: createCurriculum(() => ({}) as never) }))).rejects.toThrow(
       "Cannot take task 0 from the source of tasks: it gave none, expected { task }, with an id",
     );
     const playing = (play: NonNullable<StartRunOptions["setup"]["play"]>) =>
       all(
         start({
           setup: { ...setupWith(lampEngine()), play },
-          source: taskList(environment, { split: "test", taskIndexes: [0] }),
+          source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
           grouping: { size: 2, attempts: 1 },
         }),
       );
@@ -1848,7 +1853,7 @@ describe("startRun()", () => {
             ...change,
           }),
         },
-        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
         grouping: { size: 1, attempts: 1 },
       }),
     );
@@ -1887,7 +1892,7 @@ describe("startRun()", () => {
           // eslint-disable-next-line typescript/prefer-promise-reject-errors
           play: () => Promise.reject(thrown),
         },
-        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
         grouping: { size: 1, attempts: 1 },
       }),
     );
@@ -1904,7 +1909,7 @@ describe("startRun()", () => {
         : await playEpisode(assignment, own, options);
     const run = start({
       setup: { ...setupWith(lampEngine()), play },
-      source: taskList(environment, { split: "test", taskIndexes: [0] }),
+      source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
       grouping: { size: 1, started: 2 },
     });
     const [group] = await all(run);
@@ -1964,7 +1969,7 @@ describe("startRun()", () => {
       await using folder = await open();
       const { result } = start({
         setup: { agent, user, ...setup, ...change },
-        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
         redactor: new Redactor(["s3cr3t-key-0"]),
         grouping: { size: 1, attempts: 1 },
         folder,
@@ -2030,7 +2035,11 @@ describe("startRun()", () => {
 
     test("verify compares slime's file with the attempts if no plan is recorded", async () => {
       const manifest = { ...testManifest, configuration: { format: "slime" }, found: {} };
-      const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 3 });
+      const source = createEndlessTasks(environment, {
+        split: "test",
+        taskIndexes: [0, 1],
+        seed: 3,
+      });
       {
         const options = { retryFailed: false, format: "slime" } as const;
         await using folder = await RunFolder.open(dir, manifest, options);
@@ -2078,7 +2087,7 @@ describe("startRun()", () => {
         if (sessionId.endsWith("#1")) await writing.promise;
       });
       const found = { plan: { ...plan, sampleCount: 1, taskIndexes: [0] } };
-      const source = taskList(environment, { split: "test", taskIndexes: [0] });
+      const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
       {
         await using folder = await RunFolder.open(
           dir,
@@ -2114,7 +2123,7 @@ describe("startRun()", () => {
     });
 
     test("continues with the same group size, by which failures are kept or played again", async () => {
-      const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+      const source = () => createTaskList(environment, { split: "test", taskIndexes: [0] });
       const engine = lampEngine(({ sessionId }) => (sessionId.endsWith("#2") ? undefined : outage));
       {
         await using folder = await open();
@@ -2145,7 +2154,7 @@ describe("startRun()", () => {
     const [group] = await all(
       start({
         engine,
-        source: taskList(environment, { split: "test", taskIndexes: [0] }),
+        source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
         folder,
         grouping: { size: 1, attempts: 1 },
       }),
@@ -2162,7 +2171,7 @@ describe("startRun()", () => {
 
   test("asks a curriculum, and reports how each group ended", async () => {
     const told: (readonly [string, readonly (number | undefined)[]])[] = [];
-    const source = curriculum(
+    const source = createCurriculum(
       (groupIndex) =>
         groupIndex < 3 ? { task: environment.task("test", told.length * 10) } : undefined,
       (group) => told.push([group.groupId, rewardsOf(group)]),
@@ -2181,7 +2190,7 @@ describe("startRun()", () => {
       yield environment.task("test", 9);
       yield environment.task("test", 8);
     }
-    const groups = await all(start({ source: tasksFrom(tasks()) }));
+    const groups = await all(start({ source: createTaskStream(tasks()) }));
     expect(groups.map(({ groupId }) => groupId)).toEqual(["lamp/test/9", "lamp/test/8"]);
   });
 
@@ -2229,7 +2238,7 @@ describe("startRun()", () => {
           }
         },
       };
-      const source = taskList(environment, { split: "test", taskIndexes: [0] });
+      const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
       const run = start({ engine, source, grouping: { size: 1 } });
       await asked.promise;
       const updating = run.updatePolicy(
@@ -2260,7 +2269,7 @@ describe("startRun()", () => {
   test.each(["between turns", "within one"] as const)(
     "does not count the time for which the policy is held: %s",
     async (moment) => {
-      const clock = manualClock();
+      const clock = createManualClock();
       const limits = { ...defaultLimits, engineTimeoutMs: 1000, episodeTimeoutMs: 2000 };
       const asked = withResolvers();
       const holding = withResolvers();
@@ -2291,7 +2300,7 @@ describe("startRun()", () => {
         },
       };
       const setup = { ...setupWith(engine), limits, clock: createClock(clock) };
-      const source = taskList(environment, { split: "test", taskIndexes: [0] });
+      const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
       const run = start({ source, setup, grouping: { size: 1 } });
       await asked.promise;
       const paused = run.pause(moment === "within one" ? "interrupt" : "hold");
@@ -2306,7 +2315,7 @@ describe("startRun()", () => {
   );
 
   test("does not count the time for which the policy was held before a stop", async () => {
-    const clock = manualClock();
+    const clock = createManualClock();
     const limits = { ...defaultLimits, episodeTimeoutMs: 2000 };
     const opened = withResolvers();
     const reached = withResolvers();
@@ -2337,7 +2346,7 @@ describe("startRun()", () => {
       clock: createClock(clock),
       now: clock.now,
     });
-    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = () => createTaskList(environment, { split: "test", taskIndexes: [0] });
     const grouping = { size: 1 };
     {
       await using folder = await open();
@@ -2365,7 +2374,7 @@ describe("startRun()", () => {
   test.each(["interrupt", "stop"] as const)(
     "ends by %s while a source that heeds no signal is waited for",
     async (how) => {
-      const clock = manualClock();
+      const clock = createManualClock();
       const played = withResolvers();
       const asked = withResolvers();
       async function* tasks(): AsyncGenerator<Task> {
@@ -2375,7 +2384,7 @@ describe("startRun()", () => {
       }
       const stop = new AbortController();
       const run = start({
-        source: tasksFrom(tasks()),
+        source: createTaskStream(tasks()),
         signal: stop.signal,
         grouping: { size: 1 },
         setup: { ...setupWith(lampEngine()), clock: createClock(clock) },
@@ -2416,7 +2425,7 @@ describe("startRun()", () => {
       }
       {
         await using folder = await open();
-        const run = start({ source: tasksFrom(tasks()), folder, grouping });
+        const run = start({ source: createTaskStream(tasks()), folder, grouping });
         await asked.promise;
         const ended = run.interrupt();
         // It does not end before.
@@ -2427,7 +2436,7 @@ describe("startRun()", () => {
         expect(await ended).toMatchObject({ end: "interrupted", progress: { finished: 0 } });
       }
       await using folder = await open();
-      const groups = await all(start({ source: tasksFrom([]), folder, grouping }));
+      const groups = await all(start({ source: createTaskStream([]), folder, grouping }));
       expect(groups.map(({ groupId }) => groupId)).toEqual(["lamp/test/7"]);
     },
   );
@@ -2482,7 +2491,7 @@ describe("startRun()", () => {
       },
       () => "default",
     );
-    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
     const run = start({ engine, source, grouping: { size: 1 } });
     run.announcePolicy(1);
     await asked.promise;
@@ -2521,7 +2530,10 @@ describe("startRun()", () => {
       await all(
         start({
           setup: { ...setup, renderer: noting, promptTime },
-          source: taskList(environment, { split: "test", taskIndexes: [0, 1].slice(0, index + 1) }),
+          source: createTaskList(environment, {
+            split: "test",
+            taskIndexes: [0, 1].slice(0, index + 1),
+          }),
           folder,
         }),
       );
@@ -2532,7 +2544,7 @@ describe("startRun()", () => {
 
   test("replays episodes with announced versions to the byte", async () => {
     const setup = setupWith(lampEngine(undefined, () => "default"));
-    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
     {
       await using folder = await open();
       const run = start({ setup, source, folder, grouping: { size: 1 } });
@@ -2601,7 +2613,7 @@ describe("startRun()", () => {
         return await new Promise<never>(() => {});
       },
     };
-    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = () => createTaskList(environment, { split: "test", taskIndexes: [0] });
     const options = { grouping: { size: 1 }, staleness: { max: 1, beyond: "mask" } } as const;
     {
       await using folder = await open();
@@ -2632,7 +2644,11 @@ describe("startRun()", () => {
     const engine = lampEngine(({ sessionId }, turn) => {
       if (turn === 0 && sessionId.endsWith("#0")) begun += 1;
     });
-    const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
+    const source = createEndlessTasks(environment, {
+      split: "test",
+      taskIndexes: [0, 1, 2],
+      seed: 1,
+    });
     const run = start({
       engine,
       source,
@@ -2654,7 +2670,11 @@ describe("startRun()", () => {
   test.each(["announces", "updates"] as const)(
     "waits no longer than for the trainer if the first version was not announced: it %s",
     async (how) => {
-      const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
+      const source = createEndlessTasks(environment, {
+        split: "test",
+        taskIndexes: [0, 1, 2],
+        seed: 1,
+      });
       const run = start({
         engine: lampEngine(undefined, () => "default"),
         source,
@@ -2682,7 +2702,7 @@ describe("startRun()", () => {
   );
 
   test("sees newer versions on the engine while it waits without announcements", async () => {
-    const clock = manualClock();
+    const clock = createManualClock();
     let [version, describedCount] = [1, 0];
     const engine: Engine = {
       ...lampEngine(undefined, () => String(version)),
@@ -2696,7 +2716,7 @@ describe("startRun()", () => {
     };
     const run = start({
       setup: { ...setupWith(engine), clock: createClock(clock) },
-      source: endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
+      source: createEndlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
       admission: { concurrency: 2 },
       staleness: { max: 0, beyond: "wait", groupsPerVersion: 2 },
     });
@@ -2733,13 +2753,13 @@ describe("startRun()", () => {
 
   test("warns once that it waits for versions that are not named", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
-    const clock = manualClock();
+    const clock = createManualClock();
     const run = start({
       setup: {
         ...setupWith(lampEngine(undefined, () => "default")),
         clock: createClock(clock),
       },
-      source: endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
+      source: createEndlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
       admission: { concurrency: 2 },
       staleness: { max: 0, beyond: "wait", groupsPerVersion: 1 },
     });
@@ -2764,7 +2784,11 @@ describe("startRun()", () => {
   });
 
   test("starts another group for each that is left out while it waits for the trainer", async () => {
-    const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
+    const source = createEndlessTasks(environment, {
+      split: "test",
+      taskIndexes: [0, 1, 2],
+      seed: 1,
+    });
     const run = start({
       source,
       admission: { concurrency: 2 },
@@ -2781,7 +2805,8 @@ describe("startRun()", () => {
   });
 
   test("waits for the trainer by the groups of this start, whatever earlier ones played", async () => {
-    const source = () => endlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 1 });
+    const source = () =>
+      createEndlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 1 });
     const counts: number[] = [];
     for (let round = 0; round < 2; round++) {
       await using folder = await open();
@@ -2803,7 +2828,7 @@ describe("startRun()", () => {
 
   test("counts the trainer's versions from those of the groups that are delivered again", async () => {
     const options = {
-      source: taskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
+      source: createTaskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
       admission: { concurrency: 1 },
       redeliver: true,
       staleness: { max: 0, beyond: "wait", groupsPerVersion: 1 },
@@ -2859,7 +2884,11 @@ describe("startRun()", () => {
     async (beyond) => {
       let version = 1;
       const engine = lampEngine(undefined, () => String(version));
-      const source = endlessTasks(environment, { split: "test", taskIndexes: [0, 1, 2], seed: 1 });
+      const source = createEndlessTasks(environment, {
+        split: "test",
+        taskIndexes: [0, 1, 2],
+        seed: 1,
+      });
       const run = start({
         engine,
         source,
@@ -3016,7 +3045,7 @@ describe("startRun()", () => {
 
   test("many policy calls at once are no leak to be warned of", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
-    const source = taskList(environment, {
+    const source = createTaskList(environment, {
       split: "test",
       taskIndexes: Array.from({ length: 20 }, (_, index) => index),
     });
@@ -3052,7 +3081,7 @@ describe("startRun()", () => {
         ]).generate(request, options);
       },
     });
-    const source = () => taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = () => createTaskList(environment, { split: "test", taskIndexes: [0] });
     {
       await using folder = await open();
       const run = start({ engine: engine(true), source: source(), folder, grouping: { size: 1 } });
@@ -3202,7 +3231,7 @@ describe("startRun()", () => {
       requestId === "lamp/test/0#0:1:1;" ? outage : undefined,
     );
     await using folder = await open();
-    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
     const run = start({ engine, player, folder, source, admission: { concurrency: 1 } });
     await run.updatePolicy(2, async () => void told.push("update"), "interrupt");
     await run.pause();
@@ -3223,7 +3252,7 @@ describe("startRun()", () => {
   });
 
   describe("with a player of the caller", () => {
-    const source = taskList(environment, { split: "test", taskIndexes: [0] });
+    const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
     const grouping = { size: 1, attempts: 1 };
 
     /** Plays like this process, with a change to the episode. */
@@ -3341,7 +3370,7 @@ describe("startRun()", () => {
     });
 
     test("is not held up by a play that never answers: it is interrupted, or stopped", async () => {
-      const time = manualClock();
+      const time = createManualClock();
       const setup = { ...setupWith(lampEngine()), clock: createClock(time) };
       const leaving = defaultLimits.graceTimeoutMs;
       const { toolTimeoutMs, userTimeoutMs } = defaultLimits;

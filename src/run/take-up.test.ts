@@ -9,7 +9,7 @@ import type { Task } from "../task.ts";
 import { openLamps, startLamps, switchingEngine, takeAll } from "./lamp-groups.fixture.ts";
 import { lamps, lampSetup } from "./lamp-run.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { pushedTasks } from "./schedule/pushed-tasks.ts";
+import { createPushedTasks } from "./schedule/pushed-tasks.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -47,7 +47,7 @@ async function play(
   } = {},
 ) {
   await using folder = await openLamps(dir);
-  const source = pushedTasks();
+  const source = createPushedTasks();
   for (const index of indexes) source.push({ task: environment.task("test", index) });
   source.end();
   const run = startLamps({

@@ -7,15 +7,15 @@ import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
 import { createClock } from "../async/clock.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
-import { manualClock } from "../testing/manual-clock.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
 import { playHere, type AttemptPlayer } from "./attempt/attempt-player.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { EpisodeGroup } from "./schedule/group.ts";
 import { fiftyLamps, lampList, openLamps, startLamps, takeAll } from "./lamp-groups.fixture.ts";
 import { lampSetup } from "./lamp-run.fixture.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
-import { boundedSource, endlessTasks, type TaskSource } from "./schedule/task-source.ts";
+import { boundedSource, createEndlessTasks, type TaskSource } from "./schedule/task-source.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -27,7 +27,7 @@ afterEach(async () => {
 
 /** Waits for the trainer with each group. */
 const oneByOne = (): Partial<StartRunOptions> => ({
-  source: endlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
+  source: createEndlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2], seed: 1 }),
   grouping: { size: 1 },
   admission: { concurrency: 1 },
   staleness: { max: 0, beyond: "wait", groupsPerVersion: 1 },
@@ -38,7 +38,7 @@ function versionedEngine(
   version: () => string,
   onTurn: (turn: number) => unknown = () => undefined,
 ): Engine {
-  const [stop] = characterRenderer().stopTokenIds;
+  const [stop] = createCharacterRenderer().stopTokenIds;
   return {
     ...preparedEngine([]),
     describe: async () => ({
@@ -85,7 +85,7 @@ test("a resumed group does not count a version from before this start", async ()
     stop.abort();
     await run.result;
   }
-  const clock = manualClock();
+  const clock = createManualClock();
   // The trainer has moved on in the meantime, and makes no further step.
   const engine = versionedEngine(() => "8");
   const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };
@@ -124,7 +124,7 @@ test("samples of an earlier start alone are not a version of this one", async ()
     stop.abort();
     await run.result;
   }
-  const clock = manualClock();
+  const clock = createManualClock();
   let version = "8";
   const engine = versionedEngine(() => version);
   const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };
@@ -164,7 +164,7 @@ test("an engine that returned with older weights than recorded is awaited by its
     stop.abort();
     await run.result;
   }
-  const clock = manualClock();
+  const clock = createManualClock();
   let version = "5";
   const engine = versionedEngine(() => version);
   const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };
@@ -225,7 +225,7 @@ test("a checkpoint that the trainer loads into an engine with other weights is n
 });
 
 test("a first version of the engine before an announcement follows an unnamed one", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   let version = "default";
   const engine = versionedEngine(() => version);
   const setup = { ...lampSetup({ environment: fiftyLamps, engine }), clock: createClock(clock) };

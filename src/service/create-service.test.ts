@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { scriptedPolicy, startSglangTestServer } from "../testing/index.ts";
+import { createScriptedPolicy, startSglangTestServer } from "../testing/index.ts";
 import { createService } from "./create-service.ts";
 import { readServiceConfig } from "./service-settings.ts";
 
@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 test("each key that a service is given is known as one that nobody is told", async () => {
-  await using engine = await startSglangTestServer({ policy: scriptedPolicy([]) });
+  await using engine = await startSglangTestServer({ policy: createScriptedPolicy([]) });
   const env = {
     TEST_ENGINE_KEY: "sk-engine-0123456789",
     TEST_TOKEN: "token-0123456789",

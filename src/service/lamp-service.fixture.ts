@@ -5,7 +5,7 @@ import { Redactor } from "../secrets/redactor.ts";
 import { lamps, lampSetup } from "../run/lamp-run.fixture.ts";
 import { fakeMachine } from "../run/machine.fixture.ts";
 import { testManifest } from "../run/folder/run-folder.fixture.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import type { RolloutServiceOptions } from "./rollout-service-options.ts";
 import { RolloutService } from "./rollout-service.ts";
@@ -45,7 +45,10 @@ export async function openLamps(
     setup: lampSetup({ environment: { ...environment, repeatable: true }, engine }),
     manifest: {
       ...testManifest,
-      found: { ...testManifest.found, vocabularySize: characterRenderer().codec.vocabularySize },
+      found: {
+        ...testManifest.found,
+        vocabularySize: createCharacterRenderer().codec.vocabularySize,
+      },
     },
     concurrency: 4,
     attempts: 1,

@@ -6,7 +6,7 @@ import type { PlannedEpisode, RunPlan } from "../run/schedule/plan-run.ts";
 import { RunFolder, type RunFolderOptions, type RunManifest } from "../run/folder/run-folder.ts";
 import { startRun } from "../run/start-run.ts";
 import type { AdmissionGate, StartRunOptions } from "../run/start-run-options.ts";
-import { planSource, type TaskSource } from "../run/schedule/task-source.ts";
+import { createPlanSource, type TaskSource } from "../run/schedule/task-source.ts";
 import { BatchProblem, drawing, lookingInto, planAccepted } from "./batch-problem.ts";
 import type { PlayedAttempt, PlayedGroup } from "./batch-taker.ts";
 import { planBatch, type Batch } from "./batch.ts";
@@ -109,7 +109,7 @@ async function playRest(
 }
 
 function batchSource(plan: RunPlan): TaskSource {
-  const source = planSource(plan);
+  const source = createPlanSource(plan);
   return { ...source, at: (...asked) => drawing(() => source.at(...asked)) };
 }
 

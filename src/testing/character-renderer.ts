@@ -17,7 +17,7 @@ const stopLiteral = "<|stop|>";
  * Tool calls are written as Qwen 2.5 writes them.
  * Exact, synchronous in effect, and small enough to write expected ids by hand.
  */
-export function characterRenderer(): Renderer {
+export function createCharacterRenderer(): Renderer {
   return {
     card,
     codec,

@@ -1,6 +1,6 @@
 import type { ServerPolicy } from "./server-policy.ts";
 
-/** Settings of `echoPolicy()`. */
+/** Settings of `createEchoPolicy()`. */
 export interface EchoPolicyOptions {
   /** The number of ids from the prompt's end to repeat. Default: all of them. */
   readonly tokenCount?: number;
@@ -9,7 +9,10 @@ export interface EchoPolicyOptions {
 }
 
 /** Says the end of the prompt again, then stops. `logprob` of the i-th token (0-based) is -(i + 1) / 16. */
-export function echoPolicy({ tokenCount, stopTokenId = 2 }: EchoPolicyOptions = {}): ServerPolicy {
+export function createEchoPolicy({
+  tokenCount,
+  stopTokenId = 2,
+}: EchoPolicyOptions = {}): ServerPolicy {
   return {
     name: "echo",
     begin({ inputIds }) {

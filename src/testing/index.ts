@@ -1,8 +1,8 @@
-export { characterIds, characterRenderer, characterStopId } from "./character-renderer.ts";
+export { characterIds, createCharacterRenderer, characterStopId } from "./character-renderer.ts";
 export type { Deferred } from "./deferred.ts";
 export { createDeferred } from "./deferred.ts";
 export type { EchoPolicyOptions } from "./echo-policy.ts";
-export { echoPolicy } from "./echo-policy.ts";
+export { createEchoPolicy } from "./echo-policy.ts";
 export type {
   ConformanceTestApi,
   ConformanceTurn,
@@ -17,18 +17,18 @@ export { registerScoringConformance } from "./engine-scoring-conformance.ts";
 export type { MalformedToken, ReportedTurn } from "./malformed-turn.ts";
 export { malformTurn } from "./malformed-turn.ts";
 export type { ManualClock, ManualClockOptions } from "./manual-clock.ts";
-export { manualClock } from "./manual-clock.ts";
+export { createManualClock } from "./manual-clock.ts";
 export type {
   GenerationScript,
   ScriptedEngine,
   ScriptedEngineOptions,
   ScriptedGeneration,
 } from "./scripted-engine.ts";
-export { scriptedEngine } from "./scripted-engine.ts";
+export { createScriptedEngine } from "./scripted-engine.ts";
 export type { ScriptedPolicy, ScriptedTurn } from "./scripted-policy.ts";
-export { scriptedPolicy } from "./scripted-policy.ts";
+export { createScriptedPolicy } from "./scripted-policy.ts";
 export type { SeededPolicyOptions } from "./seeded-policy.ts";
-export { seededPolicy } from "./seeded-policy.ts";
+export { createSeededPolicy } from "./seeded-policy.ts";
 export type { FaultRequest, ServerFault, ServerFaults } from "./server-fault.ts";
 export type {
   PolicyRequest,
@@ -58,7 +58,7 @@ export { startSglangTestRouter } from "./sglang-test-router.ts";
 export type { SpawnedServer, SpawnedServerOptions } from "./spawn-sglang-test-server.ts";
 export { spawnSglangTestServer } from "./spawn-sglang-test-server.ts";
 export type { TextPolicyOptions, TextTurns } from "./text-policy.ts";
-export { textPolicy } from "./text-policy.ts";
+export { createTextPolicy } from "./text-policy.ts";
 export type {
   VllmTestControls,
   VllmTestServer,

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { manualClock } from "./manual-clock.ts";
+import { createManualClock } from "./manual-clock.ts";
 
 test("`advance()` wakes what is due, in the order of time", async () => {
-  const clock = manualClock({ startMs: 100 });
+  const clock = createManualClock({ startMs: 100 });
   const woken: [name: string, atMs: number][] = [];
   const wait = async (name: string, ms: number): Promise<void> => {
     await clock.sleep(ms);
@@ -21,7 +21,7 @@ test("`advance()` wakes what is due, in the order of time", async () => {
 });
 
 test("`advance()` also wakes what begins to wait on the way", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   let ticks = 0;
   const tick = async (): Promise<void> => {
     for (; ticks < 5; ticks++) await clock.sleep(10);
@@ -34,7 +34,7 @@ test("`advance()` also wakes what begins to wait on the way", async () => {
 });
 
 test("waits up to `skipUpToMs` end at once and move the clock", async () => {
-  const clock = manualClock({ skipUpToMs: 100 });
+  const clock = createManualClock({ skipUpToMs: 100 });
   const long = clock.sleep(150);
   await clock.sleep(100);
   expect(clock.now()).toBe(100);
@@ -44,7 +44,7 @@ test("waits up to `skipUpToMs` end at once and move the clock", async () => {
 });
 
 test("`untilSleeping()` resolves when that wait has begun", async () => {
-  const clock = manualClock();
+  const clock = createManualClock();
   const seen = clock.untilSleeping(7);
   const controller = new AbortController();
   const wait = clock.sleep(7, { signal: controller.signal });

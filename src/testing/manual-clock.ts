@@ -16,7 +16,7 @@ export interface ManualClock extends Pick<Clock, "now" | "sleep"> {
   untilSleeping(ms: number): Promise<void>;
 }
 
-/** Settings of `manualClock()`. */
+/** Settings of `createManualClock()`. */
 export interface ManualClockOptions {
   /** The start time, in milliseconds. Default 0. */
   readonly startMs?: number;
@@ -34,7 +34,7 @@ interface Sleeper {
 }
 
 /** Creates a clock that stands still. Pass its `now` and `sleep` to options of these names. */
-export function manualClock({
+export function createManualClock({
   startMs = 0,
   skipUpToMs = -1,
 }: ManualClockOptions = {}): ManualClock {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { GenerateRequest } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
-import { scriptedEngine } from "./scripted-engine.ts";
+import { createScriptedEngine } from "./scripted-engine.ts";
 
 function toRequest(changes: Partial<GenerateRequest> = {}): GenerateRequest {
   return {
@@ -16,7 +16,7 @@ function toRequest(changes: Partial<GenerateRequest> = {}): GenerateRequest {
 }
 
 test("`generate()` returns the script's turns in order", async () => {
-  const engine = scriptedEngine([
+  const engine = createScriptedEngine([
     { outputIds: [5, 9], logprobs: [-0.5, -1], policyVersion: "3" },
     { outputIds: [6] },
   ]);
@@ -40,7 +40,7 @@ test("`generate()` returns the script's turns in order", async () => {
 });
 
 test("`assertDrained()` names turns that nobody asked for", async () => {
-  const engine = scriptedEngine({ s: [{ outputIds: [9] }, { outputIds: [9] }], t: [] });
+  const engine = createScriptedEngine({ s: [{ outputIds: [9] }, { outputIds: [9] }], t: [] });
   await engine.generate(toRequest());
   expect(() => engine.assertDrained()).toThrow(
     "The script is not drained: 1 turns of s were never asked for",
@@ -48,7 +48,7 @@ test("`assertDrained()` names turns that nobody asked for", async () => {
 });
 
 test("a call that the script does not foresee throws, and is remembered", async () => {
-  const engine = scriptedEngine([]);
+  const engine = createScriptedEngine([]);
   const message = "Cannot sample request r of session s: the script has no turn left for it";
   await expect(engine.generate(toRequest())).rejects.toThrow(message);
   expect(() => engine.assertDrained()).toThrow(message);
@@ -60,7 +60,7 @@ test("a turn refuses another prompt, a smaller budget, and what its check object
     { outputIds: [5, 6, 7, 8, 9] },
     { outputIds: [9], check: ({ sessionId }: GenerateRequest) => `session ${sessionId}` },
   ];
-  const engine = scriptedEngine(turns);
+  const engine = createScriptedEngine(turns);
   await expect(engine.generate(toRequest())).rejects.toThrow(
     "Cannot sample request r: its prompt is [1, 2], expected [1, 2, 3]",
   );
@@ -72,7 +72,7 @@ test("a turn refuses another prompt, a smaller budget, and what its check object
 
 test("an outage is thrown as it stands", async () => {
   const error = new RolloutError("engine/timeout", "too slow");
-  const engine = scriptedEngine([{ error }]);
+  const engine = createScriptedEngine([{ error }]);
   await expect(engine.generate(toRequest())).rejects.toBe(error);
   engine.assertDrained();
 });

@@ -46,7 +46,7 @@ export interface ScriptedEngine extends Engine {
   assertDrained(): void;
 }
 
-/** Settings of `scriptedEngine()`. */
+/** Settings of `createScriptedEngine()`. */
 export interface ScriptedEngineOptions {
   readonly description?: Partial<EngineDescription>;
 }
@@ -62,7 +62,7 @@ export type GenerationScript =
  * id at a time before a call returns. An unexpected call throws an `InvariantError`, and
  * `assertDrained()` reports calls that were never made.
  */
-export function scriptedEngine(
+export function createScriptedEngine(
   script: GenerationScript,
   { description = {} }: ScriptedEngineOptions = {},
 ): ScriptedEngine {

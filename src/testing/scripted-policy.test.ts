@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { scriptedPolicy } from "./scripted-policy.ts";
-import { seededPolicy } from "./seeded-policy.ts";
+import { createScriptedPolicy } from "./scripted-policy.ts";
+import { createSeededPolicy } from "./seeded-policy.ts";
 import type { PolicyRequest, PolicyToken, ServerPolicy } from "./server-policy.ts";
 import { sessionScriptPolicy } from "./session-script-policy.ts";
 
@@ -28,7 +28,7 @@ function play(policy: ServerPolicy, inputIds: readonly number[], count = 100): P
 const ids = (tokens: readonly PolicyToken[]): number[] => tokens.map(({ id }) => id);
 
 test("a script gives the same turn to the same prompt, and the rest of it to a resumed one", () => {
-  const policy = scriptedPolicy({ s: [{ outputIds: [10, 11, 2] }, { outputIds: [12, 2] }] });
+  const policy = createScriptedPolicy({ s: [{ outputIds: [10, 11, 2] }, { outputIds: [12, 2] }] });
   expect(ids(play(policy, [1]))).toEqual([10, 11, 2]);
   expect(ids(play(policy, [1]))).toEqual([10, 11, 2]);
   expect(play(policy, [1, 10])).toEqual([
@@ -45,17 +45,19 @@ test("a script gives the same turn to the same prompt, and the rest of it to a r
 
 test("a script refuses sessions that it does not know, and what a check objects to", () => {
   const turn = { outputIds: [2], check: ({ inputIds }: PolicyRequest) => `got ${inputIds.join()}` };
-  const policy = scriptedPolicy({ s: [turn] });
+  const policy = createScriptedPolicy({ s: [turn] });
   expect(() => policy.begin(toRequest([1], "t"))).toThrow("there is no script for session t");
   expect(() => policy.begin(toRequest([1, 2]))).toThrow("Cannot play turn 1: got 1,2");
 });
 
 test("a seeded policy's tokens are a function of all ids before them", () => {
-  const policy = seededPolicy({ seed: 7, meanLength: 1_000_000 });
+  const policy = createSeededPolicy({ seed: 7, meanLength: 1_000_000 });
   const whole = play(policy, [1, 2, 3], 6);
   expect(play(policy, [1, 2, 3, ...ids(whole.slice(0, 2))], 4)).toEqual(whole.slice(2));
   expect(play(policy, [1, 2, 4], 6)).not.toEqual(whole);
-  expect(play(seededPolicy({ seed: 8, meanLength: 1_000_000 }), [1, 2, 3], 6)).not.toEqual(whole);
+  expect(play(createSeededPolicy({ seed: 8, meanLength: 1_000_000 }), [1, 2, 3], 6)).not.toEqual(
+    whole,
+  );
   for (const { id, logprob } of whole) {
     expect(id).toBeLessThan(1_000);
     expect(logprob).toBeLessThanOrEqual(0);
@@ -67,7 +69,7 @@ describe("a policy scores", () => {
     policy.score?.({ inputIds, rid: "r", routingKey: undefined });
 
   test("by a script what was sampled behind the same ids, and all else with -1", () => {
-    const policy = scriptedPolicy([{ outputIds: [10, 11, 2], logprobs: [-0.5, -0.25, 0] }]);
+    const policy = createScriptedPolicy([{ outputIds: [10, 11, 2], logprobs: [-0.5, -0.25, 0] }]);
     expect(score(policy, [1, 10, 11])).toEqual([-1, -1, -1]);
     play(policy, [1]);
     expect(score(policy, [1, 10, 11, 2, 7])).toEqual([-1, -0.5, -0.25, 0, -1]);
@@ -76,7 +78,7 @@ describe("a policy scores", () => {
   });
 
   test("by a seed what it samples as it reports it, and other ids lower", () => {
-    const policy = seededPolicy({ seed: 7, meanLength: 1_000_000 });
+    const policy = createSeededPolicy({ seed: 7, meanLength: 1_000_000 });
     const whole = play(policy, [1, 2, 3], 6);
     const sampled = ids(whole);
     const scores = whole.map(({ logprob }) => logprob);

@@ -41,7 +41,7 @@ interface SessionScript {
  * ids score -1. A single list serves all sessions in the order of their requests, so use one list
  * per session if several run at once.
  */
-export function scriptedPolicy(
+export function createScriptedPolicy(
   script: readonly ScriptedTurn[] | Readonly<Record<string, readonly ScriptedTurn[]>>,
 ): ScriptedPolicy {
   const shared = isList(script) ? toSession(script) : undefined;
@@ -71,8 +71,8 @@ export function scriptedPolicy(
 
 /** Makes the policy in a server process. `options` is `{"file": path of a JSON file with the script}`. */
 export async function createPolicy(options: { readonly file: string }): Promise<ServerPolicy> {
-  return scriptedPolicy(
-    JSON.parse(await readFile(options.file, "utf8")) as Parameters<typeof scriptedPolicy>[0],
+  return createScriptedPolicy(
+    JSON.parse(await readFile(options.file, "utf8")) as Parameters<typeof createScriptedPolicy>[0],
   );
 }
 

@@ -1,6 +1,6 @@
 import type { PolicyToken, ServerPolicy } from "./server-policy.ts";
 
-/** Settings of `seededPolicy()`. */
+/** Settings of `createSeededPolicy()`. */
 export interface SeededPolicyOptions {
   /** Default 0. */
   readonly seed?: number;
@@ -20,7 +20,7 @@ const UNLIKELY = 4;
  * and of all earlier ids. A turn that is resumed after an abort continues unchanged, and a repeated
  * request gets the same reply.
  */
-export function seededPolicy({
+export function createSeededPolicy({
   seed = 0,
   vocabularySize = 1_000,
   stopTokenId = 2,

@@ -3,15 +3,15 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { UsageError } from "../errors.ts";
 import { createRenderer } from "../renderer/create-renderer.ts";
-import { echoPolicy } from "./echo-policy.ts";
+import { createEchoPolicy } from "./echo-policy.ts";
 import { startLlamaCppTestServer } from "./llama-cpp-test-server.ts";
-import { scriptedPolicy } from "./scripted-policy.ts";
-import { seededPolicy } from "./seeded-policy.ts";
+import { createScriptedPolicy } from "./scripted-policy.ts";
+import { createSeededPolicy } from "./seeded-policy.ts";
 import type { ServerPolicy } from "./server-policy.ts";
 import type { TestServerOptions } from "./server/server-core.ts";
 import { startSglangTestRouter } from "./sglang-test-router.ts";
 import { startSglangTestServer } from "./sglang-test-server.ts";
-import { textPolicy } from "./text-policy.ts";
+import { createTextPolicy } from "./text-policy.ts";
 import { startVllmTestServer } from "./vllm-test-server.ts";
 
 /** The servers that the test servers imitate. */
@@ -93,11 +93,13 @@ async function loadPolicy(name: string, given: string): Promise<PolicyParts> {
   const options = await readJson("--policy-options", given);
   switch (name) {
     case "seeded":
-      return { policy: seededPolicy(options as Parameters<typeof seededPolicy>[0]) };
+      return { policy: createSeededPolicy(options as Parameters<typeof createSeededPolicy>[0]) };
     case "echo":
-      return { policy: echoPolicy(options as Parameters<typeof echoPolicy>[0]) };
+      return { policy: createEchoPolicy(options as Parameters<typeof createEchoPolicy>[0]) };
     case "scripted":
-      return { policy: scriptedPolicy(options as Parameters<typeof scriptedPolicy>[0]) };
+      return {
+        policy: createScriptedPolicy(options as Parameters<typeof createScriptedPolicy>[0]),
+      };
     case "text":
       return await loadTextPolicy(options);
     default: {
@@ -130,7 +132,7 @@ async function loadTextPolicy(options: unknown): Promise<PolicyParts> {
     );
   }
   const renderer = await createRenderer({ modelDir });
-  const policy = await textPolicy(turns, {
+  const policy = await createTextPolicy(turns, {
     renderer,
     ...(otherwise !== undefined && { otherwise }),
   });

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { characterIds, characterRenderer } from "./character-renderer.ts";
+import { characterIds, createCharacterRenderer } from "./character-renderer.ts";
 import type { PolicyToken } from "./server-policy.ts";
-import { textPolicy } from "./text-policy.ts";
+import { createTextPolicy } from "./text-policy.ts";
 
-const renderer = characterRenderer();
+const renderer = createCharacterRenderer();
 
 /** The text that a policy samples after a conversation. */
 async function play(
-  policy: Awaited<ReturnType<typeof textPolicy>>,
+  policy: Awaited<ReturnType<typeof createTextPolicy>>,
   ids: readonly number[],
   routingKey?: string,
 ): Promise<string> {
@@ -23,8 +23,8 @@ async function play(
   return await renderer.codec.decode(tokens.map(({ id }) => id));
 }
 
-test("textPolicy() samples the texts in their turns, and a farewell after them", async () => {
-  const policy = await textPolicy(["one", "two"], { renderer, otherwise: "bye" });
+test("createTextPolicy() samples the texts in their turns, and a farewell after them", async () => {
+  const policy = await createTextPolicy(["one", "two"], { renderer, otherwise: "bye" });
   const messages = [{ role: "user", content: "assistant\n" }] as const;
   const { ids } = await renderer.prompt({ messages, tools: [] });
   expect(await play(policy, ids)).toBe("one<|stop|>");
@@ -50,8 +50,8 @@ test("textPolicy() samples the texts in their turns, and a farewell after them",
   expect(answers).toEqual(["two<|stop|>", "bye<|stop|>", "bye<|stop|>"]);
 });
 
-test("textPolicy() knows rollouts apart", async () => {
-  const policy = await textPolicy((id) => [`I am ${id}`], { renderer });
+test("createTextPolicy() knows rollouts apart", async () => {
+  const policy = await createTextPolicy((id) => [`I am ${id}`], { renderer });
   const { ids } = await renderer.prompt({ messages: [{ role: "user", content: "?" }], tools: [] });
   expect(await play(policy, ids, "a/test/0#1")).toBe("I am a/test/0#1<|stop|>");
 });

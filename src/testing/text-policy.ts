@@ -10,9 +10,9 @@ import { locateTurn, scriptedLogprob } from "./session-script-policy.ts";
  */
 export type TextTurns = readonly string[] | ((rolloutId: string) => readonly string[]);
 
-/** Settings of `textPolicy()`. */
+/** Settings of `createTextPolicy()`. */
 export interface TextPolicyOptions {
-  /** The renderer of the episodes, such as `characterRenderer()`, or a model's folder. */
+  /** The renderer of the episodes, such as `createCharacterRenderer()`, or a model's folder. */
   readonly renderer?: Renderer;
   readonly modelDir?: string;
   /** The text after the last turn. Default `Goodbye!`. */
@@ -24,7 +24,7 @@ export interface TextPolicyOptions {
  * turn from the prompt, so an episode that is played again starts from its beginning.
  * @throws UsageError if a model's folder cannot be read.
  */
-export async function textPolicy(
+export async function createTextPolicy(
   turns: TextTurns,
   { otherwise = "Goodbye!", modelDir = ".", renderer: given }: TextPolicyOptions,
 ): Promise<ServerPolicy> {

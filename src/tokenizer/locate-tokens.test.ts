@@ -5,7 +5,7 @@ import {
   countFallbackIds,
 } from "./metaspace-tokenizer.fixture.ts";
 import { modelCodec } from "./real-tokenizers.fixture.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { locateTokens } from "./locate-tokens.ts";
 
 const call = '<tool_call>\n{"name": "get_order"}\n</tool_call>';
@@ -75,7 +75,7 @@ describe("locateTokens()", () => {
   );
 
   test("decodes if token texts are not bytes, or bytes are not text", async () => {
-    const { codec } = characterRenderer();
+    const { codec } = createCharacterRenderer();
     const text = "日本 <x>";
     const ids = await codec.encode(text);
     expect(await locateTokens(codec, { ids, text }, [[3, 6]])).toEqual([[3, 6]]);
@@ -90,7 +90,7 @@ describe("locateTokens()", () => {
   });
 
   test("returns no spans for no spans", async () => {
-    const { codec } = characterRenderer();
+    const { codec } = createCharacterRenderer();
     expect(await locateTokens(codec, { ids: [], text: "" }, [])).toEqual([]);
     expect(await locateTokens(codec, { ids: [], text: "" }, [[0, 0]])).toEqual([[0, 0]]);
   });

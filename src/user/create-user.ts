@@ -13,7 +13,7 @@ import { withQualityGate } from "./quality-gate.ts";
 import { reactUser } from "./react-user.ts";
 import { reflectionUser } from "./reflection-user.ts";
 import type { ScriptLines } from "./scripted-user.ts";
-import { defaultScript, scriptedUser } from "./scripted-user.ts";
+import { defaultScript, createScriptedUser } from "./scripted-user.ts";
 import type { UserPrompts } from "./user-prompts.ts";
 import { readLine } from "./read-line.ts";
 import { readUserRepairs } from "./user-repairs.ts";
@@ -72,7 +72,7 @@ export function createUser(options: CreateUserOptions, around: UserSurroundings 
   const { env = process.env, input = process.stdin, output = process.stdout } = around;
   switch (config.strategy) {
     case "scripted":
-      return scriptedUser({ lines: config.lines ?? defaultScript });
+      return createScriptedUser({ lines: config.lines ?? defaultScript });
     case "human":
       return humanUser({ input, output });
     default:

@@ -4,7 +4,7 @@ import type { Task } from "../task.ts";
 import { llmUser } from "./llm-user.ts";
 import { findLineProblems, withQualityGate } from "./quality-gate.ts";
 import { scriptedChatModel } from "./chat/scripted-chat-model.fixture.ts";
-import { scriptedUser } from "./scripted-user.ts";
+import { createScriptedUser } from "./scripted-user.ts";
 
 const signal = new AbortController().signal;
 const instruction =
@@ -131,7 +131,7 @@ describe("withQualityGate()", () => {
   });
 
   test("only counts for a user without `retake()`", async () => {
-    const user = withQualityGate(scriptedUser({ lines: ["###STOP###"] }), { maxRetakes: 2 });
+    const user = withQualityGate(createScriptedUser({ lines: ["###STOP###"] }), { maxRetakes: 2 });
     const session = user.open(task, { seed: 1 });
     expect("retake" in session).toBe(false);
     expect(await session.begin({ signal })).toBe("###STOP###");

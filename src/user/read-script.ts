@@ -10,7 +10,7 @@ import { parseStrictJson } from "../json/strict-json.ts";
  * from task id to the task's lines. A line is text, or `{"text": …, "leaves": true}` for a line
  * with which the user leaves.
  *
- * @returns a function for `scriptedUser()` from task to lines. It throws UsageError for a task that
+ * @returns a function for `createScriptedUser()` from task to lines. It throws UsageError for a task that
  *   the file does not name.
  * @throws UsageError that names the file and the position if it cannot be read.
  */

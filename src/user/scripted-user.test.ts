@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Task } from "../task.ts";
-import { defaultScript, scriptedUser } from "./scripted-user.ts";
+import { defaultScript, createScriptedUser } from "./scripted-user.ts";
 
 const task: Task = {
   id: "shop/test/3",
@@ -12,9 +12,9 @@ const task: Task = {
 };
 const signal = new AbortController().signal;
 
-describe("scriptedUser()", () => {
+describe("createScriptedUser()", () => {
   test("says its lines in order, independent of the agent", async () => {
-    const session = scriptedUser({ lines: ["one", "", "three"] }).open(task, { seed: 1 });
+    const session = createScriptedUser({ lines: ["one", "", "three"] }).open(task, { seed: 1 });
     expect(await session.begin({ signal })).toBe("one");
     expect(await session.reply("What?", { signal })).toBe("");
     expect(await session.reply("", { signal })).toBe("three");
@@ -22,7 +22,7 @@ describe("scriptedUser()", () => {
 
   test("leaves with a leaving line only, independent of its text", async () => {
     const farewell = { text: "Bye.", leaves: true } as const;
-    const session = scriptedUser({ lines: [farewell, "###STOP###", farewell] }).open(task, {
+    const session = createScriptedUser({ lines: [farewell, "###STOP###", farewell] }).open(task, {
       seed: 1,
     });
     expect(await session.begin({ signal })).toBe("Bye.");
@@ -31,12 +31,12 @@ describe("scriptedUser()", () => {
   });
 
   test("uses each task's own lines from a function", async () => {
-    const user = scriptedUser({ lines: ({ id, index }) => [`${id} ${index}`] });
+    const user = createScriptedUser({ lines: ({ id, index }) => [`${id} ${index}`] });
     expect(await user.open(task, { seed: 1 }).begin({ signal })).toBe("shop/test/3 3");
   });
 
   test("starts again at the first line in every session", async () => {
-    const user = scriptedUser({ lines: ["one", "two"] });
+    const user = createScriptedUser({ lines: ["one", "two"] });
     for (let round = 0; round < 2; round++) {
       const session = user.open(task, { seed: round });
       expect(await session.begin({ signal })).toBe("one");
@@ -45,7 +45,7 @@ describe("scriptedUser()", () => {
   });
 
   test("fails with `user/script-exhausted` after the last line", async () => {
-    const session = scriptedUser({ lines: ["one"] }).open(task, { seed: 1 });
+    const session = createScriptedUser({ lines: ["one"] }).open(task, { seed: 1 });
     await session.begin({ signal });
     await expect(session.reply("x", { signal })).rejects.toMatchObject({
       code: "user/script-exhausted",
@@ -58,13 +58,13 @@ describe("scriptedUser()", () => {
 
   test("says no line after its signal is aborted", async () => {
     const reason = new Error("cancelled");
-    const session = scriptedUser({ lines: ["one"] }).open(task, { seed: 1 });
+    const session = createScriptedUser({ lines: ["one"] }).open(task, { seed: 1 });
     await expect(session.begin({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect(await session.begin({ signal })).toBe("one");
   });
 
   test("has no spending", () => {
-    const session = scriptedUser({ lines: [] }).open(task, { seed: 1 });
+    const session = createScriptedUser({ lines: [] }).open(task, { seed: 1 });
     expect(session.usage()).toEqual({ callCount: 0, inputTokenCount: 0, outputTokenCount: 0 });
   });
 });

@@ -8,7 +8,7 @@ import { textOfLine, type User, type UserLine, type UserSession } from "./user.t
  */
 export type ScriptLines = readonly UserLine[] | ((task: Task) => readonly UserLine[]);
 
-/** Settings of `scriptedUser()`. */
+/** Settings of `createScriptedUser()`. */
 export interface ScriptedUserOptions {
   /**
    * One list for every task, or a function from task to list. The first line starts the
@@ -23,7 +23,7 @@ export interface ScriptedUserOptions {
  *
  * `begin()` and `reply()` throw RolloutError `user/script-exhausted` after the last line.
  */
-export function scriptedUser({ lines }: ScriptedUserOptions): User {
+export function createScriptedUser({ lines }: ScriptedUserOptions): User {
   return {
     strategy: "scripted",
     repeatable: true,

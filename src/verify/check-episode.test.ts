@@ -5,7 +5,7 @@ import { takeEpisode } from "../episode/play-foreign.ts";
 import { parseEpisodeRow } from "../run/folder/episode-row.ts";
 import { episodeSamples } from "../run/folder/episode-samples.ts";
 import { RunTally } from "../run/run-progress.ts";
-import { characterRenderer } from "../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { hashRow } from "../trajectory/hash-row.ts";
 import { RolloutCheck } from "../trajectory/rollout-check.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
@@ -117,7 +117,7 @@ test("what is taken of another player's is what verify finds nothing in, whateve
     sampleIndex: 0,
     seed: 0,
   };
-  const setup = { environment: lamp(), renderer: characterRenderer() };
+  const setup = { environment: lamp(), renderer: createCharacterRenderer() };
   const about = { setup, options: {} };
   expect(writtenAs(takeEpisode(sound, assignment, about)).found).toEqual([]);
   let [taken, refused] = [0, 0];

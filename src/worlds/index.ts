@@ -4,18 +4,18 @@
  * @module
  */
 export type { McpAddress, McpCommand, McpServer } from "./mcp/mcp-server.ts";
-export { mcpTools, type McpTools, type McpToolsOptions } from "./mcp/mcp-tools.ts";
+export { createMcpTools, type McpTools, type McpToolsOptions } from "./mcp/mcp-tools.ts";
 export type { OpenEnvOptions, OpenEnvReward, OpenEnvTask } from "./open-env/open-env-options.ts";
 export type { OpenEnvPlace } from "./open-env/open-env-session.ts";
-export { openEnv, type OpenEnvEnvironment } from "./open-env/open-env.ts";
+export { createOpenEnv, type OpenEnvEnvironment } from "./open-env/open-env.ts";
 export {
   serveOpenEnv,
   type ServeOpenEnvOptions,
   type ServedOpenEnv,
 } from "./open-env/serve-open-env.ts";
 export { defineSandboxes } from "./sandbox/define-sandboxes.ts";
-export { dockerSandboxes, type DockerSandboxOptions } from "./sandbox/docker-sandboxes.ts";
-export { localSandboxes, type LocalSandboxOptions } from "./sandbox/local-sandboxes.ts";
+export { createDockerSandboxes, type DockerSandboxOptions } from "./sandbox/docker-sandboxes.ts";
+export { createLocalSandboxes, type LocalSandboxOptions } from "./sandbox/local-sandboxes.ts";
 export {
   readSandboxFile,
   writeSandboxFile,

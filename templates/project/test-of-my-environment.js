@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { rollout, verifySample } from "turnwright";
-import { characterRenderer, startSglangTestServer, textPolicy } from "turnwright/testing";
+import {
+  createCharacterRenderer,
+  startSglangTestServer,
+  createTextPolicy,
+} from "turnwright/testing";
 import environment from "./my-environment.js";
 
 /** A renderer without a model: each character is a token. Nothing is downloaded. */
-const renderer = characterRenderer();
+const renderer = createCharacterRenderer();
 
 /** The turns of the scripted policy: the first attempt does the work, the second does not. */
 const turns = {
@@ -15,7 +19,7 @@ const turns = {
 
 let server;
 before(async () => {
-  const policy = await textPolicy((rolloutId) => turns[rolloutId] ?? [], { renderer });
+  const policy = await createTextPolicy((rolloutId) => turns[rolloutId] ?? [], { renderer });
   server = await startSglangTestServer({ policy });
 });
 after(() => server.close());

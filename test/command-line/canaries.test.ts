@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startSglangTestServer, textPolicy } from "../../src/testing/index.ts";
+import { startSglangTestServer, createTextPolicy } from "../../src/testing/index.ts";
 import { runCli, type CliResult } from "../support/run-cli.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 
@@ -51,27 +51,27 @@ function formsOf(secret: string): readonly string[] {
 const world = `
 import { defineEnvironment, defineTool } from ${library("index")};
 import { createRenderer } from ${library("renderer/index")};
-import { localSandboxes, mcpTools, openEnv } from ${library("worlds/index")};
+import { createLocalSandboxes, createMcpTools, createOpenEnv } from ${library("worlds/index")};
 const c = JSON.parse(process.env.CANARIES);
 const complaint = async (work) => await work.then(() => "", (error) => String(error.message));
 const { ECHO: echo, SCRATCH: scratch } = process.env;
 const told = [
-  await complaint(mcpTools({
+  await complaint(createMcpTools({
     url: \`http://me:\${encodeURIComponent(c.mcpPassword)}@\${echo}/s/\${c.mcpPath}/mcp?key=\${c.mcpQuery}\`,
     headers: { authorization: "Bearer " + c.mcpHeader },
   })),
-  await complaint(openEnv({
+  await complaint(createOpenEnv({
     url: \`http://\${echo}/?key=\${c.openEnvQuery}\`,
     headers: { "x-api-key": c.openEnvHeader },
   })),
   await complaint(createRenderer({ modelDir: "hf:canary/none" })),
 ];
-const tools = await mcpTools({
+const tools = await createMcpTools({
   command: process.execPath,
   args: ["--import", scratch + "/loud.mjs", process.env.MCP_SERVER, "variable", "die", "--api-key", c.mcpFlag, c.mcpWord],
   env: { API_KEY: c.mcpVariable },
 });
-const boxes = localSandboxes({ dir: scratch + "/boxes" });
+const boxes = createLocalSandboxes({ dir: scratch + "/boxes" });
 export default defineEnvironment({
   name: "parrots",
   tasks: [{ instruction: "Say it." }],
@@ -162,7 +162,7 @@ describe("no secret of any part is in a run's folder or in what a command prints
         ? [call("die"), "Bye."]
         : // What a sandbox is given is known from then on.
           [call("box"), call("parrot"), call("variable", { name: "API_KEY" }), "Bye."];
-    const policy = await textPolicy(turns, { modelDir: smallModelFolder });
+    const policy = await createTextPolicy(turns, { modelDir: smallModelFolder });
     await using engine = await startSglangTestServer({ policy });
     const out = path.join(scratch, "run");
     const printed = await runCli(
@@ -217,7 +217,7 @@ describe("no secret of any part is in a run's folder or in what a command prints
   });
 
   test("in an agent's command line, and the agent has none of ours in its variables", async () => {
-    const policy = await textPolicy(() => ["Hello."], { modelDir: smallModelFolder });
+    const policy = await createTextPolicy(() => ["Hello."], { modelDir: smallModelFolder });
     await using engine = await startSglangTestServer({ policy });
     const agent = path.join(scratch, "agent.mjs");
     await writeFile(

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startSglangTestServer, textPolicy } from "../../src/testing/index.ts";
+import { startSglangTestServer, createTextPolicy } from "../../src/testing/index.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
@@ -40,7 +40,7 @@ const failure =
 
 test("a disposal that fails is told of by the summary, by `show`, by `eval`, and in every row, and costs nothing", async () => {
   await using server = await startSglangTestServer({
-    policy: await textPolicy(["Hello."], { modelDir: smallModelFolder }),
+    policy: await createTextPolicy(["Hello."], { modelDir: smallModelFolder }),
   });
   const out = path.join(scratch, "run");
   const flags = [

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { echoPolicy, startSglangTestServer } from "../../src/testing/index.ts";
+import { createEchoPolicy, startSglangTestServer } from "../../src/testing/index.ts";
 import { callCli } from "../support/call-cli.ts";
 import { smallModelFolder as model } from "../support/small-model.ts";
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   // Beside it is nothing of ours, such as data that are found by themselves.
   scratch = path.join(await mkdtemp(path.join(tmpdir(), "turnwright-mistakes-")), "project");
   await mkdir(scratch);
-  const engine = await startSglangTestServer({ policy: echoPolicy() });
+  const engine = await startSglangTestServer({ policy: createEchoPolicy() });
   urls["engine"] = engine.url;
   opened.push(async () => await engine.close());
   for (const status of [401, 404, 429]) {
@@ -85,7 +85,7 @@ async function writeFiles(): Promise<void> {
   const library = JSON.stringify(new URL("../../dist/src/worlds/index.js", import.meta.url).href);
   await file(
     "mcp.mjs",
-    `import { mcpTools } from ${library};\nexport default await mcpTools({ command: "x" });\n`,
+    `import { createMcpTools } from ${library};\nexport default await createMcpTools({ command: "x" });\n`,
   );
   // A hook of Node's module loader, by which a package is not there.
   await file(

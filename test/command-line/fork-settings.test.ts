@@ -6,7 +6,7 @@ import type { EpisodeRow } from "../../src/run/folder/run-folder.ts";
 import { conductSettings } from "../../src/composition/config/conduct-config.ts";
 import { startSglangTestServer } from "../../src/testing/index.ts";
 import type { ServerFault } from "../../src/testing/server-fault.ts";
-import { textPolicy } from "../../src/testing/text-policy.ts";
+import { createTextPolicy } from "../../src/testing/text-policy.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
 import { smallModelFolder } from "../support/small-model.ts";
@@ -15,7 +15,9 @@ let scratch = "";
 let run = "";
 
 async function startServer(faults: readonly ServerFault[] = []) {
-  const policy = await textPolicy(["Hello!", "And you?", "Bye."], { modelDir: smallModelFolder });
+  const policy = await createTextPolicy(["Hello!", "And you?", "Bye."], {
+    modelDir: smallModelFolder,
+  });
   return await startSglangTestServer({ policy, faults });
 }
 

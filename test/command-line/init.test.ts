@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import Ajv from "ajv";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createRenderer } from "../../src/renderer/create-renderer.ts";
-import { startSglangTestServer, textPolicy } from "../../src/testing/index.ts";
+import { startSglangTestServer, createTextPolicy } from "../../src/testing/index.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
@@ -106,7 +106,7 @@ describe("turnwright init", () => {
     const turns = ['<tool_call>\n{"name": "list_lamps", "arguments": {}}\n</tool_call>', "Done."];
     const renderer = await createRenderer({ modelDir: smallModelFolder });
     await using server = await startSglangTestServer({
-      policy: await textPolicy(turns, { renderer }),
+      policy: await createTextPolicy(turns, { renderer }),
     });
     const out = path.join(project, "runs/first");
     const { status, stderr } = await callCli([

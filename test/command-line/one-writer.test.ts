@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type ServerFault,
   type SglangTestServer,
-  seededPolicy,
+  createSeededPolicy,
   startSglangTestServer,
 } from "../../src/testing/index.ts";
 import { cliFile, jsonLines, runCli } from "../support/run-cli.ts";
@@ -25,7 +25,7 @@ async function hangingServer(goodCount: number) {
   const state = { isHanging: true };
   const fault = (_request: unknown, index: number): ServerFault | undefined =>
     state.isHanging && index >= goodCount ? { kind: "hang" } : undefined;
-  const server = await startSglangTestServer({ policy: seededPolicy(), faults: fault });
+  const server = await startSglangTestServer({ policy: createSeededPolicy(), faults: fault });
   return { server, state };
 }
 

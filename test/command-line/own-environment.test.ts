@@ -4,14 +4,14 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type * as lampsModule from "../../examples/lamps.ts";
-import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { playEpisode } from "../../src/episode/play-episode.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";
 import { createRenderer } from "../../src/renderer/create-renderer.ts";
-import { scriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
+import { createScriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
 import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
@@ -114,7 +114,7 @@ describe("the lamps of docs/environments.md", () => {
 
   test("are played from the library, by a policy behind an engine", async () => {
     const script = (await encodeTurns(solution(0))).map((outputIds) => ({ outputIds }));
-    await using server = await startSglangTestServer({ policy: scriptedPolicy(script) });
+    await using server = await startSglangTestServer({ policy: createScriptedPolicy(script) });
     const engine = createSglangEngine({ url: server.url });
     try {
       const task = lamps.task("test", 0);
@@ -125,7 +125,7 @@ describe("the lamps of docs/environments.md", () => {
           user: createUser(),
           engine,
           renderer: await createRenderer({ modelDir: smallModelFolder }),
-          agent: toolCallingAgent({
+          agent: createToolCallingAgent({
             parser: findToolCallParser("qwen25"),
             toolUsePolicy: toolUsePolicies.many,
           }),

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { scriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
+import { createScriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
 import { runCli, type CliResult } from "../support/run-cli.ts";
 
 /** A small one: its tokenizer is loaded in no time. */
@@ -88,7 +88,7 @@ const shop = ["--env", "storefront", "--tasks", "0", "--attempts", "1", "--parse
 
 describe("a secret reaches neither the run's folder nor the terminal", () => {
   test("the engine's key, in a 401 that repeats it", async () => {
-    await using engine = await startSglangTestServer({ policy: scriptedPolicy([]) });
+    await using engine = await startSglangTestServer({ policy: createScriptedPolicy([]) });
     await using echo = await startEcho(({ method, url = "" }) =>
       method === "GET" ? `${engine.url}${url}` : undefined,
     );
@@ -144,7 +144,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
   });
 
   test("the key of the user's model", async () => {
-    await using engine = await startSglangTestServer({ policy: scriptedPolicy([]) });
+    await using engine = await startSglangTestServer({ policy: createScriptedPolicy([]) });
     await using echo = await startEcho(() => undefined);
     const out = path.join(scratch, "user");
     const printed = await runCli(
@@ -178,7 +178,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
   });
 
   test("the engine's key, where a custom environment repeats it", async () => {
-    await using engine = await startSglangTestServer({ policy: scriptedPolicy([]) });
+    await using engine = await startSglangTestServer({ policy: createScriptedPolicy([]) });
     const file = path.join(scratch, "environment.mjs");
     const shopModule = new URL("../../dist/environments/storefront/index.js", import.meta.url).href;
     await writeFile(
@@ -228,7 +228,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     // A word, and the end of the turn.
     const turn = { outputIds: [731, 2939] };
     await using engine = await startSglangTestServer({
-      policy: scriptedPolicy([turn, turn, turn]),
+      policy: createScriptedPolicy([turn, turn, turn]),
     });
     const script = path.join(scratch, "telling.json");
     await writeFile(script, JSON.stringify([`It is ${secrets.TEST_ENGINE_KEY}.`, "Bye."]));

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startSglangTestServer, echoPolicy } from "../../src/testing/index.ts";
+import { startSglangTestServer, createEchoPolicy } from "../../src/testing/index.ts";
 import { callCli } from "../support/call-cli.ts";
 import { cliFile } from "../support/run-cli.ts";
 import { smallModelFolder } from "../support/small-model.ts";
@@ -85,7 +85,7 @@ describe("turnwright serve-test", () => {
   });
 
   test("says that a port is taken", async () => {
-    await using taken = await startSglangTestServer({ policy: echoPolicy() });
+    await using taken = await startSglangTestServer({ policy: createEchoPolicy() });
     const { port } = new URL(taken.url);
     expect(await callCli(["serve-test", "--port", port])).toEqual({
       status: 2,

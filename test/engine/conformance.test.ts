@@ -18,8 +18,8 @@ import {
   malformTurn,
   registerEngineConformance,
   registerScoringConformance,
-  scriptedEngine,
-  scriptedPolicy,
+  createScriptedEngine,
+  createScriptedPolicy,
   startLlamaCppTestServer,
   startSglangTestRouter,
   startSglangTestServer,
@@ -96,7 +96,8 @@ function serverHarness(
 }
 
 function toPolicy(scenario: EngineScenario): ServerPolicy {
-  if (scenario.kind !== "stalls") return scriptedPolicy("turns" in scenario ? scenario.turns : {});
+  if (scenario.kind !== "stalls")
+    return createScriptedPolicy("turns" in scenario ? scenario.turns : {});
   const { outputIds = [], logprobs = [] } = scenario.turns["session-0"]?.[0] ?? {};
   return stuckPolicy(
     ...outputIds
@@ -217,7 +218,7 @@ const HARNESSES: readonly EngineHarness[] = [
 ];
 
 async function startScripted(scenario: EngineScenario): Promise<EngineUnderTest> {
-  const engine = scriptedEngine(toScript(scenario));
+  const engine = createScriptedEngine(toScript(scenario));
   return {
     engine,
     seenPrompts: () => engine.requests.map(({ promptIds }) => promptIds),

@@ -19,7 +19,7 @@ import type {
   VllmTestServerOptions,
 } from "../../src/testing/index.ts";
 import {
-  scriptedPolicy,
+  createScriptedPolicy,
   startLlamaCppTestServer,
   startSglangTestServer,
   startVllmTestServer,
@@ -46,7 +46,7 @@ export async function startFaultySglang(
   faults: Faults,
   { turns = [SAMPLED], ...options }: Changes<never, SglangEngineOptions> = {},
 ): Promise<Tested<SglangTestServer, SglangEngine>> {
-  const server = await startSglangTestServer({ policy: scriptedPolicy(turns), faults });
+  const server = await startSglangTestServer({ policy: createScriptedPolicy(turns), faults });
   return underTest(server, (connection) =>
     createSglangEngine({ ...connection, mode: "direct", timeouts, ...options }),
   );
@@ -65,7 +65,7 @@ export async function startFaultyVllm(
     ...options
   }: Changes<VllmTestServerOptions, VllmEngineOptions> = {},
 ): Promise<Tested<VllmTestServer, VllmEngine>> {
-  const policy = scriptedPolicy(turns);
+  const policy = createScriptedPolicy(turns);
   const server = await startVllmTestServer({ policy, faults, apis: [api], ...serverOptions });
   return underTest(server, (connection) =>
     createVllmEngine({ ...connection, api, timeouts, ...options }),
@@ -81,7 +81,7 @@ export async function startFaultyLlamaCpp(
     ...options
   }: Changes<LlamaCppTestServerOptions, LlamaCppEngineOptions> = {},
 ): Promise<Tested<LlamaCppTestServer, LlamaCppEngine>> {
-  const policy = scriptedPolicy(turns);
+  const policy = createScriptedPolicy(turns);
   const server = await startLlamaCppTestServer({ policy, faults, ...serverOptions });
   return underTest(server, (connection) =>
     createLlamaCppEngine({ ...connection, timeouts, ...options }),

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { createLlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
-import { echoPolicy, startLlamaCppTestServer } from "../../src/testing/index.ts";
+import { createEchoPolicy, startLlamaCppTestServer } from "../../src/testing/index.ts";
 import { listen } from "../../src/testing/server/listen.ts";
 import { failureOf, toRequest } from "./request.ts";
 import { stuckPolicy } from "./waiting-policies.ts";
 
 describe("what is sent", () => {
   test("every parameter that shapes sampling is spelled out, in the other engines' order", async () => {
-    await using server = await startLlamaCppTestServer({ policy: echoPolicy() });
+    await using server = await startLlamaCppTestServer({ policy: createEchoPolicy() });
     const engine = createLlamaCppEngine({ url: `${server.url}/` });
     await engine.generate(
       toRequest({
@@ -48,7 +48,7 @@ describe("what is sent", () => {
   });
 
   test("without a seed it is random, not the server's; penalties look at everything", async () => {
-    await using server = await startLlamaCppTestServer({ policy: echoPolicy() });
+    await using server = await startLlamaCppTestServer({ policy: createEchoPolicy() });
     const engine = createLlamaCppEngine({ url: server.url });
     await engine.generate(toRequest({ sampling: { repetitionPenalty: 1.1, topK: 40 } }));
     await engine.close();
@@ -179,7 +179,7 @@ describe("describe()", () => {
 });
 
 test("the policy's version is what is configured, read anew for each request", async () => {
-  await using server = await startLlamaCppTestServer({ policy: echoPolicy() });
+  await using server = await startLlamaCppTestServer({ policy: createEchoPolicy() });
   let version = "step-1";
   const engine = createLlamaCppEngine({ url: server.url, policyVersion: () => version });
   const first = await engine.generate(toRequest());

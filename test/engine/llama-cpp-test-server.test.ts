@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LlamaCppTestServerOptions } from "../../src/testing/index.ts";
-import { scriptedPolicy, startLlamaCppTestServer } from "../../src/testing/index.ts";
+import { createScriptedPolicy, startLlamaCppTestServer } from "../../src/testing/index.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -11,7 +11,7 @@ async function start(options: LlamaCppTestServerOptions = {}) {
     { outputIds: [13, 2] },
     { outputIds: [14, 2] },
   ];
-  const server = await startLlamaCppTestServer({ policy: scriptedPolicy(turns), ...options });
+  const server = await startLlamaCppTestServer({ policy: createScriptedPolicy(turns), ...options });
   async function send(body: unknown): Promise<{ status: number; body: unknown }> {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const reply = await fetch(`${server.url}/completion`, { method: "POST", body: text });
@@ -59,7 +59,7 @@ describe("/completion, as llama.cpp's server of 2026-10 answers it", () => {
 
   test("what completes a stop string has no probability, its id is there", async () => {
     const turns = [{ outputIds: [10, 11, 12], matched: "!" }];
-    await using tested = await start({ policy: scriptedPolicy(turns) });
+    await using tested = await start({ policy: createScriptedPolicy(turns) });
     const { body } = await tested.send(BODY);
     expect(body).toMatchObject({ tokens: [10, 11, 12], stop_type: "word", stopping_word: "!" });
     const entries = (body as JsonObject)["completion_probabilities"] as JsonObject[];

@@ -9,8 +9,8 @@ import { createVllmEngine } from "../../src/engine/vllm/vllm-engine.ts";
 import { RolloutError } from "../../src/errors.ts";
 import type { ServerFaults } from "../../src/testing/index.ts";
 import {
-  manualClock,
-  seededPolicy,
+  createManualClock,
+  createSeededPolicy,
   startLlamaCppTestServer,
   startSglangTestServer,
   startVllmTestServer,
@@ -20,14 +20,14 @@ import { toRequest } from "./request.ts";
 const SEED = 20_261_122;
 const RUNS = 150;
 const VOCABULARY_SIZE = 1_000;
-const policy = seededPolicy({ seed: SEED, meanLength: 6, vocabularySize: VOCABULARY_SIZE });
+const policy = createSeededPolicy({ seed: SEED, meanLength: 6, vocabularySize: VOCABULARY_SIZE });
 
 interface Served {
   readonly url: string;
   close(): Promise<void>;
 }
 
-const { now, sleep } = manualClock({ skipUpToMs: 60_000 });
+const { now, sleep } = createManualClock({ skipUpToMs: 60_000 });
 const settings = { now, sleep, timeouts: { controlMs: 70_000 }, retry: { maxAttempts: 1 } };
 
 const ENGINES: readonly {

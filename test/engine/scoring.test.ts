@@ -4,7 +4,7 @@ import { createVllmEngine } from "../../src/engine/vllm/vllm-engine.ts";
 import { UsageError } from "../../src/errors.ts";
 import type { ServerFault } from "../../src/testing/index.ts";
 import {
-  seededPolicy,
+  createSeededPolicy,
   startSglangTestRouter,
   startSglangTestServer,
   startVllmTestServer,
@@ -18,7 +18,11 @@ const REQUEST = { ids: IDS, from: 2, sampling: {} };
 
 /** What the policy itself says of the ids from `from` on. */
 async function policyScores(ids: readonly number[], from: number): Promise<readonly number[]> {
-  const scores = await seededPolicy().score?.({ inputIds: ids, rid: "", routingKey: undefined });
+  const scores = await createSeededPolicy().score?.({
+    inputIds: ids,
+    rid: "",
+    routingKey: undefined,
+  });
   return scores?.slice(from) ?? [];
 }
 
@@ -195,7 +199,7 @@ describe.each(["generate", "completions"] as const)("vllm, %s, scores", (api) =>
   });
 
   test("fails as `engine/nan` where the server cannot write its reply", async () => {
-    const policy = { ...seededPolicy(), score: () => [0, -1, Number.NaN, -1] };
+    const policy = { ...createSeededPolicy(), score: () => [0, -1, Number.NaN, -1] };
     await using tested = await startFaultyVllm(api, [], { server: { policy } });
     const failure = await failureOf(tested.engine.score(REQUEST));
     expect(failure).toMatchObject({ code: "engine/nan", retryable: false });
@@ -252,7 +256,7 @@ describe("a temperature that the server leaves out of its scores", () => {
   });
 
   test("is refused where vllm's convention is only assumed", async () => {
-    const policy = { ...seededPolicy(), begin: () => [{ id: 2, logprob: 0 }] };
+    const policy = { ...createSeededPolicy(), begin: () => [{ id: 2, logprob: 0 }] };
     await using server = await startVllmTestServer({ policy });
     const engine = createVllmEngine({ url: server.url });
     await expect(engine.score(tempered)).rejects.toThrow(

@@ -3,8 +3,8 @@ import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
 import type { SglangEngineOptions } from "../../src/engine/sglang/sglang-options.ts";
 import type { SglangTestServerOptions } from "../../src/testing/index.ts";
 import {
-  manualClock,
-  scriptedPolicy,
+  createManualClock,
+  createScriptedPolicy,
   startSglangTestRouter,
   startSglangTestServer,
 } from "../../src/testing/index.ts";
@@ -24,7 +24,7 @@ async function start(
     await startSglangTestServer(serverOptions),
     (connection) =>
       createSglangEngine({ ...connection, mode: "direct", timeouts: TIMEOUTS, ...engineOptions }),
-    manualClock(),
+    createManualClock(),
   );
 }
 
@@ -84,7 +84,7 @@ describe("cancelling", () => {
   });
 
   test("a held request is dropped, and never runs", async () => {
-    await using tested = await start({ policy: scriptedPolicy([]) });
+    await using tested = await start({ policy: createScriptedPolicy([]) });
     await tested.server.pause("abort");
     const controller = new AbortController();
     const call = tested.engine.generate(toRequest(), { signal: controller.signal });
@@ -115,7 +115,7 @@ describe("cancelling", () => {
   });
 
   test("gives up on the abort itself when the engine does not answer", async () => {
-    const policy = scriptedPolicy([]);
+    const policy = createScriptedPolicy([]);
     await using tested = await start({ policy, faults: [{ kind: "hang" }], hangsOnAbort: true });
     const controller = new AbortController();
     const call = tested.engine.generate(toRequest(), { signal: controller.signal });
@@ -132,7 +132,10 @@ describe("cancelling", () => {
 describe("deadlines", () => {
   test("a request that is not answered in time is aborted, recorded, and asked for anew", async () => {
     const turns = [{ outputIds: [10, 2] }];
-    await using tested = await start({ policy: scriptedPolicy(turns), faults: [{ kind: "hang" }] });
+    await using tested = await start({
+      policy: createScriptedPolicy(turns),
+      faults: [{ kind: "hang" }],
+    });
     const call = tested.engine.generate(toRequest());
     await tested.server.until(({ stats }) => stats.generateCount === 1);
     await tested.clock.advance(30_000);
@@ -193,7 +196,7 @@ describe("deadlines", () => {
 
 describe("a paused engine", () => {
   test("holds requests, which are answered when it goes on", async () => {
-    const policy = scriptedPolicy([{ outputIds: [10, 2] }]);
+    const policy = createScriptedPolicy([{ outputIds: [10, 2] }]);
     await using tested = await start({ policy });
     await tested.server.pause("abort");
     const call = tested.engine.generate(toRequest());

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
 import type { SglangEngineOptions } from "../../src/engine/sglang/sglang-options.ts";
 import {
-  echoPolicy,
-  manualClock,
+  createEchoPolicy,
+  createManualClock,
   startSglangTestRouter,
   startSglangTestServer,
 } from "../../src/testing/index.ts";
@@ -19,7 +19,7 @@ async function freeAddress(): Promise<{ url: string; port: number }> {
 
 describe("what is sent", () => {
   test("every sampling parameter is spelled out, and what the turn decides wins over `extra`", async () => {
-    await using server = await startSglangTestServer({ policy: echoPolicy() });
+    await using server = await startSglangTestServer({ policy: createEchoPolicy() });
     const engine = createSglangEngine({ url: `${server.url}/`, random: () => 0.5 });
     await engine.generate(
       toRequest({
@@ -60,7 +60,7 @@ describe("what is sent", () => {
   });
 
   test("the key is sent with every call, and a session id that no header can carry is encoded", async () => {
-    await using server = await startSglangTestServer({ policy: echoPolicy(), apiKey: "k-1" });
+    await using server = await startSglangTestServer({ policy: createEchoPolicy(), apiKey: "k-1" });
     const engine = createSglangEngine({ url: server.url, apiKey: "k-1" });
     await engine.probe({ promptIds: [5] });
     await engine.generate(toRequest({ sessionId: "tâche 7" }));
@@ -81,7 +81,7 @@ describe("what is sent", () => {
   });
 
   test("an address that ends as for OpenAI's clients is told with the right one", async () => {
-    await using server = await startSglangTestServer({ policy: echoPolicy() });
+    await using server = await startSglangTestServer({ policy: createEchoPolicy() });
     const engine = createSglangEngine({ url: `${server.url}/v1` });
     const { message } = await failureOf(engine.describe());
     expect(message).toMatch(/^Cannot describe the engine at \S+\/v1: HTTP 404/);
@@ -184,7 +184,7 @@ describe("describe()", () => {
 
   test("is bounded by its own deadline", async () => {
     const silent = await listen(0, () => undefined);
-    const { now, sleep } = manualClock({ skipUpToMs: 4_000 });
+    const { now, sleep } = createManualClock({ skipUpToMs: 4_000 });
     const engine = createSglangEngine({
       url: silent.url,
       now,
@@ -201,7 +201,10 @@ describe("describe()", () => {
 
 describe("probe()", () => {
   test("samples one token and describes the server", async () => {
-    await using server = await startSglangTestServer({ policy: echoPolicy(), weightVersion: "3" });
+    await using server = await startSglangTestServer({
+      policy: createEchoPolicy(),
+      weightVersion: "3",
+    });
     const engine = createSglangEngine({ url: server.url, random: () => 0.5 });
     expect(await engine.probe()).toMatchObject({ kind: "sglang", policyVersion: "3" });
     expect(server.requests).toMatchObject([
@@ -228,9 +231,9 @@ describe("several addresses", () => {
   const sessions = Array.from({ length: 60 }, (_, index) => `session-${index}`);
 
   test("each session stays on one worker, and all workers get sessions", async () => {
-    await using first = await startSglangTestServer({ policy: echoPolicy() });
-    await using second = await startSglangTestServer({ policy: echoPolicy() });
-    await using third = await startSglangTestServer({ policy: echoPolicy() });
+    await using first = await startSglangTestServer({ policy: createEchoPolicy() });
+    await using second = await startSglangTestServer({ policy: createEchoPolicy() });
+    await using third = await startSglangTestServer({ policy: createEchoPolicy() });
     const servers = [first, second, third];
     const engine = createSglangEngine({ url: servers.map(({ url }) => url) });
     for (const round of [0, 1]) {
@@ -253,9 +256,9 @@ describe("several addresses", () => {
   });
 
   test("a session moves on while its worker is down, and comes back afterwards", async () => {
-    await using first = await startSglangTestServer({ policy: echoPolicy() });
-    const second = await startSglangTestServer({ policy: echoPolicy() });
-    const clock = manualClock({ skipUpToMs: 1_000 });
+    await using first = await startSglangTestServer({ policy: createEchoPolicy() });
+    const second = await startSglangTestServer({ policy: createEchoPolicy() });
+    const clock = createManualClock({ skipUpToMs: 1_000 });
     const { now, sleep } = clock;
     const url = [first.url, second.url];
     const engine = createSglangEngine({ url, now, sleep, random: () => 0.5 });
@@ -276,7 +279,7 @@ describe("several addresses", () => {
     expect(clock.sleeps.filter((ms) => ms <= 1_000)).toHaveLength(attempts);
 
     await using restarted = await startSglangTestServer({
-      policy: echoPolicy(),
+      policy: createEchoPolicy(),
       port: second.port,
     });
     await clock.advance(5_000);

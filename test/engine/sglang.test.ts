@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
-import { scriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
+import { createScriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
 
 test("`generate()` returns the ids and logprobs as they were sampled, stop id included", async () => {
-  const policy = scriptedPolicy([{ outputIds: [10, 11, 2], logprobs: [-0.125, -0.25, 0] }]);
+  const policy = createScriptedPolicy([{ outputIds: [10, 11, 2], logprobs: [-0.125, -0.25, 0] }]);
   await using server = await startSglangTestServer({ policy });
   const engine = createSglangEngine({ url: server.url });
   const generation = await engine.generate({

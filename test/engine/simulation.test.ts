@@ -5,19 +5,19 @@ import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
 import { createVllmEngine } from "../../src/engine/vllm/vllm-engine.ts";
 import type { ServerFault } from "../../src/testing/index.ts";
 import {
-  manualClock,
-  seededPolicy,
+  createManualClock,
+  createSeededPolicy,
   startSglangTestServer,
   startVllmTestServer,
 } from "../../src/testing/index.ts";
 import { toRequest } from "./request.ts";
 
 const SEED = 20_261_121;
-const policy = seededPolicy({ seed: SEED, meanLength: 20 });
+const policy = createSeededPolicy({ seed: SEED, meanLength: 20 });
 
 /** Settings of an engine whose back-off takes no time and does not end. */
 function patience() {
-  const { now, sleep } = manualClock({ skipUpToMs: 60_000 });
+  const { now, sleep } = createManualClock({ skipUpToMs: 60_000 });
   return { now, sleep, timeouts: { controlMs: 70_000 }, retry: { maxAttempts: 50 } };
 }
 

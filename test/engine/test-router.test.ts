@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import type { SglangTestRouterOptions, SglangTestServerOptions } from "../../src/testing/index.ts";
 import {
   createDeferred,
-  echoPolicy,
+  createEchoPolicy,
   startSglangTestRouter,
   startSglangTestServer,
 } from "../../src/testing/index.ts";
 
 async function start(
-  serverOptions: readonly SglangTestServerOptions[] = [{ policy: echoPolicy() }],
+  serverOptions: readonly SglangTestServerOptions[] = [{ policy: createEchoPolicy() }],
   routerOptions: Partial<SglangTestRouterOptions> = {},
 ) {
   const servers = await Promise.all(serverOptions.map((options) => startSglangTestServer(options)));
@@ -90,7 +90,10 @@ describe("the router", () => {
   });
 
   test("keeps a routing key on one worker while that one is healthy", async () => {
-    await using tested = await start([{ policy: echoPolicy() }, { policy: echoPolicy() }]);
+    await using tested = await start([
+      { policy: createEchoPolicy() },
+      { policy: createEchoPolicy() },
+    ]);
     const { servers, router, post } = tested;
     for (let count = 0; count < 4; count++) {
       await (await post("/generate", BODY, { "x-smg-routing-key": "s" })).text();
@@ -105,14 +108,19 @@ describe("the router", () => {
   });
 
   test("sends requests without a key to its workers in turns", async () => {
-    await using tested = await start([{ policy: echoPolicy() }, { policy: echoPolicy() }]);
+    await using tested = await start([
+      { policy: createEchoPolicy() },
+      { policy: createEchoPolicy() },
+    ]);
     for (let count = 0; count < 4; count++) await (await tested.post("/generate", BODY)).text();
     expect(tested.servers.map(({ requests }) => requests.length)).toEqual([2, 2]);
   });
 
   test("repeats what failed, up to five times, and tells nobody", async () => {
     const busy = { kind: "status", status: 500 } as const;
-    await using tested = await start([{ policy: echoPolicy(), faults: [busy, busy, busy, busy] }]);
+    await using tested = await start([
+      { policy: createEchoPolicy(), faults: [busy, busy, busy, busy] },
+    ]);
     const response = await tested.post("/generate", BODY);
     expect(response.status).toBe(200);
     expect(tested.router.stats).toMatchObject({ generateCount: 1, forwardCount: 5 });
@@ -173,7 +181,7 @@ describe("the router", () => {
 
   test("lists its workers, takes new ones, and says whether it is ready", async () => {
     await using tested = await start();
-    await using more = await startSglangTestServer({ policy: echoPolicy() });
+    await using more = await startSglangTestServer({ policy: createEchoPolicy() });
     const added = await tested.post("/workers", { url: more.url });
     expect([added.status, await added.json()]).toMatchObject([
       202,

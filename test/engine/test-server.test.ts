@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { ServerPolicy, SglangTestServerOptions } from "../../src/testing/index.ts";
 import {
   createDeferred,
-  echoPolicy,
-  scriptedPolicy,
-  seededPolicy,
+  createEchoPolicy,
+  createScriptedPolicy,
+  createSeededPolicy,
   startSglangTestServer,
 } from "../../src/testing/index.ts";
 import { gatedPolicy } from "./waiting-policies.ts";
@@ -48,7 +48,7 @@ const GATED = Array.from({ length: 1_000 }, (_, index) => 10 + index);
 describe("/generate", () => {
   test("answers as SGLang 0.5.23 does: which version sampled what, and where the cache was", async () => {
     const turns = [{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }, { outputIds: [11, 2] }];
-    await using tested = await start({ policy: scriptedPolicy(turns) });
+    await using tested = await start({ policy: createScriptedPolicy(turns) });
     expect((await tested.generate(BODY)).meta_info).toMatchObject({
       weight_version: "default",
       weight_versions: [{ version: "default", start: 0, end: 2 }],
@@ -67,7 +67,7 @@ describe("/generate", () => {
     ["0.5.23", [], { type: "length", length: 0 }],
     ["0.5.15", [0], { type: "length", length: 1 }],
   ] as const)("a budget of 0 samples what it does in %s: %j", async (release, ids, finish) => {
-    await using tested = await start({ policy: seededPolicy(), release });
+    await using tested = await start({ policy: createSeededPolicy(), release });
     const sampling_params = { max_new_tokens: 0 };
     const reply = await tested.generate({ ...BODY, logprob_start_len: 0, sampling_params });
     expect(reply.output_ids).toEqual(ids);
@@ -75,7 +75,7 @@ describe("/generate", () => {
   });
 
   test("names the vocabulary's last id 0 among scores", async () => {
-    await using tested = await start({ policy: seededPolicy(), vocabularySize: 4 });
+    await using tested = await start({ policy: createSeededPolicy(), vocabularySize: 4 });
     const { meta_info: scored } = await tested.generate({ ...BODY, logprob_start_len: 0 });
     const entries = scored["input_token_logprobs"] as [unknown, number, unknown][];
     expect(entries.map(([, id]) => id)).toEqual([1, 2, 0]);
@@ -88,7 +88,7 @@ describe("/generate", () => {
   });
 
   test("ends on the model's own end, unless it is to be ignored", async () => {
-    const policy = scriptedPolicy([{ outputIds: [10, 9] }, { outputIds: [10, 9, 11] }]);
+    const policy = createScriptedPolicy([{ outputIds: [10, 9] }, { outputIds: [10, 9, 11] }]);
     await using tested = await start({ policy, eosTokenId: 9 });
     const first = await tested.generate(BODY);
     expect(first.meta_info.finish_reason).toEqual({ type: "stop", matched: 9 });
@@ -98,7 +98,7 @@ describe("/generate", () => {
   });
 
   test("answers as SGLang 0.5.15 does, the stop id in the ids and not in the text", async () => {
-    const policy = scriptedPolicy([{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }]);
+    const policy = createScriptedPolicy([{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }]);
     await using tested = await start({ policy, release: "0.5.15" });
     expect(await tested.generate(BODY)).toEqual({
       text: "<10>",
@@ -124,7 +124,7 @@ describe("/generate", () => {
   });
 
   test("keeps the stop in the text where asked, and texts in the logprobs", async () => {
-    const policy = scriptedPolicy([
+    const policy = createScriptedPolicy([
       { outputIds: [10, 2] },
       { outputIds: [10, 11], matched: "<11>" },
     ]);
@@ -143,7 +143,7 @@ describe("/generate", () => {
   });
 
   test("reports the prompt where asked", async () => {
-    await using tested = await start({ policy: echoPolicy() });
+    await using tested = await start({ policy: createEchoPolicy() });
     const body = {
       ...BODY,
       input_ids: [5, 6],
@@ -161,7 +161,7 @@ describe("/generate", () => {
   });
 
   test("scores ids as they were sampled, the list's first never", async () => {
-    await using tested = await start({ policy: seededPolicy() });
+    await using tested = await start({ policy: createSeededPolicy() });
     const sampled = await tested.generate({ ...BODY, input_ids: [5, 6] });
     const input_ids = [5, 6, ...sampled.output_ids, 7];
     const sampling_params = { max_new_tokens: 0 };
@@ -178,7 +178,7 @@ describe("/generate", () => {
   });
 
   test("scores beside a turn too, and refuses to where its policy cannot", async () => {
-    await using tested = await start({ policy: scriptedPolicy([{ outputIds: [10, 2] }]) });
+    await using tested = await start({ policy: createScriptedPolicy([{ outputIds: [10, 2] }]) });
     const body = { ...BODY, input_ids: [5, 6], logprob_start_len: 0 };
     const reply = await tested.generate(body);
     expect(reply.output_ids).toEqual([10, 2]);
@@ -186,7 +186,7 @@ describe("/generate", () => {
       [null, 5, null],
       [-1, 6, null],
     ]);
-    await using echoing = await start({ policy: echoPolicy() });
+    await using echoing = await start({ policy: createEchoPolicy() });
     const refused = await echoing.send("/generate", body);
     expect(refused.status).toBe(400);
     expect(echoing.server.problems).toEqual([
@@ -195,14 +195,14 @@ describe("/generate", () => {
   });
 
   test("looks at the budget before the stop ids", async () => {
-    await using tested = await start({ policy: scriptedPolicy([{ outputIds: [10, 2] }]) });
+    await using tested = await start({ policy: createScriptedPolicy([{ outputIds: [10, 2] }]) });
     const sampling = { stop_token_ids: [2], max_new_tokens: 2 };
     const reply = await tested.generate({ ...BODY, sampling_params: sampling });
     expect(reply.meta_info.finish_reason).toEqual({ type: "length", length: 2 });
   });
 
   test("turns a temperature of 0 into greedy sampling, and ignores stop ids with `ignore_eos`", async () => {
-    const policy = scriptedPolicy([{ outputIds: [2, 10, 11] }]);
+    const policy = createScriptedPolicy([{ outputIds: [2, 10, 11] }]);
     await using tested = await start({ policy });
     const sampling = { temperature: 0, ignore_eos: true, stop_token_ids: [2], max_new_tokens: 3 };
     const reply = await tested.generate({ ...BODY, sampling_params: sampling });
@@ -220,7 +220,7 @@ describe("/generate", () => {
   test("writes NaN and infinities as null", async () => {
     const logprobs = [Number.NaN, Number.NEGATIVE_INFINITY];
     await using tested = await start({
-      policy: scriptedPolicy([{ outputIds: [10, 2], logprobs }]),
+      policy: createScriptedPolicy([{ outputIds: [10, 2], logprobs }]),
     });
     const reply = await tested.generate(BODY);
     expect(reply.meta_info["output_token_logprobs"]).toEqual([
@@ -230,7 +230,7 @@ describe("/generate", () => {
   });
 
   test("numbers the id of a batch and answers with a list", async () => {
-    await using tested = await start({ policy: echoPolicy({ tokenCount: 1 }) });
+    await using tested = await start({ policy: createEchoPolicy({ tokenCount: 1 }) });
     const body = { ...BODY, input_ids: [[5], [6]] };
     const replies = (await tested.generate(body)) as unknown as Reply[];
     expect(replies.map(({ meta_info: meta, output_ids: ids }) => [meta.id, ids])).toEqual([
@@ -240,7 +240,7 @@ describe("/generate", () => {
   });
 
   test("renames every sample of a prompt, so that none can be aborted by its id", async () => {
-    await using tested = await start({ policy: seededPolicy() });
+    await using tested = await start({ policy: createSeededPolicy() });
     const body = { ...BODY, sampling_params: { n: 3, max_new_tokens: 4 } };
     const replies = (await tested.generate(body)) as unknown as Reply[];
     expect(replies.map(({ meta_info: meta }) => meta.id)).toEqual([
@@ -251,7 +251,7 @@ describe("/generate", () => {
   });
 
   test("reports how much of a session's last prompt it had cached", async () => {
-    await using tested = await start({ policy: echoPolicy() });
+    await using tested = await start({ policy: createEchoPolicy() });
     const headers = { "x-smg-routing-key": "s" };
     const cached: unknown[] = [];
     for (const input of [
@@ -365,7 +365,7 @@ describe("/generate refuses", () => {
   });
 
   test("what its policy did not expect, and remembers it", async () => {
-    await using tested = await start({ policy: scriptedPolicy([{ outputIds: [10, 11] }]) });
+    await using tested = await start({ policy: createScriptedPolicy([{ outputIds: [10, 11] }]) });
     const ended = await tested.send("/generate", BODY);
     expect(ended.status).toBe(400);
     const unexpected = await tested.send("/generate", { ...BODY, input_ids: [7] });
@@ -399,7 +399,7 @@ describe("streams", () => {
     [false, [[10], [10, 11], [10, 11, 2]]],
     [true, [[10], [11], [2]]],
   ])("with increments %s bring these ids", async (incrementalStreaming, ids) => {
-    const policy = scriptedPolicy([{ outputIds: [10, 11, 2] }]);
+    const policy = createScriptedPolicy([{ outputIds: [10, 11, 2] }]);
     await using tested = await start({ policy, incrementalStreaming });
     const response = await tested.send("/generate", { ...BODY, stream: true });
     expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
@@ -418,7 +418,7 @@ describe("streams", () => {
   });
 
   test("of a batch say which sequence a frame belongs to", async () => {
-    await using tested = await start({ policy: echoPolicy({ tokenCount: 1 }) });
+    await using tested = await start({ policy: createEchoPolicy({ tokenCount: 1 }) });
     const body = { ...BODY, input_ids: [[5], [6]], stream: true };
     const replies = await frames(await tested.send("/generate", body));
     const last = replies.filter(({ meta_info: meta }) => meta.finish_reason !== null);

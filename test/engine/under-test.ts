@@ -1,6 +1,6 @@
 import type { Engine } from "../../src/engine/engine.ts";
 import type { ManualClock } from "../../src/testing/index.ts";
-import { manualClock } from "../../src/testing/index.ts";
+import { createManualClock } from "../../src/testing/index.ts";
 
 /** A server, an engine that is connected to it, and the clock that the engine waits by. */
 export interface Tested<Server, TestedEngine> extends AsyncDisposable {
@@ -28,7 +28,7 @@ export function underTest<
 >(
   server: Server,
   connect: (connection: Connection) => TestedEngine,
-  clock: ManualClock = manualClock({ skipUpToMs: LONGEST_BACK_OFF_MS }),
+  clock: ManualClock = createManualClock({ skipUpToMs: LONGEST_BACK_OFF_MS }),
 ): Tested<Server, TestedEngine> {
   const { now, sleep } = clock;
   const engine = connect({ url: server.url, now, sleep, random: () => 0.5 });
@@ -48,7 +48,7 @@ export function backOff({ sleeps }: ManualClock): number[] {
   return sleeps.filter((ms) => ms <= LONGEST_BACK_OFF_MS);
 }
 
-/** What `toRequest()` samples where `scriptedPolicy()` is given these ids. */
+/** What `toRequest()` samples where `createScriptedPolicy()` is given these ids. */
 export const SAMPLED = {
   outputIds: [10, 11, 12, 2],
   logprobs: [-0.0625, -0.125, -0.1875, -0.25],

@@ -3,9 +3,9 @@ import { createVllmEngine } from "../../src/engine/vllm/vllm-engine.ts";
 import type { VllmEngineOptions } from "../../src/engine/vllm/vllm-options.ts";
 import type { ServerPolicy, VllmRelease } from "../../src/testing/index.ts";
 import {
-  echoPolicy,
-  manualClock,
-  scriptedPolicy,
+  createEchoPolicy,
+  createManualClock,
+  createScriptedPolicy,
   startVllmTestServer,
 } from "../../src/testing/index.ts";
 import { listen } from "../../src/testing/server/listen.ts";
@@ -34,7 +34,7 @@ describe("what is sent", () => {
   test.each(["generate", "completions"] as const)(
     "%s: every sampling parameter is spelled out, and what the turn decides wins over `extra`",
     async (api) => {
-      await using server = await startVllmTestServer({ policy: echoPolicy(), apis: [api] });
+      await using server = await startVllmTestServer({ policy: createEchoPolicy(), apis: [api] });
       const engine = createVllmEngine({
         url: `${server.url}/`,
         model: "test-model",
@@ -85,7 +85,7 @@ describe("what is sent", () => {
   );
 
   test("the key is sent, and a session id that no header can carry is encoded", async () => {
-    await using server = await startVllmTestServer({ policy: echoPolicy(), apiKey: "k-1" });
+    await using server = await startVllmTestServer({ policy: createEchoPolicy(), apiKey: "k-1" });
     const engine = createVllmEngine({ url: server.url, apiKey: "k-1" });
     await engine.generate(toRequest({ sessionId: "tâche 7" }));
     expect(server.requests.map(({ routingKey }) => routingKey)).toEqual(["t%C3%A2che%207"]);
@@ -103,7 +103,7 @@ describe("what is sent", () => {
 
   test("how much of the prompt was cached is read where the server says it", async () => {
     await using server = await startVllmTestServer({
-      policy: echoPolicy(),
+      policy: createEchoPolicy(),
       reportsCachedTokens: true,
     });
     const engine = createVllmEngine({ url: server.url });
@@ -116,7 +116,7 @@ describe("what is sent", () => {
 
 describe("which API is used", () => {
   test("the ids-only one where the server has it, found out by the first request itself", async () => {
-    await using server = await startVllmTestServer({ policy: echoPolicy({ tokenCount: 1 }) });
+    await using server = await startVllmTestServer({ policy: createEchoPolicy({ tokenCount: 1 }) });
     const engine = createVllmEngine({ url: server.url });
     expect((await engine.generate(toRequest())).outputIds).toEqual([3, 2]);
     expect(server.stats.generateCount).toBe(1);
@@ -140,7 +140,7 @@ describe("which API is used", () => {
           }
         : { status: 404, body: '{"detail":"Not Found"}' },
     );
-    const clock = manualClock();
+    const clock = createManualClock();
     const { now, sleep } = clock;
     const engine = createVllmEngine({ url: server.url, now, sleep });
     for (const requestId of ["a", "b"]) {
@@ -167,7 +167,7 @@ describe("which API is used", () => {
     [501, '{"error":{"message":"The model does not support generate tokens API"}}'],
   ])("HTTP %d for the first means that it is lacking", async (status, body) => {
     await using server = await startVllmTestServer({
-      policy: echoPolicy({ tokenCount: 1 }),
+      policy: createEchoPolicy({ tokenCount: 1 }),
       faults: [{ kind: "status", status, body }],
     });
     const engine = createVllmEngine({ url: server.url });
@@ -177,7 +177,7 @@ describe("which API is used", () => {
   });
 
   test("a model that is not served is not taken for a path that is not there", async () => {
-    await using server = await startVllmTestServer({ policy: echoPolicy() });
+    await using server = await startVllmTestServer({ policy: createEchoPolicy() });
     const engine = createVllmEngine({ url: server.url, model: "nope" });
     expect((await failureOf(engine.generate(toRequest()))).message).toContain('"test-model"');
     expect(server.stats.generateCount).toBe(1);
@@ -201,7 +201,7 @@ describe("which API is used", () => {
 describe("a server that was started without the ids-only API", () => {
   test("is asked by completions, and what to start it with is a warning", async () => {
     await using server = await startVllmTestServer({
-      policy: echoPolicy(),
+      policy: createEchoPolicy(),
       apis: ["completions"],
     });
     const engine = createVllmEngine({ url: server.url });
@@ -215,7 +215,7 @@ describe("a server that was started without the ids-only API", () => {
 
   test("of a release that has the path at all is still asked with its key", async () => {
     await using server = await startVllmTestServer({
-      policy: echoPolicy(),
+      policy: createEchoPolicy(),
       faults: [{ kind: "status", status: 403, body: { error: "Forbidden" } }],
     });
     const engine = createVllmEngine({ url: server.url });
@@ -230,7 +230,7 @@ describe("a server that was started without the ids-only API", () => {
 describe("describe()", () => {
   test("reports model, release, version, context length and convention", async () => {
     await using server = await startVllmTestServer({
-      policy: echoPolicy(),
+      policy: createEchoPolicy(),
       servedModels: ["org/model", "adapter"],
       contextLength: 4_096,
       isDevelopment: true,
@@ -299,7 +299,7 @@ describe("describe()", () => {
 
 describe("the logprob convention", () => {
   test("is `raw` where one candidate's logprob is what it was among all", async () => {
-    await using server = await startVllmTestServer({ policy: echoPolicy() });
+    await using server = await startVllmTestServer({ policy: createEchoPolicy() });
     const engine = createVllmEngine({ url: server.url, random: () => 0.5 });
     expect((await engine.describe()).logprobConvention).toBe("raw");
     const seen = server.requests.map(({ rid, inputIds, maxNewTokens, samplingParams }) => [
@@ -318,7 +318,7 @@ describe("the logprob convention", () => {
 
   test("is `processed` where one candidate's logprob is 0", async () => {
     await using server = await startVllmTestServer({
-      policy: echoPolicy(),
+      policy: createEchoPolicy(),
       logprobsMode: "processed_logprobs",
     });
     const engine = createVllmEngine({ url: server.url });
@@ -350,7 +350,7 @@ describe("the logprob convention", () => {
 
   test("is what a server in development mode says where no probe tells", async () => {
     await using server = await startVllmTestServer({
-      policy: scriptedPolicy([]),
+      policy: createScriptedPolicy([]),
       isDevelopment: true,
       logprobsMode: "processed_logprobs",
     });
@@ -400,7 +400,7 @@ describe("the policy's version", () => {
       weightVersion: "7",
     });
     const connect = (connection: Connection) => createVllmEngine({ ...connection, ...options });
-    const tested = underTest(server, connect, manualClock({ skipUpToMs: 1 }));
+    const tested = underTest(server, connect, createManualClock({ skipUpToMs: 1 }));
     return { ...gated, ...tested };
   }
 
@@ -477,7 +477,7 @@ describe("the policy's version", () => {
       ],
     ]);
     await using server = await startOther((path) => ({ body: answers.get(path) ?? "{}" }));
-    const clock = manualClock();
+    const clock = createManualClock();
     const engine = createVllmEngine({ url: server.url, now: clock.now, sleep: clock.sleep });
     const calls = Array.from({ length: 50 }, (_, index) =>
       engine.generate(toRequest({ requestId: `${index}-` })),
@@ -492,7 +492,7 @@ describe("the policy's version", () => {
   });
 
   test("is empty where the server does not tell, and the server is asked for it once", async () => {
-    await using server = await startVllmTestServer({ release: "0.24", policy: echoPolicy() });
+    await using server = await startVllmTestServer({ release: "0.24", policy: createEchoPolicy() });
     const engine = createVllmEngine({ url: server.url });
     const { pieces } = await engine.generate(toRequest());
     expect(pieces[0]?.policyVersion).toBe("");
@@ -544,7 +544,7 @@ describe("cancelling", () => {
   test("does not wait for a reading of the version that does not come", async () => {
     await using server = await startOther(() => ({ body: "{}" }));
     const silent = await listen(0, () => undefined);
-    const clock = manualClock();
+    const clock = createManualClock();
     const { now, sleep } = clock;
     const engine = createVllmEngine({ url: silent.url, now, sleep });
     const controller = new AbortController();

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { VllmTestServerOptions } from "../../src/testing/index.ts";
 import {
-  echoPolicy,
-  scriptedPolicy,
-  seededPolicy,
+  createEchoPolicy,
+  createScriptedPolicy,
+  createSeededPolicy,
   startVllmTestServer,
 } from "../../src/testing/index.ts";
 import { gatedPolicy } from "./waiting-policies.ts";
@@ -41,7 +41,7 @@ const GATED = [10, 11, 12, 2];
 
 describe("/inference/v1/generate", () => {
   test("answers as vLLM 0.32 does: ids by number, and the version that sampled each", async () => {
-    const policy = scriptedPolicy([{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }]);
+    const policy = createScriptedPolicy([{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }]);
     await using tested = await start({ policy });
     const token = (id: number, logprob: number) => ({
       token_id: id,
@@ -68,7 +68,7 @@ describe("/inference/v1/generate", () => {
   });
 
   test("answers as vLLM 0.24 does, the stop id in the ids", async () => {
-    const policy = scriptedPolicy([{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }]);
+    const policy = createScriptedPolicy([{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }]);
     await using tested = await start({ release: "0.24", policy });
     const token = (id: number, logprob: number) => ({
       token: `token_id:${id}`,
@@ -108,7 +108,7 @@ describe("/inference/v1/generate", () => {
 
   test("fills the context where no budget is stated, and ends there where one is larger", async () => {
     await using tested = await start({
-      policy: seededPolicy({ stopTokenId: 5_000 }),
+      policy: createSeededPolicy({ stopTokenId: 5_000 }),
       contextLength: 8,
     });
     await tested.send("/inference/v1/generate", { ...GENERATE, sampling_params: {} });
@@ -118,14 +118,14 @@ describe("/inference/v1/generate", () => {
   });
 
   test("a header names the request instead of the body", async () => {
-    await using tested = await start({ policy: echoPolicy() });
+    await using tested = await start({ policy: createEchoPolicy() });
     const headers = { "x-request-id": "proxy-7" };
     const { body } = await tested.send("/inference/v1/generate", GENERATE, headers);
     expect(body).toMatchObject({ request_id: "generate-tokens-proxy-7" });
   });
 
   test("several samples are choices", async () => {
-    await using tested = await start({ policy: echoPolicy({ tokenCount: 1 }) });
+    await using tested = await start({ policy: createEchoPolicy({ tokenCount: 1 }) });
     const sampling = { ...GENERATE.sampling_params, n: 2 };
     const { body } = await tested.send("/inference/v1/generate", {
       ...GENERATE,
@@ -156,7 +156,7 @@ describe("/inference/v1/generate", () => {
 
 describe("/v1/completions", () => {
   test("answers with ids where asked, and text without what ended it", async () => {
-    await using tested = await start({ policy: echoPolicy({ tokenCount: 1 }) });
+    await using tested = await start({ policy: createEchoPolicy({ tokenCount: 1 }) });
     const { body } = await tested.send("/v1/completions", COMPLETIONS);
     expect((body as { choices: unknown[] }).choices).toEqual([
       {
@@ -179,10 +179,10 @@ describe("/v1/completions", () => {
   });
 
   test("samples 16 tokens where no budget is stated, and names a stop id of the request's", async () => {
-    await using tested = await start({ policy: seededPolicy({ stopTokenId: 5_000 }) });
+    await using tested = await start({ policy: createSeededPolicy({ stopTokenId: 5_000 }) });
     await tested.send("/v1/completions", { prompt: [1] });
     expect(tested.server.requests[0]?.outputIds).toHaveLength(16);
-    await using other = await start({ policy: scriptedPolicy([{ outputIds: [10, 9] }]) });
+    await using other = await start({ policy: createScriptedPolicy([{ outputIds: [10, 9] }]) });
     const { body } = await other.send("/v1/completions", { ...COMPLETIONS, stop_token_ids: [9] });
     expect((body as { choices: { stop_reason: unknown }[] }).choices[0]?.stop_reason).toBe(9);
   });
@@ -192,7 +192,7 @@ describe("a prompt's logprobs", () => {
   const scored = (id: number, logprob: number) => ({
     [id]: { logprob, rank: 1, decoded_token: `<${id}>` },
   });
-  const policy = { ...seededPolicy(), score: () => [0, -0.5, Number.NEGATIVE_INFINITY] };
+  const policy = { ...createSeededPolicy(), score: () => [0, -0.5, Number.NEGATIVE_INFINITY] };
   const list = [null, scored(2, -0.5), scored(3, -9_999)];
 
   test("stand beside the choices, or in each of them, whatever the cache has", async () => {
@@ -209,7 +209,7 @@ describe("a prompt's logprobs", () => {
   });
 
   test("are refused by a wrong count, and where the policy cannot score", async () => {
-    await using tested = await start({ policy: echoPolicy() });
+    await using tested = await start({ policy: createEchoPolicy() });
     const ask = (count: unknown) =>
       tested.send("/inference/v1/generate", {
         ...GENERATE,

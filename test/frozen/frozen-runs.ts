@@ -6,11 +6,11 @@ import { scriptSessions } from "../../src/cli/demo/session-scripts.ts";
 import { exporters } from "../../src/export/exporters.ts";
 import { planRun } from "../../src/run/schedule/plan-run.ts";
 import {
-  seededPolicy,
+  createSeededPolicy,
   startLlamaCppTestServer,
   startSglangTestServer,
   startVllmTestServer,
-  textPolicy,
+  createTextPolicy,
 } from "../../src/testing/index.ts";
 import type { ServerPolicy } from "../../src/testing/server-policy.ts";
 import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
@@ -62,7 +62,7 @@ const textAgents = ["act", "react"] as const;
 /** Every run that is frozen, by its name. */
 export const frozenRuns: Readonly<Record<string, FrozenRun>> = {
   reference: (scratch) => play(scratch, ["--engine", "reference", "--threads", "1"]),
-  sglang: async (scratch) => await playOnSglang(scratch, await scriptedPolicy()),
+  sglang: async (scratch) => await playOnSglang(scratch, await createScriptedPolicy()),
   "sglang with random tokens": (scratch) => playOnSglang(scratch, randomPolicy()),
   "vllm generate": (scratch) => playOnVllm(scratch, "generate"),
   "vllm completions": (scratch) => playOnVllm(scratch, "completions"),
@@ -75,7 +75,7 @@ export const frozenRuns: Readonly<Record<string, FrozenRun>> = {
     ]),
   ),
   "first call only": async (scratch) =>
-    await playOnSglang(scratch, await scriptedPolicy(), ["--tool-use", "first"]),
+    await playOnSglang(scratch, await createScriptedPolicy(), ["--tool-use", "first"]),
   ...Object.fromEntries(
     ["keep", "split"].map((history) => [
       `history ${history}`,
@@ -83,7 +83,7 @@ export const frozenRuns: Readonly<Record<string, FrozenRun>> = {
     ]),
   ),
   "history refuse": async (scratch) =>
-    await playOnSglang(scratch, await scriptedPolicy(), ["--history", "refuse"]),
+    await playOnSglang(scratch, await createScriptedPolicy(), ["--history", "refuse"]),
   "new weights": playNewWeights,
   interrupt: playInterrupted,
   branches: async (scratch) =>
@@ -131,7 +131,7 @@ async function playThinking(scratch: string, history: string): Promise<RunBytes>
 
 /** The weights change after each fifth turn. */
 async function playNewWeights(scratch: string): Promise<RunBytes> {
-  const policy = await scriptedPolicy();
+  const policy = await createScriptedPolicy();
   let turnCount = 0;
   const updating: ServerPolicy = {
     ...policy,
@@ -148,7 +148,7 @@ async function playNewWeights(scratch: string): Promise<RunBytes> {
 /** The weights change in the middle of turns, which stop and continue. */
 async function playInterrupted(scratch: string): Promise<RunBytes> {
   const out = path.join(scratch, "run");
-  const { requests, urls } = await playInterruptedRun(await scriptedPolicy(), {
+  const { requests, urls } = await playInterruptedRun(await createScriptedPolicy(), {
     env: "storefront",
     user: "scripted",
     model: smallModelFolder,
@@ -180,7 +180,7 @@ async function playFork(scratch: string): Promise<RunBytes> {
  * How much of the recording was on the disk by then depends on the machine, so only the results are compared.
  */
 async function playResumed(scratch: string): Promise<RunBytes> {
-  const policy = await scriptedPolicy();
+  const policy = await createScriptedPolicy();
   const [out, copy] = [path.join(scratch, "run"), path.join(scratch, "copy")];
   let turnCount = 0;
   const watched: ServerPolicy = {
@@ -280,7 +280,7 @@ async function expectDone(args: readonly string[]): Promise<void> {
 }
 
 /** Plays the tasks' own solutions, with slips. */
-async function scriptedPolicy(): Promise<ServerPolicy> {
+async function createScriptedPolicy(): Promise<ServerPolicy> {
   const environment = createStorefront();
   const codec = await loadTokenCodec(smallModelFolder);
   const scripts = await scriptSessions(planRun(environment, plan), {
@@ -297,11 +297,11 @@ async function firstTaskPolicy(
   modelDir: string = smallModelFolder,
 ): Promise<ServerPolicy> {
   const { turns } = await demonstrate(createStorefront().task("test", 0), { seed: 0 });
-  return await textPolicy(rewrite(turns.map(({ text }) => text)), { modelDir });
+  return await createTextPolicy(rewrite(turns.map(({ text }) => text)), { modelDir });
 }
 
 function randomPolicy(): ServerPolicy {
-  return seededPolicy({ seed: 3, vocabularySize: 2900, stopTokenId: smallModelEndId });
+  return createSeededPolicy({ seed: 3, vocabularySize: 2900, stopTokenId: smallModelEndId });
 }
 
 /** Writes calls as the agents act and react write their actions. */

@@ -1,7 +1,7 @@
 import { createRun } from "../../src/composition/create-run.ts";
 import { readRunConfig } from "../../src/composition/config/run-config.ts";
 import { startRun } from "../../src/run/start-run.ts";
-import { planSource } from "../../src/run/schedule/task-source.ts";
+import { createPlanSource } from "../../src/run/schedule/task-source.ts";
 import { startSglangTestServer } from "../../src/testing/index.ts";
 import type { PolicyToken, PolicyTokens, ServerPolicy } from "../../src/testing/server-policy.ts";
 import type { GivenSettings } from "../../src/composition/config/setting.ts";
@@ -36,7 +36,7 @@ export async function playInterruptedRun(
   const live = startRun({
     folder,
     setup: run.setup,
-    source: planSource(run.plan),
+    source: createPlanSource(run.plan),
     grouping: { size: 2 },
     admission: { concurrency: 1 },
     redactor: run.redactor,

@@ -8,14 +8,14 @@ import { verifyRun } from "../../src/verify/verify-run.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { defineEnvironment } from "../../src/environment/define-environment.ts";
 import { RolloutError } from "../../src/errors.ts";
-import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
+import { createCommandAgent } from "../../src/gateway/agent/command-agent.ts";
 import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
 import { rollout } from "../../src/api/rollout.ts";
 import type { RolloutOptions } from "../../src/api/rollout-options.ts";
 import type { Episode } from "../../src/episode/episode.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { createClock } from "../../src/async/clock.ts";
-import { manualClock } from "../../src/testing/manual-clock.ts";
+import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { deskRenderer } from "./storefront-desk.fixture.ts";
 
 const renderer = await deskRenderer();
@@ -248,7 +248,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
   });
 
   test("an agent that is silent until the time is over has failed", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const playing = playOne(
       { run: async () => await new Promise(() => {}) },
       { clock: createClock(hand), episodeTimeout: 5 },
@@ -342,7 +342,10 @@ describe("rollout() with an agent that was written elsewhere", () => {
   test("a program in another process hears, calls, says, and is scored", async () => {
     const file = path.join(dir, "agent.mjs");
     await writeFile(file, program);
-    const played = await play({ agent: commandAgent(`node ${file}`), out: path.join(dir, "run") });
+    const played = await play({
+      agent: createCommandAgent(`node ${file}`),
+      out: path.join(dir, "run"),
+    });
     expect(played.map(({ episode: { reward, stopReason } }) => [reward, stopReason])).toEqual([
       [1, "user-left"],
       [1, "user-left"],
@@ -355,7 +358,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     const mark = path.join(dir, "pid");
     const stop = new AbortController();
     const command = `(echo $$ > ${mark}; sleep 600) & wait`;
-    const playing = play({ tasks: [0], agent: commandAgent(command), signal: stop.signal });
+    const playing = play({ tasks: [0], agent: createCommandAgent(command), signal: stop.signal });
     const pid = Number(await fileWithText(mark));
     stop.abort(new Error("stopped"));
     await expect(playing).rejects.toThrow("stopped");

@@ -3,7 +3,7 @@ import type { Engine } from "../../src/engine/engine.ts";
 import { preparedEngine, type Reply } from "../../src/episode/lamp-episode.fixture.ts";
 import { createGateway, inProcessUrl } from "../../src/gateway/create-gateway.ts";
 import { episodeSamples } from "../../src/run/folder/episode-samples.ts";
-import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
+import { characterIds, createCharacterRenderer } from "../../src/testing/character-renderer.ts";
 
 const tools = [
   {
@@ -29,7 +29,7 @@ async function converse(
   replies: readonly Reply[],
   options: { readonly parser: string; readonly around?: (engine: Engine) => Engine },
 ) {
-  const base = characterRenderer();
+  const base = createCharacterRenderer();
   const renderer = { ...base, card: { ...base.card, parser: options.parser } };
   const prepared = preparedEngine(replies);
   const engine = options.around?.(prepared) ?? prepared;

@@ -1,14 +1,14 @@
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
-import { storefrontUser } from "../../environments/storefront/storefront-user.ts";
-import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
+import { createStorefrontUser } from "../../environments/storefront/storefront-user.ts";
+import { createToolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { InvariantError, describeStack } from "../../src/errors.ts";
 import type { Action, Environment, Step, World } from "../../src/environment/environment.ts";
 import { preparedEngine } from "../../src/episode/lamp-episode.fixture.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
-import { commandAgent } from "../../src/gateway/agent/command-agent.ts";
+import { createCommandAgent } from "../../src/gateway/agent/command-agent.ts";
 import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
 import { createForeignPlayer } from "../../src/gateway/agent/foreign-player.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";
@@ -20,8 +20,8 @@ import { withResolvers } from "../../src/async/with-resolvers.ts";
 import { toolFromOpenAi } from "../../src/message.ts";
 import { toPyValue } from "../../src/python/value.ts";
 import type { Renderer } from "../../src/renderer/renderer.ts";
-import { characterRenderer } from "../../src/testing/character-renderer.ts";
-import { manualClock } from "../../src/testing/manual-clock.ts";
+import { createCharacterRenderer } from "../../src/testing/character-renderer.ts";
+import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import type { User } from "../../src/user/user.ts";
 import {
@@ -70,13 +70,13 @@ async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}, arou
   const assignment = { task, rolloutId: `${task.id}#2`, groupId: task.id, sampleIndex: 2, seed: 0 };
   const setup = {
     environment: storefront,
-    user: storefrontUser(),
+    user: createStorefrontUser(),
     limits: defaultLimits,
     engine: open.engine,
     renderer: await deskRenderer(),
     sampling: {},
     now: () => 0,
-    agent: toolCallingAgent({
+    agent: createToolCallingAgent({
       parser: findToolCallParser("qwen25"),
       vocabulary: [],
       toolUsePolicy: toolUsePolicies.many,
@@ -142,7 +142,7 @@ describe("createForeignPlayer()", () => {
     "plays for several runs, each with its own sampling, limits and date (at an address: %s)",
     async (needsAddress) => {
       const asked: unknown[] = [];
-      const renderer = characterRenderer();
+      const renderer = createCharacterRenderer();
       const days: (string | undefined)[] = [];
       const dated: Renderer = {
         ...renderer,
@@ -194,14 +194,14 @@ describe("createForeignPlayer()", () => {
           { task, rolloutId: `${name}#0`, groupId: name, sampleIndex: 0, seed: 0 },
           {
             environment: storefront,
-            user: storefrontUser(),
+            user: createStorefrontUser(),
             engine: noting,
             now: () => 0,
             limits: { ...defaultLimits, maxTokensPerTurn: 10 + temperature },
             renderer: dated,
             sampling: { temperature },
             promptTime: new Date(day),
-            agent: toolCallingAgent({
+            agent: createToolCallingAgent({
               parser: findToolCallParser("qwen25"),
               vocabulary: [],
               toolUsePolicy: toolUsePolicies.many,
@@ -365,7 +365,7 @@ describe("createForeignPlayer()", () => {
 
   test("a silent agent is ended with the episode's time", async () => {
     await using open = await openDesk(0);
-    const hand = manualClock();
+    const hand = createManualClock();
     const limits = { ...defaultLimits, episodeTimeoutMs: 5000 };
     const silent: ForeignAgent = { run: async () => await new Promise(() => {}) };
     const playing = play(open, silent, { limits, clock: createClock(hand) });
@@ -406,7 +406,7 @@ describe("createForeignPlayer()", () => {
     const user: User = {
       strategy: "hung",
       open: (task, options) => {
-        const session = storefrontUser().open(task, options);
+        const session = createStorefrontUser().open(task, options);
         return {
           begin: async (call) => (asker === "open" ? await never() : await session.begin(call)),
           reply: async (text, call) =>
@@ -437,11 +437,11 @@ describe("createForeignPlayer()", () => {
   describe("a tool that asks the user", () => {
     /** Its user takes so long for an answer, and it so long for its own. */
     function asking(open: OpenDesk, { userMs, toolMs }: Readonly<Record<string, number>>) {
-      const hand = manualClock();
+      const hand = createManualClock();
       const user: User = {
         strategy: "slow",
         open: (task, options) => {
-          const session = storefrontUser().open(task, options);
+          const session = createStorefrontUser().open(task, options);
           return {
             begin: async (call) => await session.begin(call),
             reply: async (text, call) => {
@@ -512,7 +512,7 @@ describe("createForeignPlayer()", () => {
 
   test("is scored with a signal of the grader's own where the agent goes on after a limit", async () => {
     await using open = await openDesk(0);
-    const hand = manualClock();
+    const hand = createManualClock();
     const limits = { ...defaultLimits, maxTurns: 1, episodeTimeoutMs: 5000 };
     const heeding: Environment = {
       ...desk,
@@ -592,7 +592,7 @@ describe("createForeignPlayer()", () => {
     ],
   ])("an engine that is too slow and %s has failed one attempt", async (_, wait) => {
     await using open = await openDesk(0);
-    const hand = manualClock();
+    const hand = createManualClock();
     const limits = { ...defaultLimits, engineTimeoutMs: 700 };
     const generate: Engine["generate"] = async (_request, options) => {
       void hand.advance(700);
@@ -609,7 +609,7 @@ describe("createForeignPlayer()", () => {
 
   test("an agent loses no time while the policy is held by its owner", async () => {
     await using open = await openDesk(0);
-    const manual = manualClock();
+    const manual = createManualClock();
     const limits = { ...defaultLimits, episodeTimeoutMs: 60_000, engineTimeoutMs: 60_000 };
     const gate = new PolicyGate(open.engine);
     await gate.close("hold");
@@ -641,7 +641,7 @@ describe("createForeignPlayer()", () => {
     await using open = await openDesk(0);
     const command =
       'node -e "console.error(process.env.OPENAI_API_KEY + process.env.OPENAI_BASE_URL); process.exit(3)"';
-    const { failure } = await play(open, commandAgent(command));
+    const { failure } = await play(open, createCommandAgent(command));
     expect(failure?.code).toBe("agent/exit");
     expect(failure?.message).toMatch(/ended with status 3: …http:\/\/127\.0\.0\.1:\d+\/v1$/);
   });

@@ -14,8 +14,8 @@ import { readGatewayConfig } from "../../src/composition/config/gateway-config.t
 import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { createClock } from "../../src/async/clock.ts";
 import type { EngineOutage } from "../../src/run/policy/engine-watch.ts";
-import { echoPolicy } from "../../src/testing/echo-policy.ts";
-import { manualClock } from "../../src/testing/manual-clock.ts";
+import { createEchoPolicy } from "../../src/testing/echo-policy.ts";
+import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { startSglangTestServer } from "../../src/testing/sglang-test-server.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
 import { modelDir, openAiTools, storefront, StorefrontDesk } from "./storefront-desk.fixture.ts";
@@ -203,9 +203,9 @@ describe("a gateway with a run's folder", () => {
   });
 
   test("tells of an engine that does not answer, while a client waits for it", async () => {
-    const time = manualClock();
+    const time = createManualClock();
     const news: EngineOutage[] = [];
-    const server = await startSglangTestServer({ policy: echoPolicy() });
+    const server = await startSglangTestServer({ policy: createEchoPolicy() });
     const config = readGatewayConfig({ url: [server.url], model: modelDir, out: dir });
     await using run = await createGatewayRun(config, {
       env: {},

@@ -11,7 +11,7 @@ import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
 import { BodyBudget, readBody } from "../../src/gateway/server/read-request.ts";
 import { createDeferred } from "../../src/testing/deferred.ts";
-import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
+import { characterIds, createCharacterRenderer } from "../../src/testing/character-renderer.ts";
 
 // Clients over real sockets that do what clients should not. Each time another session asks as if nothing
 // was, before, during and after.
@@ -49,7 +49,7 @@ beforeEach(async () => {
   const limits = { maxContextTokens: 40_000_000, maxTokensPerTurn: 40_000_000 };
   gateway = new Gateway({
     engine,
-    renderer: characterRenderer(),
+    renderer: createCharacterRenderer(),
     limits,
     onTrouble: (error) => void troubles.push(error),
   });
@@ -211,7 +211,7 @@ describe("a client over a socket", () => {
   test("that sends far too much again and again takes no memory with it", async () => {
     await using small = new Gateway({
       engine,
-      renderer: characterRenderer(),
+      renderer: createCharacterRenderer(),
       limits: { maxContextTokens: 1000 },
     });
     const collect = (): number => {

@@ -9,8 +9,8 @@ import {
 import type { OpenedSession } from "../../src/gateway/gateway.ts";
 import { createGatewayApp } from "../../src/gateway/server/gateway-app.ts";
 import { createDeferred } from "../../src/testing/deferred.ts";
-import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
-import { manualClock } from "../../src/testing/manual-clock.ts";
+import { characterIds, createCharacterRenderer } from "../../src/testing/character-renderer.ts";
+import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { createClock } from "../../src/async/clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 
@@ -61,7 +61,7 @@ function talkingEngine(turns: Turn[]): TalkingEngine {
 
 async function open(turns: Turn[], options: Partial<GatewayInProcessOptions> = {}) {
   const engine = talkingEngine(turns);
-  const gateway = await openInProcess({ engine, renderer: characterRenderer(), ...options });
+  const gateway = await openInProcess({ engine, renderer: createCharacterRenderer(), ...options });
   const opened = await gateway.gateway.openSession({ taskId: "t" });
   return { engine, gateway, ...opened, session: gateway.gateway.store.byId(opened.sessionId)! };
 }
@@ -416,7 +416,7 @@ test("an engine whose context length is none bounds no session by it, and a warn
     ...talkingEngine(["Hello"]),
     describe: async () => ({ kind: "own", logprobConvention: "raw", contextLength: 0 }),
   };
-  const opened = await openInProcess({ engine, renderer: characterRenderer() });
+  const opened = await openInProcess({ engine, renderer: createCharacterRenderer() });
   expect(opened.warnings).toEqual([
     expect.stringContaining("the engine talking names the context length 0, expected a whole"),
   ]);
@@ -525,7 +525,7 @@ describe("a pause", () => {
   });
 
   test("that takes too long is told as one is used to", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const { gateway, token } = await open([], { holdMs: 500, clock: createClock(hand) });
     gateway.gateway.pause();
     const asked = post(gateway, hi, { token, path: "/v1/messages" });
@@ -610,7 +610,7 @@ describe("the end of a session", () => {
   });
 
   test("a session that is left alone is over, and that is the agent's failure", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const episodes: unknown[] = [];
     const { gateway, token } = await open(["a"], {
       clock: createClock(hand),

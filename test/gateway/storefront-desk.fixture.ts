@@ -1,7 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { createStorefront } from "../../environments/storefront/storefront.ts";
-import { storefrontExpert, toTurnText } from "../../environments/storefront/storefront-expert.ts";
-import { storefrontUser } from "../../environments/storefront/storefront-user.ts";
+import {
+  createStorefrontExpert,
+  toTurnText,
+} from "../../environments/storefront/storefront-expert.ts";
+import { createStorefrontUser } from "../../environments/storefront/storefront-user.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { World } from "../../src/environment/environment.ts";
 import type { Episode } from "../../src/episode/episode.ts";
@@ -40,7 +43,7 @@ export class StorefrontDesk {
   readonly #world: World;
   readonly #signal = new AbortController().signal;
   readonly #messages: Message[] = [];
-  readonly #expert = storefrontExpert({ seed: 7 });
+  readonly #expert = createStorefrontExpert({ seed: 7 });
   #callCount = 0;
   #isDone = false;
 
@@ -50,7 +53,7 @@ export class StorefrontDesk {
 
   static async open(index: number): Promise<StorefrontDesk> {
     const task = storefront.task("test", index);
-    const user = storefrontUser().open(task, { seed: index });
+    const user = createStorefrontUser().open(task, { seed: index });
     const { signal } = new AbortController();
     return new StorefrontDesk(await storefront.open(task, { user, signal }));
   }

@@ -1,7 +1,7 @@
 import { preparedEngine } from "../../src/episode/lamp-episode.fixture.ts";
 import { createGateway, inProcessUrl } from "../../src/gateway/create-gateway.ts";
 import type { Renderer } from "../../src/renderer/renderer.ts";
-import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
+import { characterIds, createCharacterRenderer } from "../../src/testing/character-renderer.ts";
 
 /** One answer of a gateway. */
 export interface Answer {
@@ -21,7 +21,7 @@ export async function tellGateway(
   texts: readonly string[],
   options: { readonly parser?: string; readonly renderer?: Renderer } = {},
 ) {
-  const { renderer: base = characterRenderer(), parser = "qwen25" } = options;
+  const { renderer: base = createCharacterRenderer(), parser = "qwen25" } = options;
   const renderer = { ...base, card: { ...base.card, parser } };
   const engine = preparedEngine(texts.map((text) => ({ outputIds: characterIds(text) })));
   const gateway = await createGateway({ engine, renderer });

@@ -13,7 +13,7 @@ import {
   type Tool,
 } from "turnwright";
 import { createStorefront } from "turnwright/environments/storefront";
-import { startSglangTestServer, textPolicy } from "turnwright/testing";
+import { startSglangTestServer, createTextPolicy } from "turnwright/testing";
 
 interface Desk {
   readonly loans: Map<string, string>;
@@ -49,7 +49,7 @@ export async function play(url: string, model: string): Promise<Evaluation> {
   }
   console.log((await run).end);
   for await (const row of (await readRun("runs/first")).episodes()) console.log(row.rolloutId);
-  const policy = await textPolicy(["Hello."], { modelDir: model });
+  const policy = await createTextPolicy(["Hello."], { modelDir: model });
   await using server = await startSglangTestServer({ policy });
   console.log(server.url, createStorefront().name);
   return await evaluate({ environment, url, model, trials: 4 });

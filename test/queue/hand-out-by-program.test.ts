@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type * as handingOut from "../../examples/hand-out-desk.ts";
 import type * as library from "../../src/index.ts";
 import { missingStore, startStore } from "../../src/queue/store/store-server.fixture.ts";
-import { startSglangTestServer, textPolicy } from "../../src/testing/index.ts";
+import { startSglangTestServer, createTextPolicy } from "../../src/testing/index.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 import { Started } from "../support/started.ts";
 
@@ -27,7 +27,7 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
   /** A store, a server that says goodbye, and a worker. */
   const start = async () => {
     const store = await startStore();
-    const policy = await textPolicy(() => [], { modelDir: smallModelFolder });
+    const policy = await createTextPolicy(() => [], { modelDir: smallModelFolder });
     const server = await startSglangTestServer({ policy });
     const both = {
       queue: store.url,

@@ -1,9 +1,9 @@
-import { seededRandom } from "../../src/environment/seeded-random.ts";
+import { createSeededRandom } from "../../src/environment/seeded-random.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { systemClock } from "../../src/async/clock.ts";
 import { indexRecordings, readRecording } from "../../src/run/recording/read-recording.ts";
 import { replayEpisode } from "../../src/run/recording/replay-episode.ts";
-import { characterRenderer } from "../../src/testing/character-renderer.ts";
+import { createCharacterRenderer } from "../../src/testing/character-renderer.ts";
 import type { FinishedRun } from "./check-run.ts";
 import type { Scenario } from "./scenario.ts";
 import { samplingSeed } from "./simulated-setup.ts";
@@ -47,7 +47,7 @@ export async function checkReplays(
 
 /** There is no engine, nobody has troubles, and nothing is drawn. */
 function setupOf(taskCount: number): Parameters<typeof replayEpisode>[1]["setup"] {
-  const random = seededRandom("replay");
+  const random = createSeededRandom("replay");
   const around = { random, clock: systemClock, troubles: 0, draw: () => 0 };
   return {
     environment: tallyEnvironment(taskCount, around),
@@ -58,7 +58,7 @@ function setupOf(taskCount: number): Parameters<typeof replayEpisode>[1]["setup"
       describe: () => Promise.reject(new Error("a replay asks no engine")),
       close: () => Promise.resolve(),
     },
-    renderer: characterRenderer(),
+    renderer: createCharacterRenderer(),
     agent: tallyAgent("steady", random),
     sampling: { seed: samplingSeed },
     limits: { ...defaultLimits, maxTurns: 6 },

@@ -1,6 +1,6 @@
 import type { Random } from "../../src/environment/seeded-random.ts";
 import type { EpisodeGroup } from "../../src/run/schedule/group.ts";
-import { rewardSpread } from "../../src/run/schedule/group.ts";
+import { createSpreadFilter } from "../../src/run/schedule/group.ts";
 import type { QueueScenario } from "./simulated-queue.ts";
 import type { GroupingOptions, StartRunOptions } from "../../src/run/start-run-options.ts";
 
@@ -90,6 +90,6 @@ function drawStaleness(random: Random): StartRunOptions["staleness"] {
 
 /** What the filter says of a group follows from its rewards alone. */
 const filters: readonly ((group: EpisodeGroup) => boolean | string)[] = [
-  rewardSpread(),
+  createSpreadFilter(),
   ({ episodes }) => episodes.some(({ reward }) => (reward ?? 0) > 0) || "nobody was rewarded",
 ];

@@ -1,4 +1,4 @@
-import { seededRandom, type Random } from "../../src/environment/seeded-random.ts";
+import { createSeededRandom, type Random } from "../../src/environment/seeded-random.ts";
 import { inputsBefore } from "../../src/episode/inputs/input.ts";
 import type { RunManifest } from "../../src/run/folder/run-folder.ts";
 import { indexRecordings, readRecording } from "../../src/run/recording/read-recording.ts";
@@ -35,7 +35,7 @@ export interface Simulated {
 export async function simulate(seed: number): Promise<Simulated> {
   const { random, scenario } = drawFrom(seed);
   const world = new SimulatedWorld(random, seed);
-  using _pace = simulatePace(seededRandom(`pace/${seed}`), () => world.clock.note());
+  using _pace = simulatePace(createSeededRandom(`pace/${seed}`), () => world.clock.note());
   let lives = 0;
   const wrong: string[] = [];
   const runs: FinishedRun[] = [];
@@ -74,8 +74,8 @@ export function scenarioOf(seed: number): Scenario {
 }
 
 function drawFrom(seed: number): { readonly random: Random; readonly scenario: Scenario } {
-  const random = seededRandom(`simulation/${seed}`);
-  return { random, scenario: drawScenario(random, seededRandom(`parts/${seed}`)) };
+  const random = createSeededRandom(`simulation/${seed}`);
+  return { random, scenario: drawScenario(random, createSeededRandom(`parts/${seed}`)) };
 }
 
 function firstRun(scenario: Scenario): SimulatedRunOptions {
@@ -171,8 +171,8 @@ async function compareCalm(
     readonly first: SimulatedRunOptions;
   },
 ): Promise<readonly string[]> {
-  const calm = new SimulatedWorld(seededRandom(`calm/${seed}`), seed);
-  using _pace = simulatePace(seededRandom(`pace/${seed}`), () => calm.clock.note());
+  const calm = new SimulatedWorld(createSeededRandom(`calm/${seed}`), seed);
+  using _pace = simulatePace(createSeededRandom(`pace/${seed}`), () => calm.clock.note());
   await new SimulatedRun(calm, { ...scenario, queue: undefined }, first).play(0);
   const [stopped, whole] = [world, calm].map(({ disk }) => disk.text(`${first.dir}/samples.jsonl`));
   if (stopped === whole) return calm.wrong;

@@ -1,5 +1,5 @@
 import { seedAfter } from "../../src/engine/continued-sampling.ts";
-import { seededRandom } from "../../src/environment/seeded-random.ts";
+import { createSeededRandom } from "../../src/environment/seeded-random.ts";
 import { characterIds } from "../../src/testing/character-renderer.ts";
 import { hashIds } from "../../src/trajectory/rolling-hash.ts";
 
@@ -15,7 +15,7 @@ function turnStart(promptIds: readonly number[]): number {
 
 /** The turn that the policy samples behind a prompt: it follows from the prompt and the seed. */
 export function turnText(promptIds: readonly number[], seed: number | undefined): string {
-  const random = seededRandom(`${seed}/${hashIds(promptIds)}`);
+  const random = createSeededRandom(`${seed}/${hashIds(promptIds)}`);
   const kind = random.next();
   const call = (): string =>
     `<tool_call>\n{"name": "add", "arguments": {"by": ${random.between(1, 9)}}}\n</tool_call>`;

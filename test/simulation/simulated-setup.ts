@@ -1,6 +1,6 @@
 import { defaultLimits } from "../../src/episode/limits.ts";
 import type { StartRunOptions } from "../../src/run/start-run-options.ts";
-import { characterRenderer } from "../../src/testing/character-renderer.ts";
+import { createCharacterRenderer } from "../../src/testing/character-renderer.ts";
 import type { Scenario } from "./scenario.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
@@ -29,7 +29,7 @@ export function simulatedSetup(
     environment: tallyEnvironment(taskCount, around),
     user: tallyUser(around),
     engine: world.engine(troubles, clock),
-    renderer: characterRenderer(),
+    renderer: createCharacterRenderer(),
     agent: tallyAgent(agent, random),
     sampling: { seed: samplingSeed },
     limits: { ...defaultLimits, maxTurns: 6 },

@@ -2,7 +2,7 @@ import type { Environment } from "../../src/environment/environment.ts";
 import type { Random } from "../../src/environment/seeded-random.ts";
 import type { Clock } from "../../src/async/clock.ts";
 import {
-  taskList,
+  createTaskList,
   type Fork,
   type SourcedTask,
   type TaskSource,
@@ -48,7 +48,7 @@ export function simulatedSource(
   const { count, source } = wanted;
   const countNow = source === "growing" && !isLast ? random.between(1, count) : count;
   const taskIndexes = Array.from({ length: countNow }, (_, index) => index);
-  if (source !== "feed") return taskList(environment, { split: "test", taskIndexes });
+  if (source !== "feed") return createTaskList(environment, { split: "test", taskIndexes });
   const given = taskIndexes.map((index) => ({ task: environment.task("test", index) }));
   return feed(given, noted, { clock, random });
 }

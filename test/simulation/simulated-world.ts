@@ -4,7 +4,7 @@ import type {
   GenerateRequest,
   Generation,
 } from "../../src/engine/engine.ts";
-import { seededRandom, type Random } from "../../src/environment/seeded-random.ts";
+import { createSeededRandom, type Random } from "../../src/environment/seeded-random.ts";
 import { RolloutError } from "../../src/errors.ts";
 import type { Clock } from "../../src/async/clock.ts";
 import { hashIds } from "../../src/trajectory/rolling-hash.ts";
@@ -49,7 +49,7 @@ export class SimulatedWorld {
 
   constructor(random: Random, seed: number) {
     this.random = random;
-    this.more = seededRandom(`more/${seed}`);
+    this.more = createSeededRandom(`more/${seed}`);
     this.disk = new MemoryDisk(() => this.clock.now());
   }
 

@@ -1,5 +1,5 @@
 import type { Agent } from "../../src/agent/agent.ts";
-import { toolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import type { Environment } from "../../src/environment/environment.ts";
 import type { Random } from "../../src/environment/seeded-random.ts";
@@ -132,7 +132,7 @@ export const whim = " (so it says)";
 
 /** The tool-calling agent; a fickle one shows now and then something else than before. */
 export function tallyAgent(kind: "steady" | "fickle", random: Random): Agent {
-  const agent = toolCallingAgent({
+  const agent = createToolCallingAgent({
     parser: findToolCallParser("qwen25"),
     toolUsePolicy: toolUsePolicies.many,
   });

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { localSandboxes, type Sandbox } from "../../src/worlds/index.ts";
+import { createLocalSandboxes, type Sandbox } from "../../src/worlds/index.ts";
 
 /** A service that opens sandboxes for those who know its token, `secret`; disposing it ends it. */
 export interface SandboxService extends AsyncDisposable {
@@ -13,7 +13,7 @@ export interface SandboxService extends AsyncDisposable {
 
 /** Serves sandboxes over HTTP, as others' services do; they are folders below `dir`. */
 export async function startSandboxService(dir: string): Promise<SandboxService> {
-  const boxes = localSandboxes({ dir });
+  const boxes = createLocalSandboxes({ dir });
   const open = new Map<string, Sandbox>();
   const opened: object[] = [];
   let runningCount = 0;

@@ -3,10 +3,13 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { createTauRetail, loadTauBenchBundle } from "../../environments/tau-bench/index.ts";
 import type { Agent } from "../../src/agent/agent.ts";
-import { fewShotAgent } from "../../src/agent/few-shot-agent.ts";
+import { createFewShotAgent } from "../../src/agent/few-shot-agent.ts";
 import { readTextActionPrompts } from "../../src/agent/read-text-action-prompts.ts";
-import { textActionAgent } from "../../src/agent/text-action-agent.ts";
-import { toolCallingAgent, type ToolCallingOptions } from "../../src/agent/tool-calling-agent.ts";
+import { createTextActionAgent } from "../../src/agent/text-action-agent.ts";
+import {
+  createToolCallingAgent,
+  type ToolCallingOptions,
+} from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { playEpisode } from "../../src/episode/play-episode.ts";
@@ -14,11 +17,11 @@ import { toolsFromOpenAi, type Message, type ToolDefinition } from "../../src/me
 import type { Attempt, AttemptStatus, ToolCallParser } from "../../src/parser/tool-call-parser.ts";
 import { parsePythonJson } from "../../src/python/json/json-parse.ts";
 import { isPyDict, type PyValue } from "../../src/python/value.ts";
-import { characterIds, characterRenderer } from "../../src/testing/character-renderer.ts";
-import { scriptedEngine } from "../../src/testing/scripted-engine.ts";
+import { characterIds, createCharacterRenderer } from "../../src/testing/character-renderer.ts";
+import { createScriptedEngine } from "../../src/testing/scripted-engine.ts";
 import { toSamples } from "../../src/trajectory/sample.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
-import { scriptedUser } from "../../src/user/scripted-user.ts";
+import { createScriptedUser } from "../../src/user/scripted-user.ts";
 import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 import { readGolden } from "../support/tau-bench-golden.ts";
 
@@ -94,13 +97,13 @@ describe.skipIf(shared === null)("τ-bench's recorded agents", async () => {
     };
     switch (strategy) {
       case "act":
-        return textActionAgent({ strategy, prompt: act! });
+        return createTextActionAgent({ strategy, prompt: act! });
       case "react":
-        return textActionAgent({ strategy, prompt: react! });
+        return createTextActionAgent({ strategy, prompt: react! });
       case "few-shot":
-        return fewShotAgent({ ...toolCalling, examples: recordedExamples });
+        return createFewShotAgent({ ...toolCalling, examples: recordedExamples });
       case "tool-calling":
-        return toolCallingAgent(toolCalling);
+        return createToolCallingAgent(toolCalling);
     }
   }
 
@@ -108,14 +111,14 @@ describe.skipIf(shared === null)("τ-bench's recorded agents", async () => {
     { strategy, task_index, max_num_steps }: RecordedSolve,
     { texts, users, maxFormatErrors }: Script,
   ) {
-    const engine = scriptedEngine(texts.map((text) => ({ outputIds: characterIds(text) })));
+    const engine = createScriptedEngine(texts.map((text) => ({ outputIds: characterIds(text) })));
     const agent = agentOf(strategy);
     const environment = {
       ...retail!,
       policyText: recordedPolicy,
       tools: strategy === "act" || strategy === "react" ? recordedTools : retail!.tools,
     };
-    const renderer = characterRenderer();
+    const renderer = createCharacterRenderer();
     const shownTools: (readonly ToolDefinition[])[] = [];
     const episode = await playEpisode(
       {
@@ -127,7 +130,7 @@ describe.skipIf(shared === null)("τ-bench's recorded agents", async () => {
       },
       {
         environment,
-        user: scriptedUser({ lines: users }),
+        user: createScriptedUser({ lines: users }),
         engine,
         renderer: {
           ...renderer,

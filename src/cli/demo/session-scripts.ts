@@ -1,7 +1,7 @@
 import type { TauTaskData } from "../../../environments/tau-bench/index.ts";
 import {
   demonstrate,
-  seededRandom,
+  createSeededRandom,
   type StorefrontData,
 } from "../../../environments/storefront/index.ts";
 import type { Environment } from "../../environment/environment.ts";
@@ -56,7 +56,7 @@ async function turnsOf(
     return turns.map(({ text }) => text);
   }
   return groundTruthTurns(task.data as TauTaskData, {
-    random: seededRandom(`demo/${seed}`),
+    random: createSeededRandom(`demo/${seed}`),
     mistakeRate,
   });
 }

@@ -3,8 +3,8 @@ import type { FinishedEpisode } from "../../run/folder/episode-row.ts";
 import type { PlanRecord, RunPlan } from "../../run/schedule/plan-run.ts";
 import {
   boundedSource,
-  endlessTasks,
-  planSource,
+  createEndlessTasks,
+  createPlanSource,
   type TaskSource,
 } from "../../run/schedule/task-source.ts";
 import type { ScopeConfig } from "./scope-config.ts";
@@ -30,12 +30,12 @@ export function sourceOf(
   environment: Environment,
   finished: readonly Pick<FinishedEpisode, "groupIndex">[] = [],
 ): TaskSource {
-  if (epochs === undefined) return planSource(plan);
+  if (epochs === undefined) return createPlanSource(plan);
   const { count, mostGroups = Infinity } = epochs;
   const farthest = finished.reduce((most, row) => Math.max(most, (row.groupIndex ?? -1) + 1), 0);
   const bound = Math.max(mostGroups, farthest);
   const most = Math.min(count * plan.scope.taskIndexes.length, bound);
-  return boundedSource(endlessTasks(environment, plan.scope), most);
+  return boundedSource(createEndlessTasks(environment, plan.scope), most);
 }
 
 /** Returns the plan for `run.json`. It stays true if a later start plays more epochs. */

@@ -48,7 +48,7 @@ export async function loadEnvironment(
 export async function loadOwnUser(name: string): Promise<User | undefined> {
   if (isModulePath(name)) return await loadModuleUser(name);
   if (readEnvironmentName(name) !== "storefront") return undefined;
-  return (await import("../../../environments/storefront/index.ts")).storefrontUser();
+  return (await import("../../../environments/storefront/index.ts")).createStorefrontUser();
 }
 
 /** The folder that holds a bundle when neither a flag nor a variable names one. */

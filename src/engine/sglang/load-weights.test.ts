@@ -1,14 +1,14 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { seededPolicy } from "../../testing/seeded-policy.ts";
+import { createSeededPolicy } from "../../testing/seeded-policy.ts";
 import { startSglangTestServer } from "../../testing/sglang-test-server.ts";
 import { answeringServer, type ReceivedCall } from "../answering-server.fixture.ts";
 import { loadSglangWeights } from "./load-weights.ts";
 
 describe("loadSglangWeights()", () => {
   test("loads the weights on every server under the given version", async () => {
-    await using one = await startSglangTestServer({ policy: seededPolicy({ seed: 1 }) });
-    await using other = await startSglangTestServer({ policy: seededPolicy({ seed: 1 }) });
+    await using one = await startSglangTestServer({ policy: createSeededPolicy({ seed: 1 }) });
+    await using other = await startSglangTestServer({ policy: createSeededPolicy({ seed: 1 }) });
     const urls = [one.url, `${other.url}/`];
     await loadSglangWeights({ urls }, { path: "/shared/step-13", version: "13" });
     for (const url of [one.url, other.url]) {
@@ -18,7 +18,7 @@ describe("loadSglangWeights()", () => {
   });
 
   test("names an unreachable server, and changes none", async () => {
-    await using one = await startSglangTestServer({ policy: seededPolicy({ seed: 1 }) });
+    await using one = await startSglangTestServer({ policy: createSeededPolicy({ seed: 1 }) });
     const before: unknown = await (await fetch(`${one.url}/model_info`)).json();
     const urls = [one.url, "http://127.0.0.1:1"];
     await expect(loadSglangWeights({ urls }, { path: "/w", version: "2" })).rejects.toMatchObject({
@@ -29,7 +29,7 @@ describe("loadSglangWeights()", () => {
 
   test("restores the other servers if one refuses", async () => {
     await using one = await startSglangTestServer({
-      policy: seededPolicy({ seed: 1 }),
+      policy: createSeededPolicy({ seed: 1 }),
       weightVersion: "7",
       modelPath: "/shared/step-7",
     });
@@ -114,7 +114,7 @@ describe("loadSglangWeights()", () => {
 
   test("the test server answers as SGLang does while a request still runs", async () => {
     await using server = await startSglangTestServer({
-      policy: seededPolicy({ seed: 1 }),
+      policy: createSeededPolicy({ seed: 1 }),
       weightVersion: "7",
       modelPath: "/shared/step-7",
       tokenLatencyMs: 60_000,

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { manualClock } from "../../testing/manual-clock.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
 import { answeringServer } from "../answering-server.fixture.ts";
 import { toWorker } from "../http/http-engine.ts";
 import { createRouterAborter } from "./router-aborter.ts";
@@ -11,7 +11,7 @@ import { toSglangSettings } from "./sglang-options.ts";
 /** A router that lists the given workers, and its aborter. */
 async function routerOf(list: () => unknown) {
   const router = await answeringServer(() => ({ body: list() }));
-  const clock = manualClock();
+  const clock = createManualClock();
   const settings = toSglangSettings({ url: router.url, ...clock });
   const worker = toWorker(router.url, settings);
   const aborter = createRouterAborter(settings);

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { seededPolicy } from "../../testing/seeded-policy.ts";
+import { createSeededPolicy } from "../../testing/seeded-policy.ts";
 import { startVllmTestServer } from "../../testing/vllm-test-server.ts";
 import { answeringServer } from "../answering-server.fixture.ts";
 import { createVllmWeightLoader } from "./load-weights.ts";
 
 const server = async (weightVersion = "default") =>
   await startVllmTestServer({
-    policy: seededPolicy({ seed: 1 }),
+    policy: createSeededPolicy({ seed: 1 }),
     isDevelopment: true,
     weightVersion,
   });
@@ -94,7 +94,7 @@ describe("createVllmWeightLoader()", () => {
 
   test("says how to start a server that lacks these calls", async () => {
     await using one = await startVllmTestServer({
-      policy: seededPolicy({ seed: 1 }),
+      policy: createSeededPolicy({ seed: 1 }),
       isDevelopment: false,
     });
     const loader = createVllmWeightLoader({ urls: [one.url] });

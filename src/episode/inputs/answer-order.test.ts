@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { createClock } from "../../async/clock.ts";
-import { manualClock } from "../../testing/manual-clock.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
 import { AnswerOrder } from "./answer-order.ts";
 
 test("an error at the hand-over of a result reaches only its caller", async () => {
-  const order = new AnswerOrder(createClock(manualClock()));
+  const order = new AnswerOrder(createClock(createManualClock()));
   const handed: string[] = [];
   const fails = order.turn({
     onTurn: () => {
@@ -19,7 +19,7 @@ test("an error at the hand-over of a result reaches only its caller", async () =
 });
 
 test("the same if all waiting results are handed over at once", async () => {
-  const order = new AnswerOrder(createClock(manualClock()));
+  const order = new AnswerOrder(createClock(createManualClock()));
   const handed: string[] = [];
   const fails = order.turn({
     onTurn: () => {

@@ -1,22 +1,22 @@
 import { createHash } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Agent, Intent } from "../../agent/agent.ts";
-import { toolCallingAgent } from "../../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../agent/tool-use-policy.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Environment } from "../../environment/environment.ts";
-import { seededRandom, type Random } from "../../environment/seeded-random.ts";
+import { createSeededRandom, type Random } from "../../environment/seeded-random.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
 import { createClock, type Clock } from "../../async/clock.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { OutsideMisuse, type Outside } from "../../outside.ts";
 import { findToolCallParser } from "../../parser/registry.ts";
-import { characterIds, characterRenderer } from "../../testing/character-renderer.ts";
-import { manualClock } from "../../testing/manual-clock.ts";
+import { characterIds, createCharacterRenderer } from "../../testing/character-renderer.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
 import { toSamples } from "../../trajectory/sample.ts";
 import { verifySample } from "../../trajectory/verify-sample.ts";
 import { llmUser } from "../../user/llm-user.ts";
-import { scriptedUser } from "../../user/scripted-user.ts";
+import { createScriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import type { Episode } from "../episode.ts";
 import type { EpisodeSetup } from "../episode-setup.ts";
@@ -66,7 +66,7 @@ interface Playing {
   readonly clock?: Clock;
 }
 
-const caller = toolCallingAgent({
+const caller = createToolCallingAgent({
   parser: findToolCallParser("qwen25"),
   toolUsePolicy: toolUsePolicies.many,
 });
@@ -112,7 +112,7 @@ async function play(
     environment,
     user: user ?? countingUser().user,
     engine: engine ?? preparedEngine(replies),
-    renderer: characterRenderer(),
+    renderer: createCharacterRenderer(),
     agent,
     sampling: {},
     limits,
@@ -254,7 +254,7 @@ describe("an episode and its recording", () => {
     const ids = characterIds("One moment, please.");
     const cut: Reply = { outputIds: ids.slice(0, 4), finish: { type: "length" } };
     const interrupt = new AbortController();
-    const user = scriptedUser({ lines: ["Lamp?", "Yes?", { text: "Bye.", leaves: true }] });
+    const user = createScriptedUser({ lines: ["Lamp?", "Yes?", { text: "Bye.", leaves: true }] });
     const first = slow(preparedEngine([cut]), () => interrupt.abort());
     const { episode: left, recorded } = await play(
       { engine: first, user, now },
@@ -307,7 +307,7 @@ describe("an episode and its recording", () => {
   });
 
   test("playing the recorded part does not use the episode's time", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const callMs = 300_000;
     const environment: Environment = {
       ...repeatableLamp,
@@ -332,7 +332,7 @@ describe("an episode and its recording", () => {
       await play(
         {
           environment,
-          user: scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
+          user: createScriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] }),
           engine: preparedEngine(rest),
           clock: createClock({ now: hand.now, sleep: hand.sleep }),
           now: hand.now,
@@ -923,7 +923,7 @@ describe("an episode and its recording", () => {
   test.each(Array.from({ length: 40 }, (_, seed) => seed))(
     "concurrent chains of calls are found again in any order: seed %i",
     async (seed) => {
-      const tree = drawCall(seededRandom(`calls ${seed}`));
+      const tree = drawCall(createSeededRandom(`calls ${seed}`));
       const environment = lampThatCalls(
         async (outside) => await callAll(outside, tree, { at: "0", named: seed % 2 === 0 }),
       );
@@ -1034,7 +1034,7 @@ describe("an episode and its recording", () => {
 
   /** Plays to the end, with a second at a time. */
   async function finish<Result>(
-    hand: ReturnType<typeof manualClock>,
+    hand: ReturnType<typeof createManualClock>,
     playing: Promise<Result>,
   ): Promise<Result> {
     const state = { isOver: false };
@@ -1067,7 +1067,7 @@ describe("an episode and its recording", () => {
           return "done";
         });
       const { recorded } = await play({ environment: calling(true) });
-      const hand = manualClock();
+      const hand = createManualClock();
       const again = play(
         {
           ...nothing,
@@ -1085,7 +1085,7 @@ describe("an episode and its recording", () => {
     "the last call waits for the calls that ran with it, after %i ms of own work",
     async (ownMs) => {
       let isLive = true;
-      const hand = manualClock();
+      const hand = createManualClock();
       const clock = createClock(hand);
       const environment = lampThatCalls(async (outside) => {
         const seen: string[] = [];
@@ -1112,7 +1112,7 @@ describe("an episode and its recording", () => {
   );
 
   test("a result waits for earlier calls for at most half of the answer's time limit", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const clock = createClock(hand);
     const environment = lampThatCalls(async (outside) => {
       const chain = async (name: string, liveMs: number, ownMs: number) => {
@@ -1151,7 +1151,7 @@ describe("an episode and its recording", () => {
       [defaultLimits.toolTimeoutMs, 5_000],
       [3_000, 1_500],
     ] as const) {
-      const hand = manualClock();
+      const hand = createManualClock();
       const again = play(
         {
           environment: calling(["second", "third"]),
@@ -1180,7 +1180,7 @@ describe("an episode and its recording", () => {
         return "done";
       });
     const { recorded } = await play({ environment: pair(["slow", "fast"]) });
-    const hand = manualClock();
+    const hand = createManualClock();
     const again = play(
       { ...nothing, environment: pair(["slow"]), clock: createClock(hand) },
       { past: stored(recorded), atEnd: "replay" },
@@ -1275,7 +1275,7 @@ describe("an episode and its recording", () => {
   );
 
   test("a missing call is reported even if the tool's own time limit ends first", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const clock = createClock(hand);
     const calling = (names: readonly string[]): Environment =>
       lampThatCalls(async (outside) => {
@@ -1316,7 +1316,7 @@ describe("an episode and its recording", () => {
       };
     };
     const { recorded } = await play({ environment: judgedBy(["ann", "bo", "cy"]) });
-    const hand = manualClock();
+    const hand = createManualClock();
     const again = play(
       { ...nothing, environment: judgedBy(["ann", "cy"]), clock: createClock(hand) },
       { past: stored(recorded), atEnd: "replay", scoreAnew: true },
@@ -1501,7 +1501,7 @@ describe("an episode and its recording", () => {
   });
 
   test("a world with another or unfinished disposal does not end the playback", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const limits = { ...defaultLimits, toolTimeoutMs: 1234 };
     const clearing = (what: string, work: () => Promise<unknown>): Environment => ({
       ...repeatableLamp,
@@ -1577,7 +1577,7 @@ describe("an episode and its recording", () => {
       { episode, recorded }: { readonly episode: Episode; readonly recorded: Inputs },
     ): Promise<void> {
       const past = stored(recorded);
-      const hand = manualClock();
+      const hand = createManualClock();
       const clock = createClock(hand);
       const again = await play({ ...nothing, environment, clock }, { past, atEnd: "replay" });
       expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
@@ -1631,7 +1631,7 @@ describe("an episode and its recording", () => {
 
     /** A tool with a call that ends on request, and with a shorter time limit. */
     const late = (between?: () => Promise<void>) => {
-      const hand = manualClock();
+      const hand = createManualClock();
       const limits = { ...defaultLimits, toolTimeoutMs: 1234 };
       const call = { end: (): void => {} };
       const environment = clearing({
@@ -2058,7 +2058,7 @@ describe("an episode and its recording", () => {
         onCall(what);
         await outside!(what, () => void done.push(what));
       };
-      const scripted = scriptedUser({ lines: ["Lamp on, please.", leaving] });
+      const scripted = createScriptedUser({ lines: ["Lamp on, please.", leaving] });
       const user: User = {
         ...scripted,
         repeatable: true,
@@ -2180,7 +2180,7 @@ describe("an episode and its recording", () => {
 
   test("hands over no extra parts if there are no calls through outside", async () => {
     const handed: Inputs[] = [];
-    const user = scriptedUser({ lines: ["Lamp on, please.", "I wait.", leaving] });
+    const user = createScriptedUser({ lines: ["Lamp on, please.", "I wait.", leaving] });
     await play({ user }, { onInputs: (more) => handed.push(more) });
     expect(handed.map(({ inputs }) => inputs.map(nameOfInput).at(-1))).toEqual([
       "generation",
@@ -2270,7 +2270,7 @@ describe("an episode and its recording", () => {
         return await preparedEngine([part]).generate(request, options);
       },
     };
-    const user = scriptedUser({ lines: ["Lamp?", { text: "Bye.", leaves: true }] });
+    const user = createScriptedUser({ lines: ["Lamp?", { text: "Bye.", leaves: true }] });
     const { episode, recorded } = await play(
       { engine: cutEngine, user },
       { interrupt: interrupt.signal },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Agent, Observed } from "../../agent/agent.ts";
-import { toolCallingAgent } from "../../agent/tool-calling-agent.ts";
+import { createToolCallingAgent } from "../../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../agent/tool-use-policy.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Environment } from "../../environment/environment.ts";
@@ -9,14 +9,14 @@ import { createClock } from "../../async/clock.ts";
 import type { Message } from "../../message.ts";
 import { findToolCallParser } from "../../parser/registry.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
-import { characterRenderer } from "../../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../../testing/character-renderer.ts";
 import { createDeferred } from "../../testing/deferred.ts";
-import { manualClock } from "../../testing/manual-clock.ts";
-import { scriptedUser } from "../../user/scripted-user.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
+import { createScriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import { lamp, play, preparedEngine, says, switchCall } from "../lamp-episode.fixture.ts";
 
-const qwenAgent = toolCallingAgent({
+const qwenAgent = createToolCallingAgent({
   parser: findToolCallParser("qwen25"),
   toolUsePolicy: toolUsePolicies.many,
 });
@@ -71,9 +71,11 @@ describe("a tool that asks the user", () => {
     /** Duration of the next turn, in which the user is asked again. */
     readonly sampleMs?: number;
   }) {
-    const hand = manualClock();
+    const hand = createManualClock();
     let nudge = (): void => {};
-    const script = scriptedUser({ lines: ["Lamp on, please.", { text: "Bye.", leaves: true }] });
+    const script = createScriptedUser({
+      lines: ["Lamp on, please.", { text: "Bye.", leaves: true }],
+    });
     const user: User = {
       ...script,
       open: (...call) => {
@@ -233,7 +235,7 @@ describe("the last answer of a world, which is in no prompt", () => {
   });
 
   test("an agent that never shows it keeps its score, and the score call has a signal of its own", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const { promise: shown, resolve } = createDeferred();
     const agent = agentThatEnds(() => {
       resolve();
@@ -280,7 +282,7 @@ describe("an answer that is too long to be encoded", () => {
 
   /** A renderer that takes no text of more than so many characters in a delta. */
   function shortRenderer(most: number): Renderer {
-    const renderer = characterRenderer();
+    const renderer = createCharacterRenderer();
     return {
       ...renderer,
       delta: async (change) => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { hideEverywhere } from "../../secrets/redactor.ts";
-import { commandAgent } from "./command-agent.ts";
+import { createCommandAgent } from "./command-agent.ts";
 import type { ForeignRun } from "./foreign-agent.ts";
 
 let dir = "";
@@ -25,7 +25,7 @@ async function taskSeen(firstUserText: string): Promise<string> {
     apiKey: "key",
     signal: new AbortController().signal,
   } as unknown as ForeignRun;
-  await commandAgent(`printf %s "\${TURNWRIGHT_TASK--}" > '${file}'`).run(run);
+  await createCommandAgent(`printf %s "\${TURNWRIGHT_TASK--}" > '${file}'`).run(run);
   return await readFile(file, "utf8");
 }
 
@@ -53,7 +53,7 @@ test("the standard error of a failed command is quoted without a part of a key",
   for (const key of [run.apiKey, "command-canary-0123456789"]) {
     const text = JSON.stringify(key + "y".repeat(1990));
     await writeFile(file, `console.error(${text}); process.exitCode = 1;`);
-    const failed = commandAgent(`node '${file}'`).run(run);
+    const failed = createCommandAgent(`node '${file}'`).run(run);
     const { message } = (await failed.catch((error: unknown) => error)) as Error;
     expect(message).toContain("ended with status 1: ");
     expect(message).not.toContain("6789");

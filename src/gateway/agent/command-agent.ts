@@ -27,7 +27,7 @@ const graceMs = 5000;
  *
  * @param command - A line for the shell.
  */
-export function commandAgent(command: string): ForeignAgent {
+export function createCommandAgent(command: string): ForeignAgent {
   hideEverywhere(secretsOfCommand(command));
   return {
     needsAddress: true,

@@ -3,7 +3,7 @@ import { bindTemplate } from "../../renderer/bound-template.ts";
 import { toTemplateMessage, toTemplateTools } from "../../renderer/openai-messages.ts";
 import { renderPrompt } from "../../renderer/render-prompt.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
-import { characterRenderer } from "../../testing/character-renderer.ts";
+import { createCharacterRenderer } from "../../testing/character-renderer.ts";
 
 const opening = `{%- for m in messages %}{% if m.role in ['system', 'user'] %}{{ m.role + ': ' + m.content + '\\n' }}`;
 const closing = `{% endif %}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}`;
@@ -45,7 +45,7 @@ export const callTemplates = {
 
 /** Returns a character renderer with the given template. */
 export function templateRenderer(source: string): Renderer {
-  const renderer = characterRenderer();
+  const renderer = createCharacterRenderer();
   const template = bindTemplate(compileChatTemplate(source), new Map(), new Date(0));
   return {
     ...renderer,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { RolloutError, UsageError } from "../../errors.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import type { Generation } from "../../engine/engine.ts";
-import { characterIds, characterRenderer } from "../../testing/character-renderer.ts";
+import { characterIds, createCharacterRenderer } from "../../testing/character-renderer.ts";
 import { toSentTurn, type TurnNode } from "../tree/turn-node.ts";
 import { idsBefore, pathTo } from "../tree/path-ids.ts";
 import { PromptBuilder, type BuiltPrompt, type ShownTurn } from "./prompt-builder.ts";
@@ -39,7 +39,7 @@ function nodeOf(
 
 describe("PromptBuilder", () => {
   test("builds the same prompts from kept ids as from the tree, for branches too", async () => {
-    const builder = new PromptBuilder(characterRenderer());
+    const builder = new PromptBuilder(createCharacterRenderer());
     const user = (content: string) => [{ role: "user", content } as const];
     const root = await builder.begin(user("Hi"), []);
     const begun = [...root.ids];
@@ -72,7 +72,7 @@ describe("PromptBuilder", () => {
 
   /** A renderer with a `prompt()` that throws the given errors in turn. */
   function failingRenderer(failures: Error[]): Renderer {
-    const renderer = characterRenderer();
+    const renderer = createCharacterRenderer();
     return {
       ...renderer,
       prompt: async (conversation) => {

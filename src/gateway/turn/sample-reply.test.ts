@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Engine, GenerateRequest } from "../../engine/engine.ts";
 import { preparedEngine } from "../../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../../errors.ts";
-import { characterIds, characterRenderer } from "../../testing/character-renderer.ts";
+import { characterIds, createCharacterRenderer } from "../../testing/character-renderer.ts";
 import { sampleReply, type ReplyToSample, type SampledReply } from "./sample-reply.ts";
 
 /**
@@ -23,14 +23,14 @@ async function sampleUntilStop(endBy: (cutShort: AbortSignal) => unknown): Promi
   };
   return await sampleReply({
     engine,
-    renderer: characterRenderer(),
+    renderer: createCharacterRenderer(),
     request: {
       promptIds: [1],
       sampling: {},
       maxNewTokens: 99,
       requestId: "r",
       sessionId: "s",
-      stopTokenIds: characterRenderer().stopTokenIds,
+      stopTokenIds: createCharacterRenderer().stopTokenIds,
     },
     read: {
       formats: { parseOptions: {} },
@@ -62,14 +62,14 @@ describe("a constrained turn", () => {
     };
     const { parts } = await sampleReply({
       engine,
-      renderer: characterRenderer(),
+      renderer: createCharacterRenderer(),
       request: {
         promptIds: [1],
         sampling: {},
         maxNewTokens: 99,
         requestId: "r",
         sessionId: "s",
-        stopTokenIds: characterRenderer().stopTokenIds,
+        stopTokenIds: createCharacterRenderer().stopTokenIds,
         ...held,
       },
       read: {

@@ -6,8 +6,8 @@ import { withResolvers } from "../../async/with-resolvers.ts";
 import { fiftyLamps, switchingEngine, takeAll } from "../../run/lamp-groups.fixture.ts";
 import { lampSetup } from "../../run/lamp-run.fixture.ts";
 import { startRun } from "../../run/start-run.ts";
-import { pushedTasks } from "../../run/schedule/pushed-tasks.ts";
-import { taskList } from "../../run/schedule/task-source.ts";
+import { createPushedTasks } from "../../run/schedule/pushed-tasks.ts";
+import { createTaskList } from "../../run/schedule/task-source.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { readRuns } from "../run/run-entry.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";
@@ -78,7 +78,7 @@ async function playPushed(data: unknown, place?: SharedPlace): Promise<readonly 
     ...(place && { place }),
   });
   await using handOut = await openHandOut(memory, { everyMs: 100, ...(place && { place }) });
-  const source = pushedTasks();
+  const source = createPushedTasks();
   source.push({ task: { ...environment.task("test", 3), data }, groupId: "pushed" });
   source.end();
   const admission = { concurrency: 2 };
@@ -138,7 +138,7 @@ test("a job is handed out behind what was said of the policy before it, however 
     return await set(key, ...rest);
   }) as typeof set);
   const run = startRun({
-    source: taskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
+    source: createTaskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
     setup,
     grouping: { size: 2 },
     admission: { concurrency: 2 },
@@ -174,7 +174,7 @@ test("an interruption that comes while the store takes what is announced leaves 
     return await set(key, ...rest);
   }) as typeof set);
   const run = startRun({
-    source: taskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
+    source: createTaskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
     setup: lampSetup({ environment: fiftyLamps, engine: switchingEngine() }),
     grouping: { size: 1 },
     admission: { concurrency: 1 },

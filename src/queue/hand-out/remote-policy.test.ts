@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { fiftyLamps, switchingEngine, takeAll } from "../../run/lamp-groups.fixture.ts";
 import { lampSetup } from "../../run/lamp-run.fixture.ts";
 import { startRun } from "../../run/start-run.ts";
-import { taskList } from "../../run/schedule/task-source.ts";
+import { createTaskList } from "../../run/schedule/task-source.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { policyKey } from "../store/keys.ts";
 import { MemoryStore } from "../store/memory-store.fixture.ts";
@@ -90,7 +90,7 @@ async function sampleAfter(options: Partial<HandOutOptions>): Promise<readonly s
     ...options,
   });
   const run = startRun({
-    source: taskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
+    source: createTaskList(fiftyLamps, { split: "test", taskIndexes: [3] }),
     setup,
     grouping: { size: 2 },
     admission: { concurrency: 2 },

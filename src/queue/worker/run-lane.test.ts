@@ -4,7 +4,7 @@ import { Redactor } from "../../secrets/redactor.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import { lamps } from "../../run/lamp-run.fixture.ts";
 import { startRun } from "../../run/start-run.ts";
-import { taskList } from "../../run/schedule/task-source.ts";
+import { createTaskList } from "../../run/schedule/task-source.ts";
 import { HandOut } from "../hand-out/hand-out.ts";
 import { lampEngine, longLampSetup, until } from "../queue.fixture.ts";
 import { readRuns } from "../run/run-entry.ts";
@@ -26,7 +26,7 @@ test("gives back what it was given a second time, having lost it before", async 
   const handOut = await HandOut.open({ ...about, store: await connect() });
   const stop = new AbortController();
   const run = startRun({
-    source: taskList({ ...lamps(1), repeatable: true }, { split: "test", taskIndexes: [0] }),
+    source: createTaskList({ ...lamps(1), repeatable: true }, { split: "test", taskIndexes: [0] }),
     setup: longLampSetup(),
     player: handOut.player(),
     grouping: { size: 1 },

@@ -14,7 +14,7 @@ import {
 } from "../lamp-groups.fixture.ts";
 import { lampSetup } from "../lamp-run.fixture.ts";
 import { rolloutIdsIn } from "./run-folder.fixture.ts";
-import { taskList } from "../schedule/task-source.ts";
+import { createTaskList } from "../schedule/task-source.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -50,7 +50,7 @@ describe("a known key in a name", () => {
       let count = 0;
       const engine = switchingEngine(() => void (++count > stopBehind && stop.abort()));
       const run = startLamps({
-        source: taskList(named, { split: "test", taskIndexes: [0, 1] }),
+        source: createTaskList(named, { split: "test", taskIndexes: [0, 1] }),
         setup: lampSetup({ environment: named, engine }),
         folder,
         redactor,

@@ -27,8 +27,8 @@ import {
 } from "../recording/replay-episode.ts";
 import { indexRows } from "./row-index.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
-import { pushedTasks } from "../schedule/pushed-tasks.ts";
-import { taskList, type SourcedTask, type TaskSource } from "../schedule/task-source.ts";
+import { createPushedTasks } from "../schedule/pushed-tasks.ts";
+import { createTaskList, type SourcedTask, type TaskSource } from "../schedule/task-source.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
 /** Lamps of 40 watts; what a lamp draws is its reward. */
@@ -106,7 +106,7 @@ describe("a recorded task that holds a known key", () => {
     { engine = switchingEngine(), ...options }: Partial<StartRunOptions> & { engine?: Engine } = {},
   ) => {
     await using folder = await openLamps(dir);
-    const source = pushedTasks();
+    const source = createPushedTasks();
     source.push(...sourced);
     source.end();
     const setup = lampSetup({ environment: keyed, engine });
@@ -314,7 +314,7 @@ describe("an environment that writes into its tasks", () => {
         stop.abort();
         await new Promise(() => {});
       });
-      const source = taskList(writing, { split: "test", taskIndexes: [0] });
+      const source = createTaskList(writing, { split: "test", taskIndexes: [0] });
       const setup = lampSetup({ environment: writing, engine });
       const parts = { folder, source, setup, signal: stop.signal };
       const run = startLamps({ ...parts, admission: { concurrency: 1 } });

@@ -4,7 +4,7 @@ import { RolloutError } from "../../errors.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import { watchEngine, type EngineOutage } from "./engine-watch.ts";
 import { createClock } from "../../async/clock.ts";
-import { manualClock } from "../../testing/manual-clock.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
 
 const request = {
   promptIds: [1],
@@ -24,7 +24,7 @@ const generation: Generation = {
 
 /** A clock that stands still until `pass()` moves it, and lets everything due happen. */
 function standingClock() {
-  const time = manualClock();
+  const time = createManualClock();
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
   };

@@ -10,7 +10,7 @@ import { preparedEngine } from "../../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../../errors.ts";
 import { createClock } from "../../async/clock.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
-import { manualClock } from "../../testing/manual-clock.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
 import { PolicyGate } from "./policy-gate.ts";
 
 const request = {
@@ -288,7 +288,7 @@ describe("PolicyGate", () => {
       const piece = { requestId: "r", tokenCount: 2, policyVersion: "1", finish: "abort" } as const;
       const asked: GenerateRequest[] = [];
       const again = withResolvers();
-      const hand = manualClock();
+      const hand = createManualClock();
       const gate = new PolicyGate(
         {
           ...preparedEngine([]),
@@ -415,7 +415,7 @@ describe("PolicyGate", () => {
   });
 
   test("does not wait for an engine that hangs, and samples again with the new weights", async () => {
-    const hand = manualClock();
+    const hand = createManualClock();
     const asked: { readonly request: GenerateRequest; readonly signal: AbortSignal | undefined }[] =
       [];
     const good = preparedEngine([{ outputIds: [7, 2] }]);
@@ -459,7 +459,7 @@ describe("PolicyGate", () => {
 
   /** A gate in front of an engine with a first call that streams on demand and ignores its signals. */
   function gateBeforeTelling() {
-    const hand = manualClock();
+    const hand = createManualClock();
     const asked: { readonly request: GenerateRequest; readonly options: GenerateOptions }[] = [];
     const good = preparedEngine([{ outputIds: [21, 2] }]);
     const gate = new PolicyGate(

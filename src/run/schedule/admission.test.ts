@@ -3,7 +3,7 @@ import { RolloutError } from "../../errors.ts";
 import type { EngineLoad, WorkerLoad } from "../../engine/engine.ts";
 import type { AdmissionGate } from "../start-run-options.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
-import { manualClock } from "../../testing/manual-clock.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
 import { type EngineGate, createAdmissionGate } from "./admission.ts";
 
 const { signal } = new AbortController();
@@ -74,7 +74,7 @@ describe("a gate that follows the engine's load", () => {
     readings: readonly (readonly WorkerLoad[] | Error)[],
     concurrency = 64,
   ): Promise<readonly number[]> {
-    const clock = manualClock();
+    const clock = createManualClock();
     const left = [...readings];
     const read = async (): Promise<EngineLoad> => {
       const next = left.shift();
@@ -125,7 +125,7 @@ describe("a gate that follows the engine's load", () => {
   });
 
   test("is disposed of at once, even if an engine does not answer", async () => {
-    const clock = manualClock();
+    const clock = createManualClock();
     const asked = withResolvers();
     const read = async (): Promise<EngineLoad> => {
       asked.resolve();
@@ -141,7 +141,7 @@ describe("a gate that follows the engine's load", () => {
   });
 
   test("abandons a reading without an answer, and asks again", async () => {
-    const clock = manualClock();
+    const clock = createManualClock();
     const full = { ...idle, keyValueUse: 1 };
     let readings = 0;
     const read = async (): Promise<EngineLoad> => {
@@ -163,7 +163,7 @@ describe("a gate that follows the engine's load", () => {
   });
 
   test("admits waiting requests when the limit rises, and stops none when it falls", async () => {
-    const clock = manualClock();
+    const clock = createManualClock();
     let load: WorkerLoad = { ...idle, keyValueUse: 1 };
     const read = async (): Promise<EngineLoad> => ({ workers: [load], silent: [] });
     await using gate = createAdmissionGate({ concurrency: 2, follow: { read, clock } });

@@ -22,7 +22,7 @@ export function rewardsOf({ episodes }: EpisodeGroup): readonly (number | undefi
 }
 
 /** Returns a filter for groups that can train: it returns true if two rewards differ by more than `least`. */
-export function rewardSpread(least = 0): (group: EpisodeGroup) => boolean {
+export function createSpreadFilter(least = 0): (group: EpisodeGroup) => boolean {
   return (group) => {
     const scored = rewardsOf(group).filter((reward) => reward !== undefined);
     return scored.length > 1 && Math.max(...scored) - Math.min(...scored) > least;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { UsageError, ownBug } from "../../errors.ts";
 import { createClock } from "../../async/clock.ts";
-import { manualClock } from "../../testing/manual-clock.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
 import { Listeners } from "./listeners.ts";
 
 const away = new TypeError("the pager is away");
@@ -11,7 +11,7 @@ const fails = (): never => {
 
 function listen() {
   const stop = new AbortController();
-  const time = manualClock();
+  const time = createManualClock();
   const heard: unknown[] = [];
   const listeners = new Listeners({
     signal: stop.signal,

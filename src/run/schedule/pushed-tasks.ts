@@ -22,7 +22,7 @@ export interface PushedTasks extends TaskSource {
  * Returns a source to which a program pushes tasks, and for which a run waits. If several runs share it, each task goes
  * to one of them.
  */
-export function pushedTasks(): PushedTasks {
+export function createPushedTasks(): PushedTasks {
   const waiting: SourcedTask[] = [];
   const knownIds = new Set<string>();
   /** Waiting calls, which are woken by `push()` and `end()`. */

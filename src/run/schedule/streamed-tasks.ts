@@ -5,7 +5,7 @@ import type { SourcedTask, TaskSource } from "./task-source.ts";
  * Returns a source of any iterable of tasks. Calls are answered in their order. A task that arrives after its start has
  * stopped waiting goes to the next call.
  */
-export function tasksFrom(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSource {
+export function createTaskStream(tasks: Iterable<Task> | AsyncIterable<Task>): TaskSource {
   const iterator =
     Symbol.asyncIterator in tasks ? tasks[Symbol.asyncIterator]() : tasks[Symbol.iterator]();
   /** Waiting calls in order. */

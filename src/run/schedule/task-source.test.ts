@@ -7,7 +7,7 @@ import type { Environment } from "../../environment/environment.ts";
 import { createClock } from "../../async/clock.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import type { Task } from "../../task.ts";
-import { manualClock } from "../../testing/manual-clock.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
 import { askSource } from "./ask-source.ts";
 import type { EpisodeGroup } from "./group.ts";
 import {
@@ -20,13 +20,13 @@ import {
 import { lampSetup } from "../lamp-run.fixture.ts";
 import {
   boundedSource,
-  curriculum,
-  endlessTasks,
-  taskList,
+  createCurriculum,
+  createEndlessTasks,
+  createTaskList,
   type TaskSource,
 } from "./task-source.ts";
-import { pushedTasks } from "./pushed-tasks.ts";
-import { tasksFrom } from "./streamed-tasks.ts";
+import { createPushedTasks } from "./pushed-tasks.ts";
+import { createTaskStream } from "./streamed-tasks.ts";
 
 let dir: string;
 
@@ -74,7 +74,7 @@ describe("a task that no later start could read is refused", () => {
   ];
 
   test.each(cases)("when it is pushed: %s", (_, sourced, why) => {
-    const source = pushedTasks();
+    const source = createPushedTasks();
     expect(() => source.push({ task: lampTask(1) }, sourced as never)).toThrow(
       `Cannot push task 1: ${why}`,
     );
@@ -82,7 +82,7 @@ describe("a task that no later start could read is refused", () => {
   });
 
   test.each(cases)("when it is given: %s", async (_, sourced, why) => {
-    const source = curriculum(() => sourced as never);
+    const source = createCurriculum(() => sourced as never);
     await expect(takeAll(startLamps({ source }))).rejects.toThrow(
       `Cannot take task 0 from the source of tasks: ${why}`,
     );
@@ -139,7 +139,7 @@ describe("groups that are delivered again", () => {
           asked.resolve();
           return await new Promise<never>(() => {});
         });
-        const clock = manualClock();
+        const clock = createManualClock();
         const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
         const stop = new AbortController();
         const run = startLamps({
@@ -174,7 +174,7 @@ describe("groups that wait to be delivered, of a repeatable source", () => {
   test("are delivered by a start with another source, with the environment's tasks", async () => {
     await playThree();
     await using folder = await openLamps(dir);
-    const source = tasksFrom([lampTask(3)]);
+    const source = createTaskStream([lampTask(3)]);
     const groups = await takeAll(startLamps({ folder, source, redeliver: true }));
     expect(groups.map(({ groupIndex, task }) => [groupIndex, task])).toEqual(
       [0, 1, 2, 3].map((index) => [index, lampTask(index)]),
@@ -206,7 +206,7 @@ describe("groups that wait to be delivered, of a repeatable source", () => {
     const asked: string[] = [];
     const engine = switchingEngine(({ requestId }) => void asked.push(requestId));
     const setup = lampSetup({ environment, engine });
-    const source = tasksFrom([lampTask(3)]);
+    const source = createTaskStream([lampTask(3)]);
     await expect(takeAll(startLamps({ folder, source, setup, redeliver: true }))).rejects.toThrow(
       "Cannot deliver group lamp/test/1 again: its task was not recorded, because the source of that start was " +
         `repeatable, and it cannot be drawn: ${why}; start with that source, or in another folder`,
@@ -227,13 +227,15 @@ test("waiting groups are delivered with their recorded task", async () => {
     await startLamps({ folder, source, redeliver: true }).result;
   }
   await using folder = await openLamps(dir);
-  const groups = await takeAll(startLamps({ folder, source: tasksFrom([]), redeliver: true }));
+  const groups = await takeAll(
+    startLamps({ folder, source: createTaskStream([]), redeliver: true }),
+  );
   expect(groups.map(({ task }) => task)).toEqual([variant(0), variant(1)]);
 });
 
 describe("groups that an earlier start ended are of the source's own tasks", () => {
   const listOf = (...taskIndexes: number[]): TaskSource =>
-    taskList(fiftyLamps, { split: "test", taskIndexes });
+    createTaskList(fiftyLamps, { split: "test", taskIndexes });
   const withoutIndexes = (...taskIndexes: number[]): TaskSource => ({
     length: taskIndexes.length,
     repeatable: true,
@@ -241,7 +243,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   });
   const scope = { split: "test", taskIndexes: [0, 1, 2] };
   const passes = (seed: number): TaskSource =>
-    boundedSource(endlessTasks(fiftyLamps, { ...scope, seed }), 3);
+    boundedSource(createEndlessTasks(fiftyLamps, { ...scope, seed }), 3);
   const playIn = async (source: TaskSource): Promise<readonly string[]> => {
     await using folder = await openLamps(dir);
     return idsOf(await takeAll(startLamps({ folder, source })));
@@ -299,7 +301,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
 
   test.each([
     ["a list", listOf(0, 1, 2), listOf(0, 1, 2, 3)],
-    ["passes", passes(1), boundedSource(endlessTasks(fiftyLamps, { ...scope, seed: 1 }), 4)],
+    ["passes", passes(1), boundedSource(createEndlessTasks(fiftyLamps, { ...scope, seed: 1 }), 4)],
   ])(
     "and a source with task indexes is asked only for the first and the last: %s",
     async (_, first, source) => {
@@ -321,7 +323,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
     ["of another environment", lampsNamed("desk"), "test", "desk/test/0"],
   ])("or the start is refused: a list %s", async (_, environment, split, other) => {
     await playIn(listOf(0, 1, 2));
-    const source = taskList(environment, { split, taskIndexes: [0, 1, 2] });
+    const source = createTaskList(environment, { split, taskIndexes: [0, 1, 2] });
     await expect(playIn(source)).rejects.toThrow(
       "Cannot resume group 0: lamp/test/0#0 is finished in its place, and the source of tasks gives " +
         `${other} there now; ${remedy}`,
@@ -355,7 +357,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   });
 });
 
-describe("tasksFrom()", () => {
+describe("createTaskStream()", () => {
   /** A stream of tasks, each of which is given when that is said. */
   const streamOf = (count: number) => {
     const gates = Array.from({ length: count }, () => withResolvers());
@@ -365,11 +367,11 @@ describe("tasksFrom()", () => {
         yield lampTask(index);
       }
     }
-    return { source: tasksFrom(stream()), give: (index: number) => gates[index]!.resolve() };
+    return { source: createTaskStream(stream()), give: (index: number) => gates[index]!.resolve() };
   };
   /** Asks as a start does that is stopped, and does not wait for the answer any longer. */
   const askInVain = async (source: TaskSource): Promise<void> => {
-    const clock = manualClock();
+    const clock = createManualClock();
     const stop = new AbortController();
     const asked = askSource(source, 0, { signal: stop.signal, clock: createClock(clock) });
     stop.abort(new Error("stopped"));
@@ -404,7 +406,7 @@ describe("tasksFrom()", () => {
 
   test("gives a start that still waits the first task, if another start stopped waiting", async () => {
     const { source, give } = streamOf(1);
-    const clock = manualClock();
+    const clock = createManualClock();
     const stop = new AbortController();
     const about = { signal: stop.signal, clock: createClock(clock) };
     const first = askSource(source, 0, about);
@@ -431,7 +433,7 @@ describe("tasksFrom()", () => {
         next: () => Promise.reject(new Error("the queue is down")),
       }),
     };
-    await expect(idAt(tasksFrom(failing))).rejects.toThrow(
+    await expect(idAt(createTaskStream(failing))).rejects.toThrow(
       "Cannot take task 0 from the source of tasks: the queue is down",
     );
   });
@@ -450,7 +452,7 @@ describe("tasksFrom()", () => {
     const played: string[] = [];
     {
       await using folder = await openLamps(dir);
-      const clock = manualClock();
+      const clock = createManualClock();
       const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
       const timed = { ...setup, clock: createClock(clock) };
       const run = startLamps({ source, folder, setup: timed, grouping });
@@ -470,9 +472,9 @@ describe("tasksFrom()", () => {
   });
 });
 
-describe("pushedTasks()", () => {
+describe("createPushedTasks()", () => {
   test("gives several runs that wait at once each a task, and ends all of them", async () => {
-    const source = pushedTasks();
+    const source = createPushedTasks();
     const { signal } = new AbortController();
     const asked = [0, 1, 2].map(async (index) => (await source.at(index, { signal }))?.task.id);
     source.push({ task: lampTask(0) }, { task: lampTask(1) });
@@ -482,7 +484,7 @@ describe("pushedTasks()", () => {
   });
 
   test("is left by one that stops, and waited for by the other", async () => {
-    const source = pushedTasks();
+    const source = createPushedTasks();
     const stop = new AbortController();
     const { signal } = new AbortController();
     const left = source.at(0, { signal: stop.signal });
@@ -494,7 +496,7 @@ describe("pushedTasks()", () => {
   });
 
   test("refuses a push after its end, because no run may be left to play it", () => {
-    const source = pushedTasks();
+    const source = createPushedTasks();
     source.push({ task: lampTask(0) });
     source.end();
     expect(() => source.push({ task: lampTask(1) })).toThrow(
@@ -510,7 +512,7 @@ describe("pushedTasks()", () => {
 
 describe("an id that was there before", () => {
   test("is refused when it is pushed, and nothing of that push is taken", async () => {
-    const source = pushedTasks();
+    const source = createPushedTasks();
     source.push({ task: lampTask(3) });
     expect(() => source.push({ task: lampTask(4) }, { task: lampTask(3) })).toThrow(
       "Cannot push lamp/test/3: it was pushed before; give a task that is to be played again a `groupId` of its own",
@@ -532,7 +534,7 @@ describe("an id that was there before", () => {
       yield lampTask(0);
       throw new Error("nothing is drawn behind it");
     }
-    const source = tasksFrom(tasks());
+    const source = createTaskStream(tasks());
     const given: TaskSource = {
       ...source,
       at: async (index, options) => {
@@ -562,7 +564,7 @@ describe("an id that was there before", () => {
       await using folder = await openLamps(dir);
       const run = startLamps({
         folder,
-        source: tasksFrom(tasks),
+        source: createTaskStream(tasks),
         redeliver: true,
         admission: { concurrency: 1, ahead: 1 },
       });
@@ -575,7 +577,7 @@ describe("an id that was there before", () => {
       await using folder = await openLamps(dir);
       // Another spelling of the same tasks.
       const again = tasks.map(({ id, ...rest }) => ({ ...rest, id }));
-      const run = startLamps({ folder, source: tasksFrom(again), redeliver: true });
+      const run = startLamps({ folder, source: createTaskStream(again), redeliver: true });
       const groups = await takeAll(run);
       for (const { groupId } of groups) taken.push(groupId);
       expect(await run.result).toMatchObject({ end: "finished" });
@@ -589,11 +591,11 @@ describe("an id that was there before", () => {
   test("is refused if an earlier start started another task under it", async () => {
     {
       await using folder = await openLamps(dir);
-      await startLamps({ folder, source: tasksFrom([lampTask(0)]) }).result;
+      await startLamps({ folder, source: createTaskStream([lampTask(0)]) }).result;
     }
     await using folder = await openLamps(dir);
     const other = { ...lampTask(0), instruction: "Leave the lamp off." };
-    const source = tasksFrom([lampTask(1), other]);
+    const source = createTaskStream([lampTask(1), other]);
     const run = startLamps({ folder, source });
     const groups: EpisodeGroup[] = [];
     const taking = (async () => {
@@ -609,10 +611,10 @@ describe("an id that was there before", () => {
   test("ends a run with a source that gives no other task", async () => {
     {
       await using folder = await openLamps(dir);
-      await startLamps({ folder, source: tasksFrom([lampTask(0)]) }).result;
+      await startLamps({ folder, source: createTaskStream([lampTask(0)]) }).result;
     }
     await using folder = await openLamps(dir);
-    const source = curriculum(() => ({ task: lampTask(0) }));
+    const source = createCurriculum(() => ({ task: lampTask(0) }));
     await expect(takeAll(startLamps({ folder, source }))).rejects.toThrow(
       "Cannot play lamp: task 0 has the id of another one, lamp/test/0",
     );

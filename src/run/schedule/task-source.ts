@@ -1,5 +1,5 @@
 import type { Environment } from "../../environment/environment.ts";
-import { seededRandom, type Random } from "../../environment/seeded-random.ts";
+import { createSeededRandom, type Random } from "../../environment/seeded-random.ts";
 import type { Inputs } from "../../episode/inputs/input.ts";
 import type { Task } from "../../task.ts";
 import type { ForkPlace } from "../../trajectory/sample.ts";
@@ -68,7 +68,7 @@ export interface TaskSource {
 }
 
 /** Returns the tasks of a plan, each once, in order. */
-export function planSource(plan: RunPlan): TaskSource {
+export function createPlanSource(plan: RunPlan): TaskSource {
   const { taskIndexes, sampleCount } = plan.scope;
   return {
     length: taskIndexes.length,
@@ -82,11 +82,11 @@ export function planSource(plan: RunPlan): TaskSource {
 }
 
 /** Returns listed tasks of an environment. Throws like `planRun()`. */
-export function taskList(
+export function createTaskList(
   environment: Environment,
   scope: Pick<RunScope, "split" | "taskIndexes">,
 ): TaskSource {
-  return planSource(planRun(environment, { ...scope, sampleCount: 1, seed: 0 }));
+  return createPlanSource(planRun(environment, { ...scope, sampleCount: 1, seed: 0 }));
 }
 
 /**
@@ -108,7 +108,7 @@ export function boundedSource(source: TaskSource, most: number): TaskSource {
  * Returns tasks without end: epoch after epoch, each in an order that follows from the seed. A group of the second
  * epoch has the id `…~2`, and so on.
  */
-export function endlessTasks(
+export function createEndlessTasks(
   environment: Environment,
   { split, taskIndexes, seed }: Pick<RunScope, "split" | "taskIndexes" | "seed">,
 ): TaskSource {
@@ -120,7 +120,7 @@ export function endlessTasks(
     const wanted = Math.floor(groupIndex / taskIndexes.length);
     if (wanted !== epoch) {
       epoch = wanted;
-      order = shuffled(taskIndexes, seededRandom(`${seed}/pass/${epoch}`));
+      order = shuffled(taskIndexes, createSeededRandom(`${seed}/pass/${epoch}`));
     }
     return order[groupIndex % taskIndexes.length]!;
   };
@@ -145,7 +145,7 @@ function shuffled(items: readonly number[], random: Random): readonly number[] {
 }
 
 /** Returns a source of tasks that a callback chooses, for example by the groups that ended before. */
-export function curriculum(
+export function createCurriculum(
   choose: (groupIndex: number) => SourcedTask | undefined | Promise<SourcedTask | undefined>,
   onGroupEnd: (group: EpisodeGroup) => void = () => {},
 ): TaskSource {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../async/clock.ts";
 import { systemClock } from "../../async/clock.ts";
-import { seededPolicy } from "../seeded-policy.ts";
+import { createSeededPolicy } from "../seeded-policy.ts";
 import type { ServerFault, ServerFaults } from "../server-fault.ts";
 import type { ServerPolicy } from "../server-policy.ts";
 import type { ConditionWatch } from "./condition-watch.ts";
@@ -20,7 +20,7 @@ import type { SequenceRequest } from "./sequence-request.ts";
 
 /** Settings that every test server has. */
 export interface TestServerOptions {
-  /** The policy to sample from. Default `seededPolicy()`. */
+  /** The policy to sample from. Default `createSeededPolicy()`. */
   readonly policy?: ServerPolicy;
   /** Default 0: any free port. */
   readonly port?: number;
@@ -102,7 +102,7 @@ export function createServerCore<Request extends SequenceRequest>(
   const log = createRequestLog(options.recordLimit ?? 1_000);
   const counts = { generate: 0, abort: 0 };
   const scheduler = new RequestScheduler<Request>({
-    policy: options.policy ?? seededPolicy(),
+    policy: options.policy ?? createSeededPolicy(),
     maxRunning: options.maxRunning ?? 4_096,
     tokenLatencyMs: options.tokenLatencyMs ?? 0,
     tokensPerTick: options.tokensPerTick ?? 64,

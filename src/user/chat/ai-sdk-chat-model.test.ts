@@ -1,4 +1,4 @@
-import { manualClock } from "../../testing/manual-clock.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { ChatCompletionsServer, ScriptedAnswer } from "../chat-completions-server.fixture.ts";
@@ -279,7 +279,7 @@ describe("failures", () => {
   });
 
   test("one time limit covers all attempts and pauses, from the call's start", async () => {
-    const clock = manualClock();
+    const clock = createManualClock();
     const busy = { status: 503, body: "{}" };
     await using server = await startChatCompletionsServer([
       busy,
@@ -308,7 +308,7 @@ describe("failures", () => {
   });
 
   test("has no time limit by default", async () => {
-    const clock = manualClock();
+    const clock = createManualClock();
     await using server = await startChatCompletionsServer([{ trouble: "hang" }]);
     const endpoint = { baseUrl: server.baseUrl, model: "test-model" };
     const model = endpointChatModel({ endpoint, env: {}, ...clock });

@@ -11,7 +11,7 @@ import { writeCompactJson } from "../../python/json/exact-json.ts";
 import { parsePythonJson } from "../../python/json/json-parse.ts";
 import type { PyDict } from "../../python/value.ts";
 import { answer, bytesOf, schema, structured } from "./raw-server.fixture.mjs";
-import { mcpTools, type McpTools, type McpToolsOptions } from "./mcp-tools.ts";
+import { createMcpTools, type McpTools, type McpToolsOptions } from "./mcp-tools.ts";
 
 const opened: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -72,7 +72,7 @@ describe.each([
   ["HTTP with events", async () => ({ url: await serveHttp(true) })],
 ] as const)("an MCP server over %s", (_, connect) => {
   const open = async (options: Partial<McpToolsOptions> = {}): Promise<McpTools> => {
-    const tools = await mcpTools({ ...(await connect()), ...options } as McpToolsOptions);
+    const tools = await createMcpTools({ ...(await connect()), ...options } as McpToolsOptions);
     opened.push(tools);
     return tools;
   };
@@ -104,7 +104,7 @@ test("a file of tools keeps the schemas as the server wrote them", async () => {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-mcp-"));
   const toolsFile = path.join(dir, "tools.json");
   for (const server of [stdio, { command: "no-such-program" }]) {
-    const tools = await mcpTools({ ...server, toolsFile });
+    const tools = await createMcpTools({ ...server, toolsFile });
     opened.push(tools);
     expect(writeCompactJson(tools[0]!.definition.openai)).toContain(`"parameters":${schema}`);
   }

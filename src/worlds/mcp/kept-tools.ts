@@ -46,7 +46,7 @@ function readKept(file: string, text: string): readonly ListedTool[] {
     return keptSchema.parse(parseExactJson(text)) as readonly ListedTool[];
   } catch (error) {
     throw new UsageError(
-      `Cannot read ${file}: expected the tools of an MCP server as mcpTools() wrote them; remove it, and ` +
+      `Cannot read ${file}: expected the tools of an MCP server as createMcpTools() wrote them; remove it, and ` +
         "they are asked for again",
       { cause: error },
     );

@@ -8,7 +8,7 @@ export interface McpCommand {
   readonly args?: readonly string[];
   /** Added to the few variables that a server gets otherwise (`PATH`, `HOME` and the like). */
   readonly env?: Readonly<Record<string, string>>;
-  /** Default: the working folder when `mcpTools()` is called. */
+  /** Default: the working folder when `createMcpTools()` is called. */
   readonly cwd?: string;
   readonly url?: never;
   readonly headers?: never;

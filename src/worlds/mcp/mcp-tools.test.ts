@@ -14,7 +14,7 @@ import { Redactor } from "../../secrets/redactor.ts";
 import { callThrough, type Outside } from "../../outside.ts";
 import { toPyValue, type PyDict } from "../../python/value.ts";
 import { createServer } from "./mcp-test-server.fixture.mjs";
-import { mcpTools, type McpTools, type McpToolsOptions } from "./mcp-tools.ts";
+import { createMcpTools, type McpTools, type McpToolsOptions } from "./mcp-tools.ts";
 
 const script = fileURLToPath(new URL("mcp-test-server.fixture.mjs", import.meta.url));
 const { signal } = new AbortController();
@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 async function open(options: Partial<McpToolsOptions> = {}): Promise<McpTools> {
-  const tools = await mcpTools({ ...stdio, ...options } as McpToolsOptions);
+  const tools = await createMcpTools({ ...stdio, ...options } as McpToolsOptions);
   opened.push(tools);
   return tools;
 }
@@ -76,7 +76,7 @@ async function complaintOf(work: Promise<unknown>): Promise<string> {
   return (error as UsageError).message;
 }
 
-describe("mcpTools() over standard input and output", () => {
+describe("createMcpTools() over standard input and output", () => {
   test("hands the server's tools to an environment as they are", async () => {
     const tools = await open({ names: (name) => (name === "add" ? "plus" : undefined) });
     expect(tools.map(({ name }) => name)).toEqual(["plus"]);
@@ -199,7 +199,7 @@ describe("mcpTools() over standard input and output", () => {
     expect(error).toMatchObject({ code: "environment/unreachable", retryable: true });
     await writeFile(toolsFile, "{}");
     expect(await complaintOf(open({ toolsFile }))).toBe(
-      `Cannot read ${toolsFile}: expected the tools of an MCP server as mcpTools() wrote them; remove it, ` +
+      `Cannot read ${toolsFile}: expected the tools of an MCP server as createMcpTools() wrote them; remove it, ` +
         "and they are asked for again",
     );
     await rm(dir, { recursive: true });
@@ -271,7 +271,7 @@ describe("mcpTools() over standard input and output", () => {
     expect(await complaintOf(open({ names: () => "with a space" }))).toMatch(
       /^Cannot use tool "count" of MCP server .*: Cannot define tool "with a space": expected a name/,
     );
-    expect(await complaintOf(mcpTools({} as McpToolsOptions))).toMatch(
+    expect(await complaintOf(createMcpTools({} as McpToolsOptions))).toMatch(
       /^Cannot use an MCP server:/,
     );
   });
@@ -295,12 +295,12 @@ async function serveHttp(handle: (request: Request) => Response | undefined = ()
 }
 
 async function openHttp(options: McpToolsOptions): Promise<McpTools> {
-  const tools = await mcpTools(options);
+  const tools = await createMcpTools(options);
   opened.unshift(tools);
   return tools;
 }
 
-describe("mcpTools() over streamable HTTP", () => {
+describe("createMcpTools() over streamable HTTP", () => {
   test("calls the server's tools, with the headers that it wants", async () => {
     const { url } = await serveHttp((request) =>
       request.headers.get("authorization") === "Bearer key"
@@ -312,7 +312,7 @@ describe("mcpTools() over streamable HTTP", () => {
       "2",
       "Error: there is no such page",
     ]);
-    const complaint = await complaintOf(mcpTools({ url }));
+    const complaint = await complaintOf(createMcpTools({ url }));
     expect(complaint).toContain(`Cannot reach MCP server ${url}:`);
     expect(complaint).toContain("expected headers that it accepts");
   });
@@ -330,7 +330,7 @@ describe("mcpTools() over streamable HTTP", () => {
     const headers = { "x-api-key": "redirect-canary-01" };
     const tools = await openHttp({ ...near, headers });
     expect(await answers(tools, call("add", { a: 1, b: 1 }))).toEqual(["2"]);
-    const complaint = await complaintOf(mcpTools({ ...far, headers }));
+    const complaint = await complaintOf(createMcpTools({ ...far, headers }));
     expect(complaint).toContain(`Redirect to ${other.url} not followed`);
     expect(complaint).not.toContain("canary");
     expect(seen).toEqual([]);
@@ -354,10 +354,12 @@ describe("mcpTools() over streamable HTTP", () => {
     await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
     const { port } = plain.address() as { port: number };
     const url = `http://127.0.0.1:${port}/mcp`;
-    expect(await complaintOf(mcpTools({ url }))).toContain("no MCP endpoint?");
+    expect(await complaintOf(createMcpTools({ url }))).toContain("no MCP endpoint?");
     await new Promise((resolve) => plain.close(resolve));
-    expect(await complaintOf(mcpTools({ url }))).toContain(`Cannot reach MCP server ${url}: `);
-    expect(await complaintOf(mcpTools({ url: "127.0.0.1:1" }))).toBe(
+    expect(await complaintOf(createMcpTools({ url }))).toContain(
+      `Cannot reach MCP server ${url}: `,
+    );
+    expect(await complaintOf(createMcpTools({ url: "127.0.0.1:1" }))).toBe(
       "Cannot use an MCP server at 127.0.0.1:1: expected an address such as http://127.0.0.1:8000/mcp",
     );
   });

@@ -45,7 +45,7 @@ export type McpToolsOptions = McpServer & {
 export type McpTools = readonly Tool<unknown>[] & AsyncDisposable;
 
 /**
- * Returns the tools of an MCP server, for an environment: `tools: await mcpTools({ command: "uvx",
+ * Returns the tools of an MCP server, for an environment: `tools: await createMcpTools({ command: "uvx",
  * args: ["mcp-server-time"] })`.
  * The tools' answers are recorded, so that a replay needs no server. The model sees an error that
  * the server reports. If the server is gone, the episode that needs it fails, and the next call
@@ -54,7 +54,7 @@ export type McpTools = readonly Tool<unknown>[] & AsyncDisposable;
  * `@modelcontextprotocol/client`.
  * @throws UsageError if the server cannot be reached, or has no usable tool.
  */
-export async function mcpTools(options: McpToolsOptions): Promise<McpTools> {
+export async function createMcpTools(options: McpToolsOptions): Promise<McpTools> {
   assertServer(options);
   hideServer(options);
   const { connectTimeoutMs = 60_000, timeoutMs = 30_000 } = options;

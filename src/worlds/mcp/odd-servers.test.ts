@@ -5,7 +5,7 @@ import { playActions } from "../../environment/play-actions.ts";
 import { UsageError } from "../../errors.ts";
 import { parsePythonJson } from "../../python/json/json-parse.ts";
 import type { PyDict } from "../../python/value.ts";
-import { mcpTools, type McpToolsOptions } from "./mcp-tools.ts";
+import { createMcpTools, type McpToolsOptions } from "./mcp-tools.ts";
 
 const script = fileURLToPath(new URL("odd-mcp-server.fixture.mjs", import.meta.url));
 const { signal } = new AbortController();
@@ -22,7 +22,7 @@ interface Page {
 /** Opens the tools of a server with these pages, and what was reported of them. */
 async function open(pages: Readonly<Record<string, Page>>, options: Partial<McpToolsOptions> = {}) {
   const troubles: string[] = [];
-  const tools = await mcpTools({
+  const tools = await createMcpTools({
     command: process.execPath,
     args: [script, JSON.stringify({ pages })],
     onTrouble: (trouble) => troubles.push(trouble.replace(/^MCP server [^:]*: /, "")),

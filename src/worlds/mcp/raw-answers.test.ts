@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
-import { mcpTools } from "./mcp-tools.ts";
+import { createMcpTools } from "./mcp-tools.ts";
 
 const opened: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -55,7 +55,7 @@ async function open({
     },
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
-  const tools = await mcpTools({ url, onTrouble: () => {}, timeoutMs: 2_000 });
+  const tools = await createMcpTools({ url, onTrouble: () => {}, timeoutMs: 2_000 });
   opened.push(tools);
   return tools;
 }
@@ -156,7 +156,7 @@ describe("a server is used", () => {
 
 test("a server's folder that is not there is named, not its program", async () => {
   const cwd = `${import.meta.dirname}/none`;
-  await expect(mcpTools({ command: process.execPath, cwd })).rejects.toThrow(
+  await expect(createMcpTools({ command: process.execPath, cwd })).rejects.toThrow(
     `Cannot reach MCP server ${process.execPath}: its folder ${cwd} is not there`,
   );
 });

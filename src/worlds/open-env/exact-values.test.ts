@@ -8,7 +8,7 @@ import { playActions } from "../../environment/play-actions.ts";
 import { writeCompactJson } from "../../python/json/exact-json.ts";
 import { parsePythonJson } from "../../python/json/json-parse.ts";
 import type { PyDict } from "../../python/value.ts";
-import { openEnv, type OpenEnvEnvironment } from "./open-env.ts";
+import { createOpenEnv, type OpenEnvEnvironment } from "./open-env.ts";
 import type { OpenEnvOptions } from "./open-env-options.ts";
 import { serveOpenEnv } from "./serve-open-env.ts";
 
@@ -68,7 +68,7 @@ test("an action reaches the server as the policy wrote it, and the schema the po
     observed('{"text":"go"}'),
     observed('{"b":9007199254740993,"10":1.0,"2":NaN,"a":1e400,"s":"\\ud800"}'),
   ]);
-  const environment = await openEnv({ url });
+  const environment = await createOpenEnv({ url });
   expect(writeCompactJson(environment.tools[0]!.openai)).toContain(
     '"properties":{"10":{"maximum":18446744073709551615},"2":{"default":1.0}}',
   );
@@ -92,7 +92,7 @@ test("a tool's arguments and result are kept, and describe() is told the text", 
   for (const describe of [undefined, (_: object, json: string) => json]) {
     const { url, asked } = await foreignServer(schema, answers);
     const options: OpenEnvOptions = describe === undefined ? { url } : { url, describe };
-    const environment = await openEnv(options);
+    const environment = await createOpenEnv(options);
     expect(writeCompactJson(environment.tools[0]!.openai)).toContain(
       '{"10":{"default":1.0},"2":{}}',
     );
@@ -111,7 +111,7 @@ test("a result that is one number keeps its form", async () => {
     observed('{"text":"go"}'),
     observed('{"tool_name":"f","result":2.0}'),
   ]);
-  const { steps } = await play(await openEnv({ url }), "f", "{}");
+  const { steps } = await play(await createOpenEnv({ url }), "f", "{}");
   expect(steps[0]!.observation).toBe("2.0");
 });
 
@@ -125,7 +125,7 @@ test.each([
     observed('{"text":"go"}'),
     answer,
   ]);
-  const environment = await openEnv({ url });
+  const environment = await createOpenEnv({ url });
   await expect(play(environment, "act", "{}")).rejects.toMatchObject({
     code: "environment/bad-step",
     message: expect.stringContaining(problem) as string,

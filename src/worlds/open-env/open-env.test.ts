@@ -10,7 +10,7 @@ import { RolloutError, UsageError, isOwnBug } from "../../errors.ts";
 import { hideEverywhere } from "../../secrets/redactor.ts";
 import { toPyValue, type PyDict } from "../../python/value.ts";
 import type { User } from "../../user/user.ts";
-import { openEnv, type OpenEnvEnvironment } from "./open-env.ts";
+import { createOpenEnv, type OpenEnvEnvironment } from "./open-env.ts";
 import { serveOpenEnv, type ServedOpenEnv, type ServeOpenEnvOptions } from "./serve-open-env.ts";
 
 const { signal } = new AbortController();
@@ -81,7 +81,7 @@ async function errorOf(work: Promise<unknown>): Promise<Error> {
 describe("an environment that is served as OpenEnv, and played as one", () => {
   test("has its tools, its tasks and its reward", async () => {
     const { url } = await serve();
-    const environment = await openEnv({ url, say: (content) => ({ type: "say", content }) });
+    const environment = await createOpenEnv({ url, say: (content) => ({ type: "say", content }) });
     expect(environment).toMatchObject({
       name: "lamp",
       splits: { train: 2, test: 1 },
@@ -118,7 +118,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
   test("plays sessions apart, and frees what each took", async () => {
     const log: string[] = [];
     const server = await serve(lamp(log));
-    const environment = await openEnv(server);
+    const environment = await createOpenEnv(server);
     const open = async (index: number) => {
       const task = environment.task("train", index);
       return await environment.open(task, {
@@ -139,7 +139,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
   });
 
   test("fails the episode whose tool breaks, and no other", async () => {
-    const environment = await openEnv(await serve());
+    const environment = await createOpenEnv(await serve());
     const error = await errorOf(play(environment, [call("set", { to: -1 })]));
     expect(error).toBeInstanceOf(RolloutError);
     expect(error).toMatchObject({ code: "environment/exception", retryable: true });
@@ -160,7 +160,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
       idleMs: 5_000,
       clock: { after, now: () => 0 },
     });
-    const environment = await openEnv(server);
+    const environment = await createOpenEnv(server);
     const untilEmpty = async () => await vi.waitFor(() => expect(server.sessionCount).toBe(0));
     await untilEmpty();
     const silent = new WebSocket(`${server.url.replace("http", "ws")}/ws`);
@@ -297,7 +297,7 @@ function observation(data: object): string {
   return JSON.stringify({ type: "observation", data });
 }
 
-describe("openEnv()", () => {
+describe("createOpenEnv()", () => {
   test("makes one tool of a typed action, and sums the rewards", async () => {
     let left = 3;
     const asked: object[] = [];
@@ -308,7 +308,7 @@ describe("openEnv()", () => {
       const done = left === 0;
       return observation({ observation: { hint: "no", left }, reward: done ? true : -0.5, done });
     });
-    const environment = await openEnv({ url });
+    const environment = await createOpenEnv({ url });
     expect(environment).toMatchObject({
       name: "Foreign-Env",
       splits: { train: 10_000, test: 100 },
@@ -354,7 +354,10 @@ describe("openEnv()", () => {
       return observation({ observation: { text: "done" }, reward: 1, done: true });
     });
     const troubles: string[] = [];
-    const environment = await openEnv({ url, onTrouble: (trouble) => troubles.push(trouble) });
+    const environment = await createOpenEnv({
+      url,
+      onTrouble: (trouble) => troubles.push(trouble),
+    });
     expect(environment.tools.map(({ name }) => name)).toEqual(["plain", "a_b", "none"]);
     expect(troubles.map((trouble) => trouble.replace(`OpenEnv server ${url}: `, ""))).toEqual([
       'a tool is left out: tool "text" takes no object (its schema is {"type":"string"}), expected {"type": "object", …}',
@@ -379,7 +382,7 @@ describe("openEnv()", () => {
             },
           }),
     );
-    const environment = await openEnv({ url });
+    const environment = await createOpenEnv({ url });
     const { opening, steps } = await play(environment, [call("act", { number: 9 })]);
     expect(opening).toBe("Play Foreign-Env.");
     expect(steps[0]).toEqual({
@@ -399,7 +402,7 @@ describe("openEnv()", () => {
         ? observation({ observation: {} })
         : JSON.stringify({ type: "error", data: { code: "VALIDATION_ERROR", errors } }),
     );
-    const { steps } = await play(await openEnv({ url }), [call("act", { number: 9 })]);
+    const { steps } = await play(await createOpenEnv({ url }), [call("act", { number: 9 })]);
     expect(steps[0]?.observation).toBe(`Error: number: ${"x".repeat(490)} [redacted…`);
   });
 
@@ -410,7 +413,7 @@ describe("openEnv()", () => {
         ? observation({ observation: {} })
         : JSON.stringify({ type: "error", data: { code: "VALIDATION_ERROR", errors } }),
     );
-    const { steps } = await play(await openEnv({ url }), [call("act", { number: 9 })]);
+    const { steps } = await play(await createOpenEnv({ url }), [call("act", { number: 9 })]);
     expect(steps[0]?.observation).toBe('Error: nothing; nothing; {"toString":1}.x: {"toString":1}');
   });
 
@@ -448,7 +451,7 @@ describe("openEnv()", () => {
     const url = await foreignServer(guess, ({ type }) =>
       type === "reset" ? observation({ observation: {} }) : reply,
     );
-    const environment = await openEnv({ url, timeoutMs: 100 });
+    const environment = await createOpenEnv({ url, timeoutMs: 100 });
     const error = await errorOf(play(environment, [call("act", { number: 1 })]));
     expect(error).toMatchObject({ name: "RolloutError", code });
     expect(error.message).toContain(words);
@@ -459,13 +462,13 @@ describe("openEnv()", () => {
       observation({ observation: {}, done: type === "step" }),
     );
     const number = call("act", { number: 1 });
-    const error = await errorOf(play(await openEnv({ url }), [number]));
+    const error = await errorOf(play(await createOpenEnv({ url }), [number]));
     expect(error).toMatchObject({ code: "grader/bad-score" });
-    expect((await play(await openEnv({ url }), [bye])).score).toEqual({
+    expect((await play(await createOpenEnv({ url }), [bye])).score).toEqual({
       reward: null,
       details: { rewards: [null], isDone: true },
     });
-    const own = await openEnv({ url, reward: (rewards) => rewards.length });
+    const own = await createOpenEnv({ url, reward: (rewards) => rewards.length });
     expect((await play(own, [number])).score.reward).toBe(2);
   });
 
@@ -480,13 +483,13 @@ describe("openEnv()", () => {
       observation({ observation: {}, reward: given.next().value ?? null }),
     );
     const number = call("act", { number: 1 });
-    const { score } = await play(await openEnv({ url }), [number, number]);
+    const { score } = await play(await createOpenEnv({ url }), [number, number]);
     expect(score).toEqual({ reward, details: { rewards, isDone: false } });
   });
 
   test("fails an episode that is over before it begins", async () => {
     const url = await foreignServer(guess, () => observation({ observation: {}, done: true }));
-    const error = await errorOf(play(await openEnv({ url }), []));
+    const error = await errorOf(play(await createOpenEnv({ url }), []));
     expect(error).toMatchObject({ name: "RolloutError", code: "environment/bad-step" });
     expect(error.message).toContain("says at the reset that the episode is done");
   });
@@ -495,7 +498,7 @@ describe("openEnv()", () => {
     const url = await foreignServer(guess, ({ type }) =>
       observation({ observation: {}, reward: 1, done: type === "step" }),
     );
-    const environment = await openEnv({ url });
+    const environment = await createOpenEnv({ url });
     const task = environment.task("train", 0);
     const user = environment.user.open(task, { seed: 0 });
     await using world = await environment.open(task, { user, signal });
@@ -516,7 +519,7 @@ describe("openEnv()", () => {
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
     for (const place of [url, "http://127.0.0.1:1", "localhost:8000"]) {
-      const error = await errorOf(openEnv({ url: place }));
+      const error = await errorOf(createOpenEnv({ url: place }));
       expect(error).toBeInstanceOf(UsageError);
       messages.push(error.message);
     }

@@ -9,7 +9,7 @@ import type { Environment } from "../../environment/environment.ts";
 import { nameTasks, type TaskSplits } from "../../environment/task-list.ts";
 import { ofUrl, secretsOfNamed, shownUrl } from "../../secrets/find-secrets.ts";
 import { hideEverywhere } from "../../secrets/redactor.ts";
-import { scriptedUser } from "../../user/scripted-user.ts";
+import { createScriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import type { ListedTool } from "../mcp/listed-tool.ts";
 import { nameTools } from "../mcp/name-tools.ts";
@@ -34,13 +34,13 @@ export interface OpenEnvEnvironment extends Environment<OpenEnvTask> {
 }
 
 /**
- * Returns the world of an OpenEnv server as an environment: `export default await openEnv({ url
+ * Returns the world of an OpenEnv server as an environment: `export default await createOpenEnv({ url
  * })`. Each episode has a session of its own. If the server's environment has tools (MCP), the
  * model sees them. Otherwise it sees one tool, `act`, that takes the server's action. The server's
  * replies are recorded.
  * @throws UsageError if the server cannot be reached, or if a model cannot be shown its actions.
  */
-export async function openEnv(options: OpenEnvOptions): Promise<OpenEnvEnvironment> {
+export async function createOpenEnv(options: OpenEnvOptions): Promise<OpenEnvEnvironment> {
   const { timeoutMs = 60_000, connectTimeoutMs = 10_000 } = options;
   hideEverywhere(secretsOfNamed(options.headers ?? {}));
   hideEverywhere(ofUrl(options.url));
@@ -55,7 +55,7 @@ export async function openEnv(options: OpenEnvOptions): Promise<OpenEnvEnvironme
     splits: tasks.splits,
     tools: tools.map(({ definition }) => definition),
     policyText: options.policy ?? facts.description,
-    user: scriptedUser({ lines: [""] }),
+    user: createScriptedUser({ lines: [""] }),
     task: (split, index) => tasks.task(split, index),
     open: async (task, { user, signal }) => {
       signal.throwIfAborted();

@@ -8,7 +8,7 @@ import { knownCodings } from "../../http/content-coding.ts";
 import { listenAt } from "../../http/listen.ts";
 import { requestPath } from "../../http/request-path.ts";
 import { addressOf, isLocalAddress, isLocalHost } from "../../http/local-host.ts";
-import { defaultScript, scriptedUser } from "../../user/scripted-user.ts";
+import { defaultScript, createScriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import { answerHttp, HttpRefusal } from "./open-env-routes.ts";
 import { ServedEpisode } from "./served-episode.ts";
@@ -58,7 +58,7 @@ export async function serveOpenEnv(
   options: ServeOpenEnvOptions = {},
 ): Promise<ServedOpenEnv> {
   const { host = "127.0.0.1", port = 8000, maxSessions = 1000 } = options;
-  const user = options.user ?? environment.user ?? scriptedUser({ lines: defaultScript });
+  const user = options.user ?? environment.user ?? createScriptedUser({ lines: defaultScript });
   const sessions = new Set<AsyncDisposable>();
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
   const isLocal = isLocalHost(host);

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
 import { createClock } from "../../async/clock.ts";
-import { manualClock } from "../../testing/manual-clock.ts";
+import { createManualClock } from "../../testing/manual-clock.ts";
 import { ServedEpisode } from "./served-episode.ts";
 
 test("a dispose() that hangs holds up the end of a session no longer than a call, and frees what was opened", async () => {
-  const hand = manualClock();
+  const hand = createManualClock();
   const log: string[] = [];
   const environment = defineEnvironment({
     name: "lamps",

@@ -67,7 +67,7 @@ const inFolder = ["sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh"];
  * belongs to. If that process dies, the next one on this machine removes the container; otherwise
  * it ends by itself.
  */
-export function dockerSandboxes(options: DockerSandboxOptions): Sandboxes {
+export function createDockerSandboxes(options: DockerSandboxOptions): Sandboxes {
   const { image, program = "docker", machine = thisMachine } = options;
   if (typeof image !== "string" || image === "" || image.startsWith("-")) {
     throw new UsageError(

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Takes the place of Docker's program in tests: a container is a folder in $DOCKER_STAND_IN and the
-// processes that were started in it. Knows what dockerSandboxes() asks of it, and refuses all else.
+// processes that were started in it. Knows what createDockerSandboxes() asks of it, and refuses all else.
 import { spawn } from "node:child_process";
 import {
   appendFileSync,
@@ -113,7 +113,12 @@ switch (command) {
       cwd,
       env: { ...process.env, ...env },
     });
-    writeFileSync(path.join(dir, "pids", String(child.pid)), "");
+    try {
+      writeFileSync(path.join(dir, "pids", String(child.pid)), "");
+    } catch (error) {
+      // The command may have removed the container's folder already.
+      if (error.code !== "ENOENT") throw error;
+    }
     child.on("exit", (code) => process.exit(code ?? 137));
     break;
   }

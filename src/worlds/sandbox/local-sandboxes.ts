@@ -41,14 +41,14 @@ const variable = "TURNWRIGHT_SANDBOX";
 
 /**
  * Sandboxes that are folders and processes on this machine, for tests and for commands that you
- * trust. **Commands can reach the rest of the machine.** Use `dockerSandboxes()` to isolate them.
+ * trust. **Commands can reach the rest of the machine.** Use `createDockerSandboxes()` to isolate them.
  */
-export function localSandboxes(options: LocalSandboxOptions = {}): Sandboxes {
+export function createLocalSandboxes(options: LocalSandboxOptions = {}): Sandboxes {
   const { memoryMiB, machine = thisMachine } = options;
   const dir = path.resolve(options.dir ?? tmpdir());
   if (process.platform === "win32") {
     throw new UsageError(
-      "Cannot make sandboxes of processes on Windows, expected dockerSandboxes()",
+      "Cannot make sandboxes of processes on Windows, expected createDockerSandboxes()",
     );
   }
   return completeSandboxes({

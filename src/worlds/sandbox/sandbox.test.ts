@@ -20,8 +20,8 @@ import { RolloutError, UsageError } from "../../errors.ts";
 import { toPyValue, type PyDict } from "../../python/value.ts";
 import { thisMachine, type Machine } from "../../run/disk/process-place.ts";
 import { findDockerDaemon } from "./docker-daemon.fixture.ts";
-import { dockerSandboxes } from "./docker-sandboxes.ts";
-import { localSandboxes } from "./local-sandboxes.ts";
+import { createDockerSandboxes } from "./docker-sandboxes.ts";
+import { createLocalSandboxes } from "./local-sandboxes.ts";
 import { readSandboxFile, writeSandboxFile, type Sandbox, type Sandboxes } from "./sandbox.ts";
 
 const { signal } = new AbortController();
@@ -66,22 +66,22 @@ const foldersLeft = async (): Promise<number> =>
   (await readdir(dir)).filter((name) => name !== "log.txt").length;
 
 const local: Kind = {
-  name: "localSandboxes()",
-  make: (machine = machineWith(true)) => localSandboxes({ dir, machine }),
+  name: "createLocalSandboxes()",
+  make: (machine = machineWith(true)) => createLocalSandboxes({ dir, machine }),
   left: foldersLeft,
   timeoutMs: 1_500,
 };
 const inContainers: Kind = {
-  name: "dockerSandboxes()",
+  name: "createDockerSandboxes()",
   make: (machine = machineWith(true)) =>
-    dockerSandboxes({ image: "python", program: standIn, machine }),
+    createDockerSandboxes({ image: "python", program: standIn, machine }),
   left: foldersLeft,
   timeoutMs: 4_000,
 };
 const byDaemon: Kind = {
-  name: "dockerSandboxes() of a daemon",
+  name: "createDockerSandboxes() of a daemon",
   make: (machine = machineWith(true)) =>
-    dockerSandboxes({ image: isThere ? daemon.image : "", machine }),
+    createDockerSandboxes({ image: isThere ? daemon.image : "", machine }),
   left: async () => (isThere ? daemon.count() : 0),
   timeoutMs: 4_000,
 };
@@ -331,21 +331,21 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
   });
 });
 
-describe("localSandboxes()", () => {
+describe("createLocalSandboxes()", () => {
   test("keeps a command within its memory and without our variables", async () => {
     process.env["TURNWRIGHT_TEST_SECRET"] = "no";
-    await using box = await localSandboxes({ dir, memoryMiB: 64 }).open({ signal });
+    await using box = await createLocalSandboxes({ dir, memoryMiB: 64 }).open({ signal });
     const script = "echo [$TURNWRIGHT_TEST_SECRET]; ulimit -v";
     expect((await box.run(["sh", "-c", script], { signal })).stdout).toBe("[]\n65536\n");
     delete process.env["TURNWRIGHT_TEST_SECRET"];
   });
 
   test("answers as a shell does where there is no such program, and says where it has no place", async () => {
-    await using box = await localSandboxes({ dir }).open({ signal });
+    await using box = await createLocalSandboxes({ dir }).open({ signal });
     expect(await box.run(["no-such-program"], { signal })).toMatchObject({ exitCode: 127 });
     const file = path.join(dir, "file");
     await writeFile(file, "");
-    const error = await localSandboxes({ dir: file })
+    const error = await createLocalSandboxes({ dir: file })
       .open({ signal })
       .catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(RolloutError);
@@ -356,7 +356,7 @@ describe("localSandboxes()", () => {
     const before = process.umask(0);
     try {
       for (const place of [dir, path.join(dir, "new", "place")]) {
-        await using box = await localSandboxes({ dir: place }).open({ signal });
+        await using box = await createLocalSandboxes({ dir: place }).open({ signal });
         const { mode, uid } = await stat(path.join(place, box.id));
         expect({ mode: mode & 0o777, uid }).toEqual({ mode: 0o700, uid: process.getuid!() });
       }
@@ -372,8 +372,8 @@ describe("localSandboxes()", () => {
     try {
       // The one name that earlier sandboxes shared.
       await writeFile(path.join(dir, "turnwright-sandboxes"), "");
-      await using one = await localSandboxes().open({ signal });
-      await using other = await localSandboxes().open({ signal });
+      await using one = await createLocalSandboxes().open({ signal });
+      await using other = await createLocalSandboxes().open({ signal });
       const names = (await readdir(dir)).filter((name) => name !== "turnwright-sandboxes");
       expect(names.toSorted()).toEqual([one.id, other.id].toSorted());
       expect(names.every((name) => /^turnwright-sandbox-\w{6}$/.test(name))).toBe(true);
@@ -391,20 +391,20 @@ describe("localSandboxes()", () => {
       JSON.stringify(await machineWith(false).here()),
     );
     await symlink(elsewhere, path.join(dir, "turnwright-sandbox-aaaaaa"));
-    expect(await localSandboxes({ dir, machine: machineWith(false) }).sweep()).toBe(0);
+    expect(await createLocalSandboxes({ dir, machine: machineWith(false) }).sweep()).toBe(0);
     expect(await readdir(elsewhere)).toEqual(["owner.json"]);
   });
 
   test("leaves alone what is not its own", async () => {
     await mkdir(path.join(dir, "holiday-pictures"));
-    expect(await localSandboxes({ dir, machine: machineWith(false) }).sweep()).toBe(0);
+    expect(await createLocalSandboxes({ dir, machine: machineWith(false) }).sweep()).toBe(0);
     expect(await readdir(dir)).toEqual(["holiday-pictures"]);
   });
 });
 
-describe("dockerSandboxes()", () => {
+describe("createDockerSandboxes()", () => {
   const docker = (options: object = {}) =>
-    dockerSandboxes({ image: "python", program: standIn, ...options });
+    createDockerSandboxes({ image: "python", program: standIn, ...options });
 
   test("limits what a container may take", async () => {
     await using _box = await docker({ memoryMiB: 64, cpus: 2, cwd: "/work" }).open({ signal });
@@ -501,9 +501,13 @@ describe("dockerSandboxes()", () => {
   });
 });
 
-describe.skipIf(!isThere)("dockerSandboxes() of a daemon", () => {
+describe.skipIf(!isThere)("createDockerSandboxes() of a daemon", () => {
   const docker = (options: object = {}) =>
-    dockerSandboxes({ image: isThere ? daemon.image : "", machine: machineWith(true), ...options });
+    createDockerSandboxes({
+      image: isThere ? daemon.image : "",
+      machine: machineWith(true),
+      ...options,
+    });
   const shell = async (box: Sandbox, script: string, timeoutMs = 60_000) =>
     await box.run(["sh", "-c", script], { signal, timeoutMs });
 
