@@ -1,10 +1,20 @@
-import type { EpisodeRow } from "../folder/episode-row.ts";
-import { encodeLine } from "../disk/encode-line.ts";
-import { LineReader, readPlacedLines, type LinePlace } from "../disk/placed-lines.ts";
-import { diskFiles, type Files } from "../disk/files.ts";
+import { appendToList } from "../../values/append-to-list.ts";
+import { isShareOver, takeTurn } from "../../async/take-turn.ts";
+import { encodeRow } from "../disk/encode-line.ts";
+import { diskFiles, readBytes, type Files } from "../disk/files.ts";
+import { scanLines, type ScannedLine } from "../disk/line-ranges.ts";
 import { writeAtomically } from "../disk/write-atomically.ts";
+import { parseJson, type EpisodeRow, type EpisodeStory } from "../folder/episode-row.ts";
+import { rolloutIdOfLine } from "../folder/sample-line.ts";
 import type { Sample } from "../../trajectory/sample.ts";
-import { toSlimeGroup, type SlimeMember, type SlimeOmission, type SlimePlace } from "./slime.ts";
+import { readRowLine, textsAt, type RowLine } from "./row-line.ts";
+import {
+  fillSlimeRow,
+  findSlimeOmission,
+  type SlimeMember,
+  type SlimeOmission,
+  type SlimePlace,
+} from "./slime.ts";
 
 /** An attempt of the run with its indexes. */
 export interface SlimeAttempt extends SlimePlace {
@@ -41,7 +51,7 @@ interface SlimeSources {
 
 /**
  * Writes the slime rows of all groups that slime can use (see `toSlimeGroup()`), in the order of the plan. Replaces an
- * older file. Keeps one group in memory at a time.
+ * older file. Keeps one group in memory at a time. Copies the numbers of the training rows as text.
  */
 export async function writeSlimeFile(
   file: string,
@@ -54,16 +64,17 @@ export async function writeSlimeFile(
   const leftOut: Partial<Record<SlimeOmission, number>> =
     unstartedCount === 0 ? {} : { unfinished: unstartedCount };
   async function* lines(): AsyncGenerator<Uint8Array> {
-    for await (const members of readSlimeGroups(attempts, sources)) {
-      const group = toSlimeGroup(members);
-      if ("leftOut" in group) {
-        leftOut[group.leftOut] = (leftOut[group.leftOut] ?? 0) + 1;
+    for await (const members of readGroups(attempts, sources, readRow)) {
+      const omission = findSlimeOmission(members, ({ tokenCount }) => tokenCount);
+      if (omission !== undefined) {
+        leftOut[omission] = (leftOut[omission] ?? 0) + 1;
         continue;
       }
       groups += 1;
-      for (const row of group.rows) {
+      for (const { episode, samples, place } of members) {
         rows += 1;
-        yield* (await encodeLine(row)).blocks;
+        yield* encodeSlimeLine(episode!, samples[0]!, place);
+        if (isShareOver()) await takeTurn();
       }
     }
   }
@@ -71,8 +82,45 @@ export async function writeSlimeFile(
   return { groups, rows, ...(Object.keys(leftOut).length !== 0 && { leftOut }) };
 }
 
+/** Reads a line of a run's rows. A line in another form, such as one that a person edited, is written again first. */
+async function readRow(line: Buffer): Promise<RowLine | undefined> {
+  const row = readRowLine(line);
+  if (row !== undefined) return row;
+  const sample = parseJson(line) as Sample | undefined;
+  if (sample === undefined) return undefined;
+  return readRowLine(Buffer.concat((await encodeRow(sample)).blocks));
+}
+
+/** Yields the slime row of an attempt: UTF-8 with a line feed at the end. */
+function* encodeSlimeLine(
+  episode: EpisodeStory,
+  row: RowLine,
+  place: SlimePlace,
+): Generator<Uint8Array> {
+  const { policyVersions } = row;
+  const fields = fillSlimeRow(episode, place, {
+    ...row,
+    versionsAt: (indexes) => textsAt(policyVersions, indexes),
+  });
+  let text = "";
+  let separator = "{";
+  for (const [name, value] of Object.entries(fields)) {
+    text += `${separator}${JSON.stringify(name)}:`;
+    separator = ",";
+    if (Buffer.isBuffer(value)) {
+      yield Buffer.from(`${text}[`);
+      yield value;
+      text = "]";
+    } else text += JSON.stringify(value);
+  }
+  yield Buffer.from(`${text}}\n`);
+}
+
 /** Returns the attempts that completed an over-sampled group; all attempts if it is not complete. */
-function firstScored(members: readonly FoundMember[], size: number): readonly FoundMember[] {
+function firstScored<Row>(
+  members: readonly FoundMember<Row>[],
+  size: number,
+): readonly FoundMember<Row>[] {
   const scored = members.filter(({ episode }) => episode?.reward !== undefined);
   if (members.length <= size || scored.length < size) return members;
   const first = scored.toSorted((one, other) => one.endedAs! - other.endedAs!).slice(0, size);
@@ -80,7 +128,8 @@ function firstScored(members: readonly FoundMember[], size: number): readonly Fo
 }
 
 /** An attempt with its lines in the files. */
-interface FoundMember extends SlimeMember {
+interface FoundMember<Row> extends SlimeMember<Row> {
+  readonly episode: EpisodeRow | undefined;
   readonly rolloutId: string;
   /** The order in which attempts ended; absent if the attempt has not ended. */
   readonly endedAs: number | undefined;
@@ -89,61 +138,66 @@ interface FoundMember extends SlimeMember {
 /** Reads the groups of a run with their lines. Skips lines that are not JSON. */
 export async function* readSlimeGroups(
   attempts: readonly SlimeAttempt[],
+  sources: SlimeSources & SlimeChoice,
+): AsyncGenerator<readonly FoundMember<Sample>[]> {
+  yield* readGroups(attempts, sources, (line) => parseJson(line) as Sample | undefined);
+}
+
+async function* readGroups<Row>(
+  attempts: readonly SlimeAttempt[],
   { episodesFile, samplesFile, files = diskFiles, size = Infinity }: SlimeSources & SlimeChoice,
-): AsyncGenerator<readonly FoundMember[]> {
+  toRow: (line: Buffer) => Row | undefined | Promise<Row | undefined>,
+): AsyncGenerator<readonly FoundMember<Row>[]> {
   const places = {
     episodes: await placesOf(files, episodesFile),
     samples: await placesOf(files, samplesFile),
   };
-  await using episodes = await LineReader.open(files, episodesFile);
-  await using samples = await LineReader.open(files, samplesFile);
-  const readMember = async ({ rolloutId, groupIndex, index }: SlimeAttempt) => {
-    const episode = places.episodes.get(rolloutId)?.at(-1);
-    const rows: Sample[] = [];
-    for (const found of places.samples.get(rolloutId) ?? []) {
-      rows.push(JSON.parse(await samples.read(found)) as Sample);
+  const episodes = await files.open(episodesFile, "read");
+  const samples = await files.open(samplesFile, "read");
+  const readEpisode = async (rolloutId: string) => {
+    for (const place of places.episodes.get(rolloutId)?.toReversed() ?? []) {
+      const episode = parseJson(await readBytes(episodes, place)) as EpisodeRow | undefined;
+      if (episode !== undefined) return { episode, endedAs: place.line };
     }
-    return {
-      rolloutId,
-      episode: episode && (JSON.parse(await episodes.read(episode)) as EpisodeRow),
-      endedAs: episode?.line,
-      samples: rows,
-      place: { groupIndex, index },
-    };
+    return { episode: undefined, endedAs: undefined };
   };
-  let members: Awaited<ReturnType<typeof readMember>>[] = [];
-  for (const attempt of attempts) {
-    const isNext = members[0]?.place.groupIndex !== attempt.groupIndex;
-    if (members.length > 0 && isNext) {
-      yield firstScored(members, size);
-      members = [];
+  const readMember = async ({ rolloutId, groupIndex, index }: SlimeAttempt) => {
+    const rows: Row[] = [];
+    for (const place of places.samples.get(rolloutId) ?? []) {
+      const row = await toRow(await readBytes(samples, place));
+      if (row !== undefined) rows.push(row);
     }
-    members.push(await readMember(attempt));
+    const place = { groupIndex, index };
+    return { rolloutId, ...(await readEpisode(rolloutId)), samples: rows, place };
+  };
+  try {
+    let members: FoundMember<Row>[] = [];
+    for (const attempt of attempts) {
+      const isNext = members[0]?.place.groupIndex !== attempt.groupIndex;
+      if (members.length > 0 && isNext) {
+        yield firstScored(members, size);
+        members = [];
+      }
+      members.push(await readMember(attempt));
+    }
+    if (members.length > 0) yield firstScored(members, size);
+  } finally {
+    await episodes.close();
+    await samples.close();
   }
-  if (members.length > 0) yield firstScored(members, size);
 }
+
+/** The position and number of a line. */
+type NumberedRange = Pick<ScannedLine, "line" | "start" | "end">;
 
 async function placesOf(
   files: Files,
   file: string,
-): Promise<ReadonlyMap<string, readonly LinePlace[]>> {
-  const places = new Map<string, LinePlace[]>();
-  for await (const { text, place } of readPlacedLines(files, file)) {
-    const rolloutId = rolloutIdOf(text);
-    if (rolloutId === undefined) continue;
-    const known = places.get(rolloutId);
-    if (known === undefined) places.set(rolloutId, [place]);
-    else known.push(place);
-  }
+): Promise<ReadonlyMap<string, readonly NumberedRange[]>> {
+  const places = new Map<string, NumberedRange[]>();
+  await scanLines(files, file, ({ bytes, line, start, end }) => {
+    const rolloutId = rolloutIdOfLine(bytes);
+    if (rolloutId !== undefined) appendToList(places, rolloutId, { line, start, end });
+  });
   return places;
-}
-
-function rolloutIdOf(text: string): string | undefined {
-  try {
-    const row = JSON.parse(text) as { readonly rolloutId?: unknown } | null;
-    return typeof row?.rolloutId === "string" ? row.rolloutId : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

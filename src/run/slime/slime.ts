@@ -7,19 +7,22 @@ import type { Sample } from "../../trajectory/sample.ts";
  *
  * **Source:** THUDM/slime, slime/utils/types.py (class Sample) at 624b824a.
  */
-export interface SlimeSample {
+export type SlimeSample = SlimeRow<readonly number[], readonly (0 | 1)[]>;
+
+/** A slime row with its long lists in another form, such as JSON. */
+export interface SlimeRow<List, Bits = List> {
   readonly group_index: number;
   readonly index: number;
   readonly rollout_id: number;
   readonly prompt: readonly { readonly role: string; readonly content: string }[];
   /** Prompt and response. */
-  readonly tokens: readonly number[];
+  readonly tokens: List;
   readonly response: string;
   /** At least 1. */
   readonly response_length: number;
   /** For the response only, like the logprobs. */
-  readonly loss_mask: readonly (0 | 1)[];
-  readonly rollout_log_probs: readonly number[];
+  readonly loss_mask: Bits;
+  readonly rollout_log_probs: List;
   readonly reward: number;
   readonly status: "completed" | "truncated";
   /** One entry per policy call. */
@@ -47,11 +50,11 @@ export interface SlimePlace {
   readonly index: number;
 }
 
-/** One attempt of a group, with its row and its indexes. */
-export interface SlimeMember {
+/** One attempt of a group, with its rows and its indexes. */
+export interface SlimeMember<Row = Sample> {
   /** Absent if the attempt has not finished. */
   readonly episode: EpisodeStory | undefined;
-  readonly samples: readonly Sample[];
+  readonly samples: readonly Row[];
   readonly place: SlimePlace;
 }
 
@@ -80,42 +83,79 @@ export type SlimeOmission =
 export function toSlimeGroup(
   members: readonly SlimeMember[],
 ): { readonly rows: readonly SlimeSample[] } | { readonly leftOut: SlimeOmission } {
-  for (const { episode, samples } of members) {
-    if (episode === undefined) return { leftOut: "unfinished" };
-    if (episode.reward === undefined) return { leftOut: "unscored" };
-    const [sample, ...more] = samples;
-    if (more.length > 0) return { leftOut: "split" };
-    if (sample === undefined || sample.tokenIds.length <= sample.promptLength) {
-      return { leftOut: "no-response" };
-    }
-  }
+  const leftOut = findSlimeOmission(members, ({ tokenIds }) => tokenIds.length);
+  if (leftOut !== undefined) return { leftOut };
   return {
     rows: members.map(({ episode, samples, place }) => toSlimeRow(episode!, samples[0]!, place)),
   };
 }
 
+/** Returns the reason to leave a group out; `undefined` if slime can use it. */
+export function findSlimeOmission<Row extends { readonly promptLength: number }>(
+  members: readonly SlimeMember<Row>[],
+  tokenCountOf: (row: Row) => number,
+): SlimeOmission | undefined {
+  for (const { episode, samples } of members) {
+    if (episode === undefined) return "unfinished";
+    if (episode.reward === undefined) return "unscored";
+    const [sample, ...more] = samples;
+    if (more.length > 0) return "split";
+    if (sample === undefined || tokenCountOf(sample) <= sample.promptLength) return "no-response";
+  }
+  return undefined;
+}
+
 /** Returns the slime row of a scored attempt with one row. */
 export function toSlimeRow(episode: EpisodeStory, sample: Sample, place: SlimePlace): SlimeSample {
-  const { promptLength, turns, policyVersions } = sample;
+  const { promptLength, policyVersions } = sample;
+  return fillSlimeRow(episode, place, {
+    ...sample,
+    tokenCount: sample.tokenIds.length,
+    lossMask: sample.lossMask.slice(promptLength),
+    logprobs: sample.logprobs.slice(promptLength),
+    versionsAt: (indexes) => indexes.map((index) => policyVersions[index] ?? ""),
+  });
+}
+
+/** The facts about a training row that its slime row contains. */
+export interface SlimeFacts<List, Bits = List> extends Pick<
+  Sample,
+  "promptLength" | "turns" | "metadata"
+> {
+  readonly tokenCount: number;
+  readonly tokenIds: List;
+  /** The items after the prompt. */
+  readonly lossMask: Bits;
+  /** The items after the prompt. */
+  readonly logprobs: List;
+  /** Returns the policy versions of the ids at these indexes, which ascend. */
+  readonly versionsAt: (indexes: readonly number[]) => readonly string[];
+}
+
+/** Returns the slime row of a scored attempt from the facts about its one training row. */
+export function fillSlimeRow<List, Bits>(
+  episode: EpisodeStory,
+  place: SlimePlace,
+  row: SlimeFacts<List, Bits>,
+): SlimeRow<List, Bits> {
   // The turns before a fork belong to another attempt: here, they are part of the prompt.
   const played = episode.turns.slice(episode.forkedFrom?.turnIndex ?? 0);
   const sumOf = (read: (turn: EpisodeStory["turns"][number]) => number): number =>
     played.reduce((sum, turn) => sum + read(turn), 0);
+  const sampled = row.turns.filter(({ start, end }) => end > start);
   return {
     group_index: place.groupIndex,
     index: place.index,
     rollout_id: place.index,
     prompt: openingMessages(episode.messages),
-    tokens: sample.tokenIds,
+    tokens: row.tokenIds,
     response: played.map(({ text }) => text).join(""),
-    response_length: sample.tokenIds.length - promptLength,
-    loss_mask: sample.lossMask.slice(promptLength),
-    rollout_log_probs: sample.logprobs.slice(promptLength),
+    response_length: row.tokenCount - row.promptLength,
+    loss_mask: row.lossMask,
+    rollout_log_probs: row.logprobs,
     reward: episode.reward!,
     status: episode.outcome === "truncated" ? "truncated" : "completed",
-    weight_versions: turns
-      .filter(({ start, end }) => end > start)
-      .map(({ end }) => policyVersions[end - 1] ?? ""),
+    weight_versions: row.versionsAt(sampled.map(({ end }) => end - 1)),
     remove_sample: false,
     label: null,
     session_id: episode.rolloutId,
@@ -125,7 +165,7 @@ export function toSlimeRow(episode: EpisodeStory, sample: Sample, place: SlimePl
       total_prompt_tokens: sumOf(({ promptTokenCount }) => promptTokenCount),
     },
     metadata: {
-      ...sample.metadata,
+      ...row.metadata,
       rollout: episode.rolloutId,
       task: episode.taskId,
       source_name: episode.environment,
