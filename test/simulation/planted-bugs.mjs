@@ -71,7 +71,7 @@ export const bugs = [
   ],
   [
     "replies are not checked",
-    "episode/turn/ask-engine.ts",
+    "episode/turn/request-turn.ts",
     "withEnd(checkGeneration(reply, request), request)",
     "withEnd(reply, request)",
   ],

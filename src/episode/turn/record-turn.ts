@@ -59,7 +59,7 @@ function countInterruptions({ pieces }: Generation): number {
 
 /** Splits off the closing stop token. The result is only for parsing. */
 export function splitStop(
-  { codec, stopTokenIds }: Renderer,
+  { codec, stopTokenIds }: Pick<Renderer, "codec" | "stopTokenIds">,
   { outputIds }: Generation,
 ): { readonly ids: readonly number[]; readonly stopText: string } {
   const last = outputIds.at(-1);
