@@ -158,10 +158,10 @@ async function sampleAndWrite(
   const start: ReplyStart = {
     id: mint(dialect.idPrefixes.reply),
     createdAtMs: services.now(),
-    promptTokenCount: built.ids.length,
+    promptTokenCount: built.recorder.length,
     requested,
   };
-  const maxNewTokens = session.maxNewTokensAfter(built.ids.length, requested);
+  const maxNewTokens = session.maxNewTokensAfter(built.recorder.length, requested);
   output.prepare(dialect.createWriter(start));
   await services.whenOpen(request.signal);
   const sampling = session.seeded(chooseSampling(services, requested));
@@ -178,7 +178,7 @@ async function sampleAndWrite(
       renderer,
       request: {
         // Copied, because an engine may change its argument.
-        promptIds: [...built.ids],
+        promptIds: [...built.recorder.promptIds],
         sampling,
         maxNewTokens,
         stopTokenIds: renderer.stopTokenIds,
@@ -215,7 +215,7 @@ async function sampleAndWrite(
     record: { ...record, message, engineMs },
     isDelivered: false,
   });
-  services.builder.keep(node, built.ids);
+  services.builder.keep(node, built.recorder);
   counters.turn(placement.cause, placement.notes);
   counters.leftOutCalls(reply.leftOutCallCount);
   await services.journal(session, placement, node, requested.tools);
@@ -319,7 +319,7 @@ function toRecord(
     attemptCounts: reply.attemptCounts,
     isFormatError: reply.isFormatError,
     labels,
-    promptTokenCount: built.ids.length,
+    promptTokenCount: built.recorder.length,
     startedAtMs: Math.min(start.createdAtMs, now()),
   };
 }
