@@ -173,7 +173,7 @@ function findFinishProblem(finish: unknown, ids: readonly unknown[]): ReplyProbl
 }
 
 /** Returns the first problem of a generation's pieces, which must cover all sampled ids. */
-export function findPieceProblem(
+function findPieceProblem(
   pieces: readonly unknown[],
   sampledCount: number,
 ): ReplyProblem | undefined {
@@ -191,6 +191,20 @@ export function findPieceProblem(
   }
   if (tokenCount === sampledCount) return undefined;
   return new ReplyProblem(`the pieces are of ${tokenCount} ids`, `all ${sampledCount}`);
+}
+
+/**
+ * Returns the first problem of a generation that was read from a file: its ids, logprobs and pieces.
+ */
+export function findRecordedProblem({
+  outputIds: ids,
+  logprobs,
+  pieces,
+}: Pick<Generation, "outputIds" | "logprobs" | "pieces">): ReplyProblem | undefined {
+  return (
+    findSampledProblem({ ids, logprobs }, { maxNewTokens: Infinity }) ??
+    findPieceProblem(pieces, ids.length)
+  );
 }
 
 function findDiscardedProblem(discarded: readonly unknown[]): ReplyProblem | undefined {

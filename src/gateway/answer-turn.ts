@@ -2,6 +2,7 @@ import type { Engine, SamplingConstraint, SamplingParameters } from "../engine/e
 import { RolloutError, UsageError } from "../errors.ts";
 import type { Clock } from "../async/clock.ts";
 import { startDeadline } from "../async/deadline.ts";
+import { CallWatch } from "../episode/turn/call-watch.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { ClientError } from "./client-error.ts";
 import type { RequestedTurn, ReplyEvent, ReplyStart, ReplyToken } from "./conversation.ts";
@@ -157,26 +158,27 @@ async function sampleAndWrite(
   const start: ReplyStart = {
     id: mint(dialect.idPrefixes.reply),
     createdAtMs: services.now(),
-    promptTokenCount: built.ids.length,
+    promptTokenCount: built.recorder.length,
     requested,
   };
-  const maxNewTokens = session.maxNewTokensAfter(built.ids.length, requested);
+  const maxNewTokens = session.maxNewTokensAfter(built.recorder.length, requested);
   output.prepare(dialect.createWriter(start));
   await services.whenOpen(request.signal);
   const sampling = session.seeded(chooseSampling(services, requested));
   const startedAt = clock.now();
-  using deadline = startDeadline({
-    ms: services.limits.engineTimeoutMs,
+  using stop = startDeadline({
+    ms: Infinity,
     parents: [request.signal, session.stop.signal],
     clock,
   });
-  const sampled = sampleInForm(services, form, async (held) =>
+  using watch = new CallWatch(stop.signal, clock);
+  const { reply, constraint } = await sampleInForm(services, form, async (held) =>
     sampleReply({
       engine,
       renderer,
       request: {
         // Copied, because an engine may change its argument.
-        promptIds: [...built.ids],
+        promptIds: [...built.recorder.promptIds],
         sampling,
         maxNewTokens,
         stopTokenIds: renderer.stopTokenIds,
@@ -196,14 +198,10 @@ async function sampleAndWrite(
       },
       onEvents: (events) => output.write(events),
       isStreamed: requested.isStreamed,
-      signal: deadline.signal,
-      onHeld: (isHeld) => (isHeld ? deadline.pause() : deadline.resume()),
+      watch,
+      engineTimeoutMs: services.limits.engineTimeoutMs,
     }),
   );
-  const { reply, constraint } = await sampled.catch((error: unknown) => {
-    const isLate = deadline.expired && error === deadline.signal.reason;
-    throw isLate ? engineTimeout(services.limits) : error;
-  });
   const record = {
     ...toRecord(services, { request, placement, built, start, reply, sampling }),
     ...(constraint !== undefined && { constraint }),
@@ -217,21 +215,13 @@ async function sampleAndWrite(
     record: { ...record, message, engineMs },
     isDelivered: false,
   });
-  services.builder.keep(node, built.ids);
+  services.builder.keep(node, built.recorder);
   counters.turn(placement.cause, placement.notes);
   counters.leftOutCalls(reply.leftOutCallCount);
   await services.journal(session, placement, node, requested.tools);
   const tokens = requested.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
   output.finish(dialect, start, reply, tokens);
   return node;
-}
-
-/**
- * Returns the engine timeout error. A client that disconnects aborts through a different signal.
- */
-function engineTimeout({ engineTimeoutMs }: Pick<SessionLimits, "engineTimeoutMs">): RolloutError {
-  const message = `Cannot sample a turn: the engine took longer than ${engineTimeoutMs} ms`;
-  return new RolloutError("engine/timeout", message, { retryable: true });
 }
 
 function chooseSampling(
@@ -329,7 +319,7 @@ function toRecord(
     attemptCounts: reply.attemptCounts,
     isFormatError: reply.isFormatError,
     labels,
-    promptTokenCount: built.ids.length,
+    promptTokenCount: built.recorder.length,
     startedAtMs: Math.min(start.createdAtMs, now()),
   };
 }

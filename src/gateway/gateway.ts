@@ -291,7 +291,7 @@ export class Gateway implements AsyncDisposable {
     const found = session.bodies.recognise(dialect, body);
     const requested = this.#read(session, dialect, found, { keeps: false });
     const { built } = await placeAndRender(this.#services, session, requested);
-    return built.ids.length;
+    return built.recorder.length;
   }
 
   /** @throws ClientError `invalid` if the body cannot be read. */

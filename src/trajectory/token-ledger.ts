@@ -220,7 +220,6 @@ function requireSoundValues({ outputIds, logprobs, pieces }: Generation): void {
     pieces.every(({ tokenCount }) => Number.isInteger(tokenCount) && tokenCount >= 0),
     "a piece has a whole number of ids",
   );
-  requireSameCounts({ outputIds, logprobs, pieces });
   for (let index = 0; index < logprobs.length; index++) {
     if (isSampledLogprob(logprobs[index])) continue;
     throw new InvariantError(

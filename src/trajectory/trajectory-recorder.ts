@@ -43,15 +43,21 @@ export interface Segment {
 
 interface OpenSegment {
   readonly ledger: TokenLedger;
+  /** The turns that the segment's row trains. */
   readonly turns: TurnSpan[];
+  /** Number of all turns, trained or not. */
+  sampledCount: number;
 }
 
-/** Records an episode's ids, segment by segment. */
+/**
+ * Records ids as they are sent and sampled, segment by segment, and makes the rows. Episodes, forks and the paths of a
+ * gateway's session are recorded with it.
+ */
 export class TrajectoryRecorder {
   readonly #segments: OpenSegment[] = [];
   #turnCount = 0;
   #isFork = false;
-  /** Number of ids after the first prompts of closed segments, including the turns before a fork. */
+  /** Number of ids after the first prompts of closed segments. */
   #closedLength = 0;
 
   /** Opens a segment with a new prompt: the first one, or a rewritten history. */
@@ -64,7 +70,7 @@ export class TrajectoryRecorder {
     this.#closedLength = before === undefined ? 0 : this.responseLength;
     const ledger = new TokenLedger();
     asserted(() => ledger.appendPrompt(promptIds));
-    this.#segments.push({ ledger, turns: [] });
+    this.#segments.push({ ledger, turns: [], sampledCount: 0 });
   }
 
   /** The next prompt, as a live view of the ledger. */
@@ -103,21 +109,24 @@ export class TrajectoryRecorder {
    */
   beginFork(): void {
     this.#isFork = true;
-    const { ledger: before } = this.#open();
-    this.#closedLength = this.responseLength;
-    const ledger = new TokenLedger();
-    asserted(() => ledger.appendPrompt(before.ids));
-    this.#segments.splice(0, this.#segments.length, { ledger, turns: [] });
+    const { ledger, sampledCount } = this.#open();
+    this.#segments.splice(0, this.#segments.length, { ledger, turns: [], sampledCount });
   }
 
-  /** Records a turn's generation as it is. Everything before it is the turn's prompt. */
-  appendTurn(generation: Generation): void {
-    const { ledger, turns } = this.#open();
+  /**
+   * Records a turn's generation as it is. Everything before it is the turn's prompt.
+   *
+   * @param isTrained - False if another row trains the turn, or none: this row has its ids with mask 0.
+   */
+  appendTurn(generation: Generation, isTrained = true): void {
+    const segment = this.#open();
+    const { ledger, turns } = segment;
     const start = ledger.length;
-    const promptHash = ledger.digest();
-    const turnIndex = this.#turnCount;
-    asserted(() => ledger.appendChecked(turnIndex, generation));
-    this.#turnCount += 1;
+    const promptHash = isTrained ? ledger.digest() : "";
+    asserted(() => ledger.appendChecked(segment.sampledCount, generation));
+    segment.sampledCount += 1;
+    if (!isTrained) return;
+    const turnIndex = this.#turnCount++;
     const outputHash = hashIds(generation.outputIds);
     const finish = generation.finish.type;
     const end = start + generation.outputIds.length;
@@ -129,26 +138,29 @@ export class TrajectoryRecorder {
     asserted(() => this.#appendDelta(delta));
   }
 
-  #appendDelta(delta: EnvironmentDelta): void {
-    const { ledger, turns } = this.#open();
-    const turn = turns.at(-1);
-    assertInvariant(turn !== undefined, "the environment answers a turn");
-    if (delta.droppedStopId !== undefined) {
-      ledger.dropStopId(delta.droppedStopId);
-      const { id, logprob, policyVersion } = ledger.droppedStops.at(-1)!;
-      turns[turns.length - 1] = {
-        ...turn,
-        end: turn.end - 1,
-        droppedStopId: id,
-        droppedStopLogprob: logprob,
-        droppedStopVersion: policyVersion,
-      };
+  #appendDelta({ closeSynthesised, droppedStopId, ids }: EnvironmentDelta): void {
+    const { ledger, turns, sampledCount } = this.#open();
+    assertInvariant(sampledCount > 0, "the environment answers a turn");
+    if (droppedStopId !== undefined) {
+      const end = ledger.length;
+      ledger.dropStopId(droppedStopId);
+      const turn = turns.at(-1);
+      if (turn?.end === end) {
+        const { id, logprob, policyVersion } = ledger.droppedStops.at(-1)!;
+        turns[turns.length - 1] = {
+          ...turn,
+          end: end - 1,
+          droppedStopId: id,
+          droppedStopLogprob: logprob,
+          droppedStopVersion: policyVersion,
+        };
+      }
     }
-    if (delta.closeSynthesised && turn.end > turn.start) {
-      ledger.appendSynthesisedClose(delta.ids.slice(0, 1));
-      ledger.appendEnvironment(delta.ids.slice(1));
+    if (closeSynthesised && ledger.spans.at(-1)?.kind === "sampled") {
+      ledger.appendSynthesisedClose(ids.slice(0, 1));
+      ledger.appendEnvironment(ids.slice(1));
     } else {
-      ledger.appendEnvironment(delta.ids);
+      ledger.appendEnvironment(ids);
     }
   }
 
@@ -164,7 +176,7 @@ export class TrajectoryRecorder {
   toSegments(): readonly Segment[] {
     return this.#segments
       .filter(({ turns }, index) => index === 0 || turns.length > 0)
-      .map(({ ledger, turns }) => toSegment(ledger, turns));
+      .map(toSegment);
   }
 
   #open(): OpenSegment {
@@ -186,28 +198,40 @@ function asserted(append: () => void): void {
 const noLogprobs = listsOf(0, [0.5]);
 const noVersions = listsOf("");
 
-function toSegment(ledger: TokenLedger, turns: readonly TurnSpan[]): Segment {
+/** Returns the row of a ledger. The ids before its first trained turn are its prompt. */
+function toSegment({ ledger, turns }: OpenSegment): Segment {
+  const promptLength = turns[0]?.start ?? ledger.length;
+  const turnIndexes = new Map(turns.map(({ start, turnIndex }) => [start, turnIndex]));
+  const spans: Span[] = [{ kind: "prompt", start: 0, end: promptLength }];
   const logprobs = noLogprobs(ledger.length);
   const policyVersions = noVersions(ledger.length);
   for (const span of ledger.spans) {
-    if (!isSampledSpan(span)) continue;
-    const { start } = span;
+    const { kind, start, end } = span;
+    if (start < promptLength) continue;
+    if (!isSampledSpan(span)) {
+      spans.push({ kind, start, end });
+      continue;
+    }
+    const turnIndex = turnIndexes.get(start);
+    if (turnIndex === undefined) {
+      spans.push({ kind: "environment", start, end });
+      continue;
+    }
+    spans.push({ kind, start, end, turnIndex });
     for (let index = 0; index < span.logprobs.length; index++) {
       logprobs[start + index] = span.logprobs[index]!;
     }
     let place = start;
     for (const { tokenCount, policyVersion } of span.pieces) {
-      const end = place + tokenCount;
-      for (; place < end; place++) policyVersions[place] = policyVersion;
+      const pieceEnd = place + tokenCount;
+      for (; place < pieceEnd; place++) policyVersions[place] = policyVersion;
     }
   }
   return {
     tokenIds: ledger.ids.slice(),
-    promptLength: ledger.promptLength,
-    spans: ledger.spans.map(({ kind, start, end, turnIndex }) =>
-      turnIndex === undefined ? { kind, start, end } : { kind, start, end, turnIndex },
-    ),
-    lossMask: lossMask(ledger.spans),
+    promptLength,
+    spans,
+    lossMask: lossMask(spans),
     logprobs,
     policyVersions,
     turns: [...turns],

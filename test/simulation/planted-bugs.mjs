@@ -29,14 +29,14 @@ export const bugs = [
   [
     "the kinds of two spans are swapped in the mask",
     "trajectory/trajectory-recorder.ts",
-    "lossMask: lossMask(ledger.spans),",
-    "lossMask: lossMask(ledger.spans.map((span, at) => at === 1 || at === 2 ? { ...span, kind: ledger.spans[3 - at]?.kind ?? span.kind } : span)),",
+    "lossMask: lossMask(spans),",
+    "lossMask: lossMask(spans.map((span, at) => at === 1 || at === 2 ? { ...span, kind: spans[3 - at]?.kind ?? span.kind } : span)),",
   ],
   [
     "a turn's ids are recorded in another order",
     "trajectory/trajectory-recorder.ts",
-    "asserted(() => ledger.appendChecked(turnIndex, generation));",
-    "asserted(() => ledger.appendChecked(turnIndex, { ...generation, outputIds: generation.outputIds.toReversed() }));",
+    "asserted(() => ledger.appendChecked(segment.sampledCount, generation));",
+    "asserted(() => ledger.appendChecked(segment.sampledCount, { ...generation, outputIds: generation.outputIds.toReversed() }));",
   ],
   ["recorded lines are not numbered", "run/recording/recording-journal.ts", "part += 1;", ""],
   [
@@ -71,7 +71,7 @@ export const bugs = [
   ],
   [
     "replies are not checked",
-    "episode/turn/ask-engine.ts",
+    "episode/turn/request-turn.ts",
     "withEnd(checkGeneration(reply, request), request)",
     "withEnd(reply, request)",
   ],

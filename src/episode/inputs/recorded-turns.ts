@@ -1,4 +1,4 @@
-import { findPieceProblem, findSampledProblem } from "../../engine/check-sampled.ts";
+import { findRecordedProblem } from "../../engine/check-sampled.ts";
 import type { Generation } from "../../engine/engine.ts";
 import type { PlaybackStop } from "../../outside.ts";
 import { describeInput, openOutcome, type Input } from "./input.ts";
@@ -66,10 +66,8 @@ export class RecordedTurns {
   }
 
   /** Checks a recorded reply. This is the one check of its ids, logprobs and pieces on their way to a row. */
-  #requireSound({ outputIds, logprobs, pieces }: Generation): void {
-    const problem =
-      findSampledProblem({ ids: outputIds, logprobs }, { maxNewTokens: Infinity }) ??
-      findPieceProblem(pieces, outputIds.length);
+  #requireSound(generation: Generation): void {
+    const problem = findRecordedProblem(generation);
     if (problem === undefined) return;
     throw this.#state.end(`the recording ends before a damaged turn: ${problem.message}`);
   }

@@ -1,16 +1,13 @@
 import { assertRequest } from "../../engine/check-request.ts";
-import { checkGeneration } from "../../engine/check-sampled.ts";
-import type { GenerateOptions, GenerateRequest, Generation } from "../../engine/engine.ts";
-import { withEnd } from "../../engine/find-end.ts";
+import type { GenerateRequest, Generation } from "../../engine/engine.ts";
 import { emptyGeneration } from "../../engine/empty-generation.ts";
 import { discardPartialTurn, findOutputRule } from "../../engine/output-rule.ts";
 import { RolloutError } from "../../errors.ts";
-import { endedBy } from "../../async/ended-by.ts";
 import { onAbort } from "../../async/on-abort.ts";
 import type { Sampled } from "../inputs/input-source.ts";
 import { noRedactor } from "../inputs/open-inputs.ts";
-import { crossBoundary } from "../boundary.ts";
 import { overwritten, type Play } from "../play.ts";
+import { requestTurn } from "./request-turn.ts";
 
 /**
  * Requests a turn from the engine, and checks the reply. When the episode's time is over or the episode is interrupted,
@@ -27,7 +24,6 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
   const { interrupt, redactor, setup, time, watch } = play;
   const { engineTimeoutMs, graceTimeoutMs } = setup.limits;
   const leftMs = time.leftMs();
-  let isCalling = true;
   let isNotCut = false;
   let isCancelled = false;
   const call = {
@@ -43,26 +39,26 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
       watch.shorten(graceTimeoutMs);
     });
   try {
-    const generation = await crossBoundary(watch, call, (signal) =>
-      takeReply(play, request, {
-        signal,
-        cutShort: time.signal,
-        onHeld: (isHeld) => {
-          const isLeaving = interrupt?.aborted === true;
-          if (isCalling && !(isHeld && isLeaving)) pauseTime(play, isHeld);
-        },
-        onNotCutShort: () => {
-          // An interrupted episode does not wait for a server that cannot stop early. Only this sampling is lost.
-          if (!isCalling || interrupt?.aborted === true) return;
-          isNotCut = true;
-          if (call.timeoutMs < engineTimeoutMs) watch.lengthen(engineTimeoutMs - call.timeoutMs);
-          call.timeoutMs = engineTimeoutMs;
-        },
-        onAbandoned: () => {
-          isCancelled = isNotCut;
-        },
-      }),
-    );
+    const sampled = await requestTurn(setup.engine, request, {
+      watch,
+      boundary: call,
+      cutShort: time.signal,
+      onHeld: (isHeld) => {
+        const isLeaving = interrupt?.aborted === true;
+        if (!(isHeld && isLeaving)) pauseTime(play, isHeld);
+      },
+      onNotCutShort: () => {
+        // An interrupted episode does not wait for a server that cannot stop early. Only this sampling is lost.
+        if (interrupt?.aborted === true) return;
+        isNotCut = true;
+        if (call.timeoutMs < engineTimeoutMs) watch.lengthen(engineTimeoutMs - call.timeoutMs);
+        call.timeoutMs = engineTimeoutMs;
+      },
+      onAbandoned: () => {
+        isCancelled = isNotCut;
+      },
+    });
+    const generation = withoutSecrets(sampled, redactor);
     if (generation.outputIds.length === 0 && interrupt?.aborted !== true) {
       if (!time.expired) throw emptyReply(call.what);
       if (!isCancelled && leftMs >= graceTimeoutMs) throw hungEngine(call.what);
@@ -83,9 +79,6 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
     throw redactor.thrown(time.expired && !isNotCut ? hungEngine(call.what, error) : error);
   } finally {
     letGo?.();
-    // The end of the call also ends a pause that the engine did not end itself.
-    isCalling = false;
-    pauseTime(play, false);
   }
 }
 
@@ -96,29 +89,6 @@ function assertSendable(play: Play, request: GenerateRequest): void {
   } catch (error) {
     throw play.recorder.isUnchanged() ? error : overwritten(play);
   }
-}
-
-type CuttableOptions = GenerateOptions & { readonly cutShort: AbortSignal };
-
-/**
- * Calls the engine and checks its reply. This is the one check of sampled ids and logprobs on their way to a row. It
- * runs within the call's time limit, because reading a foreign reply may run foreign code. An engine that throws the
- * reason of `cutShort`, as `fetch()` does, has an empty reply. Any other error is the engine's failure.
- */
-async function takeReply(
-  { redactor, setup }: Play,
-  request: GenerateRequest,
-  options: CuttableOptions,
-): Promise<Generation> {
-  let reply: Generation;
-  try {
-    reply = await setup.engine.generate(request, options);
-  } catch (error) {
-    if (!endedBy(options.cutShort, error)) throw error;
-    const reason = "the engine had nothing to show when it was cut short";
-    reply = emptyGeneration([{ requestId: request.requestId, reason }]);
-  }
-  return withoutSecrets(withEnd(checkGeneration(reply, request), request), redactor);
 }
 
 /** Removes secrets from the texts of a generation. Ids and logprobs stay. */

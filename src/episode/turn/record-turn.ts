@@ -2,6 +2,7 @@ import type { Generation } from "../../engine/engine.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import type { TurnRecord, TurnStep } from "../episode.ts";
 import type { Play } from "../play.ts";
+import { describeTurn } from "./describe-turn.ts";
 import type { SampledTurn } from "./sample-turn.ts";
 
 /** A sampled turn with its growing record. */
@@ -24,26 +25,10 @@ export function recordTurn(
 ): RecordedTurn {
   const { generation, promptTokenCount, engineMs } = sampling;
   const steps: TurnStep[] = [];
-  const { cachedTokenCount, discarded, finish, outputIds, queueMs } = generation;
-  const interruptionCount = countInterruptions(generation);
   play.recorder.appendTurn(generation);
-  const record: TurnRecord = {
-    turnIndex,
-    text,
-    finish: finish.type,
-    sampledTokenCount: outputIds.length,
-    promptTokenCount,
-    ...(cachedTokenCount !== undefined && { cachedTokenCount }),
-    attemptCounts: {},
-    steps,
-    ...(discarded.length > 0 && { discarded }),
-    ...(interruptionCount > 0 && { interruptionCount }),
-    pieces: generation.pieces,
-    engineMs,
-    ...(queueMs !== undefined && { queueMs }),
-    userMs: 0,
-    environmentMs: 0,
-  };
+  const about = { turnIndex, text, promptTokenCount, engineMs };
+  const described = describeTurn(generation, about, { attemptCounts: {}, steps });
+  const record: TurnRecord = Object.assign(described, { userMs: 0, environmentMs: 0 });
   play.turns.push(record);
   const note = (more: Partial<TurnRecord>): void => {
     Object.assign(record, more);
@@ -51,15 +36,9 @@ export function recordTurn(
   return { turnIndex, text, stopText, steps, note };
 }
 
-/** Counts the interruptions of a turn. After each one, the turn continued with another request. */
-function countInterruptions({ pieces }: Generation): number {
-  if (pieces.length <= 1) return 0;
-  return Math.max(new Set(pieces.map(({ requestId }) => requestId)).size - 1, 0);
-}
-
 /** Splits off the closing stop token. The result is only for parsing. */
 export function splitStop(
-  { codec, stopTokenIds }: Renderer,
+  { codec, stopTokenIds }: Pick<Renderer, "codec" | "stopTokenIds">,
   { outputIds }: Generation,
 ): { readonly ids: readonly number[]; readonly stopText: string } {
   const last = outputIds.at(-1);

@@ -9,7 +9,7 @@ import {
 import type { Gateway } from "../gateway.ts";
 import type { SessionRequest } from "../session/session-store.ts";
 import type { GatewaySession, SessionReward } from "../session/session.ts";
-import { pathTo } from "../tree/path-ids.ts";
+import { pathTo } from "../tree/record-path.ts";
 import { requireAdmin, requireOwner, type AccessRules } from "./access.ts";
 import { readJsonBody } from "./read-request.ts";
 

@@ -137,8 +137,8 @@ test("the journal keeps the exact values of a root's tools", () => {
     record: {
       replyId: "r",
       environment: [],
-      prompt: { type: "whole" },
-      generation: { outputIds: [], logprobs: [] },
+      prompt: { type: "root", ids: [1] },
+      generation: { outputIds: [], logprobs: [], pieces: [] },
     },
   };
   expect(parseEntry(JSON.stringify(entry))).toEqual(entry);

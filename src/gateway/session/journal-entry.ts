@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { findRecordedProblem } from "../../engine/check-sampled.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 import { writeCompactJson } from "../../python/json/exact-json.ts";
 import type { RequestedTurn, ReplyPart } from "../conversation.ts";
@@ -85,7 +86,11 @@ const entrySchema = z.discriminatedUnion("type", [
       replyId: z.string(),
       environment: z.array(z.unknown()),
       prompt: z.looseObject({ type: z.string() }),
-      generation: z.looseObject({ outputIds: z.array(count), logprobs: z.array(z.number()) }),
+      generation: z.looseObject({
+        outputIds: z.array(z.unknown()),
+        logprobs: z.array(z.unknown()),
+        pieces: z.array(z.unknown()),
+      }),
     }),
   }),
   z.looseObject({ type: z.literal("delivered"), sessionId, index: count }),
@@ -102,10 +107,17 @@ const entrySchema = z.discriminatedUnion("type", [
   }),
 ]);
 
-/** Parses a line of the journal. Returns `undefined` if the line is damaged. */
+/**
+ * Parses a line of the journal, and checks the ids, logprobs and pieces of a turn. This is their one
+ * check on their way to a row. Returns `undefined` if the line is damaged.
+ */
 export function parseEntry(text: string): JournalEntry | undefined {
   const value = parseJsonText(text);
-  return entrySchema.safeParse(value).success ? (value as JournalEntry) : undefined;
+  if (!entrySchema.safeParse(value).success) return undefined;
+  const entry = value as JournalEntry;
+  const isDamaged =
+    entry.type === "turn" && findRecordedProblem(entry.record.generation) !== undefined;
+  return isDamaged ? undefined : entry;
 }
 
 /** Returns a root's tools as JSON text for the journal. */

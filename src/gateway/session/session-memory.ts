@@ -1,7 +1,7 @@
 import { encodeItem } from "../dialects/responses-items.ts";
 import type { DialectName, Recollection } from "../dialects/dialect.ts";
 import type { ClientMessage, ToolSet } from "../conversation.ts";
-import { pathTo } from "../tree/path-ids.ts";
+import { pathTo } from "../tree/record-path.ts";
 import type { SessionTree } from "../tree/session-tree.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
 import type { ToolCache } from "./tool-cache.ts";

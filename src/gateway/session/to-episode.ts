@@ -1,5 +1,6 @@
 import { countEpisode } from "../../episode/count-episode.ts";
 import type { Episode, TreeTurn, TurnRecord, TurnStep } from "../../episode/episode.ts";
+import { describeTurn } from "../../episode/turn/describe-turn.ts";
 import type { Failure } from "../../errors.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { hashIds } from "../../trajectory/rolling-hash.ts";
@@ -35,7 +36,6 @@ export function toEpisode(
   const rows = collectRows(tree.nodes, choice);
   const segments = rows.map(({ segment }) => segment);
   const turns = rows.flatMap((row) => recordTurns(row));
-  turns.forEach((turn, turnIndex) => (turns[turnIndex] = { ...turn, turnIndex }));
   const formatErrors = rows
     .flatMap(({ trained }) => trained)
     .filter((node) => node.record.isFormatError);
@@ -113,25 +113,22 @@ function messagesOf(row: TreeRow<GatewayTurn> | undefined): Episode["messages"] 
 function recordTurns({ trained, path, segment }: TreeRow<GatewayTurn>): TurnRecord[] {
   return trained.map((node, place) => {
     const { generation, message, engineMs, attemptCounts } = node.record;
+    const { content: text, reasoning } = message;
+    const { turnIndex, start: promptTokenCount } = segment.turns[place]!;
     const next = path[path.indexOf(node) + 1];
-    return {
-      turnIndex: place,
-      text: message.content,
-      ...(message.reasoning !== undefined && { reasoning: message.reasoning }),
-      finish: generation.finish.type,
-      sampledTokenCount: generation.outputIds.length,
-      promptTokenCount: segment.turns[place]!.start,
-      ...(generation.cachedTokenCount !== undefined && {
-        cachedTokenCount: generation.cachedTokenCount,
-      }),
-      attemptCounts,
-      pieces: generation.pieces,
-      steps: stepsOf(node, next),
-      ...(generation.discarded.length !== 0 && { discarded: generation.discarded }),
-      engineMs,
-      ...(generation.queueMs !== undefined && { queueMs: generation.queueMs }),
-      environmentMs: 0,
-    };
+    const described = describeTurn(
+      generation,
+      {
+        turnIndex,
+        text,
+        ...(reasoning !== undefined && { reasoning }),
+        promptTokenCount,
+        engineMs,
+      },
+      // `pieces` is here for the order of the record's fields in files.
+      { attemptCounts, pieces: generation.pieces, steps: stepsOf(node, next) },
+    );
+    return Object.assign(described, { environmentMs: 0 });
   });
 }
 

@@ -1,5 +1,4 @@
-import type { EnvironmentDelta } from "../../renderer/renderer.ts";
-import { idsBefore, pathTo, type SampledTurn } from "./path-ids.ts";
+import { pathTo, recordPath, type PathTurn } from "./record-path.ts";
 import { TrajectoryRecorder, type Segment } from "../../trajectory/trajectory-recorder.ts";
 import type { TurnNode } from "./turn-node.ts";
 
@@ -13,7 +12,7 @@ export const rowChoices = ["all", "main", "longest"] as const;
 export type RowChoice = (typeof rowChoices)[number];
 
 /** One training row: a path through the tree. */
-export interface TreeRow<Record extends SampledTurn> {
+export interface TreeRow<Record extends PathTurn> {
   readonly segment: Segment;
   /** The turns that are trained in this row, in order. */
   readonly trained: readonly TurnNode<Record>[];
@@ -28,28 +27,29 @@ export interface TreeRow<Record extends SampledTurn> {
  *
  * @param nodes - All turns of the session in sampling order.
  */
-export function collectRows<Record extends SampledTurn>(
+export function collectRows<Record extends PathTurn>(
   nodes: readonly TurnNode<Record>[],
   choice: RowChoice = "all",
 ): readonly TreeRow<Record>[] {
   const recorder = new TrajectoryRecorder();
-  const paths = chooseRows(findPaths(nodes), choice);
-  for (const { path, firstTrained } of paths) record(recorder, path, firstTrained);
+  const paths = chooseRows(findPaths(nodes), choice).map(({ path, firstTrained }) => {
+    const trained = path.slice(firstTrained).filter(({ record }) => record.isTrainable);
+    // The row ends with its last trained turn.
+    const recorded = path.slice(0, path.indexOf(trained.at(-1)!) + 1);
+    recordPath(recorded, { recorder, trained: new Set(trained) });
+    return { path, trained };
+  });
   const segments = paths.length === 0 ? [] : recorder.toSegments();
-  return paths.map(({ path, firstTrained }, index) => ({
-    segment: segments[index]!,
-    path,
-    trained: path.slice(firstTrained).filter((node) => node.record.isTrainable),
-  }));
+  return paths.map(({ path, trained }, index) => ({ segment: segments[index]!, path, trained }));
 }
 
-interface RowPath<Record extends SampledTurn> {
+interface RowPath<Record extends PathTurn> {
   readonly path: readonly TurnNode<Record>[];
   /** Index of the first turn that is trained in the row. */
   readonly firstTrained: number;
 }
 
-function findPaths<Record extends SampledTurn>(
+function findPaths<Record extends PathTurn>(
   nodes: readonly TurnNode<Record>[],
 ): readonly RowPath<Record>[] {
   /** The newest kept leaf below each turn, by the turn's index. */
@@ -73,7 +73,7 @@ function findPaths<Record extends SampledTurn>(
     );
 }
 
-function chooseRows<Record extends SampledTurn>(
+function chooseRows<Record extends PathTurn>(
   rows: readonly RowPath<Record>[],
   choice: RowChoice,
 ): readonly RowPath<Record>[] {
@@ -88,34 +88,8 @@ function chooseRows<Record extends SampledTurn>(
   return [rows.findLast(({ path }) => path[0] === root)!];
 }
 
-function sampledCount({ path, firstTrained }: RowPath<SampledTurn>): number {
+function sampledCount({ path, firstTrained }: RowPath<PathTurn>): number {
   return path
     .slice(firstTrained)
     .reduce((sum, { record: { generation } }) => sum + generation.outputIds.length, 0);
-}
-
-function record(
-  recorder: TrajectoryRecorder,
-  path: readonly TurnNode<SampledTurn>[],
-  firstTrained: number,
-): void {
-  recorder.openSegment(idsBefore(path.slice(0, firstTrained + 1)));
-  /** The ids between two trained turns. */
-  let between: EnvironmentDelta | undefined;
-  path.slice(firstTrained).forEach(({ record: { generation, isTrainable, prompt } }, place) => {
-    if (prompt.type === "delta" && place > 0) between = join(between, prompt.delta);
-    if (isTrainable) {
-      if (between !== undefined) recorder.appendDelta(between);
-      recorder.appendTurn(generation);
-      between = undefined;
-    } else if (between !== undefined) {
-      between = { ...between, ids: [...between.ids, ...generation.outputIds] };
-    }
-  });
-}
-
-function join(before: EnvironmentDelta | undefined, delta: EnvironmentDelta): EnvironmentDelta {
-  if (before === undefined) return delta;
-  const kept = delta.droppedStopId === undefined ? before.ids : before.ids.slice(0, -1);
-  return { ...before, ids: [...kept, ...delta.ids] };
 }

@@ -1,7 +1,7 @@
 import type { Generation } from "../../engine/engine.ts";
 import type { ClientAssistant, ClientMessage, ReplyPart } from "../conversation.ts";
 import { defaultIgnore } from "./message-keys.ts";
-import { idsBefore, idsAfter, pathTo, type SampledTurn } from "./path-ids.ts";
+import { pathTo, recordPath, type PathTurn } from "./record-path.ts";
 import { SessionTree } from "./session-tree.ts";
 import { toSentTurn, type TurnNode } from "./turn-node.ts";
 
@@ -29,7 +29,7 @@ export interface ClientHabits {
   readonly addsUserText: boolean;
 }
 
-type Kept = SampledTurn & {
+type Kept = PathTurn & {
   readonly promptIds: readonly number[];
   readonly environment: readonly ClientMessage[];
 };
@@ -120,10 +120,9 @@ export class RandomSession {
     // Ids that no other turn has, so that each can be found.
     const outputIds = [1, 2, 3].map((place) => 1000 + index * 10 + place);
     const delta = { ids: [2, index], text: "", closeSynthesised: false };
-    const path = placement.parent === undefined ? [] : pathTo(placement.parent);
-    const prompt: SampledTurn["prompt"] =
+    const prompt: PathTurn["prompt"] =
       placement.parent === undefined ? { type: "root", ids: [1, index] } : { type: "delta", delta };
-    const promptIds = placement.parent === undefined ? [1, index] : idsAfter(path, delta);
+    const promptIds = promptAfter(placement.parent, prompt);
     this.tree.add(placement, {
       turn: toSentTurn(replyParts(index, step)),
       isDelivered: step.isDelivered,
@@ -139,8 +138,18 @@ export class RandomSession {
 }
 
 /** Returns a turn's prompt, built from the tree. */
-export function promptOf(node: TurnNode<Kept>): readonly number[] {
-  return idsBefore(pathTo(node));
+export function promptOf({ parent, record }: TurnNode<PathTurn>): readonly number[] {
+  return promptAfter(parent, record.prompt);
+}
+
+function promptAfter(
+  parent: TurnNode<PathTurn> | undefined,
+  prompt: PathTurn["prompt"],
+): readonly number[] {
+  if (prompt.type === "root") return prompt.ids;
+  const recorder = recordPath(pathTo(parent!));
+  recorder.appendDelta(prompt.delta);
+  return recorder.promptIds;
 }
 
 function generationOf(outputIds: readonly number[], index: number): Generation {

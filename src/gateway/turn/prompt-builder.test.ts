@@ -4,7 +4,7 @@ import type { Renderer } from "../../renderer/renderer.ts";
 import type { Generation } from "../../engine/engine.ts";
 import { characterIds, createCharacterRenderer } from "../../testing/character-renderer.ts";
 import { toSentTurn, type TurnNode } from "../tree/turn-node.ts";
-import { idsBefore, pathTo } from "../tree/path-ids.ts";
+import { promptOf } from "../tree/random-session.fixture.ts";
 import { PromptBuilder, type BuiltPrompt, type ShownTurn } from "./prompt-builder.ts";
 
 function generationOf(text: string): Generation {
@@ -42,9 +42,9 @@ describe("PromptBuilder", () => {
     const builder = new PromptBuilder(createCharacterRenderer());
     const user = (content: string) => [{ role: "user", content } as const];
     const root = await builder.begin(user("Hi"), []);
-    const begun = [...root.ids];
+    const begun = [...root.recorder.promptIds];
     const first = nodeOf(root, "Hello");
-    builder.keep(first, root.ids);
+    builder.keep(first, root.recorder);
     const prompts: { readonly ids: readonly number[]; readonly node: TurnNode<ShownTurn> }[] = [];
     let parent = first;
     for (const said of ["left", "right", "on"]) {
@@ -53,11 +53,11 @@ describe("PromptBuilder", () => {
       const built = await builder.continue(behind, user(said), []);
       if ("cause" in built) throw new Error("the template goes on");
       const node = nodeOf(built, `to ${said}`, behind);
-      prompts.push({ ids: [...built.ids], node });
-      builder.keep(node, built.ids);
+      prompts.push({ ids: [...built.recorder.promptIds], node });
+      builder.keep(node, built.recorder);
       parent = node;
     }
-    for (const { ids, node } of prompts) expect(ids).toEqual(idsBefore(pathTo(node)));
+    for (const { ids, node } of prompts) expect(ids).toEqual(promptOf(node));
     expect(root.prompt).toEqual({ type: "root", ids: begun });
   });
 

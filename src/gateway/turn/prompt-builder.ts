@@ -2,10 +2,11 @@ import { RolloutError, UsageError } from "../../errors.ts";
 import type { Message, ToolDefinition } from "../../message.ts";
 import { opensReasoning } from "../../renderer/continues.ts";
 import type { EnvironmentDelta, Renderer } from "../../renderer/renderer.ts";
+import { TrajectoryRecorder } from "../../trajectory/trajectory-recorder.ts";
 import { textTooLong } from "../../tokenizer/text-length.ts";
 import { ClientError } from "../client-error.ts";
 import type { ClientMessage } from "../conversation.ts";
-import { extendWithTurn, idsAfter, pathTo, type SampledTurn } from "../tree/path-ids.ts";
+import { pathTo, recordPath, type PathTurn } from "../tree/record-path.ts";
 import type { RootCause, TurnNode } from "../tree/turn-node.ts";
 import { measureCallHabits, strictestHabits, type CallHabits } from "./call-habits.ts";
 import {
@@ -17,7 +18,7 @@ import {
 } from "./template-messages.ts";
 
 /** The data of a turn from which the next turn's prompt is built. */
-export interface ShownTurn extends SampledTurn {
+export interface ShownTurn extends PathTurn {
   /** The messages that the policy received since the turn before. */
   readonly shown: readonly Message[];
   readonly message: KnownTurn["message"];
@@ -25,9 +26,9 @@ export interface ShownTurn extends SampledTurn {
 
 /** The prompt of a turn. */
 export interface BuiltPrompt {
-  readonly prompt: SampledTurn["prompt"];
-  /** The complete prompt for the engine. */
-  readonly ids: number[];
+  readonly prompt: PathTurn["prompt"];
+  /** Its next prompt is the complete prompt for the engine. */
+  readonly recorder: TrajectoryRecorder;
   readonly shown: readonly Message[];
   /** True if the prompt ends inside a reasoning block. */
   readonly reasoningOpened: boolean;
@@ -43,8 +44,8 @@ export class PromptBuilder {
   readonly #renderer: Renderer;
   /** The result of the first check of each sequence of roles: true if its delta can be trusted. */
   readonly #roleSequences = new Map<string, boolean>();
-  /** Prompts of recent turns, least recent first. */
-  readonly #prompts = new Map<TurnNode<ShownTurn>, number[]>();
+  /** The recorded paths to recent turns, least recent first. */
+  readonly #paths = new Map<TurnNode<ShownTurn>, TrajectoryRecorder>();
   #keptCount = 0;
   #callHabits: Promise<CallHabits> | undefined;
 
@@ -68,12 +69,12 @@ export class PromptBuilder {
       emptyHistory,
       await this.#rules(messages, sampledIds),
     );
-    const { ids: rendered, text } = await this.#render(shown, tools);
-    // Copied, because the tree keeps one list and the next prompt extends the other.
-    const ids = [...rendered];
+    const { ids, text } = await this.#render(shown, tools);
+    const recorder = new TrajectoryRecorder();
+    recorder.openSegment(ids);
     return {
-      prompt: { type: "root", ids: rendered },
-      ids,
+      prompt: { type: "root", ids },
+      recorder,
       shown,
       reasoningOpened: opensReasoning(text),
     };
@@ -115,9 +116,11 @@ export class PromptBuilder {
       }
       const delta = await this.#renderer.delta(Object.assign(change, { lastSampledId }));
       if (!(await this.#isTrusted(change, delta))) return { cause: "delta-unsupported" };
+      const recorder = this.#take(parent) ?? recordPath(path);
+      recorder.appendDelta(delta);
       return {
         prompt: { type: "delta", delta },
-        ids: this.#idsAfter(path, delta),
+        recorder,
         shown,
         reasoningOpened: opensReasoning(delta.text),
       };
@@ -129,28 +132,29 @@ export class PromptBuilder {
   }
 
   /**
-   * Keeps a turn's prompt for the turn that continues it, which avoids building it again.
+   * Keeps the recorded path to a sampled turn for the turn that continues it, which avoids recording
+   * it again.
    *
-   * @param ids - Passed over to the builder, which extends the list in place.
+   * @param recorder - The recorder of the turn's prompt. Passed over to the builder.
    */
-  keep(node: TurnNode<ShownTurn>, ids: number[]): void {
-    this.#prompts.set(node, ids);
-    this.#keptCount += ids.length;
-    for (const [oldest, { length }] of this.#prompts) {
+  keep(node: TurnNode<ShownTurn>, recorder: TrajectoryRecorder): void {
+    recorder.appendTurn(node.record.generation, false);
+    this.#paths.set(node, recorder);
+    this.#keptCount += recorder.length;
+    for (const [oldest, { length }] of this.#paths) {
       if (this.#keptCount <= maxKeptIds || oldest === node) break;
-      this.#prompts.delete(oldest);
+      this.#paths.delete(oldest);
       this.#keptCount -= length;
     }
   }
 
-  #idsAfter(path: readonly TurnNode<ShownTurn>[], delta: EnvironmentDelta): number[] {
-    const parent = path.at(-1)!;
-    const before = this.#prompts.get(parent);
-    if (before === undefined) return idsAfter(path, delta);
-    this.#prompts.delete(parent);
-    this.#keptCount -= before.length;
-    extendWithTurn(before, parent.record, delta);
-    return before;
+  /** Takes the kept path to a turn, if any. The next prompt changes it. */
+  #take(node: TurnNode<ShownTurn>): TrajectoryRecorder | undefined {
+    const recorder = this.#paths.get(node);
+    if (recorder === undefined) return undefined;
+    this.#paths.delete(node);
+    this.#keptCount -= recorder.length;
+    return recorder;
   }
 
   async #rules(messages: readonly ClientMessage[], sampledIds: SampledIds): Promise<ShowRules> {
@@ -240,7 +244,7 @@ function refusal(error: UsageError | RolloutError): ClientError | RolloutError {
   return new ClientError("invalid", message, { cause: error });
 }
 
-/** Maximum number of kept prompt ids over all sessions. */
+/** Maximum number of kept ids over all sessions. */
 const maxKeptIds = 2_000_000;
 
 /** Maximum number of remembered role sequences. */

@@ -1,4 +1,5 @@
-import type { TokenCodec } from "../../tokenizer/codec.ts";
+import { splitStop } from "../../episode/turn/record-turn.ts";
+import type { Renderer } from "../../renderer/renderer.ts";
 import { tokenBytes } from "../../tokenizer/token-bytes.ts";
 import type { ReplyToken } from "../conversation.ts";
 import type { SampledReply } from "./sample-reply.ts";
@@ -8,14 +9,14 @@ import type { SampledReply } from "./sample-reply.ts";
  * markup. The token that ends the turn and the tokens after a stop text are left out.
  */
 export async function replyTokens(
-  { codec, stopTokenIds }: { readonly codec: TokenCodec; readonly stopTokenIds: readonly number[] },
-  { generation: { outputIds, logprobs }, parts, finish }: SampledReply,
+  renderer: Pick<Renderer, "codec" | "stopTokenIds">,
+  { generation, parts, finish }: SampledReply,
 ): Promise<readonly ReplyToken[]> {
-  const last = outputIds.at(-1);
-  const isEnded = last !== undefined && stopTokenIds.includes(last);
-  const ids = isEnded ? outputIds.slice(0, -1) : outputIds;
-  const pieces = await tokenBytes(codec, ids);
-  const tokens = pieces.map((piece, place) => ({ bytes: piece, logprob: logprobs[place]! }));
+  const { ids } = splitStop(renderer, generation);
+  const pieces = await tokenBytes(renderer.codec, ids);
+  const tokens = pieces.map((piece, place) => {
+    return { bytes: piece, logprob: generation.logprobs[place]! };
+  });
   if (finish.type !== "stop-text") return tokens;
   const bytes = Buffer.concat(pieces);
   // The client gets the text before the stop text.

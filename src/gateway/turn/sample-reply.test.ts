@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Engine, GenerateRequest } from "../../engine/engine.ts";
+import { systemClock } from "../../async/clock.ts";
+import { CallWatch } from "../../episode/turn/call-watch.ts";
 import { preparedEngine } from "../../episode/lamp-episode.fixture.ts";
 import { RolloutError } from "../../errors.ts";
 import { characterIds, createCharacterRenderer } from "../../testing/character-renderer.ts";
@@ -40,7 +42,8 @@ async function sampleUntilStop(endBy: (cutShort: AbortSignal) => unknown): Promi
       ids: { mint: (prefix) => prefix, callPrefix: "call_" },
     },
     onEvents: () => {},
-    signal: new AbortController().signal,
+    watch: new CallWatch(new AbortController().signal, systemClock),
+    engineTimeoutMs: 5000,
   });
 }
 
@@ -80,7 +83,8 @@ describe("a constrained turn", () => {
         ids: { mint: (prefix) => prefix, callPrefix: "call_" },
       },
       onEvents: () => {},
-      signal: new AbortController().signal,
+      watch: new CallWatch(new AbortController().signal, systemClock),
+      engineTimeoutMs: 5000,
       ...more,
     });
     expect(parts.map(({ text }) => text)).toEqual(["{}"]);

@@ -1,14 +1,12 @@
 import { assertRequest } from "../../engine/check-request.ts";
-import { checkGeneration } from "../../engine/check-sampled.ts";
 import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts";
 import { findOutputRule } from "../../engine/output-rule.ts";
-import { attribute } from "../../episode/boundary.ts";
-import { ownBug, RolloutError } from "../../errors.ts";
-import { withDeadline } from "../../async/deadline.ts";
-import { endedBy } from "../../async/ended-by.ts";
+import type { CallWatch } from "../../episode/turn/call-watch.ts";
+import { splitStop } from "../../episode/turn/record-turn.ts";
+import { requestTurn } from "../../episode/turn/request-turn.ts";
+import { RolloutError } from "../../errors.ts";
 import type { Attempt } from "../../parser/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
-import { TokenNotifier } from "../../run/policy/token-notifier.ts";
 import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
 import type { ReplyEvent, ReplyFinish, ReplyPart } from "../conversation.ts";
 import { TurnReader, type TurnToStream } from "./turn-reader.ts";
@@ -23,10 +21,10 @@ export interface ReplyToSample {
   readonly onEvents: (events: readonly ReplyEvent[]) => void;
   /** True if the client reads events while the turn is sampled. Default true. */
   readonly isStreamed?: boolean;
-  /** Aborts the turn and stops the engine. */
-  readonly signal: AbortSignal;
-  /** See `GenerateOptions.onHeld`. */
-  readonly onHeld?: (isHeld: boolean) => void;
+  /** Its caller aborts the turn and stops the engine. */
+  readonly watch: CallWatch;
+  /** Time limit of the engine in milliseconds. The time while the engine holds the call does not count. */
+  readonly engineTimeoutMs: number;
 }
 
 /** A sampled reply: the engine's ids and the parts that they decode to. */
@@ -48,8 +46,8 @@ export interface SampledReply {
  * Samples a turn and reads it while tokens arrive. The engine's final generation is authoritative.
  * If the engine reports no tokens before it, all events come at the end.
  *
- * @throws RolloutError as `Engine.generate()` does.
- * @throws the signal's reason if it is aborted.
+ * @throws RolloutError with party `engine`.
+ * @throws the watch's reason if its caller aborts.
  */
 export async function sampleReply(options: ReplyToSample): Promise<SampledReply> {
   const { request } = options;
@@ -78,47 +76,24 @@ export async function sampleReply(options: ReplyToSample): Promise<SampledReply>
   };
 }
 
-/**
- * Calls the engine. Its plain errors become engine failures, and an engine that ignores its signal
- * is not awaited.
- */
+/** Requests the turn, and reports its tokens to the feed. A stop text ends it early. */
 async function askEngine(
-  { engine, request, read, signal, onHeld, isStreamed = true }: ReplyToSample,
+  { engine, request, read, watch, engineTimeoutMs, isStreamed = true }: ReplyToSample,
   feed: ReadingFeed,
 ): Promise<Generation> {
   assertRequest(request);
-  const what = `sample ${request.requestId}`;
   const stopped = new AbortController();
   feed.onStopText = () => stopped.abort();
   // Without a listener, an interrupted turn can be sampled again from its start.
   const listens = isStreamed || read.stops.length > 0 || findOutputRule(request) === undefined;
-  const notifier = new TokenNotifier({
-    onHeld,
+  const what = `sample turn ${request.requestId}`;
+  return await requestTurn(engine, request, {
+    watch,
+    boundary: { party: "engine", what, timeoutMs: engineTimeoutMs },
     cutShort: stopped.signal,
+    onHeld: (isHeld) => (isHeld ? watch.pause() : watch.goOn()),
     ...(listens && { onTokens: ({ tokenIds }) => feed.push(tokenIds) }),
   });
-  const generate = async (ended: AbortSignal): Promise<Generation> => {
-    try {
-      return await engine.generate(request, { ...notifier.options, signal: ended });
-    } catch (error) {
-      if (!endedBy(stopped.signal, error)) throw error;
-      // The tokens so far carry no version of their own.
-      return notifier.toGeneration(request.requestId, "");
-    }
-  };
-  const ask = async (ended: AbortSignal): Promise<Generation> =>
-    checkGeneration(await generate(ended), request);
-  try {
-    const onLate = (): never => {
-      throw ownBug("a wait without a deadline expired");
-    };
-    return await withDeadline(ask, { ms: Infinity, signal, onLate });
-  } catch (error) {
-    signal.throwIfAborted();
-    throw attribute(error, { party: "engine", what });
-  } finally {
-    notifier.mute();
-  }
 }
 
 function writtenIds(
@@ -177,7 +152,8 @@ class ReadingFeed {
   }
 
   /** Reads the ids that the engine has not reported before, and ends the turn. */
-  async finish({ outputIds, finish }: Generation): Promise<void> {
+  async finish(generation: Generation): Promise<void> {
+    const { outputIds, finish } = generation;
     const isPrefix = this.#reportedIds.every((id, place) => outputIds[place] === id);
     if (!isPrefix) {
       throw new RolloutError(
@@ -188,15 +164,9 @@ class ReadingFeed {
     this.push(outputIds.slice(this.#reportedIds.length));
     await this.#work;
     if (this.#failure !== undefined) throw this.#failure.error;
-    const last = outputIds.at(-1);
-    const closedBy =
-      last !== undefined && this.#stopIds.has(last)
-        ? this.#options.renderer.codec.tokenOf(last)
-        : undefined;
+    const { stopText: closedBy } = splitStop(this.#options.renderer, generation);
     this.#release(this.reader.push(await this.#text.end()));
-    this.#release(
-      this.reader.end({ finish: finish.type, ...(closedBy !== undefined && { closedBy }) }),
-    );
+    this.#release(this.reader.end({ finish: finish.type, closedBy }));
   }
 
   #release(events: readonly ReplyEvent[]): void {

@@ -16,7 +16,7 @@ import { systemClock, type Clock } from "../../async/clock.ts";
 import { endedBy } from "../../async/ended-by.ts";
 import { startDeadline, type Deadline } from "../../async/deadline.ts";
 import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
-import { TokenNotifier } from "./token-notifier.ts";
+import { TokenNotifier } from "../../engine/token-notifier.ts";
 
 /**
  * The treatment of turns that are being sampled when the policy's weights change. `finish` leaves them to the engine.

@@ -1,5 +1,5 @@
-import type { GenerateOptions, Generation } from "../../engine/engine.ts";
-import { emptyGeneration } from "../../engine/empty-generation.ts";
+import type { GenerateOptions, Generation } from "./engine.ts";
+import { emptyGeneration } from "./empty-generation.ts";
 
 /**
  * Passes the events of one engine call on to its caller, until the call is abandoned, and keeps the streamed tokens.
