@@ -94,7 +94,7 @@ async function playLightly(
       watch.answeredAt = performance.now();
       watch.userMs = 0;
       asking.push(watch.answeredAt - sentAt);
-      longest = request.promptIds;
+      longest = [...request.promptIds];
       return generation;
     },
   };

@@ -1,4 +1,5 @@
 import type { DiscardedSampling } from "../errors.ts";
+import type { TokenIds } from "./token-id.ts";
 
 export type { DiscardedSampling };
 
@@ -24,11 +25,11 @@ export interface SamplingParameters {
 /** One call of the policy. */
 export interface GenerateRequest {
   /**
-   * Exactly the ids recorded so far. This list grows with the episode's turns. An engine must not
-   * write to it (`engine/bad-reply`), and must copy what it keeps after the call, for example for a
-   * prefix cache.
+   * Exactly the ids recorded so far, in an episode as a view of its record. An engine must not write
+   * to it (`engine/bad-reply`), and must copy what it keeps after the call, for example for a prefix
+   * cache.
    */
-  readonly promptIds: readonly number[];
+  readonly promptIds: TokenIds;
   readonly sampling: SamplingParameters;
   /** At least 1. */
   readonly maxNewTokens: number;

@@ -844,12 +844,14 @@ describe("code that is not ours", () => {
     );
   });
 
-  test.each<[string, (promptIds: number[]) => void]>([
-    ["adding to", (promptIds) => promptIds.push(7)],
-    ["sorting", (promptIds) => promptIds.sort((one, other) => one - other)],
-    ["emptying", (promptIds) => promptIds.splice(0)],
-    ["putting what is no id among", (promptIds) => (promptIds[0] = -1)],
-    ["putting a place without any behind", (promptIds) => (promptIds.length += 1)],
+  test.each<[string, (promptIds: Int32Array) => void]>([
+    ["sorting", (promptIds) => promptIds.sort((one, other) => other - one)],
+    ["emptying", (promptIds) => promptIds.fill(0)],
+    ["putting a number below 0 among", (promptIds) => (promptIds[0] = -1)],
+    [
+      "transferring the memory of",
+      ({ buffer }) => structuredClone(buffer, { transfer: [buffer as ArrayBuffer] }),
+    ],
   ])("loses the episode, and no more, by %s the ids that it is sent", async (_, change) => {
     const engine = preparedEngine(goodTurns);
     const { episode } = await play([], {
@@ -857,7 +859,7 @@ describe("code that is not ours", () => {
         ...engine,
         async generate(request, options) {
           const generation = await engine.generate(request, options);
-          change(request.promptIds as number[]);
+          change(request.promptIds as Int32Array);
           return generation;
         },
       },
@@ -877,12 +879,12 @@ describe("code that is not ours", () => {
     "loses the episode, and no more, by putting %d in the place of what it sampled last",
     async (id) => {
       const engine = preparedEngine(goodTurns);
-      let kept: number[] = [];
+      let kept = new Int32Array();
       const { episode } = await play([], {
         engine: {
           ...engine,
           async generate(request, options) {
-            kept = request.promptIds as number[];
+            kept = request.promptIds as Int32Array<ArrayBuffer>;
             return await engine.generate(request, options);
           },
         },

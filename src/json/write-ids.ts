@@ -29,7 +29,7 @@ function packBytes(text: string): number {
 }
 
 /** The space in bytes that `writeIds()` needs for these ids. Nearly all vocabularies have less than a million ids. */
-export function roomForIds(ids: readonly number[]): number {
+export function roomForIds(ids: ArrayLike<number>): number {
   let largest = 0;
   for (let place = 0; place < ids.length; place++) largest = Math.max(largest, ids[place]!);
   return ids.length * (largest < million ? "999999,".length : mostBytesPerId) + idSlack;
@@ -47,7 +47,7 @@ export function roomForIds(ids: readonly number[]): number {
 export function writeIds(
   bytes: DataView,
   start: number,
-  ids: readonly unknown[],
+  ids: ArrayLike<unknown>,
   { first = 0, last = ids.length }: { readonly first?: number; readonly last?: number } = {},
 ): number {
   let end = start;

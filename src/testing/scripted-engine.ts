@@ -9,6 +9,7 @@ import type {
   GenerateRequest,
   Generation,
 } from "../engine/engine.ts";
+import type { TokenIds } from "../engine/token-id.ts";
 import { ownBug, RolloutError } from "../errors.ts";
 
 /** The scripted outcome of one call. */
@@ -148,7 +149,7 @@ function refusalOf(turn: ScriptedSampling, request: GenerateRequest): string | u
   return check?.(request);
 }
 
-function isSameIds(left: readonly number[], right: readonly number[]): boolean {
+function isSameIds(left: readonly number[], right: TokenIds): boolean {
   return left.length === right.length && left.every((id, index) => id === right[index]);
 }
 

@@ -1,7 +1,7 @@
 import { createHash, hash, type Hash } from "node:crypto";
 import { endianness } from "node:os";
 import { ownBug } from "../errors.ts";
-import { isTokenId, largestTokenId } from "../engine/token-id.ts";
+import { isTokenId, largestTokenId, type TokenIds } from "../engine/token-id.ts";
 
 /**
  * A running SHA-256 of token ids as little-endian 32-bit integers. A hash of all ids so far costs a copy of the hash's
@@ -14,12 +14,12 @@ export class RollingHash {
    * @param count - Number of ids to append, from the first. Default: all.
    * @throws InvariantError if a value is not a token id (see `isTokenId()`).
    */
-  append(ids: readonly number[], count = ids.length): void {
+  append(ids: TokenIds, count = ids.length): void {
     this.#hash.update(littleEndian(ids, count));
   }
 
   /** Returns the hash of all ids so far, followed by `more`: 16 hexadecimal digits. */
-  digest(more: readonly number[] = []): string {
+  digest(more: TokenIds = []): string {
     const copy = this.#hash.copy();
     if (more.length > 0) copy.update(littleEndian(more));
     return shown(copy.digest("hex"));
@@ -31,7 +31,7 @@ export class RollingHash {
  *
  * @throws InvariantError if a value is not a token id (see `isTokenId()`).
  */
-export function hashIds(ids: readonly number[]): string {
+export function hashIds(ids: TokenIds): string {
   return shown(hash("sha256", littleEndian(ids), "hex"));
 }
 
@@ -46,8 +46,11 @@ const isBigEndian = endianness() === "BE";
 const keptLength = 16_384;
 const keptWords = new Int32Array(keptLength);
 
-/** Returns the ids' bytes. They are valid until the next call. */
-function littleEndian(ids: readonly number[], count = ids.length): Uint8Array {
+/** Returns the ids' bytes: of an `Int32Array` the memory itself, otherwise valid until the next call. */
+function littleEndian(ids: TokenIds, count = ids.length): Uint8Array {
+  if (ids instanceof Int32Array && !isBigEndian) {
+    return new Uint8Array(ids.buffer, ids.byteOffset, count * ids.BYTES_PER_ELEMENT);
+  }
   const words = count <= keptLength ? keptWords : new Int32Array(count);
   for (let index = 0; index < count; index++) {
     const id = ids[index];

@@ -68,7 +68,7 @@ function record(prompt: readonly number[], turns: readonly Turn[]) {
   const rows = [{ ids: [...prompt], sampled: [] as number[], sent: [] as number[][] }];
   for (const played of turns) {
     const row = rows.at(-1)!;
-    expect(recorder.promptIds).toEqual(row.ids);
+    expect([...recorder.promptIds]).toEqual(row.ids);
     row.sent.push([...row.ids]);
     const generation = toGeneration(played);
     recorder.appendTurn(generation);

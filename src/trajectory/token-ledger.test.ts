@@ -36,7 +36,7 @@ describe("TokenLedger", () => {
     ledger.appendSampled(0, generation([10, 11]));
     ledger.appendEnvironment([20, 21]);
     ledger.appendSampled(1, generation([12, 99]));
-    expect(ledger.ids).toEqual([1, 2, 3, 10, 11, 20, 21, 12, 99]);
+    expect([...ledger.ids]).toEqual([1, 2, 3, 10, 11, 20, 21, 12, 99]);
     expect(lossMask(ledger.spans)).toEqual([0, 0, 0, 1, 1, 0, 0, 1, 1]);
     expect(ledger.promptLength).toBe(3);
   });
@@ -54,7 +54,7 @@ describe("TokenLedger", () => {
     ledger.appendPrompt([1]);
     const broken = { ...generation([10]), logprobs: [Number.NaN] };
     expect(() => ledger.appendSampled(0, broken)).toThrow("within -10000 and 0.000001, not NaN");
-    expect(ledger.ids).toEqual([1]);
+    expect([...ledger.ids]).toEqual([1]);
   });
 
   test.each([0.1, 2e-6, -10_001, -Infinity, "-1", null])(
@@ -71,7 +71,7 @@ describe("TokenLedger", () => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([1]);
     ledger.appendSampled(0, { ...generation([10]), logprobs: [logprob] });
-    expect(ledger.ids).toEqual([1, 10]);
+    expect([...ledger.ids]).toEqual([1, 10]);
   });
 
   test("appendSampled() refuses pieces that do not add up", () => {
@@ -90,7 +90,7 @@ describe("TokenLedger", () => {
     ledger.appendPrompt([0, 2 ** 31 - 1]);
     expect(() => ledger.appendEnvironment([2 ** 31])).toThrow("each environment id is a whole");
     expect(() => ledger.appendSampled(0, generation([2 ** 31]))).toThrow("each sampled id is a");
-    expect(ledger.ids).toEqual([0, 2 ** 31 - 1]);
+    expect([...ledger.ids]).toEqual([0, 2 ** 31 - 1]);
   });
 
   test.each<[string, (ledger: TokenLedger) => void, string]>([
@@ -134,7 +134,7 @@ describe("TokenLedger", () => {
     expect(thrown).toBeInstanceOf(InvariantError);
     expect((thrown as Error).message).toContain(message);
     expect(isOwnBug(thrown)).toBe(false);
-    expect([ledger.ids, ledger.spans.length, ledger.digest()]).toEqual([[9, 1], 1, digest]);
+    expect([[...ledger.ids], ledger.spans.length, ledger.digest()]).toEqual([[9, 1], 1, digest]);
   });
 
   test("refuses environment ids before the prompt, and an empty prompt", () => {
@@ -157,31 +157,26 @@ describe("TokenLedger", () => {
     ledger.appendPrompt([1, 2]);
     ledger.appendSampled(0, generation([10, 11]));
     expect(ledger.isUnchanged()).toBe(true);
-    (ledger.ids as number[])[1] = 3;
+    ledger.ids[1] = 3;
     expect(ledger.isUnchanged()).toBe(false);
-    (ledger.ids as number[])[1] = 2;
+    ledger.ids[1] = 2;
     expect(ledger.isUnchanged()).toBe(true);
-    (ledger.ids as number[]).push(12);
+    structuredClone(ledger.ids, { transfer: [ledger.ids.buffer as ArrayBuffer] });
+    expect(ledger.isUnchanged()).toBe(false);
+    ledger.appendEnvironment([20]);
     expect(ledger.isUnchanged()).toBe(false);
   });
 
-  test.each<[string, (ids: readonly number[]) => unknown]>([
-    ["freeze", (ids) => Object.freeze(ids)],
-    ["seal", (ids) => Object.seal(ids)],
-    ["preventExtensions", (ids) => Object.preventExtensions(ids)],
-  ])("continues with a copy after Object.%s() on the live view of its ids", (_, fix) => {
+  test("a view keeps its ids while later ones are recorded", () => {
     const ledger = new TokenLedger();
     ledger.appendPrompt([1, 2]);
     const sent = ledger.ids;
-    fix(sent);
     ledger.appendSampled(0, generation([10, 11]));
-    fix(ledger.ids);
     ledger.dropStopId(11);
-    fix(ledger.ids);
     ledger.appendEnvironment([20]);
-    expect(ledger.ids).toEqual([1, 2, 10, 20]);
+    expect([...ledger.ids]).toEqual([1, 2, 10, 20]);
     expect(ledger.isUnchanged()).toBe(true);
-    expect(sent).toEqual([1, 2]);
+    expect([...sent]).toEqual([1, 2]);
   });
 
   test.each([-1, 7])(
@@ -190,7 +185,7 @@ describe("TokenLedger", () => {
       const ledger = new TokenLedger();
       ledger.appendPrompt([1, 2]);
       ledger.appendSampled(0, generation([10, 11]));
-      (ledger.ids as number[])[3] = id;
+      ledger.ids[3] = id;
       expect(ledger.digest()).toBe(hashIds([1, 2, 10, 11]));
       expect(ledger.isUnchanged()).toBe(false);
       ledger.dropStopId(11);
@@ -198,14 +193,6 @@ describe("TokenLedger", () => {
       expect(ledger.digest()).toBe(hashIds([1, 2, 10, 20]));
     },
   );
-
-  test("grows in place if the live view of its ids is not frozen", () => {
-    const ledger = new TokenLedger();
-    ledger.appendPrompt([1, 2]);
-    const { ids } = ledger;
-    ledger.appendSampled(0, generation([10, 11]));
-    expect(ledger.ids).toBe(ids);
-  });
 
   test("refuses a second prompt, and anything sampled before the first", () => {
     const ledger = new TokenLedger();
@@ -228,7 +215,7 @@ describe("TokenLedger", () => {
       ),
     );
     ledger.dropStopId(12);
-    expect(ledger.ids).toEqual([1, 10, 11]);
+    expect([...ledger.ids]).toEqual([1, 10, 11]);
     expect(ledger.droppedStops).toEqual([
       { turnIndex: 0, id: 12, logprob: -0.1 * 3, policyVersion: "8" },
     ]);
@@ -263,7 +250,7 @@ describe("TokenLedger", () => {
           });
           expect(ledger.digest()).toBe(hashIds(all));
           expect(ledger.isUnchanged()).toBe(true);
-          expect(ledger.ids).toEqual(all);
+          expect([...ledger.ids]).toEqual(all);
           expect(lossMask(ledger.spans)).toEqual(mask);
         },
       ),

@@ -3,7 +3,8 @@ import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
 import { InvariantError } from "../errors.ts";
 import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { Span, SpanKind } from "./span.ts";
-import { findForeignId, largestTokenId } from "../engine/token-id.ts";
+import { GrowingIds } from "../engine/growing-ids.ts";
+import { findForeignId, largestTokenId, type TokenIds } from "../engine/token-id.ts";
 
 /** A sampled stop id that was removed from the ledger (see `TokenLedger.dropStopId()`). JSON-able. */
 export interface DroppedStop {
@@ -30,23 +31,21 @@ export interface SampledSpan extends Span {
  * calls out of order, and leave the ledger unchanged.
  */
 export class TokenLedger {
-  #ids: number[] = [];
+  readonly #ids = new GrowingIds();
   readonly #spans: (Span | SampledSpan)[] = [];
   readonly #droppedStops: DroppedStop[] = [];
   readonly #hash = new RollingHash();
   /**
    * The last sampled id, which is not hashed yet because it may be removed. A separate list, because a reader may have
-   * changed `ids`.
+   * changed the view.
    */
   #unhashed: readonly number[] = [];
   #lastTurnIndex = -1;
   #digest: string | undefined;
-  /** True if a reader of `ids` has changed its length. */
-  #isLengthened = false;
 
-  /** All ids so far, as a live view: the next prompt. Readers must not change it. */
-  get ids(): readonly number[] {
-    return this.#ids;
+  /** All ids so far, as a view: the next prompt. Readers must not change it. Later ids do not appear in it. */
+  get ids(): Int32Array {
+    return this.#ids.view;
   }
 
   get length(): number {
@@ -70,11 +69,7 @@ export class TokenLedger {
 
   /** True if no reader of `ids` has changed them. Takes time proportional to the number of ids. */
   isUnchanged(): boolean {
-    if (this.#isLengthened) return false;
-    const end = this.#spans.at(-1)?.end ?? 0;
-    return (
-      this.#ids.length === end && isListOfIds(this.#ids) && hashIds(this.#ids) === this.digest()
-    );
+    return !this.#ids.isDetached && hashIds(this.ids) === this.digest();
   }
 
   /** Number of ids of the segment's first prompt. */
@@ -83,7 +78,7 @@ export class TokenLedger {
   }
 
   /** Opens the segment with its first prompt. */
-  appendPrompt(ids: readonly number[]): void {
+  appendPrompt(ids: TokenIds): void {
     requireThat(this.#spans.length === 0, "a segment has one prompt, and begins with it");
     requireThat(ids.length > 0, "a prompt has at least one id");
     requireIds("prompt", ids);
@@ -118,14 +113,14 @@ export class TokenLedger {
   }
 
   /** Records ids of observations. */
-  appendEnvironment(ids: readonly number[]): void {
+  appendEnvironment(ids: TokenIds): void {
     requireThat(this.#spans.length > 0, "a segment begins with its prompt");
     requireIds("environment", ids);
     this.#append("environment", ids);
   }
 
   /** Records the ids that close a turn that the policy did not close. */
-  appendSynthesisedClose(ids: readonly number[]): void {
+  appendSynthesisedClose(ids: TokenIds): void {
     requireThat(this.#spans.at(-1)?.kind === "sampled", "only a sampled turn can be closed");
     requireIds("synthesised-close", ids);
     this.#append("synthesised-close", ids);
@@ -139,7 +134,7 @@ export class TokenLedger {
   dropStopId(id: number): void {
     const span = this.#spans.at(-1);
     requireThat(
-      span !== undefined && isSampledSpan(span) && (this.#unhashed[0] ?? this.#ids.at(-1)) === id,
+      span !== undefined && isSampledSpan(span) && (this.#unhashed[0] ?? this.ids.at(-1)) === id,
       `only the last sampled id can be dropped, and it is not ${id}`,
     );
     const { turnIndex, logprobs, pieces } = span;
@@ -149,7 +144,7 @@ export class TokenLedger {
     );
     const last = pieces.findLastIndex((piece) => piece.tokenCount > 0);
     const { policyVersion } = pieces[last]!;
-    this.#growable().pop();
+    this.#ids.removeLast();
     this.#unhashed = [];
     this.#digest = undefined;
     this.#spans.pop();
@@ -167,44 +162,22 @@ export class TokenLedger {
 
   #append(
     kind: SpanKind,
-    ids: readonly number[],
+    ids: TokenIds,
     sampled?: Omit<SampledSpan, keyof Span> & { turnIndex: number },
   ): void {
     if (ids.length === 0) return;
     this.#digest = undefined;
     const start = this.#ids.length;
-    this.#isLengthened ||= start !== (this.#spans.at(-1)?.end ?? 0);
     const hashedCount = kind === "sampled" ? ids.length - 1 : ids.length;
     if (this.#unhashed.length > 0) this.#hash.append(this.#unhashed);
     this.#hash.append(ids, hashedCount);
-    this.#unhashed = ids.slice(hashedCount);
-    if (start === 0) this.#ids = withRoom(ids);
-    else {
-      const grown = this.#growable();
-      for (let index = 0; index < ids.length; index++) grown.push(ids[index]!);
-    }
+    this.#unhashed = [...ids.slice(hashedCount)];
+    this.#ids.append(ids);
     this.#spans.push({ kind, start, end: this.#ids.length, ...sampled });
   }
-
-  /** Returns the list of ids for a change. Copies it if a reader has frozen it. */
-  #growable(): number[] {
-    if (!Object.isExtensible(this.#ids)) this.#ids = this.#ids.slice();
-    return this.#ids;
-  }
 }
 
-/**
- * Returns a copy of a prompt with room for as many more ids. Without it, V8 would copy the long list again and again
- * while it grows. A list that is shortened to half keeps its room.
- */
-function withRoom(ids: readonly number[]): number[] {
-  const own = [...ids];
-  const list = own.concat(own);
-  list.length = ids.length;
-  return list;
-}
-
-function isListOfIds(ids: readonly unknown[]): boolean {
+function isListOfIds(ids: TokenIds): boolean {
   return findForeignId(ids) < 0;
 }
 
@@ -243,7 +216,7 @@ function requireSameCounts({
   throw new InvariantError(`pieces of ${pieceTotal} ids make up ${outputIds.length} sampled ids`);
 }
 
-function requireIds(kind: SpanKind, ids: readonly number[]): void {
+function requireIds(kind: SpanKind, ids: TokenIds): void {
   requireThat(isListOfIds(ids), `each ${kind} id is a whole number from 0 to ${largestTokenId}`);
 }
 

@@ -1,4 +1,5 @@
 import type { Generation } from "../engine/engine.ts";
+import type { TokenIds } from "../engine/token-id.ts";
 import { InvariantError, assertInvariant, ownBug } from "../errors.ts";
 import type { EnvironmentDelta } from "../renderer/renderer.ts";
 import { listsOf } from "../values/filled-list.ts";
@@ -61,7 +62,7 @@ export class TrajectoryRecorder {
   #closedLength = 0;
 
   /** Opens a segment with a new prompt: the first one, or a rewritten history. */
-  openSegment(promptIds: readonly number[]): void {
+  openSegment(promptIds: TokenIds): void {
     const before = this.#segments.at(-1);
     assertInvariant(
       before === undefined || before.turns.length > 0,
@@ -73,8 +74,8 @@ export class TrajectoryRecorder {
     this.#segments.push({ ledger, turns: [], sampledCount: 0 });
   }
 
-  /** The next prompt, as a live view of the ledger. */
-  get promptIds(): readonly number[] {
+  /** The next prompt, as a view of the ledger. */
+  get promptIds(): Int32Array {
     return this.#open().ledger.ids;
   }
 
@@ -228,7 +229,7 @@ function toSegment({ ledger, turns }: OpenSegment): Segment {
     }
   }
   return {
-    tokenIds: ledger.ids.slice(),
+    tokenIds: [...ledger.ids],
     promptLength,
     spans,
     lossMask: lossMask(spans),

@@ -221,7 +221,7 @@ async function startScripted(scenario: EngineScenario): Promise<EngineUnderTest>
   const engine = createScriptedEngine(toScript(scenario));
   return {
     engine,
-    seenPrompts: () => engine.requests.map(({ promptIds }) => promptIds),
+    seenPrompts: () => engine.requests.map(({ promptIds }) => [...promptIds]),
     untilSeen: async () => undefined,
     [Symbol.asyncDispose]: () => engine.close(),
   };

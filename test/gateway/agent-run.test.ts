@@ -51,7 +51,7 @@ function pressingEngine(fails: () => RolloutError | undefined = () => undefined)
       signal?.throwIfAborted();
       const failure = fails();
       if (failure !== undefined) throw failure;
-      const shown = await renderer.codec.decode(promptIds);
+      const shown = await renderer.codec.decode([...promptIds]);
       const asked = /Press button (\d)/.exec(shown)?.[1] ?? "9";
       const call = `{"name": "press", "arguments": {"button": ${asked}}}`;
       const text = shown.includes(`pressed ${asked}`)

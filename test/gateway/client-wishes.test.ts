@@ -19,7 +19,7 @@ async function open(texts: readonly string[], options: Partial<GatewayOptions> =
   const engine: Engine = {
     kind: "talking",
     async generate({ promptIds, requestId }, { onTokens } = {}) {
-      prompts.push(await renderer.codec.decode(promptIds));
+      prompts.push(await renderer.codec.decode([...promptIds]));
       const outputIds = [
         ...(await renderer.codec.encode(left.shift()!)),
         renderer.stopTokenIds[0]!,

@@ -43,7 +43,7 @@ export async function tellGateway(
     prompts: async () =>
       await Promise.all(
         engine.requests.map(async ({ promptIds }) => {
-          const text = await renderer.codec.decode(promptIds);
+          const text = await renderer.codec.decode([...promptIds]);
           return text.replaceAll("<|open|>", "").replaceAll("<|stop|>", "\n");
         }),
       ),

@@ -67,7 +67,7 @@ export class SimulatedWorld {
       generate: async (request, options): Promise<Generation> => {
         this.#requireNew(request);
         const { updateCount, version } = this;
-        const wanted = restOfTurn(request.promptIds, request.sampling.seed);
+        const wanted = restOfTurn([...request.promptIds], request.sampling.seed);
         let count = wanted.length;
         const ms = random.between(1, 900);
         const fate = random.next();

@@ -1,11 +1,12 @@
 import type { GenerateRequest } from "../engine.ts";
+import type { TokenIds } from "../token-id.ts";
 
 /** One HTTP request to sample: a turn, or the rest of an interrupted turn. */
 export interface PieceRequest {
   /** The request's name in records. The server receives another id, `PieceExchange.wireId`. */
   readonly requestId: string;
   /** The prompt and the ids of the turn's earlier pieces. */
-  readonly inputIds: readonly number[];
+  readonly inputIds: TokenIds;
   readonly maxNewTokens: number;
   readonly turn: Pick<
     GenerateRequest,

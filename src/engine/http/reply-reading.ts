@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../../values/is-object.ts";
 import { isSampledLogprob, logprobRange } from "../logprob-range.ts";
-import { idExpectation, isTokenId } from "../token-id.ts";
+import { idExpectation, isTokenId, type TokenIds } from "../token-id.ts";
 
 const SHOWN_LENGTH = 80;
 
@@ -164,7 +164,7 @@ export class PromptCountProblem extends ReplyProblem {}
 export function readPromptCount(
   parent: JsonObject,
   name: string,
-  { place = "", sent, listed }: { place?: string; sent: readonly number[]; listed?: unknown },
+  { place = "", sent, listed }: { place?: string; sent: TokenIds; listed?: unknown },
 ): number | undefined {
   if (listed !== undefined && listed !== null) {
     checkPrompt(listed, sent);
@@ -180,7 +180,7 @@ export function readPromptCount(
  *
  * @throws ReplyProblem
  */
-export function checkPrompt(seen: unknown, sent: readonly number[]): void {
+export function checkPrompt(seen: unknown, sent: TokenIds): void {
   if (!Array.isArray(seen)) {
     throw new ReplyProblem(`prompt_token_ids is ${show(seen)}`, "a list of ids");
   }
@@ -190,7 +190,7 @@ export function checkPrompt(seen: unknown, sent: readonly number[]): void {
       `the ${sent.length} that were sent`,
     );
   }
-  const differing = sent.findIndex((id, index) => id !== seen[index]);
+  const differing = seen.findIndex((id, index) => id !== sent[index]);
   if (differing < 0) return;
   throw new ReplyProblem(
     `prompt_token_ids[${differing}] is ${show(seen[differing])}`,

@@ -84,13 +84,16 @@ export function createSequenceEngine({
       closing.signal.throwIfAborted();
       checkGenerateRequest(request, limits);
       checkRequest(request);
-      const { sessionId, promptIds } = request;
+      const { sessionId } = request;
+      // The library expects an array.
+      const promptIds = [...request.promptIds];
       const sampling = checkSampling(request.sampling, () => randomInt(2 ** 48 - 1));
       const random = seededRandomNumbers(sampling.seed, sessionId);
       const listener = new TokenListener(request, onTokens);
       const work = (sequence: LlamaSequence, stop: AbortSignal) =>
         sampleSequence(sequence, {
           request,
+          promptIds,
           sampling,
           random,
           endsGeneration,
@@ -173,6 +176,7 @@ async function sampleSequence(
   sequence: LlamaSequence,
   {
     request,
+    promptIds,
     sampling,
     random,
     endsGeneration,
@@ -181,6 +185,7 @@ async function sampleSequence(
     listener,
   }: {
     request: GenerateRequest;
+    promptIds: readonly number[];
     sampling: NextSampling;
     random: (position: number) => number;
     endsGeneration: (id: number) => boolean;
@@ -189,7 +194,7 @@ async function sampleSequence(
     listener: TokenListener;
   },
 ): Promise<SampledTurn> {
-  const { promptIds, maxNewTokens } = request;
+  const { maxNewTokens } = request;
   const stopIds = new Set(request.stopTokenIds);
   const cachedTokenCount = await keepPrefix(sequence, {
     ids: promptIds,

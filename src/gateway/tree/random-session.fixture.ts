@@ -149,7 +149,7 @@ function promptAfter(
   if (prompt.type === "root") return prompt.ids;
   const recorder = recordPath(pathTo(parent!));
   recorder.appendDelta(prompt.delta);
-  return recorder.promptIds;
+  return [...recorder.promptIds];
 }
 
 function generationOf(outputIds: readonly number[], index: number): Generation {
