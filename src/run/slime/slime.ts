@@ -63,7 +63,7 @@ export type SlimeOmission =
   | "unscored"
   /** An attempt has several rows (`--history split`). */
   | "split"
-  /** An attempt has no response. */
+  /** An attempt has no sampled token. Its reward would still change the baseline of the others. */
   | "no-response";
 
 /**
@@ -85,9 +85,7 @@ export function toSlimeGroup(
     if (episode.reward === undefined) return { leftOut: "unscored" };
     const [sample, ...more] = samples;
     if (more.length > 0) return { leftOut: "split" };
-    if (sample === undefined || sample.tokenIds.length <= sample.promptLength) {
-      return { leftOut: "no-response" };
-    }
+    if (sample === undefined || !sample.lossMask.includes(1)) return { leftOut: "no-response" };
   }
   return {
     rows: members.map(({ episode, samples, place }) => toSlimeRow(episode!, samples[0]!, place)),
