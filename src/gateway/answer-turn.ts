@@ -18,7 +18,13 @@ import { toSentTurn, type TurnNode } from "./tree/turn-node.ts";
 import type { BuiltPrompt, PromptBuilder } from "./turn/prompt-builder.ts";
 import { replyTokens } from "./turn/reply-tokens.ts";
 import { sampleReply, type SampledReply } from "./turn/sample-reply.ts";
-import { unsupportedFeatures, wantedForm, type WantedForm } from "./turn/turn-constraint.ts";
+import {
+  isFormIgnored,
+  unsupportedFeatures,
+  wantedForm,
+  type HeldForm,
+  type WantedForm,
+} from "./turn/turn-constraint.ts";
 import type { ReplyFormats } from "./turn/turn-reader.ts";
 import { writeJsonWith } from "../environment/plain-text.ts";
 import { writtenText } from "../python/json/exact-json.ts";
@@ -172,7 +178,7 @@ async function sampleAndWrite(
     clock,
   });
   using watch = new CallWatch(stop.signal, clock);
-  const { reply, constraint } = await sampleInForm(services, form, async (held) =>
+  const { reply, held } = await sampleInForm(services, form, async (constraint) =>
     sampleReply({
       engine,
       renderer,
@@ -182,7 +188,7 @@ async function sampleAndWrite(
         sampling,
         maxNewTokens,
         stopTokenIds: renderer.stopTokenIds,
-        ...(held !== undefined && { constraint: held }),
+        ...(constraint !== undefined && { constraint }),
         vocabularySize: renderer.codec.vocabularySize,
         requestId: session.nextRequestId(),
         sessionId: session.identity.sessionId,
@@ -204,8 +210,10 @@ async function sampleAndWrite(
   );
   const record = {
     ...toRecord(services, { request, placement, built, start, reply, sampling }),
-    ...(constraint !== undefined && { constraint }),
+    ...(held !== undefined && { constraint: held.constraint.type }),
   };
+  // Too late to refuse the request: the client may have received the turn.
+  if (held !== undefined && isFormIgnored(requested, reply)) counters.unenforced(held.what);
   const engineMs = clock.now() - startedAt;
   const turn = toSentTurn(reply.parts);
   const depth = session.tree.nodes.length;
@@ -275,11 +283,12 @@ async function sampleInForm(
   sample: (constraint?: SamplingConstraint) => Promise<SampledReply>,
 ): Promise<{
   readonly reply: SampledReply;
-  readonly constraint?: SamplingConstraint["type"];
+  /** The form that the engine accepted. */
+  readonly held?: HeldForm;
 }> {
   if (form.type !== "held") return { reply: await sample() };
   try {
-    return { reply: await sample(form.constraint), constraint: form.constraint.type };
+    return { reply: await sample(form.constraint), held: form };
   } catch (error) {
     // The engine rejected the request before sampling, so it is safe to sample again without the
     // form.

@@ -53,6 +53,10 @@ describe("Redactor", () => {
       "http://host/?api_key=a1&key=b&model=m",
       "http://host/?api_key=[redacted]&key=[redacted]&model=m",
     ],
+    [
+      "http://host/?code=a1&SAMLResponse=b&session_id=c&codec=d&country_code=e",
+      "http://host/?code=[redacted]&SAMLResponse=[redacted]&session_id=[redacted]&codec=d&country_code=e",
+    ],
   ])("finds the secrets in %s", (url, clean) => {
     const redactor = new Redactor();
     redactor.learnUrl(url);

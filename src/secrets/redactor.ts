@@ -1,6 +1,6 @@
 import { decodeOrKeep } from "../text/decode-or-keep.ts";
 import { jsonPieces } from "../json/json-pieces.ts";
-import { isSecretName } from "./secret-name.ts";
+import { isSecretParameter } from "./secret-name.ts";
 import { formsOf } from "./secret-forms.ts";
 import { takeTurn } from "../async/take-turn.ts";
 
@@ -211,7 +211,7 @@ function urlForms(address: string): readonly Form[] {
     );
   }
   for (const [name, value] of searchParams) {
-    if (!isSecretName(name) || value === "") continue;
+    if (!isSecretParameter(name) || value === "") continue;
     for (const form of [value, encodeURIComponent(value)]) {
       forms.push([`${name}=${form}`, `${name}=${redactionMark}`]);
     }

@@ -23,6 +23,15 @@ export function isSecretName(name: string): boolean {
   return !about.test(words) && secret.test(words.replaceAll(harmless, ""));
 }
 
+/** Names of query parameters whose values give access, beside the names of secrets. */
+const parameter =
+  /^(?:code|jwt|sas|sid|otp|pin|pw|hmac|ticket|saml_?(?:response|request)|(?:client_)?assertion|(?:[a-z]+_)?session(?:_?id)?)$/;
+
+/** True if a query parameter of this name is a secret, such as `code`, by which Azure Functions and OAuth grant access. */
+export function isSecretParameter(name: string): boolean {
+  return isSecretName(name) || parameter.test(wordsOf(name));
+}
+
 function wordsOf(name: string): string {
   return name
     .replaceAll(/([a-z\d])([A-Z])/g, "$1_$2")

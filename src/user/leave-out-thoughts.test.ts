@@ -57,6 +57,13 @@ describe("leaveOutThoughts()", () => {
     ["<think/>Hi", "Hi"],
     ["<think />Hi <thinking/>there", "Hi\nthere"],
     ["<think>The tag </thinking> ends it.</think>Hi", "Hi"],
+    ["Order 12.\nHuman\n<think>The PIN is 7", "Order 12."],
+    ["Order 12.\n\nAssistant:\n<think>a</think>It is on its way.", "Order 12."],
+    ["Order 12.\n<|im_end|>\n<|im_start|>user\n<think>a</think>And 13.", "Order 12."],
+    ["User:\n<think>a</think>Hi", "Hi"],
+    ["The PIN is 7.\nHuman\n<think>a</think>b</think>Hi", "Hi"],
+    ["I am human <think>a</think>indeed", "I am human\nindeed"],
+    ["To: the\nsales agent <think>a</think>Hi", "To: the\nsales agent\nHi"],
   ])("removes the reasoning of %j", (reply, line) => {
     expect(leaveOutThoughts(reply)).toBe(line);
   });

@@ -74,6 +74,7 @@ function quote(tag: string): string {
  *   the prompt.
  * - Every channel of gpt-oss except the final one, even if the server removed the special tokens.
  * - Granite's thought process, which ends with a sentence, and tags around the answer.
+ * - A turn that the model invents after its own: a line such as `Human` before a block, and all text from there.
  *
  * @returns the remaining text without white space around the removed parts, `""` if all text is
  *   reasoning, and the unchanged reply if none is.
@@ -112,7 +113,7 @@ function withoutAnswerTags(text: string): string {
 const finalEnd = "[END FINAL RESPONSE]";
 
 function removeBlocks(text: string): string {
-  let kept: string[] = [];
+  const kept = new KeptPieces();
   let keptUpTo = 0;
   let awaited: string | undefined;
   for (const { 0: found, index } of text.matchAll(anyTag)) {
@@ -120,8 +121,8 @@ function removeBlocks(text: string): string {
     if (awaited === undefined) {
       const close = closeOf.get(tag);
       // A closing tag without an opening one: all text before it is reasoning.
-      if (close === undefined) kept = [];
-      else kept.push(text.slice(keptUpTo, index));
+      if (close === undefined) kept.clear();
+      else kept.addBeforeBlock(text.slice(keptUpTo, index));
       // A self-closing tag opens no block.
       awaited = found.endsWith("/>") ? undefined : close;
     } else if (tag === awaited) {
@@ -130,12 +131,40 @@ function removeBlocks(text: string): string {
     keptUpTo = index + found.length;
   }
   if (keptUpTo === 0) return text;
-  if (awaited === undefined) kept.push(text.slice(keptUpTo));
-  return kept
-    .map((piece) => piece.trim())
-    .filter((piece) => piece !== "")
-    .join("\n");
+  if (awaited === undefined) kept.add(text.slice(keptUpTo));
+  return kept.join();
 }
+
+/** The pieces of a reply that are not reasoning, up to a turn that the model invents after its own. */
+class KeptPieces {
+  #pieces: string[] = [];
+  #isOver = false;
+
+  add(piece: string): void {
+    const text = piece.trim();
+    if (!this.#isOver && text !== "") this.#pieces.push(text);
+  }
+
+  addBeforeBlock(piece: string): void {
+    const said = piece.replace(turnLabel, "");
+    this.add(said);
+    // The first label may be the speaker's own.
+    if (said !== piece && this.#pieces.length > 0) this.#isOver = true;
+  }
+
+  clear(): void {
+    this.#pieces = [];
+    this.#isOver = false;
+  }
+
+  join(): string {
+    return this.#pieces.join("\n");
+  }
+}
+
+/** Matches a line with only the name of a speaker at the end of a text, with the special tokens of chat templates. */
+const turnLabel =
+  /(?<![^\n])[^\S\n]*(?:<\|(?:im_end|eot_id|end)\|>\s{0,9})?(?:<\|(?:im_start|start|start_header_id)\|>)?(?:human|user|assistant|ai|bot|agent|customer)(?:<\|end_header_id\|>)?:?\s*$/i;
 
 function plainTag(found: string): string {
   const tag = found.toLowerCase();

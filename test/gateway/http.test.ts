@@ -395,6 +395,13 @@ describe("a form that the engine holds a turn to", () => {
     expect(tree!.map((turn) => turn.constraint)).toEqual(["json-schema", undefined]);
   });
 
+  test("is counted if the engine accepts it and ignores it", async () => {
+    const { gateway, token, session } = await open(["free"]);
+    expect((await post(gateway, asked, { token })).status).toBe(200);
+    expect(gateway.gateway.counts.unenforced).toEqual({ "text format json-object": 1 });
+    expect(session.tree.nodes[0]!.record).toHaveProperty("constraint", "json-schema");
+  });
+
   test("is left out or refused where the engine knows none", async () => {
     const unknown = () => new RolloutError("engine/bad-request", "this engine has none");
     const { engine, gateway, token, session } = await open([unknown(), "free"]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { dialects } from "../dialects/registry.ts";
-import type { RequestedTurn } from "../conversation.ts";
-import { unsupportedFeatures, wantedForm } from "./turn-constraint.ts";
+import type { ReplyFinish, ReplyPart, RequestedTurn } from "../conversation.ts";
+import { isFormIgnored, unsupportedFeatures, wantedForm } from "./turn-constraint.ts";
 
 const schema = { type: "object", properties: { n: { type: "integer" } } };
 const tools = ["look", "press"].map((name) => ({
@@ -150,5 +150,45 @@ describe("wantedForm()", () => {
     ],
   ])("refuses %j", (more, problem) => {
     expect(() => wantedForm(requested(more), qwen)).toThrow(`Cannot read tool_choice: ${problem}`);
+  });
+});
+
+describe("isFormIgnored()", () => {
+  const said = (text: string): ReplyPart => ({ type: "text", id: "m", text });
+  const called = (name: string): ReplyPart => ({
+    type: "call",
+    id: "i",
+    callId: "c",
+    name,
+    text: "{}",
+  });
+  const choice = (name: string) => ({
+    tools,
+    tool_choice: { type: "function", function: { name } },
+  });
+  const allowed = {
+    type: "allowed_tools",
+    allowed_tools: { mode: "auto", tools: [choice("press").tool_choice] },
+  };
+  const json = { response_format: { type: "json_object" } };
+
+  test.each<[string, object, readonly ReplyPart[], boolean]>([
+    [
+      "no call though one is required",
+      { tools, tool_choice: "required" },
+      [said("It is noon.")],
+      true,
+    ],
+    ["a call, as required", { tools, tool_choice: "required" }, [called("look")], false],
+    ["another tool than the named one", choice("press"), [called("look")], true],
+    ["the named tool", choice("press"), [said("So:"), called("press")], false],
+    ["a tool that is not allowed", { tools, tool_choice: allowed }, [called("look")], true],
+    ["no call though none is required", { tools, tool_choice: allowed }, [said("No.")], false],
+    ["text that is not JSON", json, [said("Sure: {}")], true],
+    ["JSON", json, [said('{"a":'), said(" 1}")], false],
+  ])("finds %s", (_, more, parts, expected) => {
+    const finish: ReplyFinish = { type: "stop" };
+    expect(isFormIgnored(requested(more), { parts, finish })).toBe(expected);
+    expect(isFormIgnored(requested(more), { parts, finish: { type: "length" } })).toBe(false);
   });
 });

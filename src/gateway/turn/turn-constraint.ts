@@ -1,16 +1,29 @@
 import type { SamplingConstraint } from "../../engine/engine.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
 import type { ToolDefinition } from "../../message.ts";
 import { toPlainJson, type PyDict } from "../../python/value.ts";
 import { ClientError } from "../client-error.ts";
-import type { RequestedTurn, ToolChoice, UnsupportedFeature } from "../conversation.ts";
+import type {
+  ReplyFinish,
+  ReplyPart,
+  RequestedTurn,
+  ToolChoice,
+  UnsupportedFeature,
+} from "../conversation.ts";
 
 /** The form that a request requires of the turn. */
 export type WantedForm =
   | { readonly type: "free" }
-  /** A form that the engine can be asked to enforce. */
-  | { readonly type: "held"; readonly what: string; readonly constraint: SamplingConstraint }
+  | HeldForm
   /** A form that no engine can enforce. */
   | { readonly type: "unenforceable"; readonly what: string; readonly why: string };
+
+/** A form that the engine can be asked to enforce. */
+export interface HeldForm {
+  readonly type: "held";
+  readonly what: string;
+  readonly constraint: SamplingConstraint;
+}
 
 /** The facts that decide how a form can be enforced. */
 interface TurnForms {
@@ -46,6 +59,28 @@ export function wantedForm(requested: RequestedTurn, forms: TurnForms): WantedFo
   }
   const schema = textFormat.type === "json-schema" ? textFormat.schema : { type: "object" };
   return hold(what, forms, () => ({ type: "json-schema", schema }));
+}
+
+/**
+ * True if a complete turn does not have the form that the request requires, although the engine accepted it: some
+ * servers accept a constraint and ignore it. A turn that was cut has no form to check.
+ */
+export function isFormIgnored(
+  requested: RequestedTurn,
+  { parts, finish }: { readonly parts: readonly ReplyPart[]; readonly finish: ReplyFinish },
+): boolean {
+  if (finish.type === "length" || finish.type === "stop-text") return false;
+  const chosen = chosenTools(requested)?.map(({ name }) => name);
+  if (chosen === undefined) return !isJson(parts);
+  const called = parts.filter((part) => part.type === "call").map(({ name }) => name);
+  if (called.length === 0) return requested.toolChoice.type !== "auto";
+  const isOther = ({ name }: ToolDefinition) => called.includes(name) && !chosen.includes(name);
+  return requested.tools.some(isOther);
+}
+
+function isJson(parts: readonly ReplyPart[]): boolean {
+  const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+  return parseJsonText(text) !== undefined;
 }
 
 /** Returns the request's features that no engine can provide here. */

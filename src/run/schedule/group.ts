@@ -16,9 +16,14 @@ export interface EpisodeGroup {
   readonly staleness?: number;
 }
 
-/** Returns the rewards of a group; `undefined` for an attempt without one. */
+/**
+ * Returns the rewards of a group; `undefined` for an attempt that cannot train: without a reward, or without a sampled
+ * token. The reward of such an attempt must not change the baseline of the others.
+ */
 export function rewardsOf({ episodes }: EpisodeGroup): readonly (number | undefined)[] {
-  return episodes.map(({ reward }) => reward);
+  return episodes.map(({ reward, counts }) =>
+    counts.sampledTokenCount === 0 ? undefined : reward,
+  );
 }
 
 /** Returns a filter for groups that can train: it returns true if two rewards differ by more than `least`. */

@@ -65,7 +65,7 @@ export async function writeSlimeFile(
     unstartedCount === 0 ? {} : { unfinished: unstartedCount };
   async function* lines(): AsyncGenerator<Uint8Array> {
     for await (const members of readGroups(attempts, sources, readRow)) {
-      const omission = findSlimeOmission(members, ({ tokenCount }) => tokenCount);
+      const omission = findSlimeOmission(members, ({ lossMask }) => lossMask.includes("1"));
       if (omission !== undefined) {
         leftOut[omission] = (leftOut[omission] ?? 0) + 1;
         continue;

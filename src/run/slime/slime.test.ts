@@ -169,6 +169,12 @@ describe("toSlimeGroup()", () => {
     expect(groupOf(episode({ reward: 0, segments: split.toSegments() }))).toEqual({
       leftOut: "split",
     });
+    const unsampled = recorded()
+      .toSegments()
+      .map((segment) => ({ ...segment, lossMask: segment.lossMask.map(() => 0 as const) }));
+    expect(groupOf(episode({ reward: 1 }), episode({ reward: 9, segments: unsampled }))).toEqual({
+      leftOut: "no-response",
+    });
     const silent = new TrajectoryRecorder();
     silent.openSegment([1, 2]);
     expect(groupOf(episode({ reward: 0, segments: silent.toSegments() }))).toEqual({

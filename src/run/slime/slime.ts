@@ -66,7 +66,7 @@ export type SlimeOmission =
   | "unscored"
   /** An attempt has several rows (`--history split`). */
   | "split"
-  /** An attempt has no response. */
+  /** An attempt has no sampled token. Its reward would still change the baseline of the others. */
   | "no-response";
 
 /**
@@ -83,24 +83,28 @@ export type SlimeOmission =
 export function toSlimeGroup(
   members: readonly SlimeMember[],
 ): { readonly rows: readonly SlimeSample[] } | { readonly leftOut: SlimeOmission } {
-  const leftOut = findSlimeOmission(members, ({ tokenIds }) => tokenIds.length);
+  const leftOut = findSlimeOmission(members, ({ lossMask }) => lossMask.includes(1));
   if (leftOut !== undefined) return { leftOut };
   return {
     rows: members.map(({ episode, samples, place }) => toSlimeRow(episode!, samples[0]!, place)),
   };
 }
 
-/** Returns the reason to leave a group out; `undefined` if slime can use it. */
-export function findSlimeOmission<Row extends { readonly promptLength: number }>(
+/**
+ * Returns the reason to leave a group out; `undefined` if slime can use it.
+ *
+ * @param isSampled - True if the policy sampled a token of the row.
+ */
+export function findSlimeOmission<Row>(
   members: readonly SlimeMember<Row>[],
-  tokenCountOf: (row: Row) => number,
+  isSampled: (row: Row) => boolean,
 ): SlimeOmission | undefined {
   for (const { episode, samples } of members) {
     if (episode === undefined) return "unfinished";
     if (episode.reward === undefined) return "unscored";
     const [sample, ...more] = samples;
     if (more.length > 0) return "split";
-    if (sample === undefined || tokenCountOf(sample) <= sample.promptLength) return "no-response";
+    if (sample === undefined || !isSampled(sample)) return "no-response";
   }
   return undefined;
 }

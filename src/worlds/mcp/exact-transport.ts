@@ -48,6 +48,8 @@ export function exactFetch(messages: ExactMessages): typeof fetch {
     const { body } = init ?? {};
     const sent = typeof body === "string" ? { body: messages.outgoing(body) } : {};
     const response = await fetch(address, { ...init, ...sent });
+    if (response.ok && typeof body === "string" && !awaitsAnswer(body))
+      return await emptied(response);
     const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
     if (!response.ok || response.body === null) return response;
     if (type === "text/event-stream") {
@@ -58,7 +60,26 @@ export function exactFetch(messages: ExactMessages): typeof fetch {
   };
 }
 
-function copyOf(response: Response, body: ReadableStream<Uint8Array> | string): Response {
+/** Messages up to this length are read to see if they await an answer; those that do not are shorter. */
+const longestNotice = 64 * 1024;
+
+/** False for notifications and for answers of the client. */
+function awaitsAnswer(message: string): boolean {
+  if (message.length > longestNotice) return true;
+  const sent = JSON.parse(message) as object | readonly object[];
+  return [sent].flat().some((one) => "method" in one && "id" in one);
+}
+
+/**
+ * Returns the answer to a message that awaits none, without its body: the client would read that to its end, and some
+ * servers never end it.
+ */
+async function emptied(response: Response): Promise<Response> {
+  await response.body?.cancel().catch(() => {});
+  return copyOf(response, null);
+}
+
+function copyOf(response: Response, body: ReadableStream<Uint8Array> | string | null): Response {
   const headers = new Headers(response.headers);
   for (const name of ["content-length", "content-encoding"]) headers.delete(name);
   return new Response(body, { status: response.status, headers });

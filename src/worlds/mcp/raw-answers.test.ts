@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
@@ -24,6 +24,7 @@ async function open({
   list = plainList,
   call = '{"content":[]}',
   frame = asJson,
+  onNotice = (response: ServerResponse): void => void response.writeHead(202).end(),
 }) {
   const results: Readonly<Record<string, string>> = {
     initialize,
@@ -39,7 +40,8 @@ async function open({
         method?: string;
       };
       if (id === undefined || method === undefined) {
-        response.writeHead(request.method === "POST" ? 202 : 405).end();
+        if (request.method === "POST") onNotice(response);
+        else response.writeHead(405).end();
         return;
       }
       const message = `{"jsonrpc":"2.0","id":${id},\n"result":${results[method] ?? "{}"}}`;
@@ -55,7 +57,8 @@ async function open({
     },
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
-  const tools = await createMcpTools({ url, onTrouble: () => {}, timeoutMs: 2_000 });
+  const limits = { timeoutMs: 2_000, connectTimeoutMs: 20_000 };
+  const tools = await createMcpTools({ url, onTrouble: () => {}, ...limits });
   opened.push(tools);
   return tools;
 }
@@ -150,6 +153,23 @@ describe("a server is used", () => {
     const limits = '{"type":"integer","maximum":1e400,"minimum":-1e400}';
     const list = `{"tools":[{"name":"ask","inputSchema":{"type":"object","properties":{"a":${limits}}}}]}`;
     const tools = await open({ list, call: '{"content":[{"type":"text","text":"x"}]}' });
+    expect(await observe(tools)).toBe("x");
+  });
+});
+
+describe("the answer to a notification is not waited for", () => {
+  const text = { "content-type": "text/plain; charset=UTF-8" };
+  const events = { "content-type": "text/event-stream" };
+  const json = { "content-type": "application/json" };
+  test.each<[string, (response: ServerResponse) => void]>([
+    ["a text", (response) => response.writeHead(202, text).end("Accepted")],
+    ["a text without an end", (response) => response.writeHead(202, text).write("Accepted")],
+    ["no content", (response) => response.writeHead(204).end()],
+    ["JSON that is cut", (response) => response.writeHead(200, json).end("{")],
+    ["events without an end", (response) => response.writeHead(200, events).write(": hi\n\n")],
+    ["a stream without events", (response) => response.writeHead(200, events).flushHeaders()],
+  ])("%s", async (_, onNotice) => {
+    const tools = await open({ onNotice, call: '{"content":[{"type":"text","text":"x"}]}' });
     expect(await observe(tools)).toBe("x");
   });
 });

@@ -235,27 +235,38 @@ class DockerSandbox implements Sandbox {
   }
 }
 
+/** Matches variables that Docker's program or podman goes by, or a script or the system that starts it. */
+const programVariable = new RegExp(
+  `^(?:${[
+    "(?:docker|podman|containers?|buildah|buildkit|storage|registry|ld|dyld|xdg|ssl|ssh|dbus|lc)_.*",
+    ".*_proxy|path|pathext|home|user|logname|shell|lang|term|pwd|te?mp(?:dir)?",
+    "godebug|gogc|gomaxprocs|gomemlimit|gotraceback|bash_env|node_options|pythonpath",
+    "systemroot|windir|comspec|(?:local)?appdata|programdata|userprofile",
+  ].join("|")})$`,
+  "is",
+);
+
 /**
- * Passes secrets to Docker's program in its own variables, for everybody on the machine can read its arguments;
- * others as arguments, so that none of them is one that Docker's program goes by.
+ * Passes variables to Docker's program in its own, because all users of the machine can read its arguments, and no
+ * rule knows all names of secrets. Variables that Docker's program itself goes by are arguments, except secrets.
  */
 function passVariables(env: Readonly<Record<string, string>>): {
   readonly variables: readonly string[];
   readonly passed: Readonly<Record<string, string>>;
 } {
-  const isSecret = ([name, value]: readonly [string, string]): boolean => {
+  const isOwn = ([name, value]: readonly [string, string]): boolean => {
+    if (!programVariable.test(name)) return true;
     const { secrets, urls } = secretsOfNamed({ [name]: value });
     // The addresses that Docker's program itself goes by are not for it.
-    const isOpen = /^docker_/i.test(name) || !urls.some(holdsSecret);
-    return secrets.length > 0 || !isOpen;
+    return secrets.length > 0 || (!/^docker_/i.test(name) && urls.some(holdsSecret));
   };
   const entries = Object.entries(env);
   return {
     variables: entries.flatMap(([name, value]) => [
       "--env",
-      isSecret([name, value]) ? name : `${name}=${value}`,
+      isOwn([name, value]) ? name : `${name}=${value}`,
     ]),
-    passed: Object.fromEntries(entries.filter(isSecret)),
+    passed: Object.fromEntries(entries.filter(isOwn)),
   };
 }
 

@@ -462,7 +462,7 @@ describe("createDockerSandboxes()", () => {
     const { stdout } = await box.run(["sh", "-c", "echo $API_KEY $PLAIN"], { signal, env });
     expect(stdout).toBe("canary-of-a-box a b\n");
     const log = await readFile(path.join(dir, "log.txt"), "utf8");
-    expect(log).toContain('"--env","API_KEY","--env","PLAIN=a b"');
+    expect(log).toContain('"--env","API_KEY","--env","PLAIN"');
     const addresses = {
       DATABASE_URL: "postgres://me:canary-of-a-box@db/shop",
       PAGE: "http://host/page",
@@ -472,9 +472,25 @@ describe("createDockerSandboxes()", () => {
     expect(said.stdout).toBe("postgres://me:canary-of-a-box@db/shop\n");
     const both = await readFile(path.join(dir, "log.txt"), "utf8");
     expect(both).toContain(
-      '"--env","DATABASE_URL","--env","PAGE=http://host/page","--env","DOCKER_HOST=ssh://me@elsewhere"',
+      '"--env","DATABASE_URL","--env","PAGE","--env","DOCKER_HOST=ssh://me@elsewhere"',
     );
     expect(both).not.toContain("canary-of-a-box");
+  });
+
+  test("shows no value of a variable to other users, except of those that Docker's program goes by", async () => {
+    await using box = await docker().open({ signal });
+    const env = { DB_PW: "canary-pw", CLOUD_CRED: "canary-cred", UNSEAL: "canary a\nb", EMPTY: "" };
+    const own = { DOCKER_CONTEXT: "elsewhere", NO_PROXY: "db", LANG: "C", GOAL: "canary-goal" };
+    const names = Object.keys({ ...env, ...own });
+    const script = names.map((name) => `echo "$${name}"`).join("; ");
+    const { stdout } = await box.run(["sh", "-c", script], { signal, env: { ...env, ...own } });
+    expect(stdout).toBe(`${Object.values({ ...env, ...own }).join("\n")}\n`);
+    const log = await readFile(path.join(dir, "log.txt"), "utf8");
+    expect(log).not.toContain("canary");
+    expect(log).toContain(
+      '"--env","DB_PW","--env","CLOUD_CRED","--env","UNSEAL","--env","EMPTY",' +
+        '"--env","DOCKER_CONTEXT=elsewhere","--env","NO_PROXY=db","--env","LANG=C","--env","GOAL"',
+    );
   });
 
   test("says what Docker says where a container cannot be had, or is gone", async () => {

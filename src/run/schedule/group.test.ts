@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { episodeRow } from "../../episode/episode-row.fixture.ts";
+import { advantages } from "./advantages.ts";
+import { createSpreadFilter, rewardsOf, type EpisodeGroup } from "./group.ts";
+
+/** A group of attempts with these rewards and numbers of sampled tokens. */
+function groupOf(...attempts: readonly (readonly [reward: number, sampled: number])[]) {
+  const episodes = attempts.map(([reward, sampledTokenCount], sampleIndex) => {
+    const row = episodeRow({ taskIndex: 0, sampleIndex });
+    return { ...row, reward, counts: { ...row.counts, sampledTokenCount }, segments: [] };
+  });
+  return { episodes } as unknown as EpisodeGroup;
+}
+
+test("the reward of an attempt without a sampled token does not move the baseline of the others", () => {
+  const group = groupOf([1, 5], [0, 5], [9, 0]);
+  expect(rewardsOf(group)).toEqual([1, 0, undefined]);
+  expect(advantages(rewardsOf(group), "dr-grpo")).toEqual([0.5, -0.5, undefined]);
+});
+
+test("such an attempt is no reason to keep a group", () => {
+  expect(createSpreadFilter()(groupOf([1, 5], [1, 5], [0, 0]))).toBe(false);
+  expect(createSpreadFilter()(groupOf([1, 5], [0, 5], [0, 0]))).toBe(true);
+});
