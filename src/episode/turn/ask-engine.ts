@@ -3,9 +3,9 @@ import type { GenerateRequest, Generation } from "../../engine/engine.ts";
 import { emptyGeneration } from "../../engine/empty-generation.ts";
 import { discardPartialTurn, findOutputRule } from "../../engine/output-rule.ts";
 import { RolloutError } from "../../errors.ts";
+import { noRedactor } from "../../secrets/redactor.ts";
 import { onAbort } from "../../async/on-abort.ts";
 import type { Sampled } from "../inputs/input-source.ts";
-import { noRedactor } from "../inputs/open-inputs.ts";
 import { overwritten, type Play } from "../play.ts";
 import { requestTurn } from "./request-turn.ts";
 
