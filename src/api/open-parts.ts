@@ -67,10 +67,12 @@ export interface OpenParts extends AsyncDisposable {
 /**
  * Puts together what options describe: parts that are given as they are, and those that settings name.
  *
- * @throws UsageError for a part that is missing or cannot be loaded.
- * @throws RolloutError where the engine does not answer.
+ * @throws UsageError for a part that is missing or cannot be loaded, and if `source` comes with settings that choose
+ *   tasks.
+ * @throws RolloutError if the engine does not answer.
  */
 export async function openParts(options: RolloutOptions): Promise<OpenParts> {
+  requireOneChoiceOfTasks(options);
   if (options.queue !== undefined || options.shared !== undefined) {
     return await openQueuedParts(options);
   }
@@ -129,6 +131,18 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     await close();
     throw error;
   }
+}
+
+/** Settings that choose tasks, which a source replaces. */
+const taskSettings = ["split", "tasks", "epochs", "groups"];
+
+function requireOneChoiceOfTasks(options: RolloutOptions): void {
+  if (options.source === undefined) return;
+  const extra = taskSettings.find((name) => settingsOf(options)[name] !== undefined);
+  if (extra === undefined) return;
+  throw new UsageError(
+    `Cannot use ${extra} with source: a source chooses the tasks, expected one of the two`,
+  );
 }
 
 /** Returns the tasks to plan: none if a source chooses them. */

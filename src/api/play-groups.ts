@@ -1,5 +1,5 @@
 import type { Episode } from "../episode/episode.ts";
-import { RolloutError, UsageError } from "../errors.ts";
+import { RolloutError } from "../errors.ts";
 import { openLoadGate } from "../run/schedule/load-gate.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
 import { RunFolder } from "../run/folder/run-folder.ts";
@@ -8,20 +8,18 @@ import type { LiveRun } from "../run/live-run.ts";
 import { startRun } from "../run/start-run.ts";
 import type { EpisodeGroup } from "../run/schedule/group.ts";
 import { openPlan } from "../run/schedule/planned-run.ts";
-import type { TaskSource } from "../run/schedule/task-source.ts";
 import { describePlan, sourceOf } from "../composition/config/run-epochs.ts";
 import { readScopeConfig } from "../composition/config/scope-config.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import { describeSettings } from "../composition/config/stored-settings.ts";
 import { readVersion } from "../composition/version.ts";
 import type { OpenParts } from "./open-parts.ts";
-import { settingsOf, type RolloutOptions } from "./rollout-options.ts";
+import type { RolloutOptions } from "./rollout-options.ts";
 
 /**
  * Plays what the options describe, and yields each group as it ends. If the caller leaves the loop, the run stops.
  *
  * @param onStart - Called with the run before its first group.
- * @throws UsageError if `source` comes with settings that choose tasks.
  * @throws RolloutError if too many episodes fail in a row, with the failure of the last one.
  * @throws the reason of `options.signal` if it aborts.
  */
@@ -32,7 +30,7 @@ export async function* playGroups(
 ): AsyncGenerator<EpisodeGroup, void, undefined> {
   const { plan, conduct, redactor, handedOut, setup: opened } = parts;
   const { signal, onEpisode, grouping, admission, staleness, redeliver } = options;
-  const ownSource = readSource(options, parts);
+  const { source } = options;
   const isOwn = handedOut === undefined && conduct.dir !== undefined;
   await using own = isOwn ? await openFolder(parts, conduct.dir, options) : undefined;
   const folder = handedOut?.folder ?? own;
@@ -50,7 +48,9 @@ export async function* playGroups(
     setup: traceSetup(setup, parts.engine.model),
     seed,
     maxFailuresInRow,
-    source: ownSource ?? sourceOf(scope, plan, setup.environment, folder?.finished),
+    source:
+      (typeof source === "function" ? source(setup.environment) : source) ??
+      sourceOf(scope, plan, setup.environment, folder?.finished),
     grouping: { size, attempts, ...withoutUndefined({ branchAt }), ...grouping },
     admission: { concurrency, ...(gate !== undefined && { gate }), ...admission },
     onEpisode(episode) {
@@ -58,29 +58,20 @@ export async function* playGroups(
       return onEpisode?.(episode);
     },
     redactor: handedOut?.redactor ?? redactor,
-    ...withoutUndefined({ signal, staleness, redeliver, folder, player: handedOut?.player }),
-    ...withoutUndefined({ onProgress: options.onProgress }),
+    ...withoutUndefined({
+      signal,
+      staleness,
+      redeliver,
+      folder,
+      player: handedOut?.player,
+      onProgress: options.onProgress,
+    }),
   });
   onStart?.(run);
   yield* run;
   const { end } = await run.result;
   signal?.throwIfAborted();
   if (end === "too-many-failures") throw tooManyFailures(parts, failed);
-}
-
-/** Settings that choose tasks, which a source replaces. */
-const taskSettings = ["split", "tasks", "epochs", "groups"];
-
-function readSource(options: RolloutOptions, { setup }: OpenParts): TaskSource | undefined {
-  const { source } = options;
-  if (source === undefined) return undefined;
-  const extra = taskSettings.find((name) => settingsOf(options)[name] !== undefined);
-  if (extra !== undefined) {
-    throw new UsageError(
-      `Cannot use ${extra} with source: a source chooses the tasks, expected one of the two`,
-    );
-  }
-  return typeof source === "function" ? source(setup.environment) : source;
 }
 
 /**

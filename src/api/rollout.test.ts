@@ -133,6 +133,48 @@ describe("rollout()", () => {
     await engine.close();
   });
 
+  test.each(["tasks", "split", "epochs", "groups"])(
+    "refuses %s with a source before the engine is opened",
+    async (name) => {
+      const engine = createSglangEngine({ url: server.url });
+      const describeIt = vi.spyOn(engine, "describe");
+      const { url: _server, ...rest } = options();
+      const source = { next: async () => undefined };
+      const wrong: object = { ...rest, engine, source, [name]: name === "tasks" ? [1] : "1" };
+      const message = `Cannot use ${name} with source: a source chooses the tasks`;
+      await expect(rollout(wrong as RolloutOptions)).rejects.toThrow(message);
+      expect(describeIt).not.toHaveBeenCalled();
+      await engine.close();
+    },
+  );
+
+  test("makes rows for a loop only", async () => {
+    let readCount = 0;
+    const onEpisode = (episode: Episode): void => {
+      const { segments } = episode;
+      const get = (): Episode["segments"] => {
+        readCount += 1;
+        return segments;
+      };
+      Object.defineProperty(episode, "segments", { get, enumerable: true });
+    };
+    const once = { ...options(), samples: 1, tasks: [1], onEpisode };
+    await rollout(once);
+    expect(readCount).toBe(0);
+    for await (const { episodes } of rollout(once)) expect(episodes[0]!.samples).toHaveLength(1);
+    expect(readCount).toBeGreaterThan(0);
+  });
+
+  test("can be awaited if its iterator is never advanced", async () => {
+    const run = rollout({ ...options(), tasks: [1] });
+    const iterator = run[Symbol.asyncIterator]();
+    expect((await run).end).toBe("finished");
+    expect(await iterator.next()).toMatchObject({ done: true });
+    const unused = rollout({ ...options(), tasks: [1] });
+    await unused[Symbol.asyncIterator]().return();
+    expect((await unused).end).toBe("finished");
+  });
+
   test("plays to the end if an engine object reports an invalid context length", async () => {
     const engine = createSglangEngine({ url: server.url });
     const { url: _server, ...rest } = options();

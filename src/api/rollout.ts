@@ -62,7 +62,11 @@ class StartedByUse implements Rollout {
   readonly #options: RolloutOptions;
   readonly #live = withResolvers<LiveRun>();
   readonly #result = withResolvers<RunResult>();
-  #groups: AsyncGenerator<RolloutGroup, void, undefined> | undefined;
+  /** The groups as they are played. Iterating and awaiting share them. */
+  readonly #played = this.#play();
+  /** The groups with their rows, for the caller's loops. */
+  readonly #groups = this.#withRows();
+  #isStarted = false;
   #liveRun: LiveRun | undefined;
   /** The version that was announced before the run started. */
   #firstVersion: number | undefined;
@@ -75,7 +79,7 @@ class StartedByUse implements Rollout {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<RolloutGroup, void, undefined> {
-    return (this.#groups ??= this.#play());
+    return this.#groups;
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- A rollout can be awaited for its result.
@@ -83,7 +87,7 @@ class StartedByUse implements Rollout {
     onResult?: ((result: RunResult) => Value | PromiseLike<Value>) | null,
     onError?: ((reason: unknown) => Failure | PromiseLike<Failure>) | null,
   ): Promise<Value | Failure> {
-    if (this.#groups === undefined) void this.#drain();
+    if (!this.#isStarted) void this.#drain();
     return this.#result.promise.then(onResult, onError);
   }
 
@@ -113,14 +117,19 @@ class StartedByUse implements Rollout {
   }
 
   async #started(doing: string): Promise<LiveRun> {
-    if (this.#groups !== undefined) return await this.#live.promise;
+    if (this.#isStarted) return await this.#live.promise;
     throw new UsageError(
       `Cannot ${doing}: the rollout has not started; iterate or await it first (announcePolicy() ` +
         "names the version of the first weights)",
     );
   }
 
-  async *#play(): AsyncGenerator<RolloutGroup, void, undefined> {
+  async *#withRows(): AsyncGenerator<RolloutGroup, void, undefined> {
+    for await (const group of this.#played) yield withSamples(group);
+  }
+
+  async *#play(): AsyncGenerator<EpisodeGroup, void, undefined> {
+    this.#isStarted = true;
     try {
       await using parts = await openParts(this.#options);
       const onStart = (live: LiveRun): void => {
@@ -128,9 +137,7 @@ class StartedByUse implements Rollout {
         this.#liveRun = live;
         this.#live.resolve(live);
       };
-      for await (const group of playGroups(parts, this.#options, onStart)) {
-        yield withSamples(group);
-      }
+      yield* playGroups(parts, this.#options, onStart);
     } catch (error) {
       this.#live.reject(error);
       this.#result.reject(error);
@@ -140,10 +147,10 @@ class StartedByUse implements Rollout {
     }
   }
 
-  /** Plays all groups for a caller that wants only the result. */
+  /** Plays all groups for a caller that wants only the result. No rows are made. */
   async #drain(): Promise<void> {
     try {
-      for await (const _ of this);
+      for await (const _ of this.#played);
     } catch {
       // The result rejects with the same error.
     }

@@ -179,7 +179,7 @@ async function openParts(
       const end = gateway.store.openCount === 0 ? "finished" : "interrupted";
       const warning = gateway.warning(warningShare);
       await folder.writeEvent({ type: "run-ended", atMs: now(), end });
-      await folder.writeSummary({
+      await folder.results.writeSummary({
         end,
         ...tally.progress(),
         gateway: gateway.counts,

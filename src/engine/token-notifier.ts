@@ -49,6 +49,11 @@ export class TokenNotifier {
     if (this.#isHeld) this.#sayHeld?.(false);
   }
 
+  /** True if the streamed ids are the first ids of a reply. */
+  isStartOf({ outputIds }: Pick<Generation, "outputIds">): boolean {
+    return this.#ids.every((id, place) => outputIds[place] === id);
+  }
+
   /**
    * Returns the streamed tokens as a part of a turn, in place of an answer that was not awaited.
    *

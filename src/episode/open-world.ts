@@ -4,12 +4,12 @@ import { createAbortController } from "../async/abort-controller.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { parsePythonJson } from "../python/json/json-parse.ts";
 import { stringifyPythonJson } from "../python/json/json-stringify.ts";
+import { noRedactor } from "../secrets/redactor.ts";
 import type { UserSession } from "../user/user.ts";
 import { crossBoundary, suspectOf } from "./boundary.ts";
 import { CallWatch } from "./turn/call-watch.ts";
 import { checkWorld } from "./check/check-foreign.ts";
 import { describe, refuse, requireTools } from "./check/foreign-value.ts";
-import { noRedactor } from "./inputs/open-inputs.ts";
 import { answerTerms, tolerate, type Play } from "./play.ts";
 
 /**

@@ -84,7 +84,7 @@ export async function writeEveryKindRun(dir: string): Promise<void> {
     const event = { rolloutId, outcome, stopReason, ...(reward !== undefined && { reward }) };
     await folder.writeEvent({ type: "episode-finished", atMs: 1, ...event, episodeHash });
   }
-  await folder.writeSummary({ end: "interrupted", ...tally.progress() });
+  await folder.results.writeSummary({ end: "interrupted", ...tally.progress() });
 }
 
 function toEpisode(

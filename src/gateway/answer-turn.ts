@@ -351,9 +351,6 @@ export function toClientError(error: unknown): ClientError {
       return new ClientError("unavailable", message, { cause: error, retryAfterS: 1 });
     }
   }
-  if (error instanceof DOMException && error.name === "TimeoutError") {
-    return new ClientError("unavailable", "The engine took too long", { cause: error });
-  }
   const message = "The gateway failed; its own output says why";
   return new ClientError("internal", message, { cause: error });
 }

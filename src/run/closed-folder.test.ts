@@ -79,7 +79,7 @@ describe("a folder that is closed while its run plays", () => {
     for (const write of [
       async () => void (await folder.writeEpisode(testEpisode(1))),
       async () => await folder.writeEvent({ type: "told", atMs: 1 }),
-      async () => await folder.writeSummary({}),
+      async () => await folder.results.writeSummary({}),
       async () => await folder.results.remove(),
       async () => await folder.sortSamples(["t#0"]),
       async () => void (await folder.writeSlime([])),
@@ -104,7 +104,7 @@ describe("a folder that is closed while its run plays", () => {
       },
     };
     const folder = await openLamps(dir, { files });
-    const writing = folder.writeSummary({ end: "finished" });
+    const writing = folder.results.writeSummary({ end: "finished" });
     await reached.promise;
     const closing = folder[Symbol.asyncDispose]();
     // Lines that arrive in the meantime are synced before the folder is closed.

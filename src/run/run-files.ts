@@ -84,7 +84,11 @@ export class RunFiles {
         .catch(() => {})
         .then(async () => {
           const progress = { ...tally.progress(), ...plannedCount, ...atEnd };
-          await folder.writeSummary({ end: recordedEnd, ...progress, ...(slime && { slime }) });
+          await folder.results.writeSummary({
+            end: recordedEnd,
+            ...progress,
+            ...(slime && { slime }),
+          });
         });
       await written;
     };

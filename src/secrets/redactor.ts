@@ -178,6 +178,12 @@ export class Redactor {
   }
 }
 
+/** Leaves everything as it is. */
+export const noRedactor: Pick<Redactor, "thrown" | "without"> = {
+  thrown: (thrown) => thrown,
+  without: (value) => value,
+};
+
 /** Unique forms, longest first. */
 function sorted(forms: Iterable<Form>): readonly Form[] {
   return [...new Map(forms)].toSorted(([one], [other]) => other.length - one.length);

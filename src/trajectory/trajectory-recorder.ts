@@ -117,9 +117,12 @@ export class TrajectoryRecorder {
   /**
    * Records a turn's generation as it is. Everything before it is the turn's prompt.
    *
-   * @param isTrained - False if another row trains the turn, or none: this row has its ids with mask 0.
+   * @param options.isTrained - False if another row trains the turn, or none: this row has its ids with mask 0.
    */
-  appendTurn(generation: Generation, isTrained = true): void {
+  appendTurn(
+    generation: Generation,
+    { isTrained = true }: { readonly isTrained?: boolean } = {},
+  ): void {
     const segment = this.#open();
     const { ledger, turns } = segment;
     const start = ledger.length;

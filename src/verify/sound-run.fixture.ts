@@ -110,7 +110,7 @@ export async function writeSoundRun(
     })),
   );
   await folder.writeEvent({ type: "run-ended", atMs: 2, end: "finished" });
-  await folder.writeSummary({ end: "finished", ...tally.progress(), slime });
+  await folder.results.writeSummary({ end: "finished", ...tally.progress(), slime });
 }
 
 function toEpisode(

@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from "../../async/clock.ts";
-import type { Redactor } from "../../secrets/redactor.ts";
+import { noRedactor, type Redactor } from "../../secrets/redactor.ts";
 import { AnswerOrder } from "./answer-order.ts";
 import { CallState, type UserRequest } from "./call-state.ts";
 import { EpisodeTime } from "./episode-time.ts";
@@ -44,12 +44,6 @@ export interface EpisodeInputs {
   readonly inputRecorder: InputRecorder | undefined;
   readonly redactor: Pick<Redactor, "thrown" | "without">;
 }
-
-/** Leaves everything as it is. */
-export const noRedactor: Pick<Redactor, "thrown" | "without"> = {
-  thrown: (thrown) => thrown,
-  without: (value) => value,
-};
 
 /**
  * Sets up an episode's inputs: recorded until the recording's end, then live and recorded.

@@ -3,11 +3,11 @@ import type { GenerateRequest, Generation } from "../../engine/engine.ts";
 import { emptyGeneration } from "../../engine/empty-generation.ts";
 import { discardPartialTurn, findOutputRule } from "../../engine/output-rule.ts";
 import { RolloutError } from "../../errors.ts";
+import { noRedactor } from "../../secrets/redactor.ts";
 import { onAbort } from "../../async/on-abort.ts";
 import type { Sampled } from "../inputs/input-source.ts";
-import { noRedactor } from "../inputs/open-inputs.ts";
 import { overwritten, type Play } from "../play.ts";
-import { requestTurn } from "./request-turn.ts";
+import { emptyReply, requestTurn } from "./request-turn.ts";
 
 /**
  * Requests a turn from the engine, and checks the reply. When the episode's time is over or the episode is interrupted,
@@ -126,11 +126,6 @@ function nothingYet(
   const { discarded } = error;
   const empty = emptyGeneration(discarded.length > 0 ? discarded : [{ requestId, reason }]);
   return { generation: withoutSecrets(empty, redactor), isLate: time.expired, isPartial: true };
-}
-
-function emptyReply(what: string): RolloutError {
-  const message = `Cannot ${what}: the engine sampled nothing, expected at least one id`;
-  return new RolloutError("engine/bad-reply", message, { retryable: true });
 }
 
 function hungEngine(what: string, cause?: RolloutError): RolloutError {

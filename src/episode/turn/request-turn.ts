@@ -2,6 +2,7 @@ import { checkGeneration } from "../../engine/check-sampled.ts";
 import type { Engine, GenerateOptions, GenerateRequest, Generation } from "../../engine/engine.ts";
 import { withEnd } from "../../engine/find-end.ts";
 import { TokenNotifier } from "../../engine/token-notifier.ts";
+import { RolloutError } from "../../errors.ts";
 import { endedBy } from "../../async/ended-by.ts";
 import { crossBoundary, type Boundary } from "../boundary.ts";
 import type { CallWatch } from "./call-watch.ts";
@@ -40,9 +41,20 @@ export async function requestTurn(
         // The tokens so far carry no version of their own.
         reply = notifier.toGeneration(request.requestId, "");
       }
-      return withEnd(checkGeneration(reply, request), request);
+      const generation = withEnd(checkGeneration(reply, request), request);
+      if (notifier.isStartOf(generation)) return generation;
+      throw new RolloutError(
+        "engine/bad-reply",
+        "Cannot use the turn: the ids that the engine reported while sampling differ from those that it returned",
+      );
     });
   } finally {
     notifier.mute();
   }
+}
+
+/** Returns the failure of an engine that sampled no id of a turn. */
+export function emptyReply(what: string): RolloutError {
+  const message = `Cannot ${what}: the engine sampled nothing, expected at least one id`;
+  return new RolloutError("engine/bad-reply", message, { retryable: true });
 }

@@ -9,7 +9,6 @@ import {
   checkWorld,
 } from "../../episode/check/check-foreign.ts";
 import { UserCallTracker } from "../../episode/turn/user-call-tracker.ts";
-import { noRedactor } from "../../episode/inputs/open-inputs.ts";
 import { termsOf } from "../../episode/open-world.ts";
 import { scoredEnd } from "../../episode/scored-end.ts";
 import type { Episode } from "../../episode/episode.ts";
@@ -17,7 +16,7 @@ import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setu
 import { RolloutError, type Party } from "../../errors.ts";
 import { systemClock, type Clock } from "../../async/clock.ts";
 import { startDeadline } from "../../async/deadline.ts";
-import type { Redactor } from "../../secrets/redactor.ts";
+import { noRedactor, type Redactor } from "../../secrets/redactor.ts";
 import type { RolloutEnd, StopReason } from "../../trajectory/sample.ts";
 import { noSpending } from "../../user/chat/add-spending.ts";
 import type { UserSession, UserUsage } from "../../user/user.ts";

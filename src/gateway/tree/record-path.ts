@@ -52,7 +52,7 @@ export function recordPath<Record extends PathTurn>(
     );
     if (prompt.type === "root") recorder.openSegment(prompt.ids);
     else recorder.appendDelta(prompt.delta);
-    recorder.appendTurn(generation, trained?.has(node) === true);
+    recorder.appendTurn(generation, { isTrained: trained?.has(node) === true });
   });
   return recorder;
 }

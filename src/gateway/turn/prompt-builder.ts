@@ -138,7 +138,7 @@ export class PromptBuilder {
    * @param recorder - The recorder of the turn's prompt. Passed over to the builder.
    */
   keep(node: TurnNode<ShownTurn>, recorder: TrajectoryRecorder): void {
-    recorder.appendTurn(node.record.generation, false);
+    recorder.appendTurn(node.record.generation, { isTrained: false });
     this.#paths.set(node, recorder);
     this.#keptCount += recorder.length;
     for (const [oldest, { length }] of this.#paths) {

@@ -3,8 +3,7 @@ import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts
 import { findOutputRule } from "../../engine/output-rule.ts";
 import type { CallWatch } from "../../episode/turn/call-watch.ts";
 import { splitStop } from "../../episode/turn/record-turn.ts";
-import { requestTurn } from "../../episode/turn/request-turn.ts";
-import { RolloutError } from "../../errors.ts";
+import { emptyReply, requestTurn } from "../../episode/turn/request-turn.ts";
 import type { Attempt } from "../../parser/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
@@ -50,13 +49,8 @@ export interface SampledReply {
  * @throws the watch's reason if its caller aborts.
  */
 export async function sampleReply(options: ReplyToSample): Promise<SampledReply> {
-  const { request } = options;
   const feed = new ReadingFeed(options);
   const generation = await askEngine(options, feed);
-  if (generation.outputIds.length === 0) {
-    const message = `Cannot sample ${request.requestId}: the engine sampled no tokens`;
-    throw new RolloutError("engine/bad-reply", message, { retryable: true });
-  }
   await feed.finish(generation);
   const { reader } = feed;
   const attemptCounts: Record<string, number> = {};
@@ -87,13 +81,15 @@ async function askEngine(
   // Without a listener, an interrupted turn can be sampled again from its start.
   const listens = isStreamed || read.stops.length > 0 || findOutputRule(request) === undefined;
   const what = `sample turn ${request.requestId}`;
-  return await requestTurn(engine, request, {
+  const generation = await requestTurn(engine, request, {
     watch,
     boundary: { party: "engine", what, timeoutMs: engineTimeoutMs },
     cutShort: stopped.signal,
     onHeld: (isHeld) => (isHeld ? watch.pause() : watch.goOn()),
     ...(listens && { onTokens: ({ tokenIds }) => feed.push(tokenIds) }),
   });
+  if (generation.outputIds.length === 0) throw emptyReply(what);
+  return generation;
 }
 
 function writtenIds(
@@ -126,7 +122,7 @@ class ReadingFeed {
   readonly #options: ReplyToSample;
   readonly #text: IncrementalDecoder;
   readonly #stopIds: ReadonlySet<number>;
-  readonly #reportedIds: number[] = [];
+  #reportedCount = 0;
   #work: Promise<void> = Promise.resolve();
   #failure: { readonly error: unknown } | undefined;
 
@@ -138,7 +134,7 @@ class ReadingFeed {
   }
 
   push(ids: readonly number[]): void {
-    for (const id of ids) this.#reportedIds.push(id);
+    this.#reportedCount += ids.length;
     const textIds = ids.filter((id) => !this.#stopIds.has(id));
     this.#work = this.#work.then(async () => {
       if (this.#failure !== undefined || this.reader.stopText !== undefined) return;
@@ -154,14 +150,7 @@ class ReadingFeed {
   /** Reads the ids that the engine has not reported before, and ends the turn. */
   async finish(generation: Generation): Promise<void> {
     const { outputIds, finish } = generation;
-    const isPrefix = this.#reportedIds.every((id, place) => outputIds[place] === id);
-    if (!isPrefix) {
-      throw new RolloutError(
-        "engine/bad-reply",
-        "Cannot use the turn: the ids that the engine reported while sampling differ from those that it returned",
-      );
-    }
-    this.push(outputIds.slice(this.#reportedIds.length));
+    this.push(outputIds.slice(this.#reportedCount));
     await this.#work;
     if (this.#failure !== undefined) throw this.#failure.error;
     const { stopText: closedBy } = splitStop(this.#options.renderer, generation);

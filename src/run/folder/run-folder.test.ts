@@ -1044,7 +1044,7 @@ describe("RunFolder and other processes", () => {
     await expect(sleeper.writeEpisode(testEpisode(1))).rejects.toThrow(
       "another process took the run over while this one stood still",
     );
-    await expect(sleeper.writeSummary({})).rejects.toThrow("took the run over");
+    await expect(sleeper.results.writeSummary({})).rejects.toThrow("took the run over");
     await expect(sessions.append({ type: "opened" })).rejects.toThrow("took the run over");
     expect(await readFile(sessions.path, "utf8")).toBe("");
     await sleeper[Symbol.asyncDispose]();

@@ -256,11 +256,6 @@ export class RunFolder implements AsyncDisposable {
     return await this.#episodes.writeSlime(file, attempts, choice);
   }
 
-  /** Writes `summary.json`. */
-  async writeSummary(summary: object): Promise<void> {
-    await this.results.writeSummary(summary);
-  }
-
   /**
    * Waits for writes in progress, closes the files, and releases the lock. Call it after the run's result has resolved:
    * a run that still plays cannot write any more and fails.
