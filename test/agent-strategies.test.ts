@@ -11,7 +11,7 @@ import {
 } from "../environments/storefront/index.ts";
 import { groundTruthTurns } from "../src/cli/demo/ground-truth-turns.ts";
 import { startSglangTestServer, type SglangTestServer } from "../src/testing/index.ts";
-import { sessionScriptPolicy } from "../src/testing/session-script-policy.ts";
+import { sessionScriptPolicy } from "../src/testing/policies/session-script-policy.ts";
 import type { Task } from "../src/task.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { qwen3Folder } from "./support/qwen3-model.ts";

@@ -15,10 +15,10 @@ import { RunTally } from "../src/run/run-progress.ts";
 import { openLamps } from "../src/service/lamp-service.fixture.ts";
 import { serveRollouts } from "../src/service/server/serve-rollouts.ts";
 import { createCharacterRenderer } from "../src/testing/character-renderer.ts";
-import { startLlamaCppTestServer } from "../src/testing/llama-cpp-test-server.ts";
-import { startSglangTestRouter } from "../src/testing/sglang-test-router.ts";
-import { startSglangTestServer } from "../src/testing/sglang-test-server.ts";
-import { startVllmTestServer } from "../src/testing/vllm-test-server.ts";
+import { startLlamaCppTestServer } from "../src/testing/protocol-servers/llama-cpp/llama-cpp-test-server.ts";
+import { startSglangTestRouter } from "../src/testing/protocol-servers/sglang/router/sglang-test-router.ts";
+import { startSglangTestServer } from "../src/testing/protocol-servers/sglang/sglang-test-server.ts";
+import { startVllmTestServer } from "../src/testing/protocol-servers/vllm/vllm-test-server.ts";
 import { startViewer } from "../src/viewer/server.ts";
 import { serveOpenEnv } from "../src/worlds/open-env/serve-open-env.ts";
 

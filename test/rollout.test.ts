@@ -9,10 +9,13 @@ import { createStorefront } from "../environments/storefront/index.ts";
 import { scriptSessions } from "../src/cli/demo/session-scripts.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { planRun } from "../src/run/schedule/plan-run.ts";
-import { sessionScriptPolicy, type SessionScripts } from "../src/testing/session-script-policy.ts";
+import {
+  sessionScriptPolicy,
+  type SessionScripts,
+} from "../src/testing/policies/session-script-policy.ts";
 import {
   createSeededPolicy,
-  spawnSglangTestServer,
+  spawnTestServer,
   startSglangTestServer,
   type ServerFault,
 } from "../src/testing/index.ts";
@@ -25,7 +28,7 @@ import { startChatCompletionsServer } from "../src/user/chat-completions-server.
 import { tauBenchBundle } from "../src/testing/shared-data.fixture.ts";
 
 const policyModule = fileURLToPath(
-  new URL("../dist/src/testing/session-script-policy.js", import.meta.url),
+  new URL("../dist/src/testing/policies/session-script-policy.js", import.meta.url),
 );
 const foundBundle = tauBenchBundle();
 const bundle = foundBundle ?? "";
@@ -140,7 +143,7 @@ describe("turnwright rollout on the built-in shop", () => {
     const file = path.join(scratch, "scripts.json");
     const scripts = await solutions(environment, { taskCount: 24, sampleCount: 2 });
     await writeFile(file, JSON.stringify(scripts));
-    await using server = await spawnSglangTestServer({
+    await using server = await spawnTestServer({
       policy: policyModule,
       policyOptions: { file },
       options: { tokenLatencyMs: 2 },

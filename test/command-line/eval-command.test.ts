@@ -11,7 +11,7 @@ import type { Evaluation } from "../../src/report/evaluation.ts";
 import { openStoredRun } from "../../src/report/read-run.ts";
 import { planRun } from "../../src/run/schedule/plan-run.ts";
 import { startSglangTestServer, type SglangTestServer } from "../../src/testing/index.ts";
-import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
+import { sessionScriptPolicy } from "../../src/testing/policies/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 

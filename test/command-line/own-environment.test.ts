@@ -12,7 +12,7 @@ import { playEpisode } from "../../src/episode/play-episode.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";
 import { createRenderer } from "../../src/renderer/create-renderer.ts";
 import { createScriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
-import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
+import { sessionScriptPolicy } from "../../src/testing/policies/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import { smallModelFolder } from "../support/small-model.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createLlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
 import { createEchoPolicy, startLlamaCppTestServer } from "../../src/testing/index.ts";
-import { listen } from "../../src/testing/server/listen.ts";
+import { listen } from "../../src/testing/protocol-servers/shared/listen.ts";
 import { failureOf, toRequest } from "./request.ts";
 import { stuckPolicy } from "./waiting-policies.ts";
 

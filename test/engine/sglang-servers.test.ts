@@ -7,7 +7,7 @@ import {
   startSglangTestRouter,
   startSglangTestServer,
 } from "../../src/testing/index.ts";
-import { listen } from "../../src/testing/server/listen.ts";
+import { listen } from "../../src/testing/protocol-servers/shared/listen.ts";
 import { failureOf, toRequest } from "./request.ts";
 
 /** An address that nothing listens on. */

@@ -8,7 +8,7 @@ import {
   createScriptedPolicy,
   startVllmTestServer,
 } from "../../src/testing/index.ts";
-import { listen } from "../../src/testing/server/listen.ts";
+import { listen } from "../../src/testing/protocol-servers/shared/listen.ts";
 import { failureOf, toRequest } from "./request.ts";
 import type { Connection } from "./under-test.ts";
 import { underTest } from "./under-test.ts";

@@ -12,8 +12,8 @@ import {
   startVllmTestServer,
   createTextPolicy,
 } from "../../src/testing/index.ts";
-import type { ServerPolicy } from "../../src/testing/server-policy.ts";
-import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
+import type { ServerPolicy } from "../../src/testing/policies/server-policy.ts";
+import { sessionScriptPolicy } from "../../src/testing/policies/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import { callCli } from "../support/call-cli.ts";
 import { qwen3Folder } from "../support/qwen3-model.ts";

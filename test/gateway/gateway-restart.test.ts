@@ -6,7 +6,7 @@ import { verifyRun } from "../../src/verify/verify-run.ts";
 import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { readGatewayConfig } from "../../src/composition/config/gateway-config.ts";
 import { createGatewayRun, type GatewayRun } from "../../src/composition/gateway-run.ts";
-import { startSglangTestServer } from "../../src/testing/sglang-test-server.ts";
+import { startSglangTestServer } from "../../src/testing/protocol-servers/sglang/sglang-test-server.ts";
 import { modelDir } from "./storefront-desk.fixture.ts";
 
 let dir: string;

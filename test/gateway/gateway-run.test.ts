@@ -14,9 +14,9 @@ import { readGatewayConfig } from "../../src/composition/config/gateway-config.t
 import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { createClock } from "../../src/async/clock.ts";
 import type { EngineOutage } from "../../src/run/policy/engine-watch.ts";
-import { createEchoPolicy } from "../../src/testing/echo-policy.ts";
+import { createEchoPolicy } from "../../src/testing/policies/echo-policy.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
-import { startSglangTestServer } from "../../src/testing/sglang-test-server.ts";
+import { startSglangTestServer } from "../../src/testing/protocol-servers/sglang/sglang-test-server.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
 import { modelDir, openAiTools, storefront, StorefrontDesk } from "./storefront-desk.fixture.ts";
 

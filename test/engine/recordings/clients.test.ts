@@ -4,7 +4,7 @@ import { createLlamaCppEngine } from "../../../src/engine/llama-cpp/llama-cpp-en
 import { createSglangEngine } from "../../../src/engine/sglang/sglang-engine.ts";
 import { createVllmEngine } from "../../../src/engine/vllm/vllm-engine.ts";
 import { RolloutError } from "../../../src/errors.ts";
-import { listen } from "../../../src/testing/server/listen.ts";
+import { listen } from "../../../src/testing/protocol-servers/shared/listen.ts";
 import type { Recording } from "./recording.ts";
 import { readRecordings, toCases, toValue } from "./recording.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Engine } from "../../../src/engine/engine.ts";
 import { createSglangEngine } from "../../../src/engine/sglang/sglang-engine.ts";
 import { createVllmEngine } from "../../../src/engine/vllm/vllm-engine.ts";
-import { listen } from "../../../src/testing/server/listen.ts";
+import { listen } from "../../../src/testing/protocol-servers/shared/listen.ts";
 import { readRecordings } from "./recording.ts";
 
 type Json = Readonly<Record<string, unknown>>;
