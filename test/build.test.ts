@@ -37,7 +37,7 @@ test("the library, the environments and the command line are joined of the same 
   }
 });
 
-test("no source looks for a file of the package beside itself, where it is not once it is joined", async () => {
+test("no source looks for a packaged file relative to itself, because the build joins files", async () => {
   const found: string[] = [];
   for (const folder of ["src", "environments"]) {
     for (const name of await readdir(path.join(root, folder), { recursive: true })) {

@@ -90,7 +90,7 @@ async function helpOf(command: string): Promise<string> {
 }
 
 describe.each(pages)("%s", (name) => {
-  test("shows the examples as they are", async () => {
+  test("shows the examples unchanged", async () => {
     const shown = [
       ...(await page(name)).matchAll(/<!-- (examples\/\S+) -->\n```[a-z]+\n([^]*?)```/g),
     ];
@@ -262,7 +262,7 @@ describe("examples", () => {
     return path.join(dir, "run");
   }
 
-  test("climb-tasks goes on after an interruption, to the last task", async () => {
+  test("climb-tasks continues after an interruption, to the last task", async () => {
     const { climbTasks } = (await import(compiled("climb-tasks"))) as typeof climbing;
     const setup = await deskSetup((id) =>
       id.endsWith("#0") ? (id.startsWith("library-desk/test/0") ? "Dune" : "Emil") : undefined,
@@ -296,7 +296,7 @@ describe("examples", () => {
     expect(spans).toHaveBeenCalledWith("invoke_agent tool-calling");
   });
 
-  test("answer-requests plays what is asked for", async () => {
+  test("answer-requests plays the requested tasks", async () => {
     const { answerRequests } = (await import(compiled("answer-requests"))) as typeof answering;
     const setup = await deskSetup((id) =>
       id === "a#1" || id.startsWith("b#") ? "Dune" : undefined,
@@ -316,7 +316,7 @@ describe("examples", () => {
     );
   });
 
-  test("answer-requests says so where it cannot answer all", async () => {
+  test("answer-requests reports requests that it cannot answer", async () => {
     const { answerRequests } = (await import(compiled("answer-requests"))) as typeof answering;
     const setup = await deskSetup(() => undefined);
     const engine = { ...setup.engine, generate: () => Promise.reject(new Error("it is away")) };
@@ -351,7 +351,7 @@ describe("examples", () => {
     expect(stdout).toBe("2 scored anew, 0 rewards change, 0 cannot be played again\n");
   });
 
-  test("rescore-run scores the worlds of a defined environment anew, too", async () => {
+  test("rescore-run also scores the worlds of a defined environment again", async () => {
     const { rescoreRun } = (await import(compiled("rescore-run"))) as typeof rescoring;
     const dir = await folder();
     const environment = path.join(path.dirname(dir), "greeting.mjs");

@@ -518,7 +518,7 @@ describe.each([
   }
 });
 
-describe("turnwright rollout with a model folder as it comes", () => {
+describe("turnwright rollout with an unmodified model folder", () => {
   const stop = "<|im_end|>";
   const shopTasks = Array.from({ length: 6 }, (_, index) => index);
 

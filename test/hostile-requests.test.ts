@@ -182,7 +182,7 @@ const raw = [
 ];
 
 describe.each(names)("%s", (name) => {
-  test("answers hostile request targets, and goes on", async () => {
+  test("answers hostile request targets, and continues", async () => {
     for (const target of targets) {
       for (const method of ["GET", "POST"]) {
         const more =
@@ -196,12 +196,12 @@ describe.each(names)("%s", (name) => {
     await expectAlive(name);
   }, 120_000);
 
-  test("stands bytes that are no request", async () => {
+  test("survives bytes that are not a request", async () => {
     for (const bytes of raw) await send(name, bytes, { half: true });
     await expectAlive(name);
   }, 120_000);
 
-  test("stands upgrades, also those that are reset while they are refused", async () => {
+  test("survives upgrades, also ones that are reset during their refusal", async () => {
     for (const target of [...targets, "/", "/ws", "/nope", "/metrics"]) {
       await send(name, upgrade(target), { half: true });
     }
@@ -220,7 +220,7 @@ describe.each(names)("%s", (name) => {
     await expectAlive(name);
   }, 120_000);
 
-  test("turns away a page elsewhere that reaches it by another name", async () => {
+  test("refuses another site's page that reaches it by another host name", async () => {
     if (name.includes("test")) return;
     const { alivePath } = serverOf(name);
     for (const host of ["evil.example", "127.0.0.1.evil.example", "[", "evil.example:8000"]) {
@@ -249,7 +249,7 @@ describe("env serve's WebSocket", () => {
     socket.destroy();
   });
 
-  test("stands frames that are none, and a refusal that is reset", async () => {
+  test("survives invalid frames and a reset refusal", async () => {
     const frames = [
       Buffer.from([0x81, 0x01, 0x41]),
       Buffer.from([0xff, 0xff, 0xff]),
@@ -263,7 +263,7 @@ describe("env serve's WebSocket", () => {
     await expectAlive("env serve");
   });
 
-  test("refuses a second session without harm where the client breaks off", async () => {
+  test("refuses a second session without harm if the client disconnects", async () => {
     const { url } = serverOf("env serve");
     const first = new WebSocket(`${url.replace("http", "ws")}/ws`);
     await new Promise((resolve) => first.once("open", resolve));
@@ -303,7 +303,7 @@ describe("a compressed body", () => {
     expect(packed.status).toBeLessThan(300);
   });
 
-  test.each(places)("is refused by %s where it cannot be read", async (name, target, body) => {
+  test.each(places)("is refused by %s if it is unreadable", async (name, target, body) => {
     const bytes = Buffer.from(JSON.stringify(body));
     const unknown = await post(name, target, "lz4", bytes);
     expect(unknown).toMatchObject({

@@ -137,7 +137,7 @@ describe("the library desk plays", () => {
     expectSound(episode);
   });
 
-  test("and says what was wanted where it was not reached", async () => {
+  test("and explains a missed goal", async () => {
     const policy = await createTextPolicy(["Good day!"], { renderer });
     await using server = await startSglangTestServer({ policy });
     const { reward, rewardDetails } = await play(createSglangEngine({ url: server.url }));

@@ -175,7 +175,7 @@ describe("turnwright rollout on the built-in shop", () => {
     ).toMatchObject([{ samples: 48, violations: [] }]);
   });
 
-  test("goes on where an interrupted run stopped, without losing or repeating an episode", async () => {
+  test("continues an interrupted run, without losing or repeating an episode", async () => {
     const environment = createStorefront();
     const state = { isHanging: true };
     await using server = await startSglangTestServer({
@@ -213,7 +213,7 @@ describe("turnwright rollout on the built-in shop", () => {
 });
 
 describe("turnwright rollout with a user model", () => {
-  test("says in each record and in the summary what the user cost", async () => {
+  test("reports the user's cost in each record and in the summary", async () => {
     await using server = await startSglangTestServer({ policy: createSeededPolicy() });
     await using user = await startChatCompletionsServer(["Hi", "###STOP###", "Hi", "###STOP###"]);
     const out = path.join(scratch, "priced");
@@ -333,7 +333,7 @@ describe("turnwright rollout with trouble on the other side", () => {
     expect(status).toBe(1);
   });
 
-  test("an engine that answers with nonsense fails the engine, with what was recorded", async () => {
+  test("an engine with nonsense answers fails the engine, and keeps the recorded turns", async () => {
     const html = Array.from({ length: 20 }, () => ({ kind: "html" }) as const);
     const faults = [undefined, undefined, ...html];
     const { summary, samples } = await troubled("html", ["--user", "scripted"], faults);

@@ -88,7 +88,7 @@ async function play(historyPolicy: "keep" | "split") {
   return { codec, episode, requests };
 }
 
-test("`split` begins a segment where Qwen3's template drops what the policy had thought", async () => {
+test("`split` starts a segment if Qwen3's template drops the policy's reasoning", async () => {
   const { codec, episode, requests } = await play("split");
   expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
   expect(episode.segments.map(({ turns }) => turns.map(({ turnIndex }) => turnIndex))).toEqual([

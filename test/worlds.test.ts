@@ -92,7 +92,7 @@ describe("docs/worlds.md", () => {
     expect(rewards).toEqual([1, 0]);
   });
 
-  test("commands run in the sandboxes of a service behind HTTP, which are removed", async () => {
+  test("commands run in the sandboxes of an HTTP service, and the sandboxes are removed", async () => {
     const { createFileTasks } = (await import(compiled("scripts-in-a-box"))) as typeof boxed;
     const { remoteSandboxes } = (await import(compiled("remote-sandboxes"))) as typeof remote;
     const dir = path.join(scratch, "remote");
@@ -167,7 +167,7 @@ describe("docs/worlds.md", () => {
     expect((await ended)[0]).toBe(0);
   });
 
-  test("a storefront is served as it is played here", async () => {
+  test("a served storefront plays the same as here", async () => {
     const { createStorefront, createStorefrontUser } =
       await import("../environments/storefront/index.ts");
     await using server = await serveOpenEnv(createStorefront(), {

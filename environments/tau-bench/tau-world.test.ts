@@ -234,7 +234,7 @@ describe("a τ-bench episode", () => {
     });
   });
 
-  test("refuses to be stepped, begun or scored out of turn", async () => {
+  test("refuses to be stepped, started or scored out of order", async () => {
     await using world = await begin({ lines: ["###STOP###"] });
     const misuses = [await thrownBy(world.begin({ signal }))];
     await world.step({ type: "say", content: "x" }, { signal });

@@ -51,7 +51,7 @@ async function untilAsked(hand: ManualClock, ms: number, count: number): Promise
 }
 
 describe("the episode's deadline", () => {
-  test("truncates a policy that is still sampling, keeps what it sampled, and scores nothing", async () => {
+  test("truncates a policy that is still sampling, keeps its sampled tokens, and scores nothing", async () => {
     const { hand, clock } = clocks();
     const playing = play([], {
       engine: slowEngine("I am still think"),
@@ -161,7 +161,7 @@ describe("the episode's deadline", () => {
   ];
 
   test.each(byTheCut)(
-    "takes an engine that ends its call by %s when it is cut short for one with nothing to show",
+    "treats an engine that ends its interrupted call by %s as one without partial results",
     async (_, endBy) => {
       const ends: Episode[] = [];
       for (const graceTimeoutMs of [5000, 5001]) {

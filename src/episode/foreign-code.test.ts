@@ -825,7 +825,7 @@ const faults: readonly {
   },
 ];
 
-describe("code that is not ours", () => {
+describe("foreign code", () => {
   test.each(faults)("$name", async (fault) => {
     const { code, message } = fault;
     const { episode, troubles } = await play(goodTurns, fault);
@@ -874,7 +874,7 @@ describe("code that is not ours", () => {
   });
 
   test.each([-1, 7])(
-    "loses the episode, and no more, by putting %d in the place of what it sampled last",
+    "loses only the episode if it replaces its last sampled value by %d",
     async (id) => {
       const engine = preparedEngine(goodTurns);
       let kept: number[] = [];

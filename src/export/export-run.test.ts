@@ -57,7 +57,7 @@ test("the run that is exported is sound", async () => {
   expect(await verifyRun(run)).toMatchObject({ violations: [], episodes: 17 });
 });
 
-test("slime's prompts are texts where that is asked for, and are held against the run so", async () => {
+test("slime's prompts are texts on request, and are compared with the run as texts", async () => {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-prompt-"));
   try {
     await writeEveryKindRun(dir);
@@ -280,7 +280,7 @@ describe("exportRun() and versions", () => {
   });
 });
 
-test("exportRun() refuses what is no run's folder", async () => {
+test("exportRun() refuses a folder without a run", async () => {
   const error: unknown = await exportRun("/nowhere", "trl").catch((thrown: unknown) => thrown);
   // As the command line prints it: once, not in the system's words as well.
   expect(describeError(error)).toBe(

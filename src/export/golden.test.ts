@@ -53,7 +53,7 @@ function only(ours: unknown, golden: unknown): unknown {
 
 const targets = ["trl", "verl", "openrlhf", "areal", "verifiers", "nemo-rl", "skyrl"] as const;
 
-describe("exportGroup() returns what the reference exporter writes", () => {
+describe("exportGroup() returns the same as the reference exporter", () => {
   test.each(targets)("for %s", async (to: ExportTarget) => {
     const records = (await goldenGroups()).flatMap(
       (members) => exportGroup(to, members, { policyVersion: 0 }).records,

@@ -108,7 +108,7 @@ test("of more attempts than are needed, those that made a group whole are export
   ]);
 });
 
-test("groups that nobody counted are known by their ids", async () => {
+test("groups without a number are identified by their ids", async () => {
   await play(4);
   const file = path.join(dir, "episodes.jsonl");
   const text = await readFile(file, "utf8");
@@ -144,7 +144,7 @@ test.each<[string, (line: number) => boolean]>([
   });
 });
 
-test("groups that were not counted stand in the order in which they appear, beside those that were", async () => {
+test("groups without a number follow their order of appearance, next to numbered ones", async () => {
   await play(4);
   const file = path.join(dir, "episodes.jsonl");
   const [first, second, third, fourth] = (await readFile(file, "utf8")).split("\n");
@@ -184,7 +184,7 @@ test("a group that is counted in two places is refused", async () => {
   );
 });
 
-test("what does not fit the plan is refused, and takes the place of nothing", async () => {
+test("an attempt that does not fit the plan is refused, and replaces none", async () => {
   await play(3);
   const planned = { environment: "lamp", split: "test", sampleCount: 2, seed: 0 };
   const file = path.join(dir, "episodes.jsonl");

@@ -48,7 +48,7 @@ function foreignSetup(engine?: Engine): StartRunOptions["setup"] {
 
 const goodbye = lampEngine(() => "Goodbye!");
 
-describe.skipIf(missingStore !== undefined)("an agent that was written elsewhere", () => {
+describe.skipIf(missingStore !== undefined)("an external agent", () => {
   test("plays at workers as it plays here, and is not recorded", async () => {
     await using bench = await QueueBench.open();
     for (const name of ["here", "handed-out"]) {
@@ -74,7 +74,7 @@ describe.skipIf(missingStore !== undefined)("an agent that was written elsewhere
     expect(await readdir(path.join(bench.dir, "shared"))).not.toContain("recordings");
   });
 
-  test("leaves where it is interrupted at a worker, and begins anew at the next start", async () => {
+  test("abandons an interrupted attempt at a worker, and plays it again at the next start", async () => {
     await using bench = await QueueBench.open();
     const asked = withResolvers();
     const hung = lampEngine(async () => {

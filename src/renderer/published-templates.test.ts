@@ -159,7 +159,7 @@ describe.each([
   };
 
   test.skipIf(templates.length === 0)(
-    "render marked text as they render the text itself, unless they act on what it spells",
+    "render marked text like the text itself, unless they act on its contents",
     async () => {
       const literals = ["<|im_end|>", "</s>", "</think>", "<tool_response>", '<|"|>'];
       const codec = {

@@ -57,7 +57,7 @@ describe("toTauBenchResult()", () => {
     );
   });
 
-  test("has no reward_info where nothing ended the conversation", () => {
+  test("has no reward_info for an unfinished conversation", () => {
     const rewardDetails = { done: false, why: "…" };
     const row = episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 0, rewardDetails });
     expect(
@@ -69,7 +69,7 @@ describe("toTauBenchResult()", () => {
 });
 
 describe("writeTauBenchResults()", () => {
-  test("writes one JSON list, also of nothing", async () => {
+  test("writes one JSON list, also an empty one", async () => {
     const dir = await mkdtemp(path.join(tmpdir(), "turnwright-results-"));
     try {
       const file = path.join(dir, "results.json");

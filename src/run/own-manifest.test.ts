@@ -497,7 +497,7 @@ test("sampling is not recorded if a player plays the attempts", async () => {
   expect(await playSampled({ temperature: 0 }, { play })).toEqual(found);
 });
 
-test("the settings of the command line describe sampling as long as the setup agrees", async () => {
+test("the command line's settings describe sampling while the setup agrees", async () => {
   const settings = { temperature: 0.6, "top-k": 7 };
   const found = await playSampled({ temperature: 0.6, topK: 7 }, { found: { settings } });
   expect(found).toEqual({ settings, plan: { isOpen: true }, vocabularySize });

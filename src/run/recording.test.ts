@@ -214,7 +214,7 @@ describe("the recording", () => {
     ]);
   });
 
-  test("the recording of another run is not gone on with, and that counts as no failure", async () => {
+  test("the recording of another run is not continued, and that counts as no failure", async () => {
     {
       await using folder = await open();
       folder.writeEpisode = async () => await Promise.reject(new UsageError("gone"));

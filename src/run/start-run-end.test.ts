@@ -496,7 +496,7 @@ describe("a run of which far more was planned than played", () => {
   });
 });
 
-test("slime is given no group of which a further attempt is still to come", async () => {
+test("slime is given no group that still expects a further attempt", async () => {
   const stop = new AbortController();
   {
     await using folder = await openLamps(dir, { format: "slime" });

@@ -1188,7 +1188,7 @@ describe("startRun()", () => {
       expect(branch).toMatchObject({ outcome: "failed", failure: { code }, segments: [] });
     });
 
-    test("gets results from outside unchanged, whatever the first attempt's world did to them", async () => {
+    test("receives external results unchanged, even if the first attempt's world changed them", async () => {
       const loaded: Environment = {
         ...environment,
         async open(task, options) {
@@ -2639,7 +2639,7 @@ describe("startRun()", () => {
     warned.mockRestore();
   });
 
-  test("waits with new groups until the trainer has come further", async () => {
+  test("delays new groups until the trainer has caught up", async () => {
     let begun = 0;
     const engine = lampEngine(({ sessionId }, turn) => {
       if (turn === 0 && sessionId.endsWith("#0")) begun += 1;
@@ -2804,7 +2804,7 @@ describe("startRun()", () => {
     expect(seen).toEqual([0, 2]);
   });
 
-  test("waits for the trainer by the groups of this start, whatever earlier ones played", async () => {
+  test("counts the trainer's lag by the groups of this start, regardless of earlier starts", async () => {
     const source = () =>
       createEndlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 1 });
     const counts: number[] = [];
@@ -3043,7 +3043,7 @@ describe("startRun()", () => {
     },
   );
 
-  test("many policy calls at once are no leak to be warned of", async () => {
+  test("many concurrent policy calls cause no leak warning", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     const source = createTaskList(environment, {
       split: "test",
@@ -3181,7 +3181,7 @@ describe("startRun()", () => {
     expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
   });
 
-  test("a place that comes after the run was left is released", async () => {
+  test("a place that is granted after the run was left is released", async () => {
     const [asked, open, left] = [withResolvers(), withResolvers(), withResolvers()];
     const gate: AdmissionGate = {
       async admit() {
@@ -3207,7 +3207,7 @@ describe("startRun()", () => {
     );
   });
 
-  test("lets a player play its attempts, and reports what is written and what the policy does", async () => {
+  test("lets a player play its attempts, and reports writes and policy changes", async () => {
     const told: string[] = [];
     const player: AttemptPlayer = {
       async play(assignment, setup, options) {

@@ -250,7 +250,7 @@ test("a first version of the engine before an announcement follows an unnamed on
   await run.interrupt();
 });
 
-test("waiting groups continue with a version that the player could not be told", async () => {
+test("waiting groups continue with a version that the player was not notified of", async () => {
   const player: AttemptPlayer = {
     ...playHere,
     announcePolicy(version) {
@@ -355,7 +355,7 @@ test.each([true, false])(
   },
 );
 
-test("a caller that writes a log in onEpisode gets no older groups, whatever the version numbers", async () => {
+test("a caller that writes a log in onEpisode gets no older groups, for any version numbers", async () => {
   let begunCount = 0;
   const own = oneByOne().source!;
   const source: TaskSource = {

@@ -104,7 +104,7 @@ describe("Redactor", () => {
     expect(redactor.jsonText("{no 12345678")).toBe("{no [redacted]");
   });
 
-  test("cleanInTurns() finds a secret wherever it stands in a large value", async () => {
+  test("cleanInTurns() finds a secret at any place of a large value", async () => {
     const redactor = new Redactor([secret, "short-one"]);
     for (const before of [0, 65_520, 65_536, 131_060, 200_000]) {
       const value = { ids: [1, 2], texts: [`${"x".repeat(before)}${secret}`, "y".repeat(90_000)] };

@@ -121,7 +121,7 @@ describe("steering the service", () => {
     }
   });
 
-  test("a trainer that began anew goes back in versions, once nothing of before is played", async () => {
+  test("a restarted trainer returns to an earlier version, once no earlier batch is played", async () => {
     await using service = await openLamps(dir);
     const call = caller(service);
     await call("POST", "/v1/policy", { version: 8 });
@@ -151,7 +151,7 @@ describe("steering the service", () => {
     expect(next.health.policyVersion).toBe(5);
   });
 
-  test("weights that the engine does not take leave the version, and sampling goes on", async () => {
+  test("weights that the engine refuses keep the version, and sampling continues", async () => {
     await using service = await openLamps(dir, {
       weights: weightControl(async () => {
         throw new RolloutError("engine/server-error", "Cannot load /bad: no such folder");
@@ -169,7 +169,7 @@ describe("steering the service", () => {
     expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["1"]);
   });
 
-  test("weights that are seen to be wrong are refused before anything is paused or loaded", async () => {
+  test("invalid weights are refused before sampling is paused or a file is loaded", async () => {
     const loaded: string[] = [];
     await using service = await openLamps(dir, {
       weights: {
@@ -193,7 +193,7 @@ describe("steering the service", () => {
     expect(loaded).toEqual(["/step-1"]);
   });
 
-  test("what a server samples that lost the weights is played again, once it has loaded them again", async () => {
+  test("turns of a server that lost its weights are sampled again after it has reloaded them", async () => {
     let has = "default";
     const loaded: string[] = [];
     await using service = await openLamps(dir, {
@@ -223,7 +223,7 @@ describe("steering the service", () => {
     expect(loaded).toHaveLength(2);
   });
 
-  test("sampling stays paused where a server that lost the weights cannot be given them, nor the others theirs", async () => {
+  test("sampling stays paused if a server that lost the weights cannot reload them, nor the others theirs", async () => {
     let has = "default";
     let isBroken = false;
     await using service = await openLamps(dir, {
@@ -247,7 +247,7 @@ describe("steering the service", () => {
     expect((await call("POST", "/v1/resume")).status).toBe(200);
   });
 
-  test("servers that were left with different weights sample nothing before all have loaded the same", async () => {
+  test("servers with different weights sample nothing before all have loaded the same", async () => {
     const mixed = new RolloutError("engine/mixed-weights", "b could not be given back what it had");
     let failure: RolloutError | undefined = mixed;
     const weights = weightControl(async () => {
@@ -269,7 +269,7 @@ describe("steering the service", () => {
     expect(service.health).toMatchObject({ state: "paused", policyVersion: 2 });
   });
 
-  test("an engine that starts again is given the weights that were announced last, before anything is sampled", async () => {
+  test("a restarted engine gets the last announced weights before it samples", async () => {
     const loaded: string[] = [];
     const weights = weightControl(
       async ({ path, version }) => void loaded.push(`${path}@${version}`),
@@ -290,7 +290,7 @@ describe("steering the service", () => {
     expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["3"]);
   });
 
-  test("an engine that cannot be told to load weights is said to be one", async () => {
+  test("an engine without weight loading reports that", async () => {
     await using service = await openLamps(dir);
     const refused = await caller(service)("POST", "/v1/policy", { version: 2, weights: "/w" });
     expect(refused.status).toBe(400);
@@ -308,7 +308,7 @@ describe("steering the service", () => {
     expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["2"]);
   });
 
-  test("while it is paused nothing is sampled, and both calls may be repeated", async () => {
+  test("a pause stops all sampling, and both calls may be repeated", async () => {
     let asked = 0;
     await using service = await openLamps(dir, { engine: lampEngine(() => (asked += 1)) });
     const call = caller(service);
@@ -325,7 +325,7 @@ describe("steering the service", () => {
     expect(asked).toBe(4);
   });
 
-  test("cancelling ends what is played, and keeps the groups that are finished", async () => {
+  test("cancelling stops attempts in progress, and keeps the finished groups", async () => {
     const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
       if (!sessionId.startsWith("lamp/test/7")) return;
       await new Promise((resolve) => signal?.addEventListener("abort", resolve));
@@ -343,7 +343,7 @@ describe("steering the service", () => {
     expect((await call("DELETE", "/v1/batches")).body).toMatchObject({ batches: [cancelled] });
   });
 
-  test("clearing gives up and forgets the batches of one beginning, and no others", async () => {
+  test("clearing aborts and forgets the batches with one prefix, and no others", async () => {
     const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
       if (!sessionId.startsWith("lamp/test/7")) return;
       await new Promise((resolve) => signal?.addEventListener("abort", resolve));
@@ -388,7 +388,7 @@ describe("steering the service", () => {
     }
   });
 
-  test("behind its deadline a batch tells what it has, and the rest as given up", async () => {
+  test("after its deadline a batch delivers its finished groups, and reports the rest as aborted", async () => {
     let timer: { readonly ms: number; readonly callback: () => void } | undefined;
     const after = (ms: number, callback: () => void) => {
       timer = { ms, callback };

@@ -29,7 +29,7 @@ const request = {
   sessionId: "s",
 };
 
-describe("where the workers cannot be told to pause", () => {
+describe("workers that cannot be paused", () => {
   test.each(["update", "pause", "repair"] as const)(
     "%s() is refused, and nobody is left paused",
     async (what) => {

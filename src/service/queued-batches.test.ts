@@ -7,7 +7,7 @@ import { caller, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 import type { RemotePlayers } from "./rollout-service-options.ts";
 
 test.skipIf(missingStore !== undefined)(
-  "batches are played by workers, with the versions, pauses and deadlines that the service is told",
+  "workers play batches, with the service's versions, pauses and deadlines",
   async () => {
     await using bench = await QueueBench.open();
     const held = withResolvers();

@@ -94,7 +94,7 @@ function isCounted(line: string): boolean {
   return tally.progress().finished === 1;
 }
 
-test("a line in which nothing is found can be gone on from, whatever stands in it", async () => {
+test("a line without findings can be resumed from, whatever its values", async () => {
   const { segments: _ids, ...story } = await fullEpisode();
   const sound = { ...story, sampleHashes: [] };
   expect(checkEpisode(sound).found).toEqual([]);
@@ -107,7 +107,7 @@ test("a line in which nothing is found can be gone on from, whatever stands in i
   expect(passed).toBeGreaterThan(0);
 });
 
-test("what is taken of another player's is what verify finds nothing in, whatever they changed", async () => {
+test("verify finds nothing in another player's accepted episodes, after any change", async () => {
   const sound = await fullEpisode();
   const assignment = {
     task: lampTask,

@@ -65,7 +65,7 @@ test("a recording that is whole is one, whether or not its end says how long it 
   expect(await check([begin(), ...inputs(3), end()])).toEqual([1]);
 });
 
-test("one whose end a killed start did not come to write is one as well", async () => {
+test("an episode without the end that a killed start did not write counts too", async () => {
   expect(await check([begin(), ...inputs(2)])).toEqual([1]);
   // The start that goes on ends it once more.
   expect(await check([begin(), ...inputs(1), end(1), begin(2), ...inputs(2).slice(1)])).toEqual([
@@ -73,7 +73,7 @@ test("one whose end a killed start did not come to write is one as well", async 
   ]);
 });
 
-test("what is of another attempt or run, or ended unrecorded, is no finding and no recording", async () => {
+test("lines of another attempt or run, or of an attempt that ended unrecorded, are neither findings nor recordings", async () => {
   const [first, second] = inputs(2);
   expect(await check([begin(), first!, second!, end(2)], new Map())).toEqual([0]);
   const later = { fields: { ...about, seed: 9, attempt: 2 } } as unknown as EpisodeFacts;
@@ -84,7 +84,7 @@ test("what is of another attempt or run, or ended unrecorded, is no finding and 
   expect(await check([begin(), first!, unrecorded])).toEqual([0]);
 });
 
-test("what was copied from another run hides nothing of this one's", async () => {
+test("lines copied from another run hide none of this run's", async () => {
   const [first, , third] = inputs(3);
   const copied = [begin(1, { run: "another" }), first!, end(1)];
   expect(await check([begin(), first!, third!, end(3), ...copied])).toEqual([
@@ -102,7 +102,7 @@ test("the latest attempt at a rollout is looked at", async () => {
   expect(await check(lines)).toEqual([0]);
 });
 
-test("a line whose hash fits and which holds no inputs is damaged", async () => {
+test("a line with a correct hash and without inputs is damaged", async () => {
   const written = (held: string): string => {
     const body = `"times":[],"inputs":${held}`;
     const hash = createHash("sha256").update(body).digest("hex").slice(0, 16);
@@ -119,7 +119,7 @@ test("a line whose hash fits and which holds no inputs is damaged", async () => 
   }
 });
 
-test("a line that is missing is found, wherever it stood", async () => {
+test("a missing line is found at any place", async () => {
   const parts = inputs(3);
   const whole = [begin(), ...parts, end(3)];
   const without = async (index: number) => await check(whole.toSpliced(index, 1));
@@ -135,7 +135,7 @@ test("a line that is missing is found, wherever it stood", async () => {
   ]);
 });
 
-test("a damaged line is none where a later start went on without it, and is one where that built on it", async () => {
+test("a damaged line is no finding if a later start ignored it, and is one if that start built on it", async () => {
   const [first, second, third] = inputs(3);
   const torn = second!.slice(0, -5);
   expect(await check([begin(), first!, torn, begin(2), second!, third!, end(3)])).toEqual([1]);
@@ -145,7 +145,7 @@ test("a damaged line is none where a later start went on without it, and is one 
   ]);
 });
 
-test("what an attempt was begun with is held against its episode", async () => {
+test("an attempt's recorded start is compared with its episode", async () => {
   const changed = {
     groupId: "lamp/test/1",
     groupIndex: 1,
@@ -167,14 +167,14 @@ test("what an attempt was begun with is held against its episode", async () => {
   expect(await check([begin(1, changed), ...inputs(1), begin(2), end(1)])).toEqual([0, ...found]);
 });
 
-test("a line of anything else is found", async () => {
+test("a line of another kind is found", async () => {
   expect(await check([begin(), ...inputs(1), "{}", end(1)])).toEqual([
     1,
     "3 recording: the line is none of a recording (a torn line?)",
   ]);
 });
 
-test("a run's episodes are recorded, and no byte of what they sampled is changed unnoticed", async () => {
+test("a run's episodes are recorded, and a change to any sampled byte is noticed", async () => {
   const played = path.join(dir, "played");
   {
     const lock = { machine: fakeMachine({ pid: 2 }) };

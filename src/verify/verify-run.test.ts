@@ -762,7 +762,7 @@ describe("verifyRun()", () => {
     expect(await rulesOf(await damaged(mutate))).toContain(expected);
   });
 
-  test("says of a run that goes on what is missing, without a violation", async () => {
+  test("reports the missing parts of a running run, without a violation", async () => {
     const dir = await damaged((files) => {
       files.summary = undefined;
       const gone = ["shop/test/1#1", "shop/test/3#0"];
@@ -783,7 +783,7 @@ describe("verifyRun()", () => {
     });
   });
 
-  test("finds nothing where an episode was dropped, played again and not told of", async () => {
+  test("finds nothing if an episode was dropped, played again and not reported", async () => {
     const dir = await damaged((files) => {
       const { episodes, events } = files;
       const row = episodes.at(-1)!;
@@ -796,7 +796,7 @@ describe("verifyRun()", () => {
     expect(await rulesOf(dir)).toEqual([]);
   });
 
-  test("finds nothing where a call is closed by the stop, which is not in the text", async () => {
+  test("finds nothing if a call is closed by the stop, which is not in the text", async () => {
     const dir = path.join(scratch, "closed-by-stop");
     await writeSoundRun(dir, { attempt: { span: [0, 19], tokenSpan: [0, 4] } });
     expect(await rulesOf(dir)).toEqual([]);
@@ -805,7 +805,7 @@ describe("verifyRun()", () => {
     expect(await rulesOf(beyond)).toContain("episodes.jsonl attempts");
   });
 
-  test("refuses what is no run's folder", async () => {
+  test("refuses a folder without a run", async () => {
     const dir = path.join(scratch, "empty");
     await mkdir(dir);
     await expect(verifyRun(dir)).rejects.toThrow(
@@ -813,7 +813,7 @@ describe("verifyRun()", () => {
     );
   });
 
-  test("ends with findings whatever JSON stands at any place of any file", async () => {
+  test("ends with findings for any JSON at any place of any file", async () => {
     // An object that no text can be made of, and no number.
     const hostile = { toString: 0, valueOf: 0 };
     const dir = path.join(scratch, "any-place");
@@ -863,7 +863,7 @@ describe("verifyRun()", () => {
     }
   });
 
-  test("finds any one change in what is recorded, whatever is put in its place", async () => {
+  test("finds any single change to the recorded data", async () => {
     const names = ["episodes", "samples", "slime"] as const;
     const files = await readRun(sound);
     await fc.assert(

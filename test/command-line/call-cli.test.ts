@@ -18,7 +18,7 @@ test.each<[readonly string[], number, string]>([
   expect(await callCli(args, { input })).toEqual(shown);
 });
 
-test("a call leaves the process as it was, also where it throws", async () => {
+test("a call restores the process, also after an error", async () => {
   const dir = await realpath(await mkdtemp(path.join(tmpdir(), "turnwright-call-")));
   onTestFinished(async () => await rm(dir, { recursive: true }));
   const state = () => ({

@@ -154,8 +154,8 @@ function placesOf(said: Readonly<Record<string, string>>): readonly string[] {
 
 const played = ["--user", "scripted", "--model", smallModelFolder, "--parser", "qwen25"];
 
-describe("no secret of any part is in a run's folder or in what a command prints", () => {
-  test("whichever part says it, and however it is spelled", async () => {
+describe("no secret of any part is in a run's folder or in a command's output", () => {
+  test("in any part and any encoding", async () => {
     await using echo = await startEcho();
     const turns = (id: string) =>
       id.endsWith("#1")
@@ -216,7 +216,7 @@ describe("no secret of any part is in a run's folder or in what a command prints
     );
   });
 
-  test("in an agent's command line, and the agent has none of ours in its variables", async () => {
+  test("in an agent's command line, and the agent's variables contain none of the canaries", async () => {
     const policy = await createTextPolicy(() => ["Hello."], { modelDir: smallModelFolder });
     await using engine = await startSglangTestServer({ policy });
     const agent = path.join(scratch, "agent.mjs");

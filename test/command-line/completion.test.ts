@@ -29,7 +29,7 @@ test("bash completes commands, flags and choices", () => {
 
 const zshIsHere = spawnSync("zsh", ["--version"]).status === 0;
 
-test.skipIf(!zshIsHere)("zsh takes its script where nothing was set up before (zsh)", async () => {
+test.skipIf(!zshIsHere)("zsh accepts its script without any other setup (zsh)", async () => {
   const { stdout: zsh } = await callCli(["completion", "zsh"]);
   const home = await mkdtemp(path.join(tmpdir(), "turnwright-zsh-"));
   try {

@@ -38,7 +38,7 @@ const library = new URL("../../dist/src/index.js", import.meta.url).href;
 const failure =
   "dispose() of leaky (leaky.mjs:3) threw for task leaky/test/0 at leaky.mjs:9: the container is gone";
 
-test("a disposal that fails is told of by the summary, by `show`, by `eval`, and in every row, and costs nothing", async () => {
+test("a failed disposal is reported by the summary, by `show`, by `eval`, and in every row, and fails no episode", async () => {
   await using server = await startSglangTestServer({
     policy: await createTextPolicy(["Hello."], { modelDir: smallModelFolder }),
   });

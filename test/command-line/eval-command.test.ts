@@ -50,7 +50,7 @@ async function runEval(settings: GivenSettings): Promise<string> {
 }
 
 describe("turnwright eval", () => {
-  test("plays, reports, and goes on with what it finds", async () => {
+  test("plays, reports, and resumes from the existing attempts", async () => {
     const out = path.join(dir, "run");
     const flags = {
       env: "storefront",
@@ -94,7 +94,7 @@ describe("turnwright eval", () => {
     expect(server.stats.generateCount).toEqual(before);
   });
 
-  test("refuses to resume what is no run", async () => {
+  test("refuses to resume a folder without a run", async () => {
     await expect(openStoredRun(path.join(dir, "none"))).rejects.toThrow(
       "no such file, expected a run's folder",
     );

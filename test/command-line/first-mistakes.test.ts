@@ -394,7 +394,7 @@ test.each(Object.entries(mistakes))("%s is answered in one line", async (_, mist
   expect(status).toBe(2);
 });
 
-test("TypeScript where Node does not run it is answered in one line", async () => {
+test("TypeScript that this Node cannot run is answered in one line", async () => {
   const given = Object.entries({ ...good, env: "./typed.ts" });
   const args = given.flatMap(([name, value]) => [`--${name}`, filled(value)]);
   const { stderr } = await run(["rollout", "--quiet", ...args], {});
@@ -422,7 +422,7 @@ test("another run's folder is named, with what differs", async () => {
   });
 });
 
-test("what was mended is started in the same folder, where nothing was played yet", async () => {
+test("a corrected command starts in the same folder if nothing was played yet", async () => {
   const args = (more: Readonly<Record<string, string>>) =>
     Object.entries({ ...good, out: "mended", ...more }).flatMap(([name, value]) => [
       `--${name}`,

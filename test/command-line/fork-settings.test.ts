@@ -75,7 +75,7 @@ test("a fork has exactly those settings of how a run is carried out that it heed
   ]);
 });
 
-test("a fork stops at failures in a row, and plays failed branches again where it is asked to", async () => {
+test("a fork stops at consecutive failures, and plays failed branches again on request", async () => {
   const dir = path.join(scratch, "fork");
   const refusal = { kind: "status", status: 400, body: { error: { message: "bad" } } } as const;
   await using server = await startServer(Array.from({ length: 2 }, () => refusal));

@@ -5,7 +5,7 @@ import { narrowHelp } from "../../src/cli/narrow-help.ts";
 import { callCli } from "../support/call-cli.ts";
 
 describe("help", () => {
-  test("lists every command once, in groups, and where to begin", async () => {
+  test("lists every command once, in groups, and the first steps", async () => {
     const { status, stdout } = await callCli(["--help"]);
     expect(status).toBe(0);
     const lines = stdout.split("\n");
@@ -47,7 +47,7 @@ describe("help", () => {
   const examples = commandTable.flatMap(({ name, examples = [] }) =>
     examples.map((example): [string, string] => [name, example]),
   );
-  test.each(examples)("%s shows a call whose flags there are: %s", async (name, example) => {
+  test.each(examples)("%s shows a call with existing flags: %s", async (name, example) => {
     const { stdout } = await callCli([name, "--help"]);
     const [options, shown] = stdout.split(/\nExamples?:\n/) as [string, string];
     expect(shown).toContain(`  ${example}\n`);

@@ -44,7 +44,7 @@ async function interrupt(
   return { status, stderr };
 }
 
-describe("Ctrl-C ends a command that has not begun to play", () => {
+describe("Ctrl-C ends a command that has not started to play", () => {
   test("while its engine does not answer", async () => {
     let press = (): void => {};
     const server = createServer(() => press()).listen(0, "127.0.0.1");

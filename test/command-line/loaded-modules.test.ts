@@ -59,7 +59,7 @@ async function loadedBy(args: readonly string[], input = ""): Promise<ReadonlySe
 const shared = ["src/async", "src/files", "src/json", "src/secrets", "src/text"];
 const light = ["commander", "src/cli", "src/composition", ...shared].toSorted();
 
-describe("a command loads what it uses, and nothing else", () => {
+describe("a command loads only the modules that it uses", () => {
   test.each([["--version"], ["--help"]])("%s", async (flag) => {
     expect([...(await loadedBy([flag]))].toSorted()).toEqual(light);
   });
@@ -74,7 +74,7 @@ describe("a command loads what it uses, and nothing else", () => {
     expect(loaded).toContain("src/parser");
   });
 
-  test("rollout --help shows the settings without what they are for", async () => {
+  test("rollout --help lists the settings without loading the modules that use them", async () => {
     const loaded = await loadedBy(["rollout", "--help"]);
     for (const one of [
       "src/tokenizer",

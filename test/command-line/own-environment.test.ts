@@ -96,7 +96,7 @@ describe("the lamps of docs/environments.md", () => {
     expect(details["reached"]).toEqual(task.data.levels);
   });
 
-  test("reward nobody who acts against a no", async () => {
+  test("give no reward to an agent that acts against a no", async () => {
     const index = Array.from({ length: 100 }, (_, i) => i).find(
       (i) => lamps.task("test", i).data.changesMind,
     )!;
@@ -112,7 +112,7 @@ describe("the lamps of docs/environments.md", () => {
     ]);
   });
 
-  test("are played from the library, by a policy behind an engine", async () => {
+  test("are played from the library, by a policy in an engine", async () => {
     const script = (await encodeTurns(solution(0))).map((outputIds) => ({ outputIds }));
     await using server = await startSglangTestServer({ policy: createScriptedPolicy(script) });
     const engine = createSglangEngine({ url: server.url });
@@ -193,7 +193,7 @@ describe("a module in the place of an environment's name", () => {
     ]);
   });
 
-  test("env play and env replay answer a bad line with its error and go on", async () => {
+  test("env play and env replay answer an invalid line with its error and continue", async () => {
     const lines = [
       { id: 1, split: "test", taskIndex: 100, actions: [] },
       { id: 2, split: "test", taskIndex: 0, actions: [{ name: "respond" }] },
@@ -214,7 +214,7 @@ describe("a module in the place of an environment's name", () => {
     ]);
   });
 
-  test("env replay calls tools, of the first test task where the line names none", async () => {
+  test("env replay calls tools, of the first test task if the line names none", async () => {
     const calls = [{ name: "list_lamps" }, { name: "respond", argumentsText: '{"content":"Hi"}' }];
     const lines = [{ calls }, { split: "train", taskIndex: 7, calls: calls.slice(0, 1) }];
     const input = lines.map((line) => JSON.stringify(line)).join("\n");

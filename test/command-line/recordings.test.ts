@@ -63,7 +63,7 @@ async function findings(dir: string): Promise<unknown> {
 }
 
 describe("a run with branches", () => {
-  test("has them part from the first attempt, verifies, and plays again to the byte", async () => {
+  test("branches the second attempts from the first, verifies, and replays to the byte", async () => {
     const parted = (await episodes(run())).map(({ rolloutId, forkedFrom }) => [
       rolloutId,
       forkedFrom?.rolloutId,
@@ -169,7 +169,7 @@ describe("a run with branches", () => {
     expect(await findings(out)).toEqual([]);
   });
 
-  test("has one episode bundled, and played again elsewhere", async () => {
+  test("bundles one episode, which another folder replays", async () => {
     const file = path.join(scratch, "bundle.json");
     await callCli(["bundle", run(), "0#1", "--out", file]);
     expect((await callCli(["replay", file, "--model", model])).stdout).toBe(
@@ -177,7 +177,7 @@ describe("a run with branches", () => {
     );
   });
 
-  test("is bundled and played again also where its folder is named as a file is", async () => {
+  test("is bundled and played again even if its folder has a file's name", async () => {
     const folder = path.join(scratch, "folder.json");
     await cp(run(), folder, { recursive: true });
     const file = path.join(scratch, "of-folder.json");
@@ -279,7 +279,7 @@ describe("a run with branches", () => {
 });
 
 describe("a run that a program started", () => {
-  test("is not played again or forked by what is not known of it", async () => {
+  test("refuses to replay or fork an episode with missing records", async () => {
     const own = path.join(scratch, "own");
     await cp(run(), own, { recursive: true });
     const file = path.join(own, "run.json");

@@ -119,7 +119,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     expect(printed.status).toBe(1);
   });
 
-  test("the engine's key, where it refuses to be described", async () => {
+  test("the engine's key, if the engine refuses to be described", async () => {
     await using echo = await startEcho(() => undefined);
     const { status, stderr } = await runCli(
       [
@@ -177,7 +177,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     expect(printed.status).toBe(1);
   });
 
-  test("the engine's key, where a custom environment repeats it", async () => {
+  test("the engine's key, if a custom environment repeats it", async () => {
     await using engine = await startSglangTestServer({ policy: createScriptedPolicy([]) });
     const file = path.join(scratch, "environment.mjs");
     const shopModule = new URL("../../dist/environments/storefront/index.js", import.meta.url).href;

@@ -208,7 +208,7 @@ test("a run on vllm at another temperature scores again without a difference, it
   expect(status).toBe(0);
 });
 
-test("a run whose logprobs are of what top-p left cannot be scored again, and is told so", async () => {
+test("a run with logprobs after top-p cannot be scored again, and the error says so", async () => {
   const [, vllm] = SERVERS as [ServerCase, ServerCase];
   const options = {
     policy: { ...policy, begin: answerProbes },

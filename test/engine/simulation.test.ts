@@ -96,7 +96,7 @@ function survivable(abortStatuses: readonly number[]): fc.Arbitrary<ServerFault 
 }
 
 test.each(SIMULATIONS)(
-  `$name: a turn comes out the same whatever befalls its requests (seed ${SEED})`,
+  `$name: a turn's result is the same under all faults of its requests (seed ${SEED})`,
   async ({ start, abortStatuses, numRuns, check }) => {
     const faults: (ServerFault | undefined)[] = [];
     const { server, calm, tried } = await start(() => faults.shift());

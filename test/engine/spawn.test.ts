@@ -14,7 +14,7 @@ const isBuilt = existsSync(TEST_SERVER_PROGRAM);
 if (!isBuilt) console.warn("Skipping tests of server processes: the project is not built");
 
 describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
-  test("is killed in the middle of a turn and started again, and the turn is sampled anew", async () => {
+  test("is killed in the middle of a turn and started again, and the turn is sampled again", async () => {
     await using server = await spawnTestServer({
       policy: "scripted",
       policyOptions: { s: [{ outputIds: [10, 11, 2] }] },
@@ -59,7 +59,7 @@ describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
     await rm(folder, { recursive: true });
   });
 
-  test("is a router in front of others where told so", async () => {
+  test("starts a router for other servers on request", async () => {
     await using worker = await spawnTestServer({ policy: "echo" });
     await using router = await spawnTestServer({ workers: [worker.url] });
     const engine = createSglangEngine({ url: router.url, mode: "router" });

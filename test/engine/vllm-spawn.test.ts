@@ -12,7 +12,7 @@ const isBuilt = existsSync(TEST_SERVER_PROGRAM);
 if (!isBuilt) console.warn("Skipping tests of server processes: the project is not built");
 
 describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
-  test("speaks vLLM's protocol, is killed in the middle of a turn, and the turn is sampled anew", async () => {
+  test("speaks vLLM's protocol, is killed in the middle of a turn, and the turn is sampled again", async () => {
     await using server = await spawnTestServer({
       protocol: "vllm",
       policy: "scripted",

@@ -128,7 +128,7 @@ async function ask({ baseUrl, apiKey, fetch }: ForeignRun, content: string): Pro
   });
 }
 
-describe("rollout() with an agent that was written elsewhere", () => {
+describe("rollout() with an external agent", () => {
   test("plays tasks, groups and scoring as with a built-in one", async () => {
     const groups: string[] = [];
     for await (const group of rollout({ ...base(), samples: 2, out: dir })) {
@@ -153,7 +153,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     await expect(readFile(path.join(dir, "recording.jsonl"), "utf8")).resolves.toBe("");
   });
 
-  test("a run that was stopped in the middle plays what is missing", async () => {
+  test("a run that was stopped in the middle plays the missing episodes", async () => {
     const first: string[] = [];
     for await (const { episodes } of rollout({ ...base(), concurrency: 1, out: dir })) {
       first.push(episodes[0]!.rolloutId);
@@ -196,7 +196,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect(samples[0]).not.toHaveProperty("reward");
   });
 
-  test("an agent is told that the world is done, and trains nothing that it asks for then", async () => {
+  test("an agent is notified that the world is done, and its later requests train nothing", async () => {
     const answers: [status: number, body: string][] = [];
     const environmentThatEnds = defineEnvironment({
       name: "exit",
@@ -258,7 +258,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect((await playing).episode.failure?.code).toBe("agent/timeout");
   });
 
-  test("an outage of the engine is the engine's, even where the agent swallows it", async () => {
+  test("an outage of the engine is the engine's failure, even if the agent hides it", async () => {
     const failure = new RolloutError("engine/unreachable", "no server");
     const { episode } = await playOne(
       {
@@ -271,7 +271,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect(episode).toMatchObject({ outcome: "failed", failure: { code: "engine/unreachable" } });
   });
 
-  test("an outage that the agent got over is none", async () => {
+  test("an outage that the agent recovered from is not a failure", async () => {
     let count = 0;
     const engine = pressingEngine(() =>
       count++ === 0 ? new RolloutError("engine/timeout", "late") : undefined,
@@ -285,7 +285,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect((await playOne(agent, { engine })).episode).toMatchObject({ reward: 1 });
   });
 
-  test("what the environment does not do is not the agent's failure", async () => {
+  test("an error in the environment's tool is not the agent's failure", async () => {
     const broken = defineEnvironment({
       name: "broken",
       tasks: [{ instruction: "Press button 0." }],
@@ -339,7 +339,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect(episode).toMatchObject({ outcome, stopReason, reward: 0 });
   });
 
-  test("a program in another process hears, calls, says, and is scored", async () => {
+  test("a program in another process listens, calls, speaks, and is scored", async () => {
     const file = path.join(dir, "agent.mjs");
     await writeFile(file, program);
     const played = await play({
@@ -354,7 +354,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect((await verifyRun(path.join(dir, "run"))).violations).toEqual([]);
   });
 
-  test("a program that is stopped takes what it started with it", async () => {
+  test("a stopped program's child processes end with it", async () => {
     const mark = path.join(dir, "pid");
     const stop = new AbortController();
     const command = `(echo $$ > ${mark}; sleep 600) & wait`;

@@ -54,7 +54,7 @@ async function converse(
   };
 }
 
-test("two calls that the policy wrote under one id are told apart, and so are their results", async () => {
+test("two calls with the same id are kept apart, and so are their results", async () => {
   const call = (n: number): string =>
     `<|tool_call_begin|>functions.get:0<|tool_call_argument_begin|>{"n": ${n}}<|tool_call_end|>`;
   const written = `<|tool_calls_section_begin|>${call(1)}${call(2)}<|tool_calls_section_end|>`;

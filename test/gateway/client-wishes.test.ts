@@ -102,7 +102,7 @@ function textOf(tokens: readonly TokenLogprob[]): string {
 }
 
 describe("a client that takes one call a turn", () => {
-  test("gets the first alone, and what it does not get is counted", async () => {
+  test("gets only the first of several calls, and the others are counted", async () => {
     const { gateway, ask } = await open([twice, twice, twice], { constraints: "refuse" });
     const chat = await ask<ChatReply>("chat/completions", {
       ...hi,
@@ -126,7 +126,7 @@ describe("a client that takes one call a turn", () => {
     expect(gateway.counts).toMatchObject({ leftOutCallCount: 3, unenforced: {} });
   });
 
-  test("goes on behind all that was sampled, token for token", async () => {
+  test("continues after all sampled tokens, token for token", async () => {
     const { gateway, ask, session } = await open([twice, "Three"]);
     const asked = { tools: [add], parallel_tool_calls: false };
     const first = await ask<ChatReply>("chat/completions", { ...hi, ...asked });
@@ -146,7 +146,7 @@ describe("a tool that takes plain text", () => {
   const tools = [{ type: "custom", name: "edit", description: "Edits files." }];
   const written = calling("edit", '{"input":  "*** Begin"}');
 
-  test("is shown to the policy, called with its text, and its turn is gone on from", async () => {
+  test("is shown to the policy, called with its text, and its turn is continued", async () => {
     const { gateway, ask, prompts } = await open([written, "Done"]);
     const input = [{ role: "user", content: "Hi" }];
     const { output } = await ask<ResponsesReply>("responses", { input, tools });
@@ -162,7 +162,7 @@ describe("a tool that takes plain text", () => {
     expect(gateway.counts).toMatchObject({ continuedCount: 1, roots: { first: 1 } });
   });
 
-  test("is gone on from by its reply's id, too", async () => {
+  test("is also continued by its reply's id", async () => {
     const { gateway, ask } = await open([written, "Done"]);
     const { id, output } = await ask<ResponsesReply>("responses", { input: "Hi", tools });
     const { call_id } = output[0]!;
@@ -171,7 +171,7 @@ describe("a tool that takes plain text", () => {
     expect(gateway.counts).toMatchObject({ continuedCount: 1 });
   });
 
-  test("is called with what the policy wrote where that is not its form", async () => {
+  test("is called with the policy's text if the text has another form", async () => {
     const { ask, gateway } = await open([calling("edit", '{"patch": "x"}'), "Sorry"]);
     const input = [{ role: "user", content: "Hi" }];
     const { output } = await ask<ResponsesReply>("responses", { input, tools });
@@ -183,7 +183,7 @@ describe("a tool that takes plain text", () => {
   });
 });
 
-test("older functions are called one at a time, and their turns are gone on from", async () => {
+test("older functions are called one at a time, and their turns are continued", async () => {
   const { ask, gateway } = await open([twice, "Three"]);
   const functions = [{ name: "add", parameters }];
   // A list without a tool says nothing beside them.
@@ -195,10 +195,10 @@ test("older functions are called one at a time, and their turns are gone on from
   expect(gateway.counts).toMatchObject({ continuedCount: 1, leftOutCallCount: 1 });
 });
 
-describe("what nothing enforces", () => {
+describe("options without enforcement", () => {
   const search = [{ type: "web_search" }];
 
-  test("is counted, and told at the end of a run", async () => {
+  test("are counted, and reported at the end of a run", async () => {
     const { ask, post, gateway } = await open(["a", "b", "c"]);
     await ask("responses", { input: "Hi", tools: search });
     await ask("responses", { input: "Hi", top_logprobs: 2, truncation: "auto" });
@@ -219,7 +219,7 @@ describe("what nothing enforces", () => {
     );
   });
 
-  test("is counted where only a server or an engine could keep it", async () => {
+  test("is counted if only a server or an engine could enforce it", async () => {
     const { ask, gateway } = await open(["a", "b", "c"]);
     await ask("chat/completions", {
       ...hi,
@@ -259,7 +259,7 @@ describe("what nothing enforces", () => {
     expect((await strict.post("messages", { ...hi, max_tokens: 9, ...servers })).status).toBe(400);
   });
 
-  test("is refused where that is asked for", async () => {
+  test("is refused on request", async () => {
     const { post } = await open([], { constraints: "refuse" });
     const refusals = [];
     for (const more of [{ tools: search }, { top_logprobs: 2 }]) {
@@ -290,7 +290,7 @@ describe("logprobs of tokens", () => {
     );
   });
 
-  test("end where a stop text begins", async () => {
+  test("end before a stop text", async () => {
     const { ask } = await open([`${said} STOP and more`]);
     const { choices } = await ask<ChatReply>("chat/completions", {
       ...hi,
@@ -315,7 +315,7 @@ describe("logprobs of tokens", () => {
     expect(textOf(choices[0]!.logprobs.content).replace(/ S?$/, "")).toBe(tokens);
   });
 
-  test("stand with the text of Responses, and not with its calls", async () => {
+  test("are returned with the text of Responses, and not with its calls", async () => {
     const tools = [{ type: "function", name: "add", parameters }];
     const include = ["message.output_text.logprobs"];
     const { ask, post } = await open([`${said}\n${twice}`, said, said]);

@@ -265,7 +265,7 @@ describe("createForeignPlayer()", () => {
     expect(await answer).toBe("Error: the conversation is over");
   });
 
-  test("an agent is shown no key, whoever tells it", async () => {
+  test("an agent sees no key in any message", async () => {
     await using open = await openDesk(0);
     const key = "sk-4711-hidden";
     const leaking: Environment = {
@@ -301,7 +301,7 @@ describe("createForeignPlayer()", () => {
     expect(failure?.message).toContain("401: [redacted] is no key");
   });
 
-  test("what is sampled when the agent has ended is given up before the grader is asked", async () => {
+  test("tokens still being sampled when the agent ends are aborted before the grader runs", async () => {
     await using open = await openDesk(0);
     const asked: string[] = [];
     let isLate = false;
@@ -485,7 +485,7 @@ describe("createForeignPlayer()", () => {
       expect(await playing).toMatchObject({ outcome: "completed", reward: 1 });
     });
 
-    test("is not to blame for a user whose time is over", async () => {
+    test("is not to blame for a user that runs out of time", async () => {
       await using open = await openDesk(0);
       const { hand, playing } = asking(open, { userMs: 3001, toolMs: 101 });
       await hand.untilSleeping(3001);
@@ -496,7 +496,7 @@ describe("createForeignPlayer()", () => {
       });
     });
 
-    test("is to blame where its own time is over", async () => {
+    test("is to blame if its own time is over", async () => {
       await using open = await openDesk(0);
       const { hand, playing } = asking(open, { userMs: 401, toolMs: 301 });
       await hand.untilSleeping(401);
@@ -510,7 +510,7 @@ describe("createForeignPlayer()", () => {
     });
   });
 
-  test("is scored with a signal of the grader's own where the agent goes on after a limit", async () => {
+  test("is scored with the grader's own signal if the agent continues after a limit", async () => {
     await using open = await openDesk(0);
     const hand = createManualClock();
     const limits = { ...defaultLimits, maxTurns: 1, episodeTimeoutMs: 5000 };
@@ -542,7 +542,7 @@ describe("createForeignPlayer()", () => {
     });
   });
 
-  test("an agent that says what is no text has failed, and the world is asked nothing", async () => {
+  test("an agent that returns no text has failed, and the world is not asked", async () => {
     await using open = await openDesk(0);
     const { failure } = await play(open, {
       run: async ({ say }) => void (await say({ content: "Hello" } as never)),

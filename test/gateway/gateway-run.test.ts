@@ -79,7 +79,7 @@ describe("a gateway with a run's folder", () => {
     );
   });
 
-  test("plays the shipped policy over HTTP, goes on in another process, and passes verify", async () => {
+  test("plays the shipped policy over HTTP, continues in another process, and passes verify", async () => {
     // The likeliest of each token: a session's id, which draws take part in, is another each time, and
     // some draws have the customer leave within the first two turns.
     const greedy = { temperature: 0 };
@@ -115,7 +115,7 @@ describe("a gateway with a run's folder", () => {
     expect(summary()).toEqual({ to: "trl", groups: 1, records: 1 });
   });
 
-  test("says of each row where it stands in the tree, with its root's cause and what the client said", async () => {
+  test("marks each row's place in the tree, the cause of its root and the client's reason", async () => {
     await using run = await start();
     await using served = await serve(run);
     const opened = await fetch(`${served.url}/sessions`, { method: "POST", body: "{}" });
@@ -154,7 +154,7 @@ describe("a gateway with a run's folder", () => {
     expect(await verifyRun(dir)).toMatchObject({ samples: 3, violations: [] });
   });
 
-  test("ends a session once, though it is asked for twice at a time, and takes no reward behind that", async () => {
+  test("ends a session once for two concurrent requests, and accepts no reward after that", async () => {
     await using run = await start();
     const { sessionId } = await run.gateway.openSession({ taskId: "t" });
     const session = run.gateway.store.byId(sessionId)!;
@@ -175,7 +175,7 @@ describe("a gateway with a run's folder", () => {
     expect(await verifyRun(dir)).toMatchObject({ episodes: 1, violations: [] });
   });
 
-  test("keeps what was sampled of a session that nobody scored, and says that it is not scored", async () => {
+  test("keeps the samples of an unscored session, and marks it as unscored", async () => {
     await using run = await start();
     const { sessionId } = await run.gateway.openSession({ taskId: "t" });
     const session = run.gateway.store.byId(sessionId)!;
@@ -202,7 +202,7 @@ describe("a gateway with a run's folder", () => {
     expect(row).not.toHaveProperty("reward");
   });
 
-  test("tells of an engine that does not answer, while a client waits for it", async () => {
+  test("reports an engine that does not answer while a client waits", async () => {
     const time = createManualClock();
     const news: EngineOutage[] = [];
     const server = await startSglangTestServer({ policy: createEchoPolicy() });

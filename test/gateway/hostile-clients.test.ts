@@ -99,7 +99,7 @@ const asking = (length: number | string): readonly string[] => [
 ];
 
 describe("a client over a socket", () => {
-  test("that reads nothing is cut off, and slows nobody", async () => {
+  test("a client that reads nothing is disconnected, and slows no other", async () => {
     const printed = vi.spyOn(console, "error");
     turns = [async () => "x".repeat(400_000)];
     const socket = open([...asking(streamed.length), "connection: close"]);
@@ -139,7 +139,7 @@ describe("a client over a socket", () => {
     expect(session.tree.nodes).toHaveLength(0);
   });
 
-  test("that sends 64 MiB and more, without saying so, is told that it is too much", async () => {
+  test("a client that sends 64 MiB and more in chunks is refused", async () => {
     const { port } = new URL(served.url);
     const request = httpRequest({
       host: "127.0.0.1",
@@ -186,7 +186,7 @@ describe("a client over a socket", () => {
     await expectUndisturbed();
   });
 
-  test("leaves nothing of a body behind that brings no turn", async () => {
+  test("keeps no part of a body that leads to no turn", async () => {
     const readHistory = vi.spyOn(dialects.chat, "readHistory");
     const itemCounts = async (body: unknown, path?: string): Promise<number> => {
       readHistory.mockClear();
@@ -238,7 +238,7 @@ describe("a client over a socket", () => {
     expect(collect() - before).toBeLessThan(4_000_000);
   });
 
-  test("whose history holds arguments that nobody can read is answered", async () => {
+  test("a client whose history has unreadable arguments is answered", async () => {
     const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
     for (const argumentsText of [deep, "{", "", "\u0000", '"text"']) {
       const call = { id: "c", type: "function", function: { name: "f", arguments: argumentsText } };
@@ -252,7 +252,7 @@ describe("a client over a socket", () => {
     await expectUndisturbed();
   });
 
-  test("that sends more messages than any context holds is told before they are rendered", async () => {
+  test("a client that sends more messages than any context holds is refused before they are rendered", async () => {
     const messages = Array.from({ length: 60_000 }, () => ({ role: "user", content: "" }));
     const response = await ask("many", { messages }, "/v1/messages");
     expect(response.status).toBe(400);
@@ -289,7 +289,7 @@ describe("a client over a socket", () => {
   });
 });
 
-test("an engine that is down is told to each, and is no failure of anybody's session", async () => {
+test("an engine outage is reported to each client, and fails no session", async () => {
   const down = new RolloutError("engine/overloaded", "503 of the engine");
   turns = Array.from({ length: 50 }, () => async () => await Promise.reject(down));
   const asked = await Promise.all(
@@ -302,7 +302,7 @@ test("an engine that is down is told to each, and is no failure of anybody's ses
   expect(new Set(again.map(({ status }) => status))).toEqual(new Set([200]));
 });
 
-test("bodies that are read at once are bounded together", async () => {
+test("bodies that are read concurrently share one limit", async () => {
   const budget = new BodyBudget();
   budget.take(1023 * 2 ** 20);
   const post = (size: number) =>

@@ -118,7 +118,7 @@ describe("openai", () => {
     await finishOneRow(open);
   });
 
-  test("plays an episode with Responses that go on from one another", async () => {
+  test("plays an episode with Responses that continue one another", async () => {
     await using open = await openDesk(4);
     const openai = client(open);
     const flat = openAiTools.map(({ function: about }) => ({
@@ -152,7 +152,7 @@ describe("openai", () => {
     await finishOneRow(open);
   });
 
-  test("goes on with Responses from a reply of Chat Completions, under the same instructions", async () => {
+  test("continues with Responses from a Chat Completions reply, under the same instructions", async () => {
     await using open = await openDesk(0);
     const openai = client(open);
     const begun = await openai.chat.completions.create({

@@ -8,7 +8,7 @@ const look = (at: string): string =>
 const parameters = { type: "object", properties: { at: { type: "string" } } };
 
 describe("a sampled turn with two calls", () => {
-  test("goes on where a client of Chat Completions sends each call in a message of its own", async () => {
+  test("continues if a client of Chat Completions sends each call in a message of its own", async () => {
     await using talk = await tellGateway([`${look("door")}\n${look("wall")}`, "done"]);
     const tools = [{ type: "function", function: { name: "look", parameters } }];
     const go = { role: "user", content: "go" };
@@ -29,7 +29,7 @@ describe("a sampled turn with two calls", () => {
     expect(talk.counts()).toMatchObject({ continuedCount: 1, notes: { "results-reordered": 1 } });
   });
 
-  test("goes on where a client of Chat Completions or Messages sends text and call one by one", async () => {
+  test("continues if a client of Chat Completions or Messages sends text and call one by one", async () => {
     const written = `I look.${look("door")}`;
     const go = { role: "user", content: "go" };
     await using chat = await tellGateway([written, "done"]);
@@ -61,7 +61,7 @@ describe("a sampled turn with two calls", () => {
     expect([chat.counts(), messages.counts()]).toMatchObject([rest, rest]);
   });
 
-  test("goes on where text stands between the calls in Responses", async () => {
+  test("continues if text is between the calls in Responses", async () => {
     const written = `${look("door")}\nAnd then\n${look("wall")}`;
     await using talk = await tellGateway([written, "done"]);
     const tools = [{ type: "function", name: "look", parameters }];
@@ -109,7 +109,7 @@ describe("instructions of Responses", () => {
     ["are null", { instructions: null }],
   ] as const;
 
-  test.each(none)("that %s take nothing from the conversation", async (_, fields) => {
+  test.each(none)("that %s leave the conversation unchanged", async (_, fields) => {
     await using talk = await tellGateway(["Hello", "Ann"]);
     const { body } = await talk.responses({ input: "I am Ann.", ...fields });
     const { status } = await talk.responses({
@@ -145,7 +145,7 @@ describe("instructions of Responses", () => {
   );
 });
 
-describe("a conversation that is kept elsewhere", () => {
+describe("a conversation that another server keeps", () => {
   test.each([
     [
       { conversation: "conv_1" },
@@ -253,7 +253,7 @@ describe("a message that cannot be shown", () => {
 describe("a history that was not sampled here", () => {
   const go = { role: "user", content: "go" };
 
-  test("has no turn for reasoning that another server encrypted, and keeps the call behind it", async () => {
+  test("has no turn for reasoning that another server encrypted, and keeps the call after it", async () => {
     const sealed = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" };
     await using talk = await tellGateway(["done", "done"]);
     await talk.responses({ input: [go, sealed, sealed, { role: "user", content: "on" }] });
@@ -279,7 +279,7 @@ describe("a history that was not sampled here", () => {
     expect(prompt).toContain('<t1|look{"at": "door"}>');
   });
 
-  test("may give its tools in an item, which the policy calls and goes on from", async () => {
+  test("may give its tools in an item, and the policy calls them", async () => {
     const item = {
       type: "additional_tools",
       role: "developer",

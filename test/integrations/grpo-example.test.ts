@@ -66,7 +66,7 @@ async function readLog(): Promise<readonly Entry[]> {
 }
 
 describe.skipIf(why !== undefined)("examples/grpo", () => {
-  test("trains on exactly what was sampled, and goes on where it stopped", async () => {
+  test("trains on exactly the sampled tokens, and resumes after a stop", async () => {
     await train("--steps", "1");
     const { stdout } = await train("--steps", "2");
     expect(stdout).toContain("Going on behind step 1");
@@ -90,7 +90,7 @@ describe.skipIf(why !== undefined)("examples/grpo", () => {
     });
   });
 
-  test("stops where the logprobs are shifted by one", async () => {
+  test("stops if the logprobs are shifted by one", async () => {
     await expect(train("--steps", "1", "--shift-logprobs")).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining("what was recorded is not what it sampled"),

@@ -79,7 +79,7 @@ test("a server that cannot be started is said to be so", async () => {
   );
 });
 
-test("a server goes with whoever started it, even where that one is killed", async () => {
+test("a server ends with the process that started it, even if that process is killed", async () => {
   const starter = `
     const { findFreePort, startServer } = await import(${JSON.stringify(moduleUrl)});
     const toCommand = (_, { port }) => ({

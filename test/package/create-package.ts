@@ -30,7 +30,7 @@ async function filesOf(dir: string): Promise<Record<string, string>> {
 }
 
 describe("create-turnwright", () => {
-  test("goes with the main package: same version, license and Node, and nothing to install besides", async () => {
+  test("matches the main package: same version, license and Node, and no dependencies", async () => {
     const read = async (folder: string) =>
       JSON.parse(await readFile(path.join(folder, "package.json"), "utf8")) as object;
     const own = await read(source);

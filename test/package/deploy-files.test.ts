@@ -35,7 +35,7 @@ function pick(table: readonly Setting[], settings: object): Record<string, unkno
 }
 
 describe.each(["deploy/compose.yaml", "deploy/kubernetes.yaml"])("%s", (file) => {
-  test("starts workers on the terms of the run, with what the commands take", async () => {
+  test("starts workers with the run's settings, and only with existing flags", async () => {
     const [worker] = await callsIn(file, "worker", workerSettings);
     const [run] = await callsIn(file, "rollout", rolloutSettings);
     const played = readWorkerConfig(worker!);

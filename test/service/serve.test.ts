@@ -85,7 +85,7 @@ async function read(url: string, cursor: number, count: number): Promise<readonl
 }
 
 describe("turnwright serve", () => {
-  test("is killed behind each group, and loses none and tells none twice", async () => {
+  test("is killed after each group, and neither loses nor repeats one", async () => {
     let url = await start();
     expect(await submit(url)).toBe(201);
     const taken: Line[] = [];

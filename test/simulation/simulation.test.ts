@@ -16,7 +16,7 @@ const first = SIMULATION_SEED === undefined ? Number(SIMULATION_FIRST) : Number(
 const count = SIMULATION_SEED === undefined ? Number(SIMULATION_SEEDS) : 1;
 
 describe("whole runs in simulated time", () => {
-  test(`lose nothing, double nothing, hang nowhere and score nothing that was not played (${count} seeds)`, async () => {
+  test(`lose and double nothing, never hang, and score only played episodes (${count} seeds)`, async () => {
     const sums = { processes: 0, turns: 0, branches: 0 };
     const failed: string[] = [];
     for (let seed = first; seed < first + count; seed++) {

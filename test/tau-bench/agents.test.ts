@@ -182,7 +182,7 @@ describe.skipIf(shared === null)("τ-bench's recorded agents", async () => {
     expect(episode.rewardDetails).toMatchObject(reward_info ?? { done: false });
   });
 
-  test.each(mistaken)("$strategy: $kind ($id), told to the policy", async (record) => {
+  test.each(mistaken)("$strategy: $kind ($id), as shown to the policy", async (record) => {
     const { episode } = await play(record, {
       texts: [...record.completions.map(textOf), "bye"],
       users: [...record.users, "###STOP###"],

@@ -116,7 +116,7 @@ describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the d
     expect(await field.inputValue()).toBe("");
   });
 
-  test("compares with the attempt of that number, also where another is missing", async () => {
+  test("compares with the attempt of that number, also if another is missing", async () => {
     const dir = path.join(scratch, "missing", "run");
     await writeViewedRun(
       dir,
@@ -140,7 +140,7 @@ describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the d
     await page.locator(".group-head").getByText("Compared with attempt #3").waitFor();
   });
 
-  test("leads a fork to what it parts from only where that stands in the same run", async () => {
+  test("links a fork to its original only if that is in the same run", async () => {
     const dir = path.join(scratch, "fork", "run");
     const forkedFrom = { rolloutId: "shop/test/0#1", turnIndex: 1 };
     await writeViewedRun(dir, [
@@ -181,7 +181,7 @@ describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the d
     expect(await page.locator(".forked a").count()).toBe(0);
   });
 
-  test("shows what a run that was killed had recorded of its unfinished episodes", async () => {
+  test("shows the recorded part of a killed run's unfinished episodes", async () => {
     const dir = path.join(scratch, "killed", "run");
     await writeViewedRun(dir, [], { planned: 2, isFinished: false });
     const id = "shop/test/0#0";

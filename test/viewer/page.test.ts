@@ -191,7 +191,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     ).toEqual([]);
   });
 
-  test("shows a row of 100,000 tokens with a few of them in the page, and finds what is far down", async () => {
+  test("shows a row of 100,000 tokens with only a few of them in the page, and finds distant ones", async () => {
     const word = await codec.encode(" needle");
     const [filler] = await codec.encode(" the");
     const count = 100_000;
@@ -304,7 +304,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(asked).toEqual([[sample.turns.at(-1)!.end, first, { temperature: 0.7 }]]);
   });
 
-  test("shows the rows of an episode as a tree, and what is trained elsewhere", async () => {
+  test("shows the rows of an episode as a tree, and marks tokens trained in other rows", async () => {
     const prompt = { text: "<|im_start|>user\nHello.<|im_end|>\n<|im_start|>assistant\n" };
     const said = "Good morning.<|im_end|>";
     const first = await makeSample(codec, firstId, [
@@ -475,7 +475,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     }
   });
 
-  test("shows forks, episodes without a row, and runs without episodes as what they are", async () => {
+  test("shows forks, episodes without a row, and runs without episodes in their own forms", async () => {
     const dir = path.join(scratch, "odd", "run");
     const fork = await otherEpisode("shop/test/0#1", "again", 1);
     const failure = { party: "engine", code: "engine/unreachable", message: "gone" } as const;
@@ -646,7 +646,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("sets attempts side by side, and marks where they part", async () => {
+  test("sets attempts side by side, and marks the first difference", async () => {
     const dir = path.join(scratch, "group", "run");
     const attempts = await Promise.all(
       Array.from({ length: 8 }, (_, index) =>
@@ -735,7 +735,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     ]);
   });
 
-  test("shows what is appended without moving what is looked at", async () => {
+  test("shows appended tokens without moving the view", async () => {
     const dir = path.join(scratch, "live", "run");
     const first = await Promise.all(
       Array.from({ length: 60 }, (_, index) =>
@@ -829,7 +829,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("shows ids where the tokenizer is gone, and says so", async () => {
+  test("shows ids if the tokenizer is gone, and says so", async () => {
     const dir = path.join(scratch, "ids", "run");
     await writeViewedRun(dir, [firstEpisode()], { model: path.join(scratch, "gone") });
     await using server = await serveRuns(dir);
@@ -841,7 +841,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator(".tokens .broken").getByText("name its folder with --model").waitFor();
   });
 
-  test("says what a damaged row has wrong", async () => {
+  test("names the fault of a damaged row", async () => {
     const dir = path.join(scratch, "damaged", "run");
     const { row } = firstEpisode();
     const lossMask = sample.lossMask.map((bit, index) => (index === sample.promptLength ? 0 : bit));

@@ -39,7 +39,7 @@ async function play(out: string, more: Readonly<Record<string, unknown>>) {
 }
 
 describe("epochs over the tasks", () => {
-  test("play as many groups as are asked for, go on to more, and verify", async () => {
+  test("play the requested number of groups, extend the run later, and verify", async () => {
     const out = path.join(scratch, "endless");
     const epochs = { epochs: "endless", format: "slime" };
     const first = await play(out, { ...epochs, groups: 3 });
@@ -82,7 +82,7 @@ describe("epochs over the tasks", () => {
     });
   });
 
-  test("end by themselves where their number is given", async () => {
+  test("end by themselves if their number is given", async () => {
     const out = path.join(scratch, "two");
     expect(await play(out, { epochs: "2" })).toEqual({ end: "finished", planned: 4, finished: 4 });
     expect((await verifyRun(out)).violations).toEqual([]);

@@ -1773,7 +1773,7 @@ describe("an episode and its recording", () => {
     expect(callCount).toBe(1);
   });
 
-  test("records a result even if the caller changes it afterwards", async () => {
+  test("records a result even if the caller changes it later", async () => {
     const environment: Environment = {
       ...repeatableLamp,
       async open(task, options) {

@@ -152,7 +152,7 @@ describe("a tool that asks the user", () => {
     expect(failure?.message).toContain("no answer within 2000 ms");
   });
 
-  test("that stops waiting silently is waited for as long as the user", async () => {
+  test("that stops waiting silently still waits for the user's answer", async () => {
     const { hand, playing } = asking({ userMs: 9001, toolMs: 9002, patienceMs: 100 });
     await hand.untilSleeping(9001);
     await hand.advance(100);

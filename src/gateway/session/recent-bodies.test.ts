@@ -200,14 +200,14 @@ describe("reading a body", () => {
     expect(read(5).first).not.toBe(first.first);
   });
 
-  test("reuses an earlier body if the field's name occurs elsewhere", () => {
+  test("reuses an earlier body if the field's name also occurs in another place", () => {
     const spelled = (count: number) =>
       JSON.stringify({ metadata: { messages: "[" }, messages: said(count), x: { messages: [1] } });
     expect(sharedCounts("chat", [spelled(2), spelled(3)])).toEqual([0, 2]);
   });
 });
 
-test("a body that continues an earlier one is refused for its prefilled turn, as it is alone", () => {
+test("a body that continues an earlier one is refused for its prefilled turn, like a single body", () => {
   const bodies = new RecentBodies(new FieldCache());
   const body = (...more: readonly object[]) =>
     Buffer.from(JSON.stringify({ messages: [{ role: "user", content: "Hi" }, ...more] }));

@@ -22,7 +22,7 @@ describe("wantedForm()", () => {
     }
   });
 
-  test("constrains the text to a schema in each dialect's spelling", () => {
+  test("constrains the text to a schema in the form of each dialect", () => {
     const { chat, responses, messages } = dialects;
     const hi = { messages: [{ role: "user", content: "Hi" }] };
     const form = { type: "json_schema", name: "n", schema };

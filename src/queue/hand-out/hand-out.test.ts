@@ -29,7 +29,7 @@ async function openHandOut(
   return await HandOut.open({ store, ...about, ...options });
 }
 
-test("says that the store takes nothing, before anything is handed out", async () => {
+test("reports that the store accepts no writes, before it hands out a job", async () => {
   const memory = new MemoryStore(() => 0);
   memory.refusesUntilMs = 1;
   const refused = openHandOut(memory);
@@ -97,7 +97,7 @@ test.each([[{ watts: 40 }], [{ watts: 100 }]])(
   },
 );
 
-test("a large task of one's own travels by the shared place, once for its attempts", async () => {
+test("a large custom task travels through the shared place, once for all of its attempts", async () => {
   const files = new Map<string, Buffer>();
   const place: SharedPlace = {
     shown: "/shared",
@@ -117,7 +117,7 @@ test("a task that cannot travel is not handed out", async () => {
   );
 });
 
-test("a job is handed out behind what was said of the policy before it, however long the store takes", async () => {
+test("a job is handed out after every earlier policy announcement, however slow the store is", async () => {
   const memory = new MemoryStore(() => Date.now());
   const clients = memoryClients(plainLine(memory));
   const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
@@ -158,7 +158,7 @@ test("a job is handed out behind what was said of the policy before it, however 
   expect([...new Set(sampled)]).toEqual(["6"]);
 });
 
-test("an interruption that comes while the store takes what is announced leaves nothing handed out", async () => {
+test("an interruption while the store accepts an announcement leaves no job handed out", async () => {
   const memory = new MemoryStore(() => Date.now());
   const clients = memoryClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
@@ -189,7 +189,7 @@ test("an interruption that comes while the store takes what is announced leaves 
   expect((await result).end).toBe("interrupted");
 });
 
-test("a start that goes on with a forgotten run waits for workers that have not heard of its end yet", async () => {
+test("a start that resumes a forgotten run waits for workers that have not seen its end yet", async () => {
   const memory = new MemoryStore(() => 0);
   const first = await openHandOut(memory);
   const clients = memoryClients(plainLine(memory));

@@ -42,7 +42,7 @@ test("a policy is taken over with its version, and stays closed until a first at
   expect(found(memory)).toEqual({ gate: "open", version: 7 });
 });
 
-test("a policy that whoever took it over has closed stays closed when attempts are played", async () => {
+test("a policy that its new owner closed stays closed when attempts are played", async () => {
   const memory = new MemoryStore(() => 0);
   await leavePaused(memory);
   const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true });
@@ -52,7 +52,7 @@ test("a policy that whoever took it over has closed stays closed when attempts a
   expect(found(memory)).toEqual({ gate: "hold", version: 7 });
 });
 
-test("what is known of a policy is all that workers ever find of it", async () => {
+test("workers find only the current state of a policy", async () => {
   const memory = new MemoryStore(() => 0);
   await leavePaused(memory);
   for (const known of [{ gate: "hold", version: 8 } as const, { gate: "interrupt" } as const]) {
@@ -107,7 +107,7 @@ async function sampleAfter(options: Partial<HandOutOptions>): Promise<readonly s
   return [...new Set(sampled)];
 }
 
-test("a run that goes on samples, and its tokens carry the version that was announced before it stopped", async () => {
+test("a resumed run samples, and its tokens carry the version announced before it stopped", async () => {
   expect(await sampleAfter({})).toEqual(["7"]);
   expect(await sampleAfter({ policy: { gate: "open", version: 9 } })).toEqual(["9"]);
 });

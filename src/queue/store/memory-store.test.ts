@@ -200,7 +200,7 @@ describe.each(kinds)("%s", (_name, open, isMissing) => {
     },
   );
 
-  test.skipIf(isMissing)("brings back what nobody holds any more, before all others", async () => {
+  test.skipIf(isMissing)("returns jobs with an expired lock before all others", async () => {
     await using opened = await open();
     const { queue, worker } = await openQueue(opened);
     await queue.addBulk([job("a", 1), job("b", 1)]);

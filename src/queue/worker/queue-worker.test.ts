@@ -54,7 +54,7 @@ async function startWorker(
   return await QueueWorker.start({ ...about, onNote, ...options });
 }
 
-test("says that the store takes nothing, before it is counted on", async () => {
+test("reports that the store accepts no writes, before the hand-out counts on it", async () => {
   const memory = new MemoryStore(() => 0);
   memory.refusesUntilMs = 1;
   const refused = startWorker(memory);
@@ -64,7 +64,7 @@ test("says that the store takes nothing, before it is counted on", async () => {
   );
 });
 
-test("leaves all of its runs also while the store takes nothing", async () => {
+test("leaves all of its runs even while the store accepts no writes", async () => {
   const memory = new MemoryStore(() => 0);
   const handOuts: HandOut[] = [];
   for (const run of ["one", "two"]) {
@@ -129,7 +129,7 @@ async function playLamp(handOut: HandOut): Promise<readonly (number | undefined)
 
 const lamp = { environment: "lamp", terms, isRecorded: true, sampling: {} };
 
-test("plays what it is given as it leaves a run, and joins that again", async () => {
+test("plays a job of a run that it is leaving, and joins the run again", async () => {
   const memory = new MemoryStore(() => 0);
   const store = await connect(memory);
   const handOut = await HandOut.open({ ...lamp, run: "one", store, everyMs: 200 });
@@ -150,7 +150,7 @@ test("plays what it is given as it leaves a run, and joins that again", async ()
   await handOut[Symbol.asyncDispose]();
 });
 
-test("leaves out what it sampled when the store forgot it, for nobody waited for that", async () => {
+test("discards a turn if the store forgot the attempt, because no process waits for it", async () => {
   const memory = new MemoryStore(() => 0);
   const shared = await mkdtemp(path.join(tmpdir(), "turnwright-worker-"));
   try {
@@ -247,7 +247,7 @@ async function watchWorker(
 
 const forgotten = /^is known to the queue's store no longer/;
 
-test("answers nothing that it took from a store that had just lost all, itself included", async () => {
+test("answers no job of a store that had just lost all data, including the worker", async () => {
   const memory = new MemoryStore(() => performance.now());
   let areNewsLost = false;
   const line = { newsDelayMs: () => (areNewsLost ? undefined : 0), delayMs: () => 1 };
@@ -276,7 +276,7 @@ test("answers nothing that it took from a store that had just lost all, itself i
   expect(found.turns).toBe(6);
 });
 
-test("leaves out what it plays where its sign of life was over before the next one", async () => {
+test("discards an attempt if its heartbeat expired before the next one", async () => {
   const memory = new MemoryStore(() => performance.now());
   const store = await connect(memory);
   const handOut = await HandOut.open({ ...lamp, run: "one", store, everyMs: 200 });
@@ -303,7 +303,7 @@ test("leaves out what it plays where its sign of life was over before the next o
   await handOut[Symbol.asyncDispose]();
 });
 
-test("samples nothing while the store has lost whether it may", async () => {
+test("samples nothing while the store has lost its permission to sample", async () => {
   const memory = new MemoryStore(() => performance.now());
   let areNewsLost = true;
   let isLost = false;
@@ -343,7 +343,7 @@ test("finds no run that is handed out again without its policy", async () => {
   expect(mixed).toEqual([]);
 });
 
-test("plays on after a store that takes nothing in the moment in which it takes an attempt", async () => {
+test("continues after a store that accepts no writes while it takes an attempt", async () => {
   const memory = new MemoryStore(() => performance.now());
   let areNewsLost = false;
   const line = { newsDelayMs: () => (areNewsLost ? undefined : 0), delayMs: () => 3 };

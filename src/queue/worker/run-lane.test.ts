@@ -14,7 +14,7 @@ import { MemoryStore } from "../store/memory-store.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { RunLane } from "./run-lane.ts";
 
-test("gives back what it was given a second time, having lost it before", async () => {
+test("returns an attempt that it lost and then received again", async () => {
   let nowMs = 0;
   const memory = new MemoryStore(() => nowMs);
   const connect = async () =>

@@ -124,7 +124,7 @@ describe("renderDeltaText()", () => {
     );
   });
 
-  test("is unaffected by answers that contain the word of the stand-in", () => {
+  test("is unaffected by answers that contain the placeholder's word", () => {
     const answer = userMessage("qzkvx0xvkzq qzkvx1xvkzq");
     expect(render(clearing, scenario([], said("Which?"), [answer]))).toBe(
       "<|im_end|>\n<|im_start|>user\nqzkvx0xvkzq qzkvx1xvkzq<|im_end|>\n<|im_start|>assistant\n",

@@ -664,7 +664,7 @@ describe("isSameMachine()", () => {
   });
 });
 
-test("commandLine() leaves out the keys of addresses, wherever they stand", () => {
+test("commandLine() removes the keys in addresses, at any place", () => {
   const url = "https://host:30000/v1?region=eu&api_key=a%20b&token=0123456789";
   expect(commandLine(["node", "/x/train.mjs", "--url", url, `--user-url=${url}`])).toBe(
     "train.mjs --url https://host:30000/v1?region=eu&api_key=[redacted]&token=[redacted] " +

@@ -383,7 +383,7 @@ describe("createTaskStream()", () => {
   const idAt = async (source: TaskSource): Promise<string | undefined> =>
     (await askSource(source, 0, { signal }))?.task.id;
 
-  test("gives the next start a task that came too late for the one that asked", async () => {
+  test("gives the next start a task that arrived too late for the start that requested it", async () => {
     const { source, give } = streamOf(2);
     await askInVain(source);
     give(0);
@@ -394,7 +394,7 @@ describe("createTaskStream()", () => {
     expect(await idAt(source)).toBe(undefined);
   });
 
-  test("also if several starts did not wait for it, and it is still to come", async () => {
+  test("also if several starts did not wait for it, and it has not arrived yet", async () => {
     const { source, give } = streamOf(1);
     await askInVain(source);
     await askInVain(source);
@@ -511,7 +511,7 @@ describe("createPushedTasks()", () => {
 });
 
 describe("an id that was there before", () => {
-  test("is refused when it is pushed, and nothing of that push is taken", async () => {
+  test("is refused when it is pushed, and no task of that push is accepted", async () => {
     const source = createPushedTasks();
     source.push({ task: lampTask(3) });
     expect(() => source.push({ task: lampTask(4) }, { task: lampTask(3) })).toThrow(

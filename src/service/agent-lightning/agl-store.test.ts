@@ -17,7 +17,7 @@ test.each([
   });
 });
 
-test("a rollout's id stays as it is where the key is a part of it", async () => {
+test("a rollout's id is not changed if it contains the key", async () => {
   const rollout = { rollout_id: `${key}-1`, input: {}, is_train: true, config: {} };
   await using server = await answeringServer(() => ({ body: [rollout] }));
   const store = new AglStore({ url: server.url, key, attempt: "tw" });

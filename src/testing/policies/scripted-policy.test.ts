@@ -43,7 +43,7 @@ test("a script gives the same turn to the same prompt, and the rest of it to a r
   );
 });
 
-test("a script refuses sessions that it does not know, and what a check objects to", () => {
+test("a script refuses unknown sessions and failed checks", () => {
   const turn = { outputIds: [2], check: ({ inputIds }: PolicyRequest) => `got ${inputIds.join()}` };
   const policy = createScriptedPolicy({ s: [turn] });
   expect(() => policy.begin(toRequest([1], "t"))).toThrow("there is no script for session t");
@@ -68,7 +68,7 @@ describe("a policy scores", () => {
   const score = (policy: ServerPolicy, inputIds: readonly number[]): unknown =>
     policy.score?.({ inputIds, rid: "r", routingKey: undefined });
 
-  test("by a script what was sampled behind the same ids, and all else with -1", () => {
+  test("by a script: its sampled ids after the same prompt, and all other ids with -1", () => {
     const policy = createScriptedPolicy([{ outputIds: [10, 11, 2], logprobs: [-0.5, -0.25, 0] }]);
     expect(score(policy, [1, 10, 11])).toEqual([-1, -1, -1]);
     play(policy, [1]);
@@ -77,7 +77,7 @@ describe("a policy scores", () => {
     expect(score(policy, [3, 10])).toEqual([-1, -1]);
   });
 
-  test("by a seed what it samples as it reports it, and other ids lower", () => {
+  test("by a seed: sampled ids with their reported logprob, and other ids lower", () => {
     const policy = createSeededPolicy({ seed: 7, meanLength: 1_000_000 });
     const whole = play(policy, [1, 2, 3], 6);
     const sampled = ids(whole);
@@ -93,7 +93,7 @@ describe("a policy scores", () => {
     expect((score(policy, [1, 2, 3, ...other]) as number[])[3]).toBe(first - 4);
   });
 
-  test("by sessions' scripts what stands behind a turn's marker, by its place there", () => {
+  test("by sessions' scripts: the text after a turn's marker, by its position", () => {
     const otherwise = [10, 11, 2];
     const policy = sessionScriptPolicy({ turnMarkerIds: [5, 6], sessions: {}, otherwise });
     const prompt = [1, 5, 6];

@@ -49,7 +49,7 @@ async function changed(as: ExportTarget, change: (records: Loose[]) => void): Pr
   return file;
 }
 
-test("looks at special tokens where the model is known, in every form", async () => {
+test("looks at special tokens if the model is known, in every form", async () => {
   const special = {
     vocabularySize: 200,
     stops: new Set([99]),

@@ -34,7 +34,7 @@ describe("findKinds()", () => {
     expect([...findKinds(row, stops)]).toEqual([0, 0, 1, 1, 2, 1, 1, 3, 2, 1]);
   });
 
-  test("finds no close behind a dropped stop, nor where the stop ids are not known", () => {
+  test("finds no close after a dropped stop, nor without known stop ids", () => {
     const turns = [{ ...span, turnIndex: 0, start: 1, end: 2, droppedStopId: 9 }];
     const row = { tokenIds: [1, 2, 3], promptLength: 1, turns };
     expect([...findKinds(row, stops)]).toEqual([0, 1, 2]);
@@ -43,7 +43,7 @@ describe("findKinds()", () => {
     expect([...findKinds(open, stops)]).toEqual([0, 1, 3]);
   });
 
-  test("takes a row's own word for what is context", () => {
+  test("trusts a row's own mark of context", () => {
     const turns = [{ ...span, turnIndex: 0, start: 1, end: 2 }];
     const spans = [{ kind: "context", start: 2, end: 4 }];
     const row = { tokenIds: [1, 9, 3, 4, 5], promptLength: 1, turns, spans };
@@ -140,7 +140,7 @@ describe("visibleText()", () => {
     expect(visibleText("x\uFE0F\u200D")).toBe("x⟨U+FE0F⟩⟨U+200D⟩");
   });
 
-  test("leaves nothing unseen in any text", () => {
+  test("makes every character of any text visible", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         // eslint-disable-next-line no-control-regex -- they are what is looked for
@@ -192,14 +192,14 @@ describe("TokenTexts", () => {
     expect(texts.isSpecialAt(5)).toBe(true);
   });
 
-  test("shows ids where the tokenizer is not at hand", () => {
+  test("shows ids if there is no tokenizer", () => {
     const texts = new TokenTexts({ header: header(undefined), ids: Int32Array.of(7, 12) });
     expect(texts.hasText).toBe(false);
     expect([texts.shownAt(0), texts.shownAt(1)]).toEqual(["7", "12"]);
     expect(texts.slice(0, 2)).toBe("7 12");
   });
 
-  test("bears ten thousand parts of characters that never come together", () => {
+  test("handles ten thousand parts of characters that are never completed", () => {
     const count = 10_000;
     const texts = new TokenTexts({
       header: header([[2, "80", "bytes"]]),
@@ -228,7 +228,7 @@ describe("searchTokens()", () => {
     expect(searchTokens(tokens, "nothing")).toEqual({ count: 0, matches: [] });
   });
 
-  test("finds ids behind #", () => {
+  test("finds ids after #", () => {
     expect(searchTokens(tokens, "#5")).toEqual({
       count: 2,
       matches: [
@@ -304,7 +304,7 @@ describe("histogram()", () => {
   });
 });
 
-test("firstDifference() finds where lists part", () => {
+test("firstDifference() finds the place from which lists differ", () => {
   expect(firstDifference(Int32Array.of(1, 2, 3), Int32Array.of(1, 2, 4))).toBe(2);
   expect(firstDifference(Int32Array.of(1, 2), Int32Array.of(1, 2, 4))).toBe(2);
   expect(firstDifference(Int32Array.of(1, 2), Int32Array.of(1, 2))).toBeUndefined();
@@ -330,7 +330,7 @@ test.each<Route>([
   expect(readRoute(linkTo(route))).toEqual(route);
 });
 
-test("an address that means nothing leads to the runs", () => {
+test("an unknown address leads to the runs", () => {
   expect(readRoute("#/episode/x")).toEqual({ page: "runs" });
   expect(readRoute("#/%E0%A4%A/…?turn=-1")).toEqual({ page: "runs" });
 });
@@ -391,7 +391,7 @@ describe("the rows of one episode", () => {
     ]);
   });
 
-  test("hang where a gateway's run says, with the cause of each root", () => {
+  test("branch at the place that a gateway's run names, with the cause of each root", () => {
     // Turn 0 is gone on from twice, and the newest of its branches trains it; turn 3 begins anew.
     const tree = [
       treeTurn({ cause: "first", turnIndex: 0 }),
@@ -428,7 +428,7 @@ describe("the rows of one episode", () => {
     ]);
   });
 
-  test("hang on the last turn that is trained, where one that they share is not", () => {
+  test("branch from the last trained turn, if a turn that they share is not trained", () => {
     const tree = [
       treeTurn({ cause: "first", turnIndex: 0 }),
       treeTurn({ parent: 0 }),
@@ -447,12 +447,12 @@ describe("the rows of one episode", () => {
     ]);
   });
 
-  test("name causes in words, and unknown ones as they are", () => {
+  test("name causes in words, and show unknown ones unchanged", () => {
     expect(causeWords("tools-changed")).toBe("the same conversation with other tools");
     expect(causeWords("<b>")).toBe("<b>");
   });
 
-  test("show as context what is trained in another", () => {
+  test("show tokens that another row trains as context", () => {
     markContext(branch, [main, other]);
     expect([...branch.kinds]).toEqual([0, 4, 4, 0, 1, 1]);
     markContext(main, [branch, other]);

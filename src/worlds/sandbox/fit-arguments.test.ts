@@ -10,7 +10,7 @@ function run(...command: readonly string[]) {
 }
 
 describe("fitArguments()", () => {
-  test("leaves a command as it is that fits", () => {
+  test("does not change a command that fits", () => {
     const command = ["sh", "-c", "x".repeat(131_071)];
     expect(fitArguments(command)).toBe(command);
   });

@@ -100,7 +100,7 @@ async function untilGone(box: Sandbox, pid: number): Promise<void> {
 const kinds = [local, inContainers, ...(isThere ? [byDaemon] : [])];
 
 describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
-  test("runs commands, whose failures are results, and clears all away", async () => {
+  test("runs commands, whose failures are results, and removes everything at its end", async () => {
     const box = await make().open({ signal });
     const run = async (script: string, options: object = {}) =>
       await box.run(["sh", "-c", script], { signal, ...options });
@@ -171,7 +171,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     expect({ stdout, omittedBytes }).toEqual({ stdout: "ü ", omittedBytes: 34 });
   });
 
-  test("answers a command that no system can start, and goes on", async () => {
+  test("answers a command that no system can start, and continues", async () => {
     await using box = await make().open({ signal });
     const nothing = { end: "exited", stdout: "", omittedBytes: 0 };
     expect(await box.run(["sh", "-c", "echo a\0b"], { signal })).toEqual({
@@ -216,7 +216,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     });
   });
 
-  test("refuses to write a file where there can be none", async () => {
+  test("refuses to write a file to an impossible place", async () => {
     await using box = await make().open({ signal });
     const write = async (file: string, text: string): Promise<unknown> =>
       await writeSandboxFile(box, { file, text, signal }).catch((thrown: unknown) => thrown);
@@ -234,7 +234,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     expect(await readSandboxFile(box, { file: "a\0", signal })).toBeUndefined();
   });
 
-  test("kills a command whose time is over, with what it started", async () => {
+  test("kills a command at its deadline, with all its child processes", async () => {
     await using box = await make().open({ signal });
     const script = "sleep 1000 & echo $!; wait";
     const { end, exitCode, stdout } = await box.run(["sh", "-c", script], {
@@ -247,7 +247,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     expect(after.stdout).toBe("still there\n");
   });
 
-  test("gives up a command when it is called off", async () => {
+  test("aborts a cancelled command", async () => {
     await using box = await make().open({ signal });
     const stop = new AbortController();
     const running = box.run(["sh", "-c", "echo $$ > pid; sleep 1000"], { signal: stop.signal });
@@ -265,7 +265,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     await untilGone(box, pid);
   });
 
-  test("clears away at the next start what a process that died has left", async () => {
+  test("removes at the next start the remains of a dead process", async () => {
     const first = await make().open({ signal });
     const script =
       "setsid sh -c 'echo $$ > pid; exec sleep 1000' < /dev/null > /dev/null 2>&1 & " +
@@ -340,7 +340,7 @@ describe("createLocalSandboxes()", () => {
     delete process.env["TURNWRIGHT_TEST_SECRET"];
   });
 
-  test("answers as a shell does where there is no such program, and says where it has no place", async () => {
+  test("answers like a shell for an unknown program, and reports a missing folder", async () => {
     await using box = await createLocalSandboxes({ dir }).open({ signal });
     expect(await box.run(["no-such-program"], { signal })).toMatchObject({ exitCode: 127 });
     const file = path.join(dir, "file");
@@ -383,7 +383,7 @@ describe("createLocalSandboxes()", () => {
     }
   });
 
-  test("clears away no folder behind a link", async () => {
+  test("removes no folder through a link", async () => {
     const elsewhere = path.join(dir, "elsewhere");
     await mkdir(elsewhere);
     await writeFile(
@@ -395,7 +395,7 @@ describe("createLocalSandboxes()", () => {
     expect(await readdir(elsewhere)).toEqual(["owner.json"]);
   });
 
-  test("leaves alone what is not its own", async () => {
+  test("ignores containers of other owners", async () => {
     await mkdir(path.join(dir, "holiday-pictures"));
     expect(await createLocalSandboxes({ dir, machine: machineWith(false) }).sweep()).toBe(0);
     expect(await readdir(dir)).toEqual(["holiday-pictures"]);
@@ -406,7 +406,7 @@ describe("createDockerSandboxes()", () => {
   const docker = (options: object = {}) =>
     createDockerSandboxes({ image: "python", program: standIn, ...options });
 
-  test("limits what a container may take", async () => {
+  test("limits a container's resources", async () => {
     await using _box = await docker({ memoryMiB: 64, cpus: 2, cwd: "/work" }).open({ signal });
     const lines = (await readFile(path.join(dir, "log.txt"), "utf8")).trim().split("\n");
     const args = JSON.parse(lines.at(-1)!) as string[];
@@ -443,7 +443,7 @@ describe("createDockerSandboxes()", () => {
     ]);
   });
 
-  test("tells a container that went away during a command from a command that was killed", async () => {
+  test("distinguishes a container that disappeared during a command from a killed command", async () => {
     const box = await docker().open({ signal });
     const killed = await box.run(["sh", "-c", "kill -9 $$"], { signal });
     expect(killed).toMatchObject({ end: "exited", exitCode: 137 });
@@ -477,7 +477,7 @@ describe("createDockerSandboxes()", () => {
     expect(both).not.toContain("canary-of-a-box");
   });
 
-  test("says what Docker says where a container cannot be had, or is gone", async () => {
+  test("repeats Docker's message if a container cannot be started, or is gone", async () => {
     const errorOf = async (work: Promise<unknown>) =>
       (await work.catch((thrown: unknown) => thrown)) as Error;
     const missing = await errorOf(docker({ program: "no-such-docker" }).open({ signal }));
@@ -528,7 +528,7 @@ describe.skipIf(!isThere)("createDockerSandboxes() of a daemon", () => {
     expect(stderr).toMatch(/fork/i);
   });
 
-  test("goes on with a container whose processes were too many, or killed all they could", async () => {
+  test("continues with a container that had too many processes, or one that killed all it could", async () => {
     await using box = await docker({ maxProcesses: 32 }).open({ signal });
     const bomb = "while :; do sleep 1000 & sleep 1000 & wait; done";
     const flood = `f() { ${bomb}; }; f & f & i=0; while :; do sleep 1000 || sleep 0.1; done`;
@@ -544,7 +544,7 @@ describe.skipIf(!isThere)("createDockerSandboxes() of a daemon", () => {
     await expect(shell(box, "true")).rejects.toMatchObject({ code: "environment/unreachable" });
   });
 
-  test("leaves nothing of a container that was called off while it was opened", async () => {
+  test("leaves no trace of a container that was cancelled while it was opened", async () => {
     const boxes = docker();
     await boxes.sweep();
     await Promise.all(

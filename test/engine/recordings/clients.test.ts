@@ -174,30 +174,33 @@ const ASKED_AGAIN = new Set([
   "stop-word",
 ]);
 
-describe.each(Object.entries(READERS))("what a real server said, read for %s", (name, reader) => {
-  const recordings = readRecordings(reader.folder).filter(
-    (recording) => isTurn(recording, reader) && !ASKED_AGAIN.has(recording.name),
-  );
-  test.each(toCases(recordings))("%s", async (recordingName, recording) => {
-    const read = await readWith(reader, recording);
-    const failure = FAILURES[name]?.[recordingName];
-    if (typeof read === "string" || failure !== undefined) {
-      expect(read).toBe(failure);
-      return;
-    }
-    const { outputIds, logprobs, finish, pieces } = read;
-    const said = sampledIn(toValue(recording.response?.text ?? ""));
-    expect({ ids: outputIds, logprobs }).toEqual(said);
-    expect(pieces.map(({ tokenCount }) => tokenCount)).toEqual([outputIds.length]);
-    const isLength =
-      outputIds.length === reader.toTurn(recording.request.body as JsonObject).maxNewTokens;
-    expect(["stop", "length"]).toContain(finish.type);
-    if (isLength && outputIds.at(-1) !== 2_939) expect(finish).toEqual({ type: "length" });
-    if (outputIds.at(-1) === 2_939) {
-      expect(finish).toEqual({ type: "stop", matched: 2_939 });
-    }
-  });
-});
+describe.each(Object.entries(READERS))(
+  "a recorded answer of a real server, read for %s",
+  (name, reader) => {
+    const recordings = readRecordings(reader.folder).filter(
+      (recording) => isTurn(recording, reader) && !ASKED_AGAIN.has(recording.name),
+    );
+    test.each(toCases(recordings))("%s", async (recordingName, recording) => {
+      const read = await readWith(reader, recording);
+      const failure = FAILURES[name]?.[recordingName];
+      if (typeof read === "string" || failure !== undefined) {
+        expect(read).toBe(failure);
+        return;
+      }
+      const { outputIds, logprobs, finish, pieces } = read;
+      const said = sampledIn(toValue(recording.response?.text ?? ""));
+      expect({ ids: outputIds, logprobs }).toEqual(said);
+      expect(pieces.map(({ tokenCount }) => tokenCount)).toEqual([outputIds.length]);
+      const isLength =
+        outputIds.length === reader.toTurn(recording.request.body as JsonObject).maxNewTokens;
+      expect(["stop", "length"]).toContain(finish.type);
+      if (isLength && outputIds.at(-1) !== 2_939) expect(finish).toEqual({ type: "length" });
+      if (outputIds.at(-1) === 2_939) {
+        expect(finish).toEqual({ type: "stop", matched: 2_939 });
+      }
+    });
+  },
+);
 
 /** The ids and logprobs of a reply, whichever server's it is. */
 function sampledIn(reply: unknown): { ids: unknown; logprobs: unknown } {

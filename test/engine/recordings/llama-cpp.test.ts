@@ -37,7 +37,7 @@ const LEFT_OUT = new Set([
 
 const recordings = readRecordings("llama.cpp-xllamacpp-2026.10.11549");
 
-describe("what llama.cpp's server answered", () => {
+describe("recorded answers of llama.cpp's server", () => {
   const policy = recordedPolicy();
   let server: LlamaCppTestServer;
   beforeAll(async () => {
@@ -70,7 +70,7 @@ describe("what llama.cpp's server answered", () => {
     expect(answer.contentType).toBe(response.headers["content-type"]);
   });
 
-  test("/props says some of it, and nothing else", async () => {
+  test("/props reports a part of the recorded properties, and no others", async () => {
     const recording = recordings.find(({ name }) => name === "get_props");
     if (recording?.response === undefined) throw new Error("There is no such recording");
     const ours = toValue((await replay(server.url, recording)).text) as JsonObject;

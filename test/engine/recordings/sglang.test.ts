@@ -46,7 +46,7 @@ const LEFT_OUT = new Set([
 
 const recordings = readRecordings("sglang-0.5.23");
 
-describe("what sglang-0.5.23 answered", () => {
+describe("recorded answers of sglang-0.5.23", () => {
   const policy = recordedPolicy();
   let server: SglangTestServer;
   beforeAll(async () => {

@@ -131,7 +131,7 @@ async function playStaggered(engine: ScoringEngine): Promise<(readonly Turn[])[]
   return await Promise.all(EPISODES.map((index) => playing.get(index) ?? Promise.resolve([])));
 }
 
-describe.each(Object.keys(models))("where %s", (name) => {
+describe.each(Object.keys(models))("with %s", (name) => {
   test("ids and logprobs are the same in runs that interleave differently", async () => {
     const roomy = await start(name);
     const together = await playTogether(roomy);

@@ -58,7 +58,7 @@ const LONGEST = {
   maxNewTokens: 56,
 } as const;
 
-test("many more calls than the batch takes, over a cache for one sequence, all come through", async () => {
+test("many more calls than the batch size all finish, with a cache for one sequence", async () => {
   const [small, roomy] = [
     await start({ maxBatch: 4, kvMemoryBytes: ONE_SEQUENCE }),
     await start({ maxBatch: 200 }),
