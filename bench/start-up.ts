@@ -57,7 +57,7 @@ export async function* benchStartUp(base?: string): AsyncGenerator<BenchFigure> 
 
 interface Places {
   readonly bundleDir: string;
-  /** A folder that is removed afterwards. */
+  /** A temporary folder, removed at the end. */
   readonly folder: string;
 }
 

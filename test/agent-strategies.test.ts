@@ -34,7 +34,10 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** The turns of an agent that writes its actions as text, made of those of one that calls tools. */
+/**
+ * The turns of an agent that writes its actions as text, made from the turns of a tool-calling
+ * agent.
+ */
 function asTextActions(turns: readonly string[]): readonly string[] {
   return turns.flatMap((turn) => {
     const calls = [...turn.matchAll(/<tool_call>\n(.*?)\n<\/tool_call>/gs)].map(([, json]) => json);

@@ -16,7 +16,7 @@ import { defaultLimits, type EpisodeLimits } from "../src/episode/limits.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
 import { oneToolEnvironment } from "../src/environment/one-tool-environment.fixture.ts";
 
-/** A lamp that counts how often it was switched, and a user who leaves at the end of the script. */
+/** A lamp that counts its switches, and a user who leaves at the end of the script. */
 function lamp(switched: string[]): Environment {
   return oneToolEnvironment({
     name: "lamp",
@@ -38,7 +38,7 @@ function lamp(switched: string[]): Environment {
 
 interface Played {
   readonly episode: Episode;
-  /** What the lamp was switched to, in order. */
+  /** The states that the lamp was switched to, in order. */
   readonly switched: readonly string[];
 }
 

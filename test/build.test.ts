@@ -26,7 +26,8 @@ test("the library, the environments and the command line are joined of the same 
     files.map(async (name) => await readFile(path.join(root, name), "utf8")),
   );
   const holders = (code: string) => texts.filter((text) => text.includes(code)).length;
-  // Two copies of a class, and an error that an environment throws is not what it says.
+  // If a class has two copies, an environment's error is not an instance of the class that is
+  // caught.
   expect(holders("RolloutError = class ")).toBe(1);
   expect(holders("FrozenDict = class ")).toBe(1);
   for (const name of entries) {

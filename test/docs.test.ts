@@ -117,7 +117,7 @@ describe.each(pages)("%s", (name) => {
     for (const [, link] of links) {
       const file = fileURLToPath(new URL(link!, place));
       await access(file);
-      // What the package leaves out is not there for whoever reads the page in it.
+      // Links to files outside the package do not work for readers of the packed page.
       const inside = path.relative(fileURLToPath(root), file);
       expect(files.some((one) => `${inside}/`.startsWith(`${one}/`)) || !inside, link).toBe(true);
     }
@@ -136,14 +136,16 @@ test("docs/environments.md shows what `env play` answers", async () => {
   expect(jsonLines(stdout)).toEqual([JSON.parse(answer!)]);
 });
 
-/** What solves the library desk's first task. */
+/** The turns that solve the library desk's first task. */
 const lending = [
   '<tool_call>\n{"name": "return_book", "arguments": {"book": "Emma"}}\n</tool_call>',
   '<tool_call>\n{"name": "lend_book", "arguments": {"book": "Dune", "member": "Ann"}}\n</tool_call>',
   "Here is Dune.",
 ];
 
-/** A server whose policy solves the first attempt at the library desk's first task, and no other. */
+/**
+ * A server whose policy solves the first attempt at the library desk's first task, and no other.
+ */
 async function startDesk() {
   const solved = "library-desk/test/0#0";
   const turns = (rolloutId: string) => (rolloutId === solved ? lending : []);
@@ -228,7 +230,10 @@ describe("examples", () => {
     expect(tasks).toEqual(JSON.parse(shown!));
   });
 
-  /** The desk, and a policy that lends the book that `lends` says, if any, by the rollout's id. */
+  /**
+   * The library desk, and a policy that lends the book that `lends` returns for the rollout's id,
+   * if any.
+   */
   async function deskSetup(lends: (rolloutId: string) => string | undefined) {
     // The same copy of the package as the examples have.
     const entry = async (name: string) =>
@@ -287,7 +292,7 @@ describe("examples", () => {
     const second = await climbTasks(setup, { dir, stepCount: Infinity, version }, train);
     expect(second.end).toBe("finished");
     expect(signs.length).toBeGreaterThan(taken);
-    // The one that solved the task is better than the others, which did nothing.
+    // The attempt that solved the task has a higher reward than the others, which did nothing.
     for (const sign of signs) expect(sign).toMatch(/^1( -1)+$/);
     expect((await verifyFile(path.join(dir, "samples.jsonl"))).violations).toEqual([]);
     const rows = jsonLines(await readFile(path.join(dir, "episodes.jsonl"), "utf8"));
@@ -309,7 +314,7 @@ describe("examples", () => {
     expect(await answerRequests(setup, ask())).toEqual(
       new Map([
         ["a", 0.5],
-        // The other book was wanted.
+        // The user wanted the other book.
         ["b", 0],
         ["c", 0],
       ]),

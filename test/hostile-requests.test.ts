@@ -22,7 +22,8 @@ import { startVllmTestServer } from "../src/testing/protocol-servers/vllm/vllm-t
 import { startViewer } from "../src/viewer/server.ts";
 import { serveOpenEnv } from "../src/worlds/open-env/serve-open-env.ts";
 
-// What a port scanner, a web page or a broken client can send. Each server must still answer afterwards.
+// Requests that a port scanner, a web page or a broken client can send. Each server must still
+// answer after them.
 
 /** A server, and a path that it answers with 200. */
 interface Served {

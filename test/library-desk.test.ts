@@ -39,7 +39,7 @@ function call(name: string, given: object): string {
   return `<tool_call>\n${JSON.stringify({ name, arguments: given })}\n</tool_call>`;
 }
 
-/** What a good desk does, and before it a mistake. */
+/** A good agent's turns, after one mistake. */
 const turns = [
   call("lend_book", { book: "Dune" }),
   call("return_book", { book: "Emma" }),

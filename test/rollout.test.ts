@@ -41,13 +41,13 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** How much is played, and how. */
+/** The size of the run, and its settings. */
 interface Scope {
   readonly taskCount: number;
   readonly sampleCount: number;
 }
 
-/** What solves each task, for a server to sample. */
+/** The turns that solve each task, for a server to sample. */
 async function solutions(environment: Environment, scope: Scope): Promise<SessionScripts> {
   const plan = planRun(environment, {
     split: "test",
@@ -180,7 +180,7 @@ describe("turnwright rollout on the built-in shop", () => {
     const state = { isHanging: true };
     await using server = await startSglangTestServer({
       policy: sessionScriptPolicy(await solutions(environment, { taskCount: 24, sampleCount: 1 })),
-      // Whoever is slow: what is interrupted has more to play than these.
+      // On a slow machine the interrupted run has more than these left.
       faults: ({ routingKey = "" }) =>
         state.isHanging && !/\/[0-3]#0$/.test(routingKey) ? { kind: "hang" } : undefined,
     });

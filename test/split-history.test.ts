@@ -14,7 +14,7 @@ import { verifySample } from "../src/trajectory/verify-sample.ts";
 import { createScriptedUser } from "../src/user/scripted-user.ts";
 
 const call = '<tool_call>\n{"name": "track", "arguments": {}}\n</tool_call>';
-/** What the policy samples, turn by turn: Qwen3 thinks before it speaks or calls. */
+/** The policy's samples, turn by turn: Qwen3 thinks before it speaks or calls. */
 const sampled = [
   `<think>\nLook it up.\n</think>\n\n${call}<|im_end|>`,
   "<think>\nTell them.\n</think>\n\nIt is on its way.<|im_end|>",

@@ -118,7 +118,7 @@ describe("docs/worlds.md", () => {
     expect(await box.run(["sleep", "1000"], { signal, timeoutMs: 100 })).toMatchObject({
       end: "out-of-time",
     });
-    // Given up here, it is killed there.
+    // Aborted here, it is killed there.
     const stop = new AbortController();
     const running = box.run(["sleep", "1000"], { signal: stop.signal });
     running.catch(() => undefined);
@@ -128,7 +128,7 @@ describe("docs/worlds.md", () => {
     await vi.waitFor(() => expect(service.runningCount()).toBe(0), { timeout: 600_000 });
     await box[Symbol.asyncDispose]();
 
-    // What the service does wrong is an outage, and none of the model's mistakes.
+    // A fault of the service is an outage, and not a mistake of the model.
     const gone = { code: "environment/unreachable", retryable: true };
     await expect(box.run(["true"], { signal })).rejects.toMatchObject({
       ...gone,
@@ -182,7 +182,7 @@ describe("docs/worlds.md", () => {
   });
 });
 
-/** The rewards of the first test tasks, by a policy that says the same in each. */
+/** The rewards of the first test tasks, by a policy with the same turns in each. */
 async function rewardsOf(
   environment: Pick<DefinedEnvironment, "name" | "open" | "task" | "splits" | "tools"> &
     Parameters<typeof rollout>[0]["environment"],

@@ -246,7 +246,7 @@ describe("a τ-bench episode", () => {
       new InvariantError("Cannot step: the episode is done, expected one that is running"),
       new InvariantError("Cannot score: the episode is scored already"),
     ]);
-    // Whoever uses it so is to blame, and no run ends with it.
+    // A caller's misuse is the caller's fault, and ends no run.
     expect(misuses.map(isOwnBug)).toEqual([false, false, false]);
   });
 

@@ -166,7 +166,7 @@ const clients = {
   },
 };
 
-/** The command that starts the server with the desk's tools. */
+/** The command that starts the MCP server with the shop's tools. */
 function mcpServer({ url }) {
   return { command: process.execPath, args: [path.join(here, "desk-mcp.mjs"), url] };
 }
@@ -214,7 +214,7 @@ const firstTask = 2;
 /** The current task. Absent while a client plays with its own tools. */
 let desk;
 
-/** Returns the expert's next turn if the prompt has the desk's tools, with their names in the prompt. */
+/** Returns the expert's next turn if the prompt lists the shop's tools by name. */
 function decideAtDesk(prompt) {
   const names = new Map();
   for (const name of desk.toolNames) {

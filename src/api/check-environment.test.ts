@@ -42,7 +42,7 @@ test("checkEnvironment() finds no error in a state with binary data", async () =
   expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
 });
 
-/** The lamps, with something about them or their worlds replaced. */
+/** The lamps, with a part of the environment or its worlds replaced. */
 function broken(
   change: Partial<Environment>,
   inWorld: (world: World) => Partial<World> = () => ({}),

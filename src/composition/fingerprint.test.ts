@@ -47,7 +47,7 @@ test("a large file's depends on its size, its beginning, its middle and its end"
   const prints = new Set<string | undefined>();
   const places: readonly (number | undefined)[] = [undefined, 0, size / 2, size - 1];
   for (const place of places) {
-    // The file has a hole for what is not written.
+    // The unwritten part of the file is a hole.
     const file = path.join(scratch, `large-${place}`);
     const handle = await open(file, "w");
     await handle.truncate(size);

@@ -63,7 +63,7 @@ async function identify(
   });
 }
 
-/** The names of what differs. */
+/** The names of the differing parts. */
 function differences(
   before: Readonly<Record<string, string>>,
   after: Readonly<Record<string, string>>,
@@ -160,7 +160,7 @@ describe("describeIdentity()", () => {
     expect(differences(await identify(), await other())).toEqual(names);
   });
 
-  test("knows a model that is computed here by its weights, wherever they lie", async () => {
+  test("identifies a model that runs in this process by its weights, in any folder", async () => {
     const engine = { ...described, kind: "reference", model };
     const same = await identify({ engine: "reference" }, { engine });
     expect(same).not.toHaveProperty("servedModel");

@@ -11,7 +11,7 @@ import { playActions } from "./play-actions.ts";
 const { signal } = new AbortController();
 const use: Action = { type: "call", name: "use", arguments: new Map() as unknown as PyDict };
 
-/** Says in `log` when it is opened and closed. */
+/** Records in `log` when it is opened and closed. */
 function opener(log: string[], name: string, onClose: () => void = () => {}) {
   return async () => {
     log.push(`open ${name}`);

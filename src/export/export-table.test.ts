@@ -100,7 +100,9 @@ describe("safetensorsShards()", () => {
   });
 });
 
-/** A Python with pyarrow, pandas, DuckDB, datasets and safetensors; `undefined` where it has not all. */
+/**
+ * A Python with pyarrow, pandas, DuckDB, datasets and safetensors; `undefined` if one is missing.
+ */
 const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 function hasReaders(): boolean {
   try {

@@ -27,7 +27,10 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** Plays lamp 0 pass after pass, one attempt at a time, until so many episodes have ended. */
+/**
+ * Plays lamp 0 epoch after epoch, one attempt at a time, until the given number of episodes has
+ * ended.
+ */
 async function play(
   episodeCount: number,
   { size = 2, started = size }: { readonly size?: number; readonly started?: number } = {},
@@ -65,7 +68,7 @@ async function setPlan(plan: object): Promise<void> {
   await writeFile(file, JSON.stringify({ ...manifest, found: { ...manifest.found, plan } }));
 }
 
-/** The two groups of two, in their places, that are whole where five attempts have ended. */
+/** The two complete groups of two after five attempts have ended, with their positions. */
 const twoWholeGroups = [
   [0, 0, "lamp/test/0#0"],
   [0, 1, "lamp/test/0#1"],
@@ -97,7 +100,7 @@ test("groups of one task over several passes are exported each for itself", asyn
   expect(await (await readRun(dir)).evaluation()).toMatchObject({ trialCount: 5 });
 });
 
-test("of more attempts than are needed, those that made a group whole are exported", async () => {
+test("exports the attempts that completed a group, without surplus ones", async () => {
   await play(4, { size: 2, started: 3 });
   const run = await readRunGroups(dir);
   const ids: string[][] = [];
@@ -127,7 +130,7 @@ test.each<[string, (line: number) => boolean]>([
   ["all attempts but one are", (line) => line !== 0],
   ["one attempt of each group is", (line) => line % 2 === 0],
   ["one group is", (line) => line > 1],
-])("whole groups alone are for slime, also where %s counted", async (_, isCounted) => {
+])("slime gets only complete groups, also if %s counted", async (_, isCounted) => {
   // The third pass has one attempt of two.
   await play(5);
   const file = path.join(dir, "episodes.jsonl");
@@ -243,9 +246,9 @@ test.each([
 ])("prime-rl is given the temperature that a program sampled at: %s", async (asked, told) => {
   await playAt(asked);
   expect(await temperatures()).toEqual([told]);
-  // Whoever gives one knows better.
+  // The caller's value overrides.
   expect(await temperatures({ temperature: 0.5 })).toEqual([0.5]);
-  // A program may leave to a variable whether it says one.
+  // A program may pass a variable that is undefined.
   const unsaid = { temperature: undefined as unknown as number };
   expect(await temperatures(unsaid)).toEqual([told]);
   await exported("prime-rl");

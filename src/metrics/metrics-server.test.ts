@@ -57,7 +57,7 @@ describe("startMetricsServer()", () => {
     const turn = (engineMs: number, environmentMs: number) =>
       ({ engineMs, environmentMs, userMs: 0 }) as unknown as TurnRecord;
     server.observe({ turns: [turn(80, 3), turn(700, 0)], reward: 0.5, durationMs: 900 });
-    // What a fork shares was waited for once.
+    // The wait for a fork's shared prefix counts once.
     const shared = { turnCount: 1 } as SharedCounts;
     server.observe({ turns: [turn(80, 3)], shared, durationMs: 20_000 });
     const lines = await linesOf(server.url);

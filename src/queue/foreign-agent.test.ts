@@ -11,7 +11,7 @@ import { missingStore } from "./store/store-server.fixture.ts";
 
 let player: ForeignPlayer;
 beforeEach(() => {
-  // Asks the policy for one turn, and says it to the user.
+  // Asks the policy for one turn, and passes its text to the user.
   player = createForeignPlayer({
     async run({ fetch, baseUrl, apiKey, policyText, firstUserText, say, signal }) {
       const reply = await fetch(`${baseUrl}/v1/chat/completions`, {
@@ -37,7 +37,7 @@ afterEach(async () => {
   await player.close();
 });
 
-/** Lamps whose attempts an agent plays that was written elsewhere, which no other agent can stand in for. */
+/** Lamps whose attempts need an external agent that no built-in agent can replace. */
 function foreignSetup(engine?: Engine): StartRunOptions["setup"] {
   const refuse = (): never => {
     throw new Error("nobody asks it anything");

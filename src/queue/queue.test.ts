@@ -36,7 +36,7 @@ function idsIn(lines: string): readonly string[] {
     .toSorted();
 }
 
-/** Two attempts at each of so many lamps. */
+/** Two attempts at each of `count` lamps. */
 function lampIds(count: number): readonly string[] {
   return Array.from(
     { length: count * 2 },
@@ -44,7 +44,7 @@ function lampIds(count: number): readonly string[] {
   ).toSorted();
 }
 
-/** The second of two attempts that workers play, which parts from the first at its second turn. */
+/** The second of two attempts at workers, a branch of the first from its second turn. */
 async function playBranch(bench: QueueBench): Promise<Episode> {
   const handOut = await bench.handOut();
   const run = bench.start(1, {
@@ -76,7 +76,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     for (const file of ["samples.jsonl"]) {
       expect(await bench.text("handed-out", file)).toBe(await bench.text("plain", file));
     }
-    // Inputs come with the results: what is written can be replayed.
+    // Inputs arrive with the results, so the written run can be replayed.
     const recorded = await bench.text("handed-out", "recording.jsonl");
     expect(recorded.match(/"type":"inputs"/g)?.length).toBeGreaterThanOrEqual(80);
     await handOut[Symbol.asyncDispose]();
@@ -138,7 +138,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const folder = await bench.folder("run");
     const run = bench.start(1, { folder, player: handOut.player(), admission: { concurrency: 1 } });
     await reached.promise;
-    // Others go on from what is in the shared place.
+    // Other workers continue from the recording in the shared place.
     await until(async () =>
       (await bench.sharedTexts()).some((text) => text.includes("generation")),
     );
@@ -262,7 +262,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
   test("accepts large results only through the shared place, and refuses damaged ones", async () => {
     const long = `Goodbye! ${"x".repeat(60_000)}`;
     const engine = lampEngine((_, turn) => (turn === 1 ? long : undefined));
-    // What only the worker has does not help.
+    // A file that only the worker has does not help.
     for (const isShared of [false, true]) {
       await using bench = await QueueBench.open();
       await bench.worker({ engine, ...(isShared && { place: await bench.place() }) });
@@ -331,7 +331,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     await bench.worker({ engine });
     await bench.worker({ engine });
     const handOut = await bench.handOut({ isMarked: true });
-    // However late the workers hear of the update, something is sampled behind it.
+    // Even if the workers receive the update late, some tokens are sampled after it.
     const lamps = lampSource(4);
     const source: TaskSource = {
       ...lamps,
@@ -469,7 +469,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const first = bench.start(1, { folder, player: lost.player(), signal: stop.signal });
     const ended = all(first).catch(() => {});
     await until(() => asked.length === 2);
-    // As if it had been killed: nothing is called back.
+    // As after a kill: no job is recalled.
     await store[Symbol.asyncDispose]();
     stop.abort();
     await ended;
@@ -930,7 +930,7 @@ test("files in a shared folder are complete or absent", async () => {
   expect([one.number, two.number]).toEqual([1, 2]);
   expect(two.earlier.map(String)).toEqual(["first\n"]);
   await place.recordings!.remove("recordings/r/job");
-  // Who was only slow writes into nothing.
+  // The slow process's write has no effect.
   await rm(path.join(bench.dir, "shared", "recordings"), { recursive: true, force: true });
   await one.append("late\n");
   await writeFile(path.join(bench.dir, "other"), longLampSetup().environment.name);

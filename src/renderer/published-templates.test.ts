@@ -50,8 +50,8 @@ type IdealResult =
   | "wrong";
 
 /**
- * Plays a call, its result and two lines of talk with a policy that says what the template shows. It
- * reasons where the generation prompt opens a block for that.
+ * Plays a call, its result and two lines of talk with a policy that samples the template's own
+ * text. It reasons if the generation prompt opens a block for that.
  */
 async function playIdeal(renderer: Renderer): Promise<IdealResult> {
   const thought = renderer.card.opensReasoning ? { reasoning: "Let me see." } : {};

@@ -167,7 +167,7 @@ describe("readRunResults()", () => {
         a: 1,
         b: 0,
       });
-      // Numbers tell tasks of two splits no more apart.
+      // Task numbers no longer distinguish two splits.
       const other = episodeRow({ taskIndex: 3, sampleIndex: 0, reward: 0, split: "train" });
       await appendFile(path.join(dir, "episodes.jsonl"), `${JSON.stringify(other)}\n`);
       const mixed = await readRunResults(dir);

@@ -209,7 +209,7 @@ describe("EvaluationTally", () => {
     });
     const failure = { party: "engine", code: "engine/unreachable", message: "gone" } as const;
     const failed = { outcome: "failed", stopReason: "failure", failure } as const;
-    // Nothing was played of the first task, and one branch is left of what parts from the last one's first attempt.
+    // The first task has no attempts, and one branch is left of the last task's first attempt.
     tally.add({ row: episodeRow({ taskIndex: 1, sampleIndex: 0, reward: 1 }), trial: 0 });
     tally.add({ row: episodeRow({ taskIndex: 2, sampleIndex: 0, ...failed }), trial: 0 });
     tally.add({ row: episodeRow({ taskIndex: 3, sampleIndex: 0, reward: 1 }), trial: 0 });

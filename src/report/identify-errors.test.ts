@@ -226,7 +226,7 @@ describe("identifyErrors()", () => {
       { task_id: 0, author: "environment", description: "it seems so" },
       { task_id: 1, author: "environment", description: "it seems so" },
     ]);
-    // The first one has said all already.
+    // The first judge has judged all already.
     const again = await identify(rows, [], { name: "first" });
     expect(again.summary).toMatchObject({ judge: "first", byParty: { user: 2 } });
     const lines = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).trim().split("\n");

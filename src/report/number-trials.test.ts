@@ -3,7 +3,7 @@ import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { numberedEpisodes, numberTrials } from "./number-trials.ts";
 
-/** An attempt of a group with a name of its own, as of a run that comes to a task again. */
+/** An attempt of a group with a name of its own, as in a run that repeats a task. */
 const attempt = (taskIndex: number, groupIndex: number, sampleIndex: number): EpisodeRow =>
   episodeRow({ taskIndex, groupIndex, sampleIndex, rolloutId: `g${groupIndex}#${sampleIndex}` });
 

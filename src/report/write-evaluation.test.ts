@@ -96,7 +96,7 @@ test("a run that leaves open which episodes there will be has none that was not 
     unscored: 0,
     unscoredBy: {},
   });
-  // It would count two attempts that nobody planned as failed.
+  // τ-bench's figures would count two unplanned attempts as failed.
   expect(evaluation).not.toHaveProperty("tauBench");
   expect(await read("report.md")).toContain("6 scored attempts of 6 planned.");
   expect(await (await readRun(dir)).evaluation()).toEqual(evaluation);
@@ -106,7 +106,7 @@ test("keeps an end that the run writes during its evaluation, and drops one that
   const file = path.join(dir, "summary.json");
   const summary = await read("summary.json");
   const stored = await openStoredRun(dir);
-  /** Something happens to the run once, behind the first episode that is read of it. */
+  /** Changes the run once, after the first episode that is read from it. */
   const during = (happen: () => Promise<void>) => {
     let happened: Promise<void> | undefined;
     return {

@@ -33,7 +33,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** As axios ends what is called off: neither the signal's reason nor an `AbortError`. */
+/** As axios ends a cancelled request: with neither the signal's reason nor an `AbortError`. */
 class CanceledError extends Error {
   override readonly name = "CanceledError";
 }

@@ -33,7 +33,10 @@ const oneByOne = (): Partial<StartRunOptions> => ({
   staleness: { max: 0, beyond: "wait", groupsPerVersion: 1 },
 });
 
-/** Names a version; what is thrown or waited for in a turn is the callback's. */
+/**
+ * Returns an engine that names a version. `onTurn` may throw, or return a promise that the turn
+ * waits for.
+ */
 function versionedEngine(
   version: () => string,
   onTurn: (turn: number) => unknown = () => undefined,

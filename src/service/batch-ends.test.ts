@@ -24,7 +24,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A clock whose deadlines are over when it is said. */
+/** A clock whose deadlines expire on request. */
 function heldClock(): {
   readonly clock: Clock;
   readonly waiting: Set<() => void>;
@@ -44,7 +44,7 @@ function heldClock(): {
   return { clock: { ...systemClock, after }, waiting, end };
 }
 
-/** Lamps of which one cannot be drawn behind the first `times`. */
+/** Lamps of which one cannot be drawn after the first `times`. */
 function flakyLamps(flaky: number, error: () => Error, times = 1): Environment {
   const inner = lamps(50);
   let drawn = 0;
@@ -117,7 +117,7 @@ test("a late batch waits for its absent consumer, and is given to no other", asy
     const { clock, end } = heldClock();
     await using service = await openLamps(dir, { clock });
     end();
-    // Batches of others are begun and played.
+    // Other batches are started and played.
     await service.submit(request);
     await until(() => service.batch("b2").state === "finished");
     await until(() => service.health.batches === 1);
@@ -225,7 +225,7 @@ describe("a fault of one batch", () => {
       }
       await using service = await openLamps(dir, { takers });
       await until(() => service.health.batches === 0);
-      // A start hands over again what an earlier one had.
+      // A start delivers again the groups of an earlier one.
       expect(new Set(taken)).toEqual(new Set([4, 5, 7]));
     },
   );

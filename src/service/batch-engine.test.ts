@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const other = "http://10.0.0.5:30000";
 
-/** An engine that counts what it samples. */
+/** An engine that counts its sampled turns. */
 function counting(
   before?: Parameters<typeof lampEngine>[0],
 ): Engine & { readonly calls: string[] } {

@@ -63,7 +63,9 @@ function lampEngineThatHas(version: () => string): Engine {
   };
 }
 
-/** Samples the first half of each turn, then waits to be cut short; what is left comes at once. */
+/**
+ * Samples the first half of each turn, then waits for an interruption; returns the rest at once.
+ */
 function halting(): { readonly engine: Engine; readonly isHalted: Promise<void> } {
   const halted = withResolvers();
   const inner = lampEngine();
@@ -209,13 +211,13 @@ describe("steering the service", () => {
     });
     const call = caller(service);
     await call("POST", "/v1/policy", { version: 4, weights: "/step-4" });
-    // As where it is started again by somebody else.
+    // As if another program started it again.
     has = "default";
     await call("POST", "/v1/batches", { ...twoLamps, tasks: [1], samples: 1 });
     const groups = groupsOf((await call("GET", "/v1/groups?batch=b1")).body);
     expect(versionsOf(groups)).toEqual(["4"]);
     expect(loaded).toEqual(["/step-4@4", "/step-4@4"]);
-    // Where the caller sees to the weights, what the engine calls them is its own affair.
+    // If the caller manages the weights, the engine's own name for them does not matter.
     await call("POST", "/v1/policy", { version: 5 });
     has = "mine";
     await call("POST", "/v1/batches", { ...twoLamps, key: "own", tasks: [1], samples: 1 });
@@ -260,7 +262,7 @@ describe("steering the service", () => {
       expect(service.health).toMatchObject({ state: "paused", policyVersion: null });
       expect((await call("POST", "/v1/resume")).status).toBe(502);
     }
-    // All are told again by the next start, which does not begin while that fails.
+    // The next start notifies all servers again, and does not start while that fails.
     await expect(openLamps(dir, { weights })).rejects.toThrow(
       "Cannot go on with the policy's version 2: b could not be given back what it had",
     );
@@ -354,10 +356,10 @@ describe("steering the service", () => {
       const tasks = key === "old/2" ? [4, 7] : [4];
       await call("POST", "/v1/batches", { ...twoLamps, key, tasks });
     }
-    // Whoever takes groups itself has keys of its own.
+    // A consumer that takes groups itself has keys of its own.
     const kept = { ...twoLamps, key: "old/3", tasks: [4], seed: 0, sampling: {} };
     await service.submit(kept, "agent-lightning");
-    // All but the one that is held, and that of the taker, who is not there.
+    // All but the held batch and the batch of the absent consumer.
     const ended = () => service.batches.filter(({ state }) => state === "finished").length;
     while (service.groups.lastCursor < 4 || ended() < 3) {
       await new Promise((resolve) => setImmediate(resolve));

@@ -24,7 +24,7 @@ test.skipIf(missingStore !== undefined)(
       player: (scope) => handOut.player(scope),
       [Symbol.asyncDispose]: async () => await handOut[Symbol.asyncDispose](),
     });
-    // Nothing is sampled where batches are handed out.
+    // The service itself samples nothing if batches are handed out.
     const engine = lampEngine(() => new Error("the service samples by itself"));
     const options = { engine, openRemote };
     await using service = await openLamps(path.join(bench.dir, "service"), options);

@@ -22,7 +22,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** Answers the first `count` calls; those after them wait until they are given up. */
+/** Answers the first `count` calls; later calls wait until they are aborted. */
 function answering(count: number, onMore: () => void = () => {}): Engine {
   let asked = 0;
   return lampEngine(async (_request, { signal } = {}) => {
@@ -155,7 +155,7 @@ describe("a service that starts again", () => {
   );
 });
 
-/** Notes what workers are told, from the first moment on. */
+/** Records the policy messages to workers, from the start on. */
 function notingRemote(told: unknown[]): (policy: KnownPolicy) => Promise<RemotePlayers> {
   return async (policy) => {
     told.push(policy);
@@ -178,7 +178,10 @@ describe("the policy state that workers find after the service was killed", () =
   const paused: ServiceEntry = { type: "paused", isPaused: true };
   const resumed: ServiceEntry = { type: "paused", isPaused: false };
 
-  /** Starts a service on what one left that was killed; gives what workers and the engine were told, in order. */
+  /**
+   * Starts a service on the folder of a killed one; returns the messages to workers and the engine,
+   * in order.
+   */
   async function startOn(
     entries: readonly ServiceEntry[],
     control?: Partial<WeightControl>,
@@ -225,7 +228,7 @@ describe("the policy state that workers find after the service was killed", () =
     expect(await startOn([loaded], { have })).toEqual({
       told: [{ gate: "hold", version: 7 }, "version 7", "open"],
     });
-    // An engine that cannot be told to load any has what its owner gave it.
+    // An engine that cannot load weights has its owner's weights.
     expect(await startOn([loaded])).toEqual({
       told: [{ gate: "open", version: 7 }, "version 7", "open"],
     });

@@ -169,7 +169,7 @@ describe("the rollout service", () => {
     await new Promise(setImmediate);
     await reader.cancel();
     expect(await waiting).toEqual({ done: true, value: undefined });
-    // Behind the wait that the reader left: whoever asks next waits as long.
+    // After the wait that the reader left, the next caller waits as long.
     await new Promise(setImmediate);
     expect(endCount).toBe(1);
   });
@@ -242,7 +242,7 @@ describe("the rollout service", () => {
     await using next = await openLamps(dir);
     const again = caller(next);
     await check(again, 2);
-    // Who reads all is told only what nobody has taken.
+    // A reader of all batches receives only groups without a consumer.
     const { streamGroups } = await import("./group-stream.ts");
     const reader = streamGroups(next, { cursor: 0 }).getReader();
     const first = JSON.parse(Buffer.from((await reader.read()).value!).toString()) as Line;

@@ -40,7 +40,7 @@ function groupsOf(body: unknown): readonly FormedGroup[] {
     .map(({ group }) => group);
 }
 
-/** What `turnwright export` writes of a run. */
+/** The file that `turnwright export` writes for a run. */
 async function exportedRows(run: string, to: ExportTarget, version?: number): Promise<Fields[]> {
   const options = version === undefined ? {} : { policyVersion: version };
   let text = "";

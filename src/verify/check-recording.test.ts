@@ -39,7 +39,7 @@ const end = (partCount?: number): string =>
 const missing = "the line is damaged, or one before it is missing: what it held is passed over";
 const of = `of ${place.rolloutId}`;
 
-/** So many lines of inputs, each of which follows from the one before. */
+/** A number of input lines, each based on the one before. */
 function inputs(count: number): readonly string[] {
   let hash = "";
   return Array.from({ length: count }, (_, part) => {
@@ -52,14 +52,17 @@ function inputs(count: number): readonly string[] {
 const episode = { fields: { ...about, attempt: 1 } } as unknown as EpisodeFacts;
 const episodes = new Map([[place.rolloutId, episode]]);
 
-/** What is found in a recording of these lines, and how many of the run's one episode are recorded. */
+/**
+ * The findings in a recording of these lines, and the number of the run's episodes that are
+ * recorded (0 or 1).
+ */
 async function check(lines: readonly string[], of = episodes) {
   await writeFile(path.join(dir, "recording.jsonl"), lines.map((line) => `${line}\n`).join(""));
   const { recorded, findings } = (await checkRecording({ files: diskFiles, dir }, of, "this"))!;
   return [recorded, ...findings.map(({ line, rule, detail }) => `${line} ${rule}: ${detail}`)];
 }
 
-test("a recording that is whole is one, whether or not its end says how long it is", async () => {
+test("a complete recording counts, with or without its length in the end", async () => {
   expect(await check([begin(), ...inputs(3), end(3)])).toEqual([1]);
   // The end need not say how many parts there were.
   expect(await check([begin(), ...inputs(3), end()])).toEqual([1]);
@@ -67,7 +70,7 @@ test("a recording that is whole is one, whether or not its end says how long it 
 
 test("an episode without the end that a killed start did not write counts too", async () => {
   expect(await check([begin(), ...inputs(2)])).toEqual([1]);
-  // The start that goes on ends it once more.
+  // The start that resumes the attempt writes another end.
   expect(await check([begin(), ...inputs(1), end(1), begin(2), ...inputs(2).slice(1)])).toEqual([
     1,
   ]);
@@ -188,7 +191,7 @@ test("a run's episodes are recorded, and a change to any sampled byte is noticed
   };
   expect(await found()).toEqual({ recorded: 4, isFound: false });
   const sound = await readFile(file);
-  // Where lines of inputs stand: the others have names in them that stand for nothing else.
+  // The positions of input lines; the names in other lines have no other meaning.
   const places: number[] = [];
   let from = 0;
   for (const line of sound.toString("latin1").split("\n")) {

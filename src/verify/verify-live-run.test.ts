@@ -51,7 +51,7 @@ async function writeAgain(dir: string): Promise<readonly (() => Promise<void>)[]
   await append(lists.samples, "");
   await append(lists.episodes, "");
   await append(lists.events, textOf([started!]));
-  /** Whoever reads meanwhile may come by the first part of it. */
+  /** A concurrent reader may see only its first part. */
   const inParts = (name: string, text: string) => {
     const half = Math.floor(text.length / 2);
     return [

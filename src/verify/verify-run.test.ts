@@ -10,7 +10,7 @@ import { verifyRun } from "./verify-run.ts";
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = Record<string, any>;
 
-/** A run's files in memory; what a mutation leaves in it is written. */
+/** A run's files in memory; the mutated contents are written. */
 interface RunFiles {
   run: Json;
   summary: Json | undefined;
@@ -97,7 +97,7 @@ const forget = (events: Json[], { rolloutId }: Json): Json[] =>
 const droppedRow = (rows: Json[]): Json =>
   rows.find((row) => row["rolloutId"] === "shop/test/3#1")!;
 
-/** What is done to a sound run, and which rule names it in which file. */
+/** A mutation of a sound run, and the file and rule of its finding. */
 const mutations: readonly (readonly [string, (files: RunFiles) => void, string])[] = [
   // Ids
   [
@@ -814,7 +814,7 @@ describe("verifyRun()", () => {
   });
 
   test("ends with findings for any JSON at any place of any file", async () => {
-    // An object that no text can be made of, and no number.
+    // Neither an object without a text form nor a number.
     const hostile = { toString: 0, valueOf: 0 };
     const dir = path.join(scratch, "any-place");
     await cp(sound, dir, { recursive: true });
@@ -824,7 +824,7 @@ describe("verifyRun()", () => {
       const tried = new Set<string>();
       for (const [lineIndex, line] of lines.entries()) {
         for (const place of placesIn(JSON.parse(line))) {
-          // One of each list's members stands for all of them.
+          // One member of each list represents all of them.
           const name = place.map((key) => (typeof key === "number" ? "#" : key)).join(".");
           if (tried.has(name)) continue;
           tried.add(name);
@@ -888,7 +888,7 @@ describe("verifyRun()", () => {
   });
 });
 
-/** What is recorded of the episodes themselves. */
+/** The recorded data of the episodes themselves. */
 const mustBeFound: readonly string[] = [lists.episodes, lists.samples, lists.slime];
 
 /** The ways to everything in a row, at any depth. */

@@ -47,7 +47,10 @@ function formsOf(secret: string): readonly string[] {
   ];
 }
 
-/** An environment whose parts hold the canaries, and whose tools say all of them, in all spellings. */
+/**
+ * An environment whose parts hold the canaries, and whose tools print all of them, in all
+ * encodings.
+ */
 const world = `
 import { defineEnvironment, defineTool } from ${library("index")};
 import { createRenderer } from ${library("renderer/index")};
@@ -160,7 +163,7 @@ describe("no secret of any part is in a run's folder or in a command's output", 
     const turns = (id: string) =>
       id.endsWith("#1")
         ? [call("die"), "Bye."]
-        : // What a sandbox is given is known from then on.
+        : // The variables of a sandbox are registered as secrets from then on.
           [call("box"), call("parrot"), call("variable", { name: "API_KEY" }), "Bye."];
     const policy = await createTextPolicy(turns, { modelDir: smallModelFolder });
     await using engine = await startSglangTestServer({ policy });
@@ -202,7 +205,7 @@ describe("no secret of any part is in a run's folder or in a command's output", 
     );
     const said = await everything(out, printed);
     expect(placesOf(said)).toEqual([]);
-    // All of it was said: the run came to its end, with one episode that failed.
+    // The run played all of it: one episode failed.
     const episodes = said[path.join(out, "episodes.jsonl")]!.trim().split("\n");
     expect(episodes).toHaveLength(2);
     expect(episodes.join("\n").match(/\[redacted\]/g)!.length).toBeGreaterThan(

@@ -7,7 +7,7 @@ import { callCli } from "../support/call-cli.ts";
 
 const { stdout: script } = await callCli(["completion", "bash"]);
 
-/** What bash would offer for the last of the words. */
+/** Returns bash's offers for the last of the words. */
 function complete(...words: string[]): string[] {
   const list = ["turnwright", ...words].map((word) => `'${word}'`).join(" ");
   const ask = `COMP_WORDS=(${list}); COMP_CWORD=${words.length}; _turnwright; echo "\${COMPREPLY[@]}"`;

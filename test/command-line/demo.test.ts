@@ -166,7 +166,7 @@ describe("turnwright rollout --engine reference", () => {
     ]);
     expect(status, stdout).toBe(0);
     const slime = jsonLines(await read(name, "samples.slime.jsonl"));
-    // What was measured differs from start to start.
+    // Measured values differ between starts.
     const repeatable = slime.map((row) => ({
       ...(row as object),
       non_generation_time: undefined,

@@ -9,7 +9,7 @@ import { jsonLines } from "../support/run-cli.ts";
 const example = fileURLToPath(new URL("../../dist/examples/ai-sdk-agent.js", import.meta.url));
 const modelDir = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
-/** As one has it behind `npm init`. */
+/** A package file as `npm init` writes it. */
 const common = path.join(tmpdir(), `turnwright-common-${process.pid}`, "agent.js");
 
 let scratch = "";

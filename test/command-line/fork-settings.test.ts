@@ -41,7 +41,7 @@ beforeAll(async () => {
     "0",
     "--samples",
     "1",
-    // What the run was started with decides nothing of a fork.
+    // The run's own settings do not apply to a fork.
     "--max-turns",
     "3",
     "--retry-failed",
@@ -107,7 +107,7 @@ test("a fork stops at consecutive failures, and plays failed branches again on r
   expect(stopped.stdout).toContain("The run stopped: too many episodes failed in a row.");
   expect(await outcomes(dir)).toEqual([`${one} failed`, `${two} failed`]);
 
-  // Failed branches are as final as finished ones, whatever the run itself was started with.
+  // Failed branches are as final as finished ones, for any settings of the run itself.
   expect(await fork()).toMatchObject({ status: 0 });
   expect(await outcomes(dir)).toEqual([`${one} failed`, `${two} failed`, `${three} completed`]);
 

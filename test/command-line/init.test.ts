@@ -20,7 +20,7 @@ beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-init-"));
   project = path.join(scratch, "My Lamps");
   created = await callCli(["init", project]);
-  // What `npm install` would bring.
+  // The packages that `npm install` would install.
   await mkdir(path.join(project, "node_modules"));
   await symlink(root, path.join(project, "node_modules/turnwright"));
   await symlink(path.join(root, "node_modules/zod"), path.join(project, "node_modules/zod"));

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const stopping = "\nstopping: finished episodes are kept (Ctrl-C again to quit at once)\n";
 
-/** Starts a command, presses Ctrl-C when that is asked for, and says how it ended. */
+/** Starts a command, presses Ctrl-C on request, and returns its exit status and output. */
 async function interrupt(
   args: readonly string[],
   when: (stderr: () => string, press: () => void) => void,

@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** What a good agent samples in a task: it asks, and keeps to the answer. */
+/** A good agent's samples in a task: it asks, and respects the answer. */
 function solution(index: number): readonly string[] {
   const { wish, changesMind } = lamps.task("test", index).data;
   const given = JSON.stringify({ name: "set_lamp", arguments: wish });
@@ -268,7 +268,7 @@ export { createUser };
 const forget = [
   () => {},
   () => Promise.reject(new Error("the log is full")),
-  // What the system throws has no line of anybody's, and a text has none at all.
+  // A system error has no line of any file, and a text has no stack at all.
   () => Promise.reject(Object.assign(new Error("no such file"), { stack: "Error: no such file" })),
   () => Promise.reject("no network"),
 ];
@@ -342,10 +342,10 @@ export function createEnvironment() {
 });
 
 test.each([
-  // As the system throws it, and as somebody else's code does that we have called.
+  // An error as the system throws it, and one as foreign code throws it.
   ["without a line", "Error: disk full"],
   ["with a line of somebody else's", "Error: disk full\n    at write (file:///lamps.js:1:2)"],
-])("what ends a command itself is no forgotten promise: %s", async (_, stack) => {
+])("an error that ends a command is not a forgotten promise: %s", async (_, stack) => {
   const spoil = `process.stdout.write = () => { throw Object.assign(new Error("disk full"), { stack: ${JSON.stringify(stack)} }); };`;
   const file = path.join(scratch, "spoil.mjs");
   await writeFile(file, spoil);

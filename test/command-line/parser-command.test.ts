@@ -17,7 +17,7 @@ async function answer(argv: string[], ...lines: object[]): Promise<Record<string
 }
 
 describe("turnwright parse", () => {
-  test("returns the same for chunks as for the whole text", async () => {
+  test("returns the same for chunks as for the complete text", async () => {
     const text = 'a <tool_call>\n{"name": "f", "arguments": {"b": 1.0}}\n</tool_call> c';
     const [whole, chunked] = await answer(
       ["parse", "--parser", "hermes"],
@@ -87,7 +87,7 @@ describe("turnwright parse", () => {
   });
 });
 
-test("turnwright reason returns the same for chunks as for the whole text", async () => {
+test("turnwright reason returns the same for chunks as for the complete text", async () => {
   const text = "<think>a\n</think>\n\nb";
   const answers = await answer(["reason", "--parser", "qwen3"], { text }, { chunks: [...text] });
   expect(answers).toEqual([

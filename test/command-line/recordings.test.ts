@@ -122,7 +122,7 @@ describe("a run with branches", () => {
     await writeFile(file, rows.join(""));
     const whole = await callCli(["verify", file]);
     expect(JSON.parse(whole.stdout)).toMatchObject({ samples: 12, violations: [] });
-    // The seed that was drawn is the folder's: the same fork goes on there, and has nothing left to play.
+    // The folder keeps the drawn seed, so the same fork resumes there and has nothing left to play.
     const before = await readFile(path.join(other, "samples.jsonl"), "utf8");
     expect((await fork(run(), "0#0", other, "--turn", "1")).status).toBe(0);
     expect(await readFile(path.join(other, "samples.jsonl"), "utf8")).toBe(before);
@@ -194,7 +194,7 @@ describe("a run with branches", () => {
     const kept = lines.flatMap((line) => {
       const { rolloutId, type } = JSON.parse(line || "{}") as { rolloutId?: string; type?: string };
       if (rolloutId === first) return [];
-      // What one begins with is damaged.
+      // The start of an attempt is damaged.
       return [rolloutId === second && type === "begin" ? line.slice(0, -1) : line];
     });
     await writeFile(file, kept.join("\n"));

@@ -60,7 +60,7 @@ async function startEcho(forward: (request: IncomingMessage) => string | undefin
   };
 }
 
-/** Everything that a run says of itself, by the place where it says it. */
+/** Everything that a run reports about itself, by its place. */
 async function sayings(out: string, { stdout, stderr }: CliResult) {
   const files = (await readdir(out)).filter((name) => /\.(json|jsonl|md)$/.test(name));
   const texts = await Promise.all(files.map((name) => readFile(path.join(out, name), "utf8")));

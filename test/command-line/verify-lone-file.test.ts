@@ -12,7 +12,7 @@ beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-lone-file-"));
   run = path.join(scratch, "run");
   await writeSoundRun(run);
-  // A reward that was changed afterwards, and still is one that a row may have.
+  // A reward that was changed after the run, and is still valid for a row.
   const file = path.join(run, "samples.jsonl");
   const text = await readFile(file, "utf8");
   const changed = text.replace(

@@ -35,7 +35,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** A server under test; `address` is what is asked. */
+/** A server under test; `address` receives the requests. */
 interface Served extends AsyncDisposable {
   readonly address: string;
 }
@@ -108,7 +108,7 @@ async function readSamples(out: string): Promise<readonly Sample[]> {
   return jsonLines(text) as unknown as readonly Sample[];
 }
 
-/** What one file's line of the report says. */
+/** The report's line about one file. */
 interface Report {
   readonly rescore: {
     readonly tokenCount: number;
@@ -260,7 +260,7 @@ function disturb(reply: JsonObject, spoilt: { turnLength: number }): JsonObject 
   return copy;
 }
 
-/** The script has no turn for what is asked to find the convention out. */
+/** The script has no turn for the requests that detect the convention. */
 function answerProbes(request: Parameters<ServerPolicy["begin"]>[0]) {
   return request.routingKey === "turnwright-probe"
     ? [{ id: 7, logprob: -1 }]

@@ -118,7 +118,7 @@ test.each(UNTOLD)(
     const served = await server.serve(policy);
     const engine = server.connect(served.url);
     const cut = new AbortController();
-    // It is told before anything comes: the gate opens by it.
+    // The abort is sent before any token arrives: it opens the gate.
     const call = engine.generate(toRequest(), { cutShort: cut.signal, onNotCutShort: open });
     await atGate;
     cut.abort();

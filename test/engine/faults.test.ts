@@ -4,7 +4,7 @@ import { discardedBy, failureOf, toRequest } from "./request.ts";
 import { backOff, SAMPLED } from "./under-test.ts";
 import { ONCE, FAULTY_ENGINES, INTERRUPTED_ENGINES } from "./faulty-engines.ts";
 
-// What befalls all servers alike; the files beside this one hold what each of them has for itself.
+// Faults common to all servers. The files next to this one test each server's own faults.
 
 describe.each(FAULTY_ENGINES)("$name", ({ start, policyVersion, promptCounts, abortCount }) => {
   test("an undisturbed turn is returned as sampled", async () => {
@@ -29,7 +29,7 @@ describe.each(FAULTY_ENGINES)("$name", ({ start, policyVersion, promptCounts, ab
         "HTTP 502 (<html>Bad gateway</html>)",
       ],
       [{ kind: "abort-after", tokens: 2, status: 500, message: "it broke" }, "HTTP 500 (it broke)"],
-    ])("%o is recorded and asked for anew", async (fault, reason) => {
+    ])("%o is recorded and requested again", async (fault, reason) => {
       await using tested = await start([fault]);
       const generation = await tested.engine.generate(toRequest());
       expect(generation).toMatchObject(SAMPLED);

@@ -30,7 +30,7 @@ const config: RandomModelConfig = {
   rope_theta: 10_000,
 };
 
-/** Why the tests of this file are not run. */
+/** The reason why the tests of this file do not run. */
 async function findObstacle(): Promise<string | undefined> {
   try {
     await importLlamaLibrary();

@@ -16,7 +16,7 @@ import { ONCE, startFaultySglang, startFaultyVllm } from "./faulty-engines.ts";
 const IDS = [5, 6, 7, 8];
 const REQUEST = { ids: IDS, from: 2, sampling: {} };
 
-/** What the policy itself says of the ids from `from` on. */
+/** The policy's own scores of the ids from `from` on. */
 async function policyScores(ids: readonly number[], from: number): Promise<readonly number[]> {
   const scores = await createSeededPolicy().score?.({
     inputIds: ids,
@@ -28,7 +28,7 @@ async function policyScores(ids: readonly number[], from: number): Promise<reado
 
 type Meta = Record<string, unknown> & { input_token_logprobs: unknown[][] };
 
-/** A reply of SGLang's whose `meta_info` is changed. */
+/** A reply of SGLang's with a changed `meta_info`. */
 function alterMeta(change: (meta: Meta) => Partial<Record<string, unknown>>): ServerFault {
   return {
     kind: "alter",
@@ -155,7 +155,7 @@ describe.each(["generate", "completions"] as const)("vllm, %s, scores", (api) =>
     await engine.close();
   });
 
-  /** A reply whose list of scores is changed. */
+  /** A reply with a changed list of scores. */
   const alterList = (change: (list: unknown[]) => unknown): ServerFault => ({
     kind: "alter",
     alter: (reply) => {

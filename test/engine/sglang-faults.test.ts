@@ -169,7 +169,7 @@ describe("a request that may have been sampled", () => {
       "HTTP 503 (Request running timeout reached.)",
     ],
   ] as [ServerFault, string][])(
-    "%o is aborted, recorded, and asked for anew",
+    "%o is aborted, recorded, and requested again",
     async (fault, reason) => {
       await using tested = await start([fault]);
       const generation = await tested.engine.generate(toRequest());
@@ -545,7 +545,7 @@ describe("the end of a turn", () => {
 });
 
 describe("a count of another prompt than was sent", () => {
-  /** A gateway that counts wrongly, whatever it hands on. */
+  /** A gateway that counts wrongly, for any reply that it passes on. */
   const miscounted = (): ServerFault => ({
     kind: "alter",
     alter: (reply) => {

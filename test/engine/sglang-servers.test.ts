@@ -10,7 +10,7 @@ import {
 import { listen } from "../../src/testing/protocol-servers/shared/listen.ts";
 import { failureOf, toRequest } from "./request.ts";
 
-/** An address that nothing listens on. */
+/** An address without a server. */
 async function freeAddress(): Promise<{ url: string; port: number }> {
   const server = await listen(0, () => undefined);
   await server.close();

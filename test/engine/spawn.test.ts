@@ -36,7 +36,8 @@ describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
     expect(server.url).toBe(url);
     const generation = await call;
     expect(generation.outputIds).toEqual([10, 11, 2]);
-    // The connection broke under a request that had been sent; those that found nobody sampled nothing.
+    // The connection broke under a request that had been sent; requests that could not connect
+    // sampled nothing.
     expect(generation.discarded.map(({ requestId }) => requestId)).toEqual(["a"]);
     expect(generation.pieces).toHaveLength(1);
     await engine.close();
@@ -74,7 +75,7 @@ describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
   });
 });
 
-/** Asks the process what it has counted, until it has counted so many requests. */
+/** Polls the process's counts until it has counted a number of requests. */
 async function untilGenerateCount(url: string, count: number): Promise<void> {
   for (;;) {
     const stats = (await (await fetch(`${url}/test/stats`)).json()) as { generateCount: number };

@@ -66,7 +66,7 @@ describe("/generate", () => {
   test.each([
     ["0.5.23", [], { type: "length", length: 0 }],
     ["0.5.15", [0], { type: "length", length: 1 }],
-  ] as const)("a budget of 0 samples what it does in %s: %j", async (release, ids, finish) => {
+  ] as const)("a budget of 0 samples like %s: %j", async (release, ids, finish) => {
     await using tested = await start({ policy: createSeededPolicy(), release });
     const sampling_params = { max_new_tokens: 0 };
     const reply = await tested.generate({ ...BODY, logprob_start_len: 0, sampling_params });

@@ -134,7 +134,7 @@ describe.each(APIS)("%s: a request that may have been sampled", (api) => {
       { requestId: "a", reason: "HTTP 500 (EngineCore died)" },
     ]);
     expect(generation.pieces.map(({ requestId }) => requestId)).toEqual(["r1~a"]);
-    // Nobody listens: it is asked once at each path.
+    // No server listens: it is asked once at each path.
     expect(tested.server.stats.abortCount).toBe(api === "generate" ? 1 : 2);
   });
 
@@ -508,7 +508,7 @@ describe("the end of a turn", () => {
     ["generate", "0.24", { type: "stop" }],
     ["completions", "0.32", { type: "stop", matched: "</answer>" }],
   ] as [VllmApi, VllmRelease, object][])(
-    "%s of %s: a stop string leaves the ids that completed it, and is named where the server names it",
+    "%s of %s: a stop string keeps the ids that completed it, and is named if the server names it",
     async (api, release, finish) => {
       const turns = [{ outputIds: [10, 11, 12], matched: "</answer>" }];
       await using tested = await start(api, [], { turns, server: { release } });

@@ -14,7 +14,7 @@ import type { Connection } from "./under-test.ts";
 import { underTest } from "./under-test.ts";
 import { gatedPolicy, stuckPolicy } from "./waiting-policies.ts";
 
-/** A server that answers each request with what `answer` says, and the paths it was asked for. */
+/** A server that answers each request with the result of `answer`, and the requested paths. */
 async function startOther(answer: (path: string) => { status?: number; body: string }) {
   const paths: string[] = [];
   const http = await listen(0, (request, response) => {
@@ -32,7 +32,7 @@ async function startOther(answer: (path: string) => { status?: number; body: str
 
 describe("the request", () => {
   test.each(["generate", "completions"] as const)(
-    "%s: every sampling parameter is spelled out, and what the turn decides wins over `extra`",
+    "%s: every sampling parameter is written out, and the turn's own values override `extra`",
     async (api) => {
       await using server = await startVllmTestServer({ policy: createEchoPolicy(), apis: [api] });
       const engine = createVllmEngine({
@@ -326,7 +326,9 @@ describe("the logprob convention", () => {
     await engine.close();
   });
 
-  /** Sure of what follows [0], and at temperature 2 not of what follows others. */
+  /**
+   * Certain of the token after [0]; at temperature 2 uncertain of the tokens after other prompts.
+   */
   const tempered: ServerPolicy = {
     name: "tempered",
     begin: ({ inputIds, samplingParams }) => {
@@ -433,7 +435,7 @@ describe("the policy's version", () => {
       ],
     ],
   ] as const)(
-    "is the one at the end where an update was slipped under a frozen request, but token by token where the server tells (%s)",
+    "is the final one if an update replaced the weights of a frozen request, but is per token if the server reports it (%s)",
     async (release, pieces) => {
       await using tested = await start({}, release);
       const { server, engine } = tested;

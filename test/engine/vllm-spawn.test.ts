@@ -56,7 +56,7 @@ describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
   });
 });
 
-/** Asks the process what it has counted, until it has counted so many requests. */
+/** Polls the process's counts until it has counted a number of requests. */
 async function untilGenerateCount(url: string, count: number): Promise<void> {
   for (;;) {
     const stats = (await (await fetch(`${url}/test/stats`)).json()) as { generateCount: number };

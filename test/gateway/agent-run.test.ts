@@ -20,7 +20,7 @@ import { deskRenderer } from "./storefront-desk.fixture.ts";
 
 const renderer = await deskRenderer();
 
-/** Buttons to press, each once; the user leaves when the agent has said something. */
+/** Buttons to press, each once; the user leaves after the agent's first message. */
 const environment = defineEnvironment({
   name: "buttons",
   tasks: Array.from({ length: 3 }, (_, index) => ({
@@ -42,7 +42,7 @@ const environment = defineEnvironment({
   score: ({ pressed }, { index }) => (pressed.includes(index) ? 1 : 0),
 });
 
-/** Presses what it is asked to press, and says so. */
+/** Presses the requested button, and says so. */
 function pressingEngine(fails: () => RolloutError | undefined = () => undefined): Engine {
   let count = 0;
   return {
@@ -149,7 +149,7 @@ describe("rollout() with an external agent", () => {
     expect(groups.toSorted()).toEqual([0, 1, 2].map((index) => `buttons/test/${index}`));
     const verified = await verifyRun(dir);
     expect(verified).toMatchObject({ episodes: 6, samples: 6, isFinished: true, violations: [] });
-    // Nothing of it could be played again, so nothing is recorded.
+    // No part of it could be replayed, so there is no recording.
     await expect(readFile(path.join(dir, "recording.jsonl"), "utf8")).resolves.toBe("");
   });
 
@@ -182,7 +182,7 @@ describe("rollout() with an external agent", () => {
     });
     const { episode, samples } = await playOne({
       run: async (given) => {
-        // What it was told counts once it has read it.
+        // The message counts once the agent has read it.
         await (await ask(given, "Press button 0.")).text();
         throw new Error("a bug of the agent's");
       },
@@ -366,7 +366,7 @@ describe("rollout() with an external agent", () => {
   });
 });
 
-/** An agent as it might stand in any language: nothing but HTTP. */
+/** An agent in any language: it uses only HTTP. */
 const program = `
 const { TURNWRIGHT_TASK_URL: desk, OPENAI_BASE_URL: base, OPENAI_API_KEY: key } = process.env;
 const post = async (url, body, headers = {}) =>

@@ -24,7 +24,7 @@ interface SentMessage {
   }[];
 }
 
-/** A conversation over a gateway whose policy says what is given, and the engine as it is. */
+/** A conversation through a gateway whose policy samples the given texts. */
 async function converse(
   replies: readonly Reply[],
   options: { readonly parser: string; readonly around?: (engine: Engine) => Engine },

@@ -4,8 +4,9 @@ import type { Sample } from "../../src/trajectory/sample.ts";
 import type { OpenDesk } from "./storefront-desk.fixture.ts";
 
 /**
- * Ends a session that is a single conversation, and checks what it left: one row that passes the
- * verifier, every turn in it, each sampled behind exactly what the row says, and nothing begun anew.
+ * Ends a session that is a single conversation, and checks its result: one row that passes the
+ * verifier and contains every turn, each sampled after exactly the row's ids, without a second
+ * start.
  */
 export async function finishOneRow({
   gateway,

@@ -12,7 +12,7 @@ beforeAll(async () => {
   renderer = await createRenderer({ modelDir: smallModelFolder });
 });
 
-/** A gateway whose policy says these texts, one after the other. */
+/** A gateway whose policy samples these texts in order. */
 async function open(texts: readonly string[], options: Partial<GatewayOptions> = {}) {
   const prompts: string[] = [];
   const left = [...texts];
@@ -186,7 +186,7 @@ describe("a tool that takes plain text", () => {
 test("older functions are called one at a time, and their turns are continued", async () => {
   const { ask, gateway } = await open([twice, "Three"]);
   const functions = [{ name: "add", parameters }];
-  // A list without a tool says nothing beside them.
+  // An empty list of tools next to them has no effect.
   const first = await ask<ChatReply>("chat/completions", { ...hi, functions, tools: [] });
   const { message } = first.choices[0]!;
   expect(message).toMatchObject({ function_call: { name: "add", arguments: '{"n": 1}' } });
@@ -298,7 +298,7 @@ describe("logprobs of tokens", () => {
       stop: ["STOP"],
     });
     expect(choices[0]!.message.content).toBe(`${said} `);
-    // One token holds the last space and the first letter of the stop text.
+    // One token contains the last space and the first letter of the stop text.
     expect(textOf(choices[0]!.logprobs.content)).toBe(`${said} S`);
   });
 

@@ -32,7 +32,7 @@ import {
   type OpenDesk,
 } from "./storefront-desk.fixture.ts";
 
-/** An agent as somebody might have written it. */
+/** An agent as a user might write it. */
 const shopAgent: ForeignAgent = {
   async run({ tools, say, policyText, firstUserText, baseUrl, apiKey, fetch }: ForeignRun) {
     const openai = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey, fetch, maxRetries: 0 });
@@ -92,7 +92,7 @@ async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}, arou
   }
 }
 
-/** The customer at the desk is told what the agent does, so that the expert can go on. */
+/** The customer's expert learns the agent's actions, so that it can continue. */
 function mirrored(open: OpenDesk, agent: ForeignAgent): ForeignAgent {
   return {
     async run(run) {
@@ -243,7 +243,7 @@ describe("createForeignPlayer()", () => {
   test.each<[what: string, hasFailed: boolean]>([
     ["ends", false],
     ["throws", true],
-  ])("an agent that %s before its tool has answered is told that it is over", async (_, fails) => {
+  ])("an agent that %s before its tool has answered is notified of the end", async (_, fails) => {
     await using open = await openDesk(0);
     const stepping: Environment = {
       ...desk,
@@ -255,7 +255,7 @@ describe("createForeignPlayer()", () => {
         const silent = { ...run, tools: [], say: async () => undefined };
         await shopAgent.run(silent).catch(() => {});
         answer = run.tools[0]!.execute({});
-        // It is under way by then.
+        // It is running at this point.
         await new Promise((resolve) => setImmediate(resolve));
         if (fails) throw new Error("a bug of the agent's");
       },
@@ -327,7 +327,7 @@ describe("createForeignPlayer()", () => {
           async score(options) {
             asked.push("score");
             release();
-            // Whoever waits for the turn has it by now, if anybody is to have it.
+            // If a waiting caller is to get the turn, it has it at this point.
             await late;
             return await world.score(options);
           },

@@ -78,7 +78,7 @@ function file(name: string): string {
   return path.join(dir, name);
 }
 
-/** Damages the line of the journal that holds all of these texts. */
+/** Damages the line of the journal that contains all of these texts. */
 function damage(...marks: readonly string[]): (text: string) => string {
   return (text) => {
     const lines = text.split("\n");

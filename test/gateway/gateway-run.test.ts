@@ -50,7 +50,7 @@ type ChatMessage = OpenAI.Chat.ChatCompletionMessageParam;
 
 const agentLeft = { party: "agent", code: "agent/reported", message: "left" } as const;
 
-/** One streamed turn, with what the agent does about it. */
+/** One streamed turn, with the agent's reaction. */
 async function step(openai: OpenAI, desk: StorefrontDesk, messages: ChatMessage[]): Promise<void> {
   const tools = openAiTools as unknown as OpenAI.Chat.ChatCompletionFunctionTool[];
   const stream = openai.chat.completions.stream({ model: "policy", messages, tools });
@@ -109,7 +109,7 @@ describe("a gateway with a run's folder", () => {
     await run.end();
     const verified = await verifyRun(dir);
     expect(verified).toMatchObject({ samples: 1, episodes: 1, isFinished: true, violations: [] });
-    // Nobody planned it: what there is is exported.
+    // There is no plan, so all existing attempts are exported.
     const { content, summary } = await exportRun(dir, "trl");
     for await (const _ of content);
     expect(summary()).toEqual({ to: "trl", groups: 1, records: 1 });

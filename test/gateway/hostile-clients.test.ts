@@ -13,13 +13,13 @@ import { BodyBudget, readBody } from "../../src/gateway/server/read-request.ts";
 import { createDeferred } from "../../src/testing/deferred.ts";
 import { characterIds, createCharacterRenderer } from "../../src/testing/character-renderer.ts";
 
-// Clients over real sockets that do what clients should not. Each time another session asks as if nothing
-// was, before, during and after.
+// Clients over real sockets that misbehave. Before, during and after each of them, another session
+// is answered as usual.
 
 let gateway: Gateway;
 let served: ServedGateway;
 let troubles: unknown[] = [];
-/** What the engine does next; by itself it says "fine". */
+/** The engine's next action; by default it says "fine". */
 let turns: (() => Promise<string>)[] = [];
 
 const engine: Engine = {
@@ -72,7 +72,7 @@ async function ask(key: string, body: unknown = hi, path = "/v1/chat/completions
   });
 }
 
-/** Another session, which nothing may disturb. */
+/** Another session, which must not be disturbed. */
 async function expectUndisturbed(): Promise<void> {
   const response = await ask("somebody-else");
   expect(response.status).toBe(200);
@@ -107,11 +107,11 @@ describe("a client over a socket", () => {
     socket.write(streamed);
     const session = await sessionOf("slow");
     while (session.tree.nodes.length === 0) await expectUndisturbed();
-    // The turn is whole and in the tree; nobody has it.
+    // The turn is complete and in the tree; no client received it.
     while (gateway.counts.undeliveredCount === 0) await expectUndisturbed();
     expect(session.tree.nodes[0]!.isDelivered).toBe(false);
     expect(gateway.samples(session)).toEqual([]);
-    // The connection ends at once, broken off, with nothing that could be taken for the reply's end.
+    // The connection breaks at once, without a marker of the reply's end.
     let told = "";
     socket.setEncoding("utf8").on("data", (text: string) => (told += text));
     socket.resume();
@@ -150,7 +150,7 @@ describe("a client over a socket", () => {
     });
     const replied = once(request, "response");
     request.on("error", () => {
-      // The connection may be closed under what is still being sent.
+      // The connection may be closed while the client is still sending.
     });
     const chunk = Buffer.alloc(4 * 2 ** 20, "x");
     for (let sent = 0; sent < 17; sent++) {
@@ -180,7 +180,7 @@ describe("a client over a socket", () => {
       `{"messages": [{"role": "user", "content": "x"}], "x": DEEP}`,
       200,
     ],
-  ])("that nests %s ten thousand deep is told so", async (_, body, status) => {
+  ])("that nests %s ten thousand deep is refused", async (_, body, status) => {
     const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;
     expect((await ask("deep", body.replace("DEEP", deep))).status).toBe(status);
     await expectUndisturbed();
@@ -229,7 +229,7 @@ describe("a client over a socket", () => {
         const body = Buffer.from(JSON.stringify({ messages }));
         const request = { headers: new Headers(), body };
         const feed = await small.ask(session, dialects.chat, request);
-        // What a test expects of a promise is kept with all that hangs on it.
+        // The test's expectation of a promise keeps all of the promise's references alive.
         const told = await feed.head.catch((error: unknown) => String(error));
         expect(told).toContain("prompt is too long");
       }
@@ -275,7 +275,8 @@ describe("a client over a socket", () => {
       ["GET /s/%2e%2e/sessions HTTP/1.1", "host: 127.0.0.1"],
       ["GET http://evil.example/health HTTP/1.1", "host: evil.example"],
       ["GET /health HTTP/1.1", "host: 127.0.0.1", "host: evil.example"],
-      // More than the 16 KiB that are taken, and no more than is read at once: what is left unread resets the connection.
+      // More than the 16 KiB limit, and less than one read: unread bytes would reset the
+      // connection.
       [`GET /health HTTP/1.1`, "host: 127.0.0.1", `x: ${"y".repeat(20_000)}`],
     ]) {
       const socket = open([...lines, "connection: close"]);
@@ -310,7 +311,7 @@ test("bodies that are read concurrently share one limit", async () => {
   await expect(readBody(post(2 * 2 ** 20), { limit: 2 ** 26, budget })).rejects.toMatchObject({
     kind: "overloaded",
   });
-  // What was refused is given back.
+  // The refused bytes are returned to the limit.
   expect(await readBody(post(2 ** 20), { limit: 2 ** 26, budget })).toHaveLength(2 ** 20);
   expect(await readBody(post(2 ** 20), { limit: 2 ** 26, budget })).toHaveLength(2 ** 20);
 });

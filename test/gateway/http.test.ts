@@ -14,10 +14,10 @@ import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { createClock } from "../../src/async/clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 
-/** What the engine does with one turn: says a text, fails, or waits for whoever tests it. */
+/** The engine's action in one turn: says a text, fails, or waits for the test. */
 type Turn = string | Error | ((signal: AbortSignal) => Promise<string>);
 
-/** Says one prepared thing after the other, a character at a time. */
+/** Says the prepared texts in order, a character at a time. */
 interface TalkingEngine extends Engine {
   readonly asked: number;
   readonly constraints: readonly unknown[];
@@ -574,7 +574,7 @@ describe("the end of a session", () => {
     }
     const elsewhere = "/sessions/s9-0/finish";
     expect((await post(gateway, {}, { path: elsewhere, token: "boss" })).status).toBe(404);
-    // The answer does not tell a session that is over from one that never was.
+    // The answer does not distinguish a finished session from one that never existed.
     const told: unknown[] = [];
     for (const where of [path, elsewhere]) {
       for (const key of [token, "somebody"]) {

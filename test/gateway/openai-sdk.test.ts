@@ -14,7 +14,7 @@ const opening: ChatMessage = { role: "system", content: storefront.policyText };
 
 const tools = openAiTools as unknown as OpenAI.Chat.ChatCompletionFunctionTool[];
 
-/** Leads a customer's conversation with what `ask` gives for a history. */
+/** Leads a customer's conversation with the replies of `ask`. */
 async function lead(
   { desk }: OpenDesk,
   ask: (messages: ChatMessage[]) => Promise<OpenAI.Chat.ChatCompletionMessage>,

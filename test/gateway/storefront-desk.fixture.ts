@@ -36,8 +36,8 @@ export const openAiTools = storefront.tools.map(
 );
 
 /**
- * A customer at the desk, for an agent that is written with any SDK: the agent hears, calls and says,
- * and an expert decides what is sampled for it.
+ * A customer of the shop, for an agent that is written with any SDK: the agent listens, calls and
+ * speaks, and an expert decides the agent's samples.
  */
 export class StorefrontDesk {
   readonly #world: World;
@@ -73,7 +73,7 @@ export class StorefrontDesk {
     return content;
   }
 
-  /** The turn that an agent who knows what to do would take now. */
+  /** The next turn of an agent that knows the solution. */
   nextTurn(): string {
     return toTurnText(this.#expert.act(this.#messages).action);
   }
@@ -94,7 +94,7 @@ export class StorefrontDesk {
     return step.observation;
   }
 
-  /** Says something to the customer, who answers unless all is done. */
+  /** Sends the customer a message. The customer answers unless the task is done. */
   async say(content: string): Promise<string | undefined> {
     const step = await this.#world.step({ type: "say", content }, { signal: this.#signal });
     this.#messages.push(
@@ -113,12 +113,12 @@ export class StorefrontDesk {
   }
 }
 
-/** What was asked of an engine, and told while it answered. */
+/** An engine's request, and the listener of its pieces. */
 export interface DeskEngine extends Engine {
   readonly prompts: readonly (readonly number[])[];
 }
 
-/** Samples what is decided for it, with a real tokenizer, one id after the other. */
+/** Samples the decided text with a real tokenizer, one id after the other. */
 export function deskEngine(renderer: Renderer, decide: () => string): DeskEngine {
   const prompts: number[][] = [];
   return {
@@ -158,7 +158,7 @@ export function deskEngine(renderer: Renderer, decide: () => string): DeskEngine
 /** A gateway in this process with its inside. */
 type DeskGateway = Pick<GatewayInProcess, "fetch" | "openSession"> & { readonly gateway: Gateway };
 
-/** A gateway with one open session, and a customer at the desk. */
+/** A gateway with one open session, and a customer of the shop. */
 export interface OpenDesk extends AsyncDisposable {
   readonly desk: StorefrontDesk;
   readonly gateway: DeskGateway;

@@ -16,7 +16,7 @@ export interface Answer {
   };
 }
 
-/** A gateway whose policy says the given texts, with the prompts that it was asked with. */
+/** A gateway whose policy samples the given texts, and the prompts of its turns. */
 export async function tellGateway(
   texts: readonly string[],
   options: { readonly parser?: string; readonly renderer?: Renderer } = {},

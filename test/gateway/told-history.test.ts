@@ -125,7 +125,7 @@ describe("instructions of Responses", () => {
   });
 
   test.each([...none, ["are others", { instructions: "Be long." }]] as const)(
-    "take the place of the earlier ones where they %s",
+    "replace the earlier ones if they %s",
     async (_, fields) => {
       await using talk = await tellGateway(["Hello", "Ann", "Bye"]);
       const first = await talk.responses({ input: "I am Ann.", instructions: "Be brief." });
@@ -173,7 +173,7 @@ describe("a message that cannot be shown", () => {
     ["chat", { messages: [{ role: "user", content: odd }] }, { messages: [hi] }],
     ["messages", { messages: [{ role: "user", content: odd }] }, { messages: [hi] }],
     ["responses", { input: [{ role: "user", content: odd }] }, { input: [hi] }],
-  ] as const)("is refused in %s, and the session goes on", async (dialect, refused, fine) => {
+  ] as const)("is refused in %s, and the session continues", async (dialect, refused, fine) => {
     await using talk = await tellGateway(["Hello"]);
     for (let time = 0; time < 3; time++) expect((await talk[dialect](refused)).status).toBe(400);
     expect((await talk[dialect](fine)).status).toBe(200);

@@ -12,7 +12,7 @@ import type { Sample } from "../../src/trajectory/sample.ts";
 import type { RawRow } from "../../src/trajectory/violation.ts";
 import { deskEngine, deskRenderer } from "./storefront-desk.fixture.ts";
 
-// What a mutation leaves has any shape at all.
+// A mutated line can have any shape.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = Record<string, any>;
 

@@ -177,7 +177,7 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
       "subjectAltName=DNS:localhost",
     ]);
     if (made.status !== 0) context.skip("openssl is not installed");
-    // The plain port stays for those who start it; what is tested is the other.
+    // The plain port stays for the process that starts the store; the test uses the other.
     const tlsPort = await freePort();
     const tls = ["--tls-port", String(tlsPort), "--tls-auth-clients", "no"];
     const files = ["--tls-cert-file", place("cert.pem"), "--tls-key-file", place("key.pem")];

@@ -67,7 +67,7 @@ async function submit(url: string): Promise<number> {
   return status;
 }
 
-/** Reads whole lines behind a cursor until there are so many, or the stream ends. */
+/** Reads complete lines after a cursor until their number is reached, or the stream ends. */
 async function read(url: string, cursor: number, count: number): Promise<readonly Line[]> {
   const { body } = await fetch(`${url}/v1/groups?batch=b1&cursor=${cursor}`);
   const lines: Line[] = [];
@@ -142,7 +142,7 @@ describe("turnwright serve", () => {
 const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 const packageDir = fileURLToPath(new URL("../../integrations/python", import.meta.url));
 
-/** Why the Python client cannot be run here; `undefined` where it can. */
+/** The reason why the Python client cannot run here; `undefined` if it can. */
 function obstacle(): string | undefined {
   try {
     const check = "import sys; assert sys.version_info >= (3, 10)";

@@ -46,7 +46,7 @@ describe("epochs over the tasks", () => {
     expect(first).toEqual({ end: "finished", planned: 3, finished: 3 });
     const more = await play(out, { ...epochs, groups: 5 });
     expect(more).toEqual({ end: "finished", planned: 5, finished: 5 });
-    // A bound that is lower than what is there leaves it as it is.
+    // A bound lower than the existing number of groups has no effect.
     const fewer = await play(out, { ...epochs, groups: 2 });
     expect(fewer).toEqual({ end: "finished", planned: 5, finished: 5 });
     const rows = (await readFile(path.join(out, "episodes.jsonl"), "utf8")).trim().split("\n");

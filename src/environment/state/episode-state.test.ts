@@ -41,7 +41,7 @@ const operations: { readonly [name: string]: (state: State, key: string, n: numb
   splice: ({ list }, _, n) => list.splice(n, 1),
   shift: ({ list }) => list.shift(),
   unshift: ({ list }, key, n) => list.unshift({ n, tags: [key] }),
-  // eslint-disable-next-line unicorn/no-array-reverse -- what it does in place is what is tested
+  // eslint-disable-next-line unicorn/no-array-reverse -- the test is about the change in place
   reverse: ({ list }) => list.reverse(),
   sort: ({ list }) => list.sort((a, b) => a.n - b.n),
   cut: ({ list }, _, n) => (list.length = Math.min(n, list.length)),
@@ -177,7 +177,7 @@ describe("EpisodeState", () => {
     await change(state, work);
     work(model);
     expect(textOf(state.close())).toBe(textOf(model));
-    // Nothing was copied before the writing began.
+    // Nothing was copied before the first write.
     const other = new EpisodeState(base);
     await change(other, ({ map, set }) => {
       for (const [key, record] of map) {

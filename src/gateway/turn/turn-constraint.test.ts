@@ -135,7 +135,7 @@ describe("wantedForm()", () => {
       {},
       "the request gives tools, which the policy may call instead",
     ],
-  ])("returns the reason why nothing enforces it: %s", (_, more, forms, why) => {
+  ])("returns the reason for a missing enforcement: %s", (_, more, forms, why) => {
     expect(wantedForm(requested(more), { ...qwen, ...forms })).toMatchObject({
       type: "unenforceable",
       why,

@@ -53,7 +53,10 @@ test("names the shared place that cannot be written", async () => {
   await expect(refused).rejects.toThrow(/^Cannot use --shared \/shared: ENOSPC: no space left/);
 });
 
-/** Has a worker play a task under the name of the lamp that has 40 watts; gives what its worlds were opened for. */
+/**
+ * Plays a task under the name of the lamp that has 40 watts at a worker; returns the tasks that its
+ * worlds were opened for.
+ */
 async function playPushed(data: unknown, place?: SharedPlace): Promise<readonly unknown[]> {
   const opened: unknown[] = [];
   const environment: Environment = {
@@ -73,7 +76,7 @@ async function playPushed(data: unknown, place?: SharedPlace): Promise<readonly 
     terms: { tokenizer: "t1" },
     redactor: new Redactor(),
     concurrency: 2,
-    // Nobody is lost because the machine is slow.
+    // A slow machine must not count as a lost worker.
     leaseMs: 600_000,
     ...(place && { place }),
   });
@@ -182,7 +185,7 @@ test("an interruption while the store accepts an announcement leaves no job hand
   });
   run.announcePolicy(6);
   await asked.promise;
-  // The attempt waits behind the announcement by then.
+  // At this time the attempt waits for the announcement.
   for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
   const result = run.interrupt();
   held.resolve();
@@ -221,7 +224,7 @@ test("a start that resumes a forgotten run waits for workers that have not seen 
   await closed;
   expect(order).toEqual(["followed", "closed"]);
   await lane[Symbol.asyncDispose]();
-  // Nobody is waited for who has left.
+  // The hand-out does not wait for workers that have left.
   await second.policy.close("interrupt");
   await second[Symbol.asyncDispose]();
 });

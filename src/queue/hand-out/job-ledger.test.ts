@@ -37,7 +37,7 @@ test("a job with a useless answer waits while the store accepts no writes", asyn
   await vi.waitFor(() => expect(handed.isReading).toBe(false));
   expect([end, book.count, told]).toEqual([undefined, 1, []]);
   memory.refusesUntilMs = 0;
-  // Whoever looks after it finds the answer once more.
+  // The ledger's check finds the answer again.
   book.take(handed.id, { answer: "of another form" });
   await vi.waitFor(() => expect(handed.isReading).toBe(false));
   expect([end, book.count, told]).toEqual([undefined, 1, ["result-refused"]]);

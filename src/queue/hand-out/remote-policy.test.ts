@@ -17,13 +17,13 @@ async function connect(memory: MemoryStore): Promise<QueueStore> {
   return await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
 }
 
-/** What workers find. */
+/** The policy state that workers read. */
 function found(memory: MemoryStore): unknown {
   const { gate, version } = JSON.parse(memory.get(policyKey("r"))!) as Record<string, unknown>;
   return { gate, version };
 }
 
-/** What a process left that is gone: the version 7, and sampling cut short. */
+/** The state of a process that is gone: version 7, and sampling cut short. */
 async function leavePaused(memory: MemoryStore): Promise<number> {
   const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true });
   policy.announce(7);
@@ -64,7 +64,10 @@ test("workers find only the current state of a policy", async () => {
   }
 });
 
-/** The versions of what a run samples whose hand-out takes over from one that was paused at version 7. */
+/**
+ * The versions of the tokens of a run whose hand-out takes over from one that was paused at version
+ * 7.
+ */
 async function sampleAfter(options: Partial<HandOutOptions>): Promise<readonly string[]> {
   const memory = new MemoryStore(() => Date.now());
   await leavePaused(memory);
@@ -75,7 +78,7 @@ async function sampleAfter(options: Partial<HandOutOptions>): Promise<readonly s
     terms: { tokenizer: "t1" },
     redactor: new Redactor(),
     concurrency: 2,
-    // Nobody is lost because the machine is slow.
+    // A slow machine must not count as a lost worker.
     leaseMs: 600_000,
   });
   await using handOut = await HandOut.open({

@@ -34,7 +34,7 @@ const sound = {
   troubles: [],
 };
 
-/** What is said of a result with something else in one place. */
+/** The error for a result with one replaced member. */
 function faultWith(change: object): string | undefined {
   const read = readResult(JSON.stringify({ ...sound, ...change }), job);
   return "fault" in read ? read.fault : undefined;

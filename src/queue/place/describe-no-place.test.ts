@@ -13,7 +13,8 @@ describe("describeNoPlace()", () => {
 
   test("is silent if all results fit", () => {
     const small = { ...defaultLimits, maxContextTokens: 2_048, maxTurns: 10 };
-    // 17 bytes for each of 2,048 tokens, 16 more where all of them are sampled, and 1,000 for each of 10 turns.
+    // 17 bytes for each of 2,048 tokens, 16 more if all of them are sampled, and 1,000 for each of
+    // 10 turns.
     expect(describeNoPlace(undefined, small)).toBeUndefined();
     expect(describeNoPlace(undefined, { ...small, maxTurns: 32 })).toBeUndefined();
     expect(describeNoPlace(undefined, { ...small, maxTurns: 33 })).toContain("no --shared");

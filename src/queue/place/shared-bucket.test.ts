@@ -73,7 +73,7 @@ test("files are stored in a bucket under a prefix, and are read back unchanged",
   expect(await place.read("results/r/two", 10)).toBeUndefined();
   await place.remove("results/r/one.0a");
   expect(bucket.objects.size).toBe(0);
-  // Objects cannot grow: attempts begin anew where their worker is lost.
+  // Objects cannot grow, so attempts of a lost worker start again.
   expect(place.recordings).toBeUndefined();
 });
 

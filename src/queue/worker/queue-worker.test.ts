@@ -112,7 +112,7 @@ test("says that it has left a run as soon as the store takes that, and is waited
   await second[Symbol.asyncDispose]();
 });
 
-/** Has what is handed out play one lamp twice. */
+/** Plays one lamp twice through the hand-out. */
 async function playLamp(handOut: HandOut): Promise<readonly (number | undefined)[]> {
   const run = startRun({
     source: lampSource(1),
@@ -143,7 +143,7 @@ test("plays a job of a run that it is leaving, and joins the run again", async (
   memory.publish(newsChannel, JSON.stringify({ type: "run", run: "one" }));
   await until(() => askedCount === 2);
   setTimeout(() => (delayMs = 0), 500);
-  // It asks for a job before it has heard that, and is given one behind it.
+  // It asks for a job before it has received that message, and gets one after it.
   expect(await playLamp(handOut)).toEqual([1, 1]);
   await until(async () => (await store.redis.hexists(acknowledgedKey("one"), worker.name)) === 1);
   await worker[Symbol.asyncDispose]();
@@ -165,11 +165,11 @@ test("discards a turn if the store forgot the attempt, because no process waits 
       if (turn === 0 && !isLost) {
         isLost = true;
         memory.lose();
-        // The hand-out has its new weights: nobody is known to sample.
+        // The hand-out has its new weights: no worker is known to sample.
         await handOut.policy.close("hold");
         handOut.policy.open();
       } else if (asked.length === 2) {
-        // What was sampled before it is about to be written.
+        // The turn sampled before is about to be written.
         await new Promise((resolve) => setTimeout(resolve, 200));
         recorded.push(...(await textsIn(path.join(shared, "recordings"))));
       }
@@ -177,7 +177,7 @@ test("discards a turn if the store forgot the attempt, because no process waits 
     const notes: string[] = [];
     const worker = await startWorker(memory, (text) => notes.push(text), { engine, place });
     expect(await playLamp(handOut)).toEqual([1, 1]);
-    // Both turns of it once more, before or behind those of the other attempt.
+    // Both of its turns again, before or after those of the other attempt.
     expect(asked.filter((turn) => turn.startsWith("lamp/test/0#0"))).toEqual([
       "lamp/test/0#0 0",
       "lamp/test/0#0 1",
@@ -195,7 +195,7 @@ test("discards a turn if the store forgot the attempt, because no process waits 
   }
 });
 
-/** A worker of a run whose turns take a while, and what it sampled while the weights changed. */
+/** A worker of a run with slow turns, and the tokens that it sampled while the weights changed. */
 async function watchWorker(
   memory: MemoryStore,
   {
@@ -220,7 +220,7 @@ async function watchWorker(
   });
   const notes: string[] = [];
   const worker = await startWorker(memory, (text) => notes.push(text), { ...options, engine });
-  /** The weights begin to change as soon as the hand-out knows of nobody who samples. */
+  /** The weights start to change as soon as the hand-out knows of no sampling worker. */
   const beginChange = async (): Promise<void> => {
     await handOut.policy.close("hold");
     found.changes += 1;
@@ -251,10 +251,11 @@ test("answers no job of a store that had just lost all data, including the worke
   const memory = new MemoryStore(() => performance.now());
   let areNewsLost = false;
   const line = { newsDelayMs: () => (areNewsLost ? undefined : 0), delayMs: () => 1 };
-  // No news reach it, and it gives no sign of life for long: nothing else has it notice.
+  // The worker receives no messages and sends no heartbeat for long, so only the store's answers
+  // show the loss.
   await using watched = await watchWorker(memory, { line, leaseMs: 30_000 });
   const { beginChange, endChange, found, handOut, mixed, notes } = watched;
-  // Behind all that an attempt is described by.
+  // After all fields that describe an attempt.
   const addJob = memory.addJob.bind(memory);
   memory.addJob = (...about) => {
     memory.addJob = addJob;
@@ -272,7 +273,7 @@ test("answers no job of a store that had just lost all data, including the worke
   expect(await played).toEqual([1, 1]);
   expect(mixed).toHaveLength(1);
   expect(notes.filter((note) => forgotten.test(note))).not.toHaveLength(0);
-  // Both turns of that attempt were sampled anew, and those of the other one.
+  // Both turns of that attempt were sampled again, and those of the other one.
   expect(found.turns).toBe(6);
 });
 
@@ -308,7 +309,7 @@ test("samples nothing while the store has lost its permission to sample", async 
   let areNewsLost = true;
   let isLost = false;
   const line = { newsDelayMs: () => (areNewsLost ? undefined : 0) };
-  // Between what the hand-out writes and what it asks.
+  // Between the hand-out's write and its question.
   const note = (): void => {
     if (isLost || memory.get(policyKey("one"))?.includes('"hold"') !== true) return;
     isLost = true;

@@ -70,7 +70,7 @@ test("returns an attempt that it lost and then received again", async () => {
   };
   const first = (await take(0))();
   await until(() => signals.length === 1);
-  // Its lock ends, and nobody renewed it.
+  // The job's lock expires without a renewal.
   const second = (await take(1000))();
   await first;
   await until(() => signals.length === 2);

@@ -222,7 +222,7 @@ describe.each([
   );
 
   test.skipIf(templates.length === 0)(
-    "is the same from the measured base as from the whole history",
+    "is the same from the measured base as from the complete history",
     () => {
       const counts = { short: 0, full: 0, tools: 0, same: 0 };
       const different: string[] = [];

@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import { describeInterval } from "./describe-interval.ts";
 import { boundsOf, estimateDifference, estimateMean } from "./interval.ts";
 
-/** So many tasks of 1 and of 0. */
+/** Tasks with the given numbers of ones and zeros. */
 function shares(ones: number, zeros: number): readonly number[] {
   return [...Array<number>(ones).fill(1), ...Array<number>(zeros).fill(0)];
 }
 
-/** The chance of so many hits. */
+/** The probability of a number of hits. */
 function binomial(count: number, hits: number, p: number): number {
   let chance = (1 - p) ** (count - hits) * p ** hits;
   for (let index = 1; index <= hits; index++) chance *= (count - hits + index) / index;

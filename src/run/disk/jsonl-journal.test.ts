@@ -215,7 +215,7 @@ describe("JsonlJournal on a disk with faults", () => {
       await expect(journal.append({ a: 1 })).rejects.toThrow("ENOSPC");
       await expect(journal.append({ a: 2 })).rejects.toThrow("ENOSPC");
     }
-    // Opening it again cuts off what is left.
+    // Reopening removes the torn rest.
     await using again = await JsonlJournal.open(file);
     await again.append({ a: 3 });
     expect(await readFile(file, "utf8")).toBe('{"a":3}\n');

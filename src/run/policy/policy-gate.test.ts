@@ -24,7 +24,7 @@ const request = {
 
 describe("PolicyGate", () => {
   test.each(["hold", "interrupt"] as const)(
-    "does not wait (%s) for a call that its caller gave up and the engine never ends",
+    "does not wait (%s) for a call that its caller cancelled and the engine never ends",
     async (mode) => {
       const gate = new PolicyGate({
         ...preparedEngine([]),
@@ -171,7 +171,7 @@ describe("PolicyGate", () => {
     expect(askedCount).toBe(1);
   });
 
-  /** A gate before an engine that hands over these ids one after the other, the first when it is cut short. */
+  /** A gate for an engine that streams these ids in order, the first when it is interrupted. */
   function gateBefore(parts: readonly (readonly number[])[]) {
     const asked: GenerateRequest[] = [];
     const gate = new PolicyGate({

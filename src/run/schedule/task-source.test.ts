@@ -358,7 +358,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
 });
 
 describe("createTaskStream()", () => {
-  /** A stream of tasks, each of which is given when that is said. */
+  /** A stream of tasks; the test decides when each is given. */
   const streamOf = (count: number) => {
     const gates = Array.from({ length: count }, () => withResolvers());
     async function* stream(): AsyncGenerator<Task> {
@@ -575,7 +575,7 @@ describe("an id that was there before", () => {
     }
     for (const expected of [4, 0]) {
       await using folder = await openLamps(dir);
-      // Another spelling of the same tasks.
+      // Another form of the same tasks.
       const again = tasks.map(({ id, ...rest }) => ({ ...rest, id }));
       const run = startLamps({ folder, source: createTaskStream(again), redeliver: true });
       const groups = await takeAll(run);

@@ -29,7 +29,7 @@ async function open(
   }: Parameters<typeof openLamps>[1] & {
     readonly attempt?: string;
     readonly key?: string;
-    /** What becomes of a claim; `taking` resolves once something that was played is handed over. */
+    /** The result of a claim; `taking` resolves once a played rollout is delivered. */
     readonly claim?: (ask: () => Promise<boolean>, taking: Promise<void>) => Promise<boolean>;
   } = {},
 ) {
@@ -211,7 +211,7 @@ describe("agent-lightning's store", () => {
     for (let index = 0; index < 10; index++)
       server.add(`r${index}`, { task_index: index, split: "test" });
     let count = 0;
-    // Every second call fails: refused before it is done, or answered to nobody.
+    // Every second call fails: it is refused before it is done, or its answer is lost.
     server.fault = () => (++count % 2 === 0 ? undefined : count % 4 === 1 ? 503 : 0);
     await using opened = await open(server);
     for (const id of server.rollouts.keys()) await until(hasEnded(server, id));
@@ -349,7 +349,7 @@ describe("agent-lightning's store", () => {
       '[{"rollout_id": "r9", "input": {"task_index": 1}, "is_train": false}]',
       "at 0.config: Invalid input: expected object, received undefined",
     ],
-  ])("is asked again where its list is %s, which is another server's", async (list, fault) => {
+  ])("is asked again if its list is %s, as another server would answer", async (list, fault) => {
     await using server = await startAglServer();
     server.add("r1", { task_index: 4, split: "test" });
     let lies = 3;

@@ -59,7 +59,7 @@ describe("NeMo Gym's POST /run", () => {
       seen = [...call.prompt_token_ids, ...call.generation_token_ids];
     }
     expect(response.output.length).toBeGreaterThan(0);
-    // It is nobody else's, and forgotten once its folder is closed.
+    // The attempt belongs to no other call, and is forgotten once its folder is closed.
     while (service.health.batches > 0) await new Promise((resolve) => setImmediate(resolve));
     expect(service.health).toMatchObject({ batches: 0, unreadGroups: 0 });
     expect(service.batches).toEqual([]);
@@ -137,7 +137,7 @@ describe("NeMo Gym's POST /run", () => {
       service.stop();
       expect((await stopped).status).toBe(503);
     }
-    // Nobody waits for what an earlier start was asked for.
+    // No caller waits for the attempts of an earlier start.
     const again = await open();
     await using later = again.service;
     expect(later.health).toMatchObject({ batches: 0, queuedAttempts: 0 });

@@ -150,7 +150,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
         .slice(from, from + 40)
         .map(surround)
         .join("");
-      // The first call learns the text, the second uses what was learned.
+      // The first call learns the text; the second uses the learned pieces.
       const expected = String(await codec.encode(text));
       if (String(codec.encodeNow?.(text)) !== expected) wrong.push(text);
     }

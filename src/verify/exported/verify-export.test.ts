@@ -26,7 +26,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** A value with members; the tests know what is in it. */
+/** A value with members; the tests know their types. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type Loose = any;
 

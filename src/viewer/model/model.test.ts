@@ -26,7 +26,7 @@ describe("findKinds()", () => {
       promptLength: 2,
       turns: [
         { ...span, turnIndex: 0, start: 2, end: 4 },
-        // Cut off by length: what follows begins with a close that nobody sampled.
+        // Cut off by length: the next part starts with a close that was not sampled.
         { ...span, turnIndex: 1, start: 5, end: 7 },
         { ...span, turnIndex: 2, start: 9, end: 10 },
       ],
@@ -143,7 +143,7 @@ describe("visibleText()", () => {
   test("makes every character of any text visible", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
-        // eslint-disable-next-line no-control-regex -- they are what is looked for
+        // eslint-disable-next-line no-control-regex -- the test looks for control characters
         expect(visibleText(text)).not.toMatch(/[\u0000-\u0008\u000B-\u001F\u202A-\u202E]/);
         expect(visibleText(text)).not.toMatch(/\p{Surrogate}/u);
       }),
@@ -294,7 +294,7 @@ describe("histogram()", () => {
     );
   });
 
-  test("gives whole numbers bins of their own", () => {
+  test("gives integers bins of their own", () => {
     expect(histogram([0, 0, 1], 12)).toEqual([
       { from: 0, to: 1, count: 2, isLast: false },
       { from: 1, to: 2, count: 1, isLast: true },
@@ -392,7 +392,7 @@ describe("the rows of one episode", () => {
   });
 
   test("branch at the place that a gateway's run names, with the cause of each root", () => {
-    // Turn 0 is gone on from twice, and the newest of its branches trains it; turn 3 begins anew.
+    // Turn 0 is continued twice, and the newest of its branches trains it; turn 3 starts again.
     const tree = [
       treeTurn({ cause: "first", turnIndex: 0 }),
       treeTurn({ parent: 0, turnIndex: 2 }),

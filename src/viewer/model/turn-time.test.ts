@@ -19,7 +19,7 @@ test("turnTimes() subtracts the queue from the engine's time, and omits unmeasur
     environment: 5,
     user: undefined,
   });
-  // The engine's clock is not ours.
+  // The engine's clock differs from ours.
   expect(turnTimes({ engineMs: 3, queueMs: 4, environmentMs: 0 })).toMatchObject({
     queue: 3,
     engine: 0,

@@ -162,7 +162,7 @@ describe("readEpisodeHead()", () => {
     expect(readEpisodeHead(line.subarray(0, 200), 4)).toBeUndefined();
   });
 
-  test("leaves another order of fields to the whole line", () => {
+  test("parses the complete line for another order of fields", () => {
     const { messages, ...rest } = row;
     const line = Buffer.from(JSON.stringify({ messages, ...rest }));
     expect(readEpisodeHead(line, 4)).toBeUndefined();

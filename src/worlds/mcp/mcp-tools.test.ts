@@ -46,7 +46,7 @@ function call(name: string, given: object = {}): Action {
   return { type: "call", name, arguments: toPyValue(given as never) as PyDict };
 }
 
-/** What the agent reads after each call of one episode. */
+/** The texts that the agent reads after each call of one episode. */
 async function answers(tools: McpTools, ...actions: readonly Action[]) {
   const environment = environmentOf(tools);
   const task = environment.task("test", 0);
@@ -238,7 +238,7 @@ describe("createMcpTools() over standard input and output", () => {
     for (const given of [...Object.values(secrets), "tok-canary", "key-canary", "positional"]) {
       expect(complaint).not.toContain(given);
     }
-    // What is a secret by its name or its look is in no text that is written later, either.
+    // A secret, by its name or its form, is in no text that is written later, either.
     expect(new Redactor().text("sk-canary-7f3a tok-canary key-canary plain-name")).toBe(
       "[redacted] [redacted] [redacted] plain-name",
     );

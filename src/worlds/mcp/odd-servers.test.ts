@@ -19,7 +19,7 @@ interface Page {
   readonly nextCursor?: unknown;
 }
 
-/** Opens the tools of a server with these pages, and what was reported of them. */
+/** Opens the tools of a server with these pages, and returns the reports about them. */
 async function open(pages: Readonly<Record<string, Page>>, options: Partial<McpToolsOptions> = {}) {
   const troubles: string[] = [];
   const tools = await createMcpTools({
@@ -35,7 +35,7 @@ async function open(pages: Readonly<Record<string, Page>>, options: Partial<McpT
 /** Opens the tools of a server with one page. */
 const openPage = async (...tools: readonly unknown[]) => await open({ first: { tools } });
 
-/** What the agent reads after a call. */
+/** The text that the agent reads after a call. */
 async function observe(
   tools: Awaited<ReturnType<typeof open>>["tools"],
   name: string,

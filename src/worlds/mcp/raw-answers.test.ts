@@ -60,7 +60,7 @@ async function open({
   return tools;
 }
 
-/** What the agent reads after a call of the first tool. */
+/** The text that the agent reads after a call of the first tool. */
 async function observe(tools: Awaited<ReturnType<typeof open>>): Promise<string> {
   const environment = defineEnvironment({
     name: "world",

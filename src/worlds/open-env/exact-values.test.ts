@@ -19,7 +19,10 @@ afterEach(async () => {
   for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();
 });
 
-/** An OpenEnv server of another kind: answers with the texts of a list, and keeps what it is sent. */
+/**
+ * Another implementation of an OpenEnv server: answers with the texts of a list, and keeps the
+ * messages that it receives.
+ */
 async function foreignServer(schema: string, answers: readonly (string | Buffer)[]) {
   const asked: string[] = [];
   const server = createServer((request, response) => {

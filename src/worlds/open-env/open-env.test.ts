@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();
 });
 
-/** Somebody wants a lamp at a level; each episode has a lamp of its own. */
+/** A user wants a lamp at a level; each episode has a lamp of its own. */
 function lamp(log: string[] = []) {
   return defineEnvironment({
     name: "lamp",
@@ -133,7 +133,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
     }
     expect(server.sessionCount).toBe(2);
     for (const world of worlds) await world[Symbol.asyncDispose]();
-    // Its sessions end behind their connections.
+    // Its sessions end after their connections.
     await server[Symbol.asyncDispose]();
     expect(log.toSorted()).toEqual(["disposed at 5", "disposed at 6"]);
   });
@@ -145,7 +145,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
     expect(error).toMatchObject({ code: "environment/exception", retryable: true });
     expect(error.message).toContain("the lamp broke");
     const { score } = await play(environment, [call("set", { to: 3 })]);
-    // Nobody has ended it: there is no reward yet.
+    // The session has not ended: there is no reward yet.
     expect(score).toEqual({ reward: null, details: { rewards: [null, null], isDone: false } });
   });
 
@@ -256,7 +256,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
   });
 });
 
-/** A server of another's making: says what it is, and answers each message as it is told. */
+/** Another implementation of a server: describes itself, and answers each message by a callback. */
 async function foreignServer(
   action: object,
   reply: (message: { type: string; data: object }) => unknown,

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { fitArguments } from "./fit-arguments.ts";
 
-/** Runs what `fitArguments()` makes of a command. */
+/** Runs the result of `fitArguments()` for a command. */
 function run(...command: readonly string[]) {
   const [program = "", ...args] = fitArguments(command);
   const { status, stdout, error } = spawnSync(program, args, { encoding: "utf8" });

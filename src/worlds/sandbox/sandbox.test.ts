@@ -38,7 +38,10 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** This machine, told apart from all that is not this test, and whether the opener of a sandbox is alive. */
+/**
+ * This machine under another boot id, so that only this test's sandboxes count as its own.
+ * `isRunning` is the state of every sandbox's opener.
+ */
 function machineWith(isRunning: boolean): Machine {
   return {
     here: async () => ({ ...(await thisMachine.here()), bootId: dir }),
@@ -86,7 +89,7 @@ const byDaemon: Kind = {
   timeoutMs: 4_000,
 };
 
-/** Sees what is in a sandbox, also where its processes have numbers of their own. */
+/** Lists the processes of a sandbox, also if they have pids of their own. */
 async function untilGone(box: Sandbox, pid: number): Promise<void> {
   await vi.waitFor(
     async () => {
@@ -115,7 +118,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
       ...nothing,
       stdout: "in y z\n",
     });
-    // Nobody reads what it is given.
+    // The command does not read its input.
     expect(await run("exit 0", { stdin: "x".repeat(1_000_000) })).toEqual(nothing);
     await writeSandboxFile(box, { file: "a/b.txt", text: "ü\n", signal });
     expect(await readSandboxFile(box, { file: "a/b.txt", signal })).toBe("ü\n");
@@ -126,7 +129,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     await box[Symbol.asyncDispose]();
   });
 
-  test("reads a file whole or not at all", async () => {
+  test("reads a complete file or none of it", async () => {
     await using box = await make().open({ signal });
     const text = "0123456789abcdef".repeat(8_192);
     await writeSandboxFile(box, { file: "file", text, signal });
@@ -278,7 +281,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     const box = await later.open({ signal });
     expect(await left()).toBe(1);
     expect((await box.run(["echo", "new"], { signal })).stdout).toBe("new\n");
-    // What a container ran dies with it; here, it is found by its variable.
+    // A container's processes die with it; on this machine they are found by their variable.
     if (name === local.name) await untilGone(box, Number(stdout));
     else if (name === inContainers.name) process.kill(Number(stdout), "SIGKILL");
     expect(await later.sweep()).toBe(1);
@@ -295,7 +298,8 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
         shell: {
           description: "Run a command.",
           parameters: { type: "object", properties: { command: { type: "string" } } },
-          // Real processes, on a machine that may be busy; what a limit does is tried where it belongs.
+          // A long limit: real processes run on a machine that may be busy. Other tests cover time
+          // limits.
           timeoutMs: 600_000,
           async execute(given, _, context) {
             const { command } = given as { command: string };
@@ -323,7 +327,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     expect((await play("ls | grep answer")).steps[0]?.observation).toBe(
       '{"stdout":"","exitCode":1}',
     );
-    // A command that no system can start is the model's mistake, and the episode goes on.
+    // A command that no system can start is the model's mistake, and the episode continues.
     const mistaken = await play("echo a\0b", "printf hello > answer");
     expect(mistaken.steps[0]?.observation).toBe('{"stdout":"","exitCode":126}');
     expect(mistaken.score.reward).toBe(1);
@@ -488,7 +492,7 @@ describe("createDockerSandboxes()", () => {
     );
     expect(() => docker({ image: "--privileged" })).toThrow(UsageError);
     const box = await docker().open({ signal });
-    // A command that says so itself is no outage.
+    // A command that prints the same message is not an outage.
     const liar = ["sh", "-c", "echo No such container >&2; exit 1"];
     expect((await box.run(liar, { signal })).exitCode).toBe(1);
     await rm(path.join(dir, box.id), { recursive: true });
@@ -519,7 +523,7 @@ describe.skipIf(!isThere)("createDockerSandboxes() of a daemon", () => {
       "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewPrivs:1\n",
     );
     expect((await shell(box, "tail /dev/zero")).exitCode).toBe(137);
-    // Those that have ended count no more, whoever started them.
+    // Ended processes do not count any more, regardless of their parent.
     const orphans = "i=0; while [ $i -lt 100 ]; do (true &); i=$((i+1)); done; echo done";
     expect((await shell(box, orphans)).stdout).toBe("done\n");
     const bomb = "i=0; while [ $i -lt 100 ]; do sleep 1000 & i=$((i+1)); done; echo all";

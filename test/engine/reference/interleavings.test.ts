@@ -79,8 +79,8 @@ interface Turn {
 const EPISODES = Array.from({ length: 24 }, (_, index) => index);
 
 /**
- * Plays an episode of three turns: all begin with the same 90 ids, those of a group of four have the
- * same prompt, and what the environment adds is of every length from 1 to 17.
+ * Plays an episode of three turns: all start with the same 90 ids, those of a group of four have
+ * the same prompt, and the environment adds texts of every length from 1 to 17.
  */
 async function playEpisode(engine: ScoringEngine, index: number): Promise<readonly Turn[]> {
   let promptIds = [...toIds(90, 0), ...toIds(13, Math.floor(index / 4))];
