@@ -16,9 +16,9 @@ import type { Episode } from "../../src/episode/episode.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { createClock } from "../../src/async/clock.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
-import { deskRenderer } from "./storefront-desk.fixture.ts";
+import { storefrontRenderer } from "./storefront-session.fixture.ts";
 
-const renderer = await deskRenderer();
+const renderer = await storefrontRenderer();
 
 /** Buttons to press, each once; the user leaves after the agent's first message. */
 const environment = defineEnvironment({
@@ -368,10 +368,10 @@ describe("rollout() with an external agent", () => {
 
 /** An agent in any language: it uses only HTTP. */
 const program = `
-const { TURNWRIGHT_TASK_URL: desk, OPENAI_BASE_URL: base, OPENAI_API_KEY: key } = process.env;
+const { TURNWRIGHT_TASK_URL: shop, OPENAI_BASE_URL: base, OPENAI_API_KEY: key } = process.env;
 const post = async (url, body, headers = {}) =>
   await (await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })).json();
-const { policyText, firstUserText, tools } = await (await fetch(desk + "/task")).json();
+const { policyText, firstUserText, tools } = await (await fetch(shop + "/task")).json();
 const messages = [
   { role: "system", content: policyText },
   { role: "user", content: firstUserText },
@@ -382,16 +382,16 @@ for (;;) {
   const { message } = reply.choices[0];
   messages.push(message);
   for (const { id, function: call } of message.tool_calls ?? []) {
-    const { observation } = await post(desk + "/tools/" + call.name, JSON.parse(call.arguments));
+    const { observation } = await post(shop + "/tools/" + call.name, JSON.parse(call.arguments));
     messages.push({ role: "tool", tool_call_id: id, content: observation });
   }
   if (message.tool_calls !== undefined) continue;
-  const { text } = await post(desk + "/say", { text: message.content });
+  const { text } = await post(shop + "/say", { text: message.content });
   if (text === null) break;
   messages.push({ role: "user", content: text });
 }
-const missing = await fetch(desk + "/tools/absent", { method: "POST" });
-const session = await fetch(new URL("/sessions", desk), { method: "POST" });
+const missing = await fetch(shop + "/tools/absent", { method: "POST" });
+const session = await fetch(new URL("/sessions", shop), { method: "POST" });
 if (missing.status !== 404 || session.status !== 404) process.exit(7);
 `;
 

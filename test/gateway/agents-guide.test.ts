@@ -10,7 +10,7 @@ import { readGatewayConfig } from "../../src/composition/config/gateway-config.t
 import { createGatewayRun } from "../../src/composition/gateway-run.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
-import { modelDir } from "./storefront-desk.fixture.ts";
+import { modelDir } from "./storefront-session.fixture.ts";
 
 /** The agent that docs/agents.md shows, as it was compiled. */
 const agent = fileURLToPath(new URL("../../dist/examples/my-agent.js", import.meta.url));

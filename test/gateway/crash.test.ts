@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { verifyRun } from "../../src/verify/verify-run.ts";
-import { modelDir } from "./storefront-desk.fixture.ts";
+import { modelDir } from "./storefront-session.fixture.ts";
 
 const program = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
 

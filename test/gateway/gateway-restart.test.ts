@@ -7,7 +7,7 @@ import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { readGatewayConfig } from "../../src/composition/config/gateway-config.ts";
 import { createGatewayRun, type GatewayRun } from "../../src/composition/gateway-run.ts";
 import { startSglangTestServer } from "../../src/testing/protocol-servers/sglang/sglang-test-server.ts";
-import { modelDir } from "./storefront-desk.fixture.ts";
+import { modelDir } from "./storefront-session.fixture.ts";
 
 let dir: string;
 

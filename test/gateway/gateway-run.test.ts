@@ -18,7 +18,12 @@ import { createEchoPolicy } from "../../src/testing/policies/echo-policy.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { startSglangTestServer } from "../../src/testing/protocol-servers/sglang/sglang-test-server.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
-import { modelDir, openAiTools, storefront, StorefrontDesk } from "./storefront-desk.fixture.ts";
+import {
+  modelDir,
+  openAiTools,
+  storefront,
+  StorefrontEpisode,
+} from "./storefront-session.fixture.ts";
 
 let dir: string;
 
@@ -51,18 +56,22 @@ type ChatMessage = OpenAI.Chat.ChatCompletionMessageParam;
 const agentLeft = { party: "agent", code: "agent/reported", message: "left" } as const;
 
 /** One streamed turn, with the agent's reaction. */
-async function step(openai: OpenAI, desk: StorefrontDesk, messages: ChatMessage[]): Promise<void> {
+async function step(
+  openai: OpenAI,
+  shop: StorefrontEpisode,
+  messages: ChatMessage[],
+): Promise<void> {
   const tools = openAiTools as unknown as OpenAI.Chat.ChatCompletionFunctionTool[];
   const stream = openai.chat.completions.stream({ model: "policy", messages, tools });
   const message = (await stream.finalChatCompletion()).choices[0]!.message;
   messages.push(message);
   for (const call of message.tool_calls ?? []) {
     if (call.type !== "function") continue;
-    const content = await desk.call(call.function.name, JSON.parse(call.function.arguments));
+    const content = await shop.call(call.function.name, JSON.parse(call.function.arguments));
     messages.push({ role: "tool", tool_call_id: call.id, content });
   }
   if ((message.tool_calls ?? []).length > 0) return;
-  const answer = await desk.say(message.content ?? "");
+  const answer = await shop.say(message.content ?? "");
   if (answer !== undefined) messages.push({ role: "user", content: answer });
 }
 
@@ -83,10 +92,10 @@ describe("a gateway with a run's folder", () => {
     // The likeliest of each token: a session's id, which draws take part in, is another each time, and
     // some draws have the customer leave within the first two turns.
     const greedy = { temperature: 0 };
-    const desk = await StorefrontDesk.open(0);
+    const shop = await StorefrontEpisode.open(0);
     const messages: ChatMessage[] = [
       { role: "system", content: storefront.policyText },
-      { role: "user", content: await desk.begin() },
+      { role: "user", content: await shop.begin() },
     ];
     let apiKey = "";
     {
@@ -95,17 +104,17 @@ describe("a gateway with a run's folder", () => {
       const opened = await fetch(`${served.url}/sessions`, { method: "POST", body: "{}" });
       ({ token: apiKey } = (await opened.json()) as { token: string });
       const openai = new OpenAI({ baseURL: `${served.url}/v1`, apiKey, maxRetries: 0 });
-      for (let turn = 0; turn < 2; turn++) await step(openai, desk, messages);
+      for (let turn = 0; turn < 2; turn++) await step(openai, shop, messages);
     }
     expect(await readFile(path.join(dir, "gateway.jsonl"), "utf8")).not.toContain(apiKey);
     await using run = await start(greedy);
     await using served = await serve(run);
     const openai = new OpenAI({ baseURL: `${served.url}/v1`, apiKey, maxRetries: 0 });
-    for (let turn = 0; turn < 20 && !desk.isDone; turn++) await step(openai, desk, messages);
+    for (let turn = 0; turn < 20 && !shop.isDone; turn++) await step(openai, shop, messages);
     expect(run.gateway.counts).toMatchObject({ roots: {}, notes: {} });
     expect(run.gateway.counts.continuedCount).toBeGreaterThan(0);
     const [session] = [...run.gateway.store.open];
-    await run.gateway.finish(session!, { reward: { reward: await desk.score() } });
+    await run.gateway.finish(session!, { reward: { reward: await shop.score() } });
     await run.end();
     const verified = await verifyRun(dir);
     expect(verified).toMatchObject({ samples: 1, episodes: 1, isFinished: true, violations: [] });

@@ -10,7 +10,7 @@ import { execFile } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { verifyRun } from "../../src/verify/verify-run.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
-import { modelDir } from "../gateway/storefront-desk.fixture.ts";
+import { modelDir } from "../gateway/storefront-session.fixture.ts";
 import { cliFile } from "../support/run-cli.ts";
 
 let dir: string;

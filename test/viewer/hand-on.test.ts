@@ -18,7 +18,7 @@ import {
 } from "../../src/viewer/viewed-run.fixture.ts";
 import { hasBrowser, launchBrowser, serveRuns, watchPage } from "./browser.ts";
 
-describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the desk", () => {
+describe.skipIf(!hasBrowser)("turnwright view: links between runs", () => {
   let scratch = "";
   let browser: Browser;
   let codec: TokenCodec;

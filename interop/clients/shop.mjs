@@ -3,13 +3,13 @@
 import { createServer } from "node:http";
 
 /**
- * Opens the desk for one task.
+ * Opens the shop for one task.
  *
  *   GET  /task          {policyText, firstUserText, tools}
  *   POST /tools/NAME    arguments → {observation, isError}
  *   POST /say           {text} → {text}; null if the conversation is over
  */
-export async function openDesk(index) {
+export async function openShop(index) {
   const shop = (file) => import(`../../dist/environments/storefront/${file}.js`);
   const { createStorefront } = await shop("storefront");
   const { createStorefrontUser } = await shop("storefront-user");

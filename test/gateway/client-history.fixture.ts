@@ -17,7 +17,7 @@ export interface Answer {
 }
 
 /** A gateway whose policy samples the given texts, and the prompts of its turns. */
-export async function tellGateway(
+export async function openTestGateway(
   texts: readonly string[],
   options: { readonly parser?: string; readonly renderer?: Renderer } = {},
 ) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { callTemplates, templateRenderer } from "../../src/gateway/turn/call-templates.fixture.ts";
-import { tellGateway } from "./told-history.fixture.ts";
+import { openTestGateway } from "./client-history.fixture.ts";
 
 const look = (at: string): string =>
   `<tool_call>\n{"name": "look", "arguments": {"at": "${at}"}}\n</tool_call>`;
@@ -9,7 +9,7 @@ const parameters = { type: "object", properties: { at: { type: "string" } } };
 
 describe("a sampled turn with two calls", () => {
   test("continues if a client of Chat Completions sends each call in a message of its own", async () => {
-    await using talk = await tellGateway([`${look("door")}\n${look("wall")}`, "done"]);
+    await using talk = await openTestGateway([`${look("door")}\n${look("wall")}`, "done"]);
     const tools = [{ type: "function", function: { name: "look", parameters } }];
     const go = { role: "user", content: "go" };
     const { body } = await talk.chat({ messages: [go], tools });
@@ -32,7 +32,7 @@ describe("a sampled turn with two calls", () => {
   test("continues if a client of Chat Completions or Messages sends text and call one by one", async () => {
     const written = `I look.${look("door")}`;
     const go = { role: "user", content: "go" };
-    await using chat = await tellGateway([written, "done"]);
+    await using chat = await openTestGateway([written, "done"]);
     const tools = [{ type: "function", function: { name: "look", parameters } }];
     const { body } = await chat.chat({ messages: [go], tools });
     const calls = body.choices[0].message.tool_calls;
@@ -45,7 +45,7 @@ describe("a sampled turn with two calls", () => {
         { role: "tool", tool_call_id: calls[0]!.id, content: "A" },
       ],
     });
-    await using messages = await tellGateway([written, "done"]);
+    await using messages = await openTestGateway([written, "done"]);
     const offered = [{ name: "look", input_schema: parameters }];
     const reply = await messages.messages({ messages: [go], tools: offered });
     const { content } = reply.body as unknown as { content: readonly { readonly id: string }[] };
@@ -63,7 +63,7 @@ describe("a sampled turn with two calls", () => {
 
   test("continues if text is between the calls in Responses", async () => {
     const written = `${look("door")}\nAnd then\n${look("wall")}`;
-    await using talk = await tellGateway([written, "done"]);
+    await using talk = await openTestGateway([written, "done"]);
     const tools = [{ type: "function", name: "look", parameters }];
     const go = { role: "user", content: "go" };
     const { body } = await talk.responses({ input: [go], tools });
@@ -86,7 +86,7 @@ describe("a sampled turn with two calls", () => {
       `<|tool_calls_section_begin|><|tool_call_begin|>functions.look:4<|tool_call_argument_begin|>{}` +
       `<|tool_call_end|><|tool_calls_section_end|>`;
     const renderer = templateRenderer(callTemplates.printing);
-    await using talk = await tellGateway([written, "done"], { parser: "kimi_k2", renderer });
+    await using talk = await openTestGateway([written, "done"], { parser: "kimi_k2", renderer });
     const tools = [{ type: "function", function: { name: "look", parameters } }];
     const go = { role: "user", content: "go" };
     const { body } = await talk.chat({ messages: [go], tools });
@@ -110,7 +110,7 @@ describe("instructions of Responses", () => {
   ] as const;
 
   test.each(none)("that %s leave the conversation unchanged", async (_, fields) => {
-    await using talk = await tellGateway(["Hello", "Ann"]);
+    await using talk = await openTestGateway(["Hello", "Ann"]);
     const { body } = await talk.responses({ input: "I am Ann.", ...fields });
     const { status } = await talk.responses({
       input: "Who am I?",
@@ -127,7 +127,7 @@ describe("instructions of Responses", () => {
   test.each([...none, ["are others", { instructions: "Be long." }]] as const)(
     "replace the earlier ones if they %s",
     async (_, fields) => {
-      await using talk = await tellGateway(["Hello", "Ann", "Bye"]);
+      await using talk = await openTestGateway(["Hello", "Ann", "Bye"]);
       const first = await talk.responses({ input: "I am Ann.", instructions: "Be brief." });
       const second = await talk.responses({
         input: "Who am I?",
@@ -157,7 +157,7 @@ describe("a conversation that another server keeps", () => {
       "Cannot read prompt: prompts are not stored here; send the text in instructions or input",
     ],
   ])("is refused: %j", async (fields, message) => {
-    await using talk = await tellGateway(["Hello"]);
+    await using talk = await openTestGateway(["Hello"]);
     const refused = await talk.responses({ input: "Hi", ...fields });
     expect([refused.status, refused.body.error?.message]).toEqual([400, message]);
     const answered = await talk.responses({ input: "Hi", conversation: null, prompt: null });
@@ -174,7 +174,7 @@ describe("a message that cannot be shown", () => {
     ["messages", { messages: [{ role: "user", content: odd }] }, { messages: [hi] }],
     ["responses", { input: [{ role: "user", content: odd }] }, { input: [hi] }],
   ] as const)("is refused in %s, and the session continues", async (dialect, refused, fine) => {
-    await using talk = await tellGateway(["Hello"]);
+    await using talk = await openTestGateway(["Hello"]);
     for (let time = 0; time < 3; time++) expect((await talk[dialect](refused)).status).toBe(400);
     expect((await talk[dialect](fine)).status).toBe(200);
     const { outcome, stopReason } = await talk.end();
@@ -229,7 +229,7 @@ describe("a message that cannot be shown", () => {
     ["in content", "chat", { messages: [{ role: "user", content: [deep] }] }],
     ["in a field that changes nothing", "responses", { input: [hi], metadata: deep }],
   ] as const)("for it is nested deeply %s ends no session", async (_, dialect, body) => {
-    await using talk = await tellGateway(["Hello", "Hello"]);
+    await using talk = await openTestGateway(["Hello", "Hello"]);
     expect([200, 400]).toContain((await talk[dialect](body)).status);
     const fine = dialect === "responses" ? { input: [hi] } : { messages: [hi] };
     expect((await talk[dialect](fine)).status).toBe(200);
@@ -239,7 +239,7 @@ describe("a message that cannot be shown", () => {
   test.each([true, false])(
     "for it could not be repeated is refused before anything is sampled (streamed: %s)",
     async (stream) => {
-      await using talk = await tellGateway(["Hello"]);
+      await using talk = await openTestGateway(["Hello"]);
       const refused = await talk.responses({ input: [hi], metadata: deep, stream });
       expect([refused.status, refused.body.error?.message]).toEqual([
         400,
@@ -255,7 +255,7 @@ describe("a history that was not sampled here", () => {
 
   test("has no turn for reasoning that another server encrypted, and keeps the call after it", async () => {
     const sealed = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" };
-    await using talk = await tellGateway(["done", "done"]);
+    await using talk = await openTestGateway(["done", "done"]);
     await talk.responses({ input: [go, sealed, sealed, { role: "user", content: "on" }] });
     const call = { type: "function_call", call_id: "c", name: "look", arguments: "{}" };
     const result = { type: "function_call_output", call_id: "c", output: "A" };
@@ -268,7 +268,7 @@ describe("a history that was not sampled here", () => {
 
   test("shows the input of a call that a client of Messages gives as a text", async () => {
     const renderer = templateRenderer(callTemplates.printing);
-    await using talk = await tellGateway(["done"], { renderer });
+    await using talk = await openTestGateway(["done"], { renderer });
     const block = { type: "tool_use", id: "t1", name: "look", input: '{"at": "door"}' };
     const result = { type: "tool_result", tool_use_id: "t1", content: "A" };
     const { status } = await talk.messages({
@@ -288,7 +288,7 @@ describe("a history that was not sampled here", () => {
       ],
     };
     const boxed = '<tool_call>\n{"name": "box__look", "arguments": {"at": "door"}}\n</tool_call>';
-    await using talk = await tellGateway([boxed, "done"]);
+    await using talk = await openTestGateway([boxed, "done"]);
     const { body } = await talk.responses({ input: [item, go] });
     const called = body.output.at(-1) as { readonly call_id: string };
     expect(called).toMatchObject({ type: "function_call", namespace: "box", name: "look" });

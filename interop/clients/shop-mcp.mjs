@@ -1,4 +1,4 @@
-// The shop's tools as an MCP server on standard input and output: `node desk-mcp.mjs URL`.
+// The shop's tools as an MCP server on standard input and output: `node shop-mcp.mjs URL`.
 import { fromJsonSchema, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 

@@ -39,7 +39,7 @@ export const openAiTools = storefront.tools.map(
  * A customer of the shop, for an agent that is written with any SDK: the agent listens, calls and
  * speaks, and an expert decides the agent's samples.
  */
-export class StorefrontDesk {
+export class StorefrontEpisode {
   readonly #world: World;
   readonly #signal = new AbortController().signal;
   readonly #messages: Message[] = [];
@@ -51,11 +51,11 @@ export class StorefrontDesk {
     this.#world = world;
   }
 
-  static async open(index: number): Promise<StorefrontDesk> {
+  static async open(index: number): Promise<StorefrontEpisode> {
     const task = storefront.task("test", index);
     const user = createStorefrontUser().open(task, { seed: index });
     const { signal } = new AbortController();
-    return new StorefrontDesk(await storefront.open(task, { user, signal }));
+    return new StorefrontEpisode(await storefront.open(task, { user, signal }));
   }
 
   get isDone(): boolean {
@@ -114,15 +114,15 @@ export class StorefrontDesk {
 }
 
 /** An engine's request, and the listener of its pieces. */
-export interface DeskEngine extends Engine {
+export interface ExpertEngine extends Engine {
   readonly prompts: readonly (readonly number[])[];
 }
 
 /** Samples the decided text with a real tokenizer, one id after the other. */
-export function deskEngine(renderer: Renderer, decide: () => string): DeskEngine {
+export function createExpertEngine(renderer: Renderer, decide: () => string): ExpertEngine {
   const prompts: number[][] = [];
   return {
-    kind: "desk",
+    kind: "expert",
     prompts,
     async generate(request, { signal, onTokens } = {}) {
       signal?.throwIfAborted();
@@ -150,19 +150,25 @@ export function deskEngine(renderer: Renderer, decide: () => string): DeskEngine
         discarded: [],
       };
     },
-    describe: async () => ({ kind: "desk", logprobConvention: "tempered", contextLength: 100_000 }),
+    describe: async () => ({
+      kind: "expert",
+      logprobConvention: "tempered",
+      contextLength: 100_000,
+    }),
     close: async () => {},
   };
 }
 
 /** A gateway in this process with its inside. */
-type DeskGateway = Pick<GatewayInProcess, "fetch" | "openSession"> & { readonly gateway: Gateway };
+type OpenedGateway = Pick<GatewayInProcess, "fetch" | "openSession"> & {
+  readonly gateway: Gateway;
+};
 
 /** A gateway with one open session, and a customer of the shop. */
-export interface OpenDesk extends AsyncDisposable {
-  readonly desk: StorefrontDesk;
-  readonly gateway: DeskGateway;
-  readonly engine: DeskEngine;
+export interface StorefrontSession extends AsyncDisposable {
+  readonly shop: StorefrontEpisode;
+  readonly gateway: OpenedGateway;
+  readonly engine: ExpertEngine;
   readonly apiKey: string;
   readonly sessionId: string;
   readonly episodes: readonly Episode[];
@@ -171,18 +177,18 @@ export interface OpenDesk extends AsyncDisposable {
 let renderer: Promise<Renderer> | undefined;
 
 /** The renderer of the shipped policy, made once per test file. */
-export async function deskRenderer(): Promise<Renderer> {
+export async function storefrontRenderer(): Promise<Renderer> {
   renderer ??= createRenderer({ modelDir });
   return await renderer;
 }
 
-export async function openDesk(
+export async function openStorefrontSession(
   index: number,
   options: Partial<GatewayOptions> = {},
-): Promise<OpenDesk> {
-  const desk = await StorefrontDesk.open(index);
-  const made = await deskRenderer();
-  const engine = deskEngine(made, () => desk.nextTurn());
+): Promise<StorefrontSession> {
+  const shop = await StorefrontEpisode.open(index);
+  const made = await storefrontRenderer();
+  const engine = createExpertEngine(made, () => shop.nextTurn());
   const episodes: Episode[] = [];
   const opened = await openInProcess({
     engine,
@@ -193,13 +199,13 @@ export async function openDesk(
     },
     ...options,
   });
-  const gateway: DeskGateway = {
+  const gateway: OpenedGateway = {
     ...opened,
     openSession: async (wish) => await opened.gateway.openSession(wish),
   };
-  const { token: apiKey, sessionId } = await gateway.openSession({ taskId: `desk-${index}` });
+  const { token: apiKey, sessionId } = await gateway.openSession({ taskId: `shop-${index}` });
   return {
-    desk,
+    shop,
     gateway,
     engine,
     apiKey,

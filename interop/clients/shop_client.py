@@ -1,9 +1,9 @@
-"""The shop's desk, for agents in Python."""
+"""A customer of the shop, for agents in Python."""
 import json
 import urllib.request
 
 
-class Desk:
+class Shop:
     def __init__(self, url: str) -> None:
         self.url = url
         self.task = self._ask("/task")

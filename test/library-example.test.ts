@@ -98,7 +98,7 @@ test("rollout() hands out its rows in five lines", async () => {
   for (const row of rows) expect(verifySample(row)).toEqual([]);
 });
 
-test("the library desk is written in 25 lines", async () => {
+test("the library example has at most 25 lines", async () => {
   const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
   expect(lines.length).toBeLessThanOrEqual(25);
   expect(environment.tools.map(({ name }) => name)).toEqual([
@@ -109,7 +109,7 @@ test("the library desk is written in 25 lines", async () => {
   ]);
 });
 
-describe("the library desk plays", () => {
+describe("the library example plays", () => {
   test.each([
     ["SGLang", startSglangTestServer, createSglangEngine],
     ["vLLM", startVllmTestServer, createVllmEngine],
