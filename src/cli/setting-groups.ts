@@ -10,7 +10,7 @@ import { userSettings } from "../composition/config/user-config.ts";
 import { queueSettings } from "../queue/queue-settings.ts";
 
 /** A heading in the help of a command, with the settings under it. */
-export interface SettingGroup {
+interface SettingGroup {
   readonly heading: string;
   readonly settings: readonly Setting[];
 }
