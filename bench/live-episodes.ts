@@ -26,7 +26,7 @@ const repetitions = 3;
 
 /** The work of each concurrent place. */
 interface Load {
-  /** Episodes, one after the other. */
+  /** Episodes in order. */
   readonly waves: number;
   /** Turns of each episode. Default: about six, as its task needs. */
   readonly turns?: number;

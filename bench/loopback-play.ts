@@ -21,7 +21,7 @@ import type { StorefrontPlay } from "./storefront-play.ts";
 /** τ-bench retail over loopback HTTP. */
 export interface LoopbackPlay {
   readonly setup: StorefrontPlay["setup"];
-  /** A folder that is removed afterwards. */
+  /** A temporary folder, removed at the end. */
   readonly folder: string;
   /** The address of the server that imitates SGLang. */
   readonly engineUrl: string;

@@ -6,7 +6,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { withResolvers } from "../src/async/with-resolvers.ts";
 import { findBundle } from "../src/composition/environment/environments.ts";
-import type { ServerPolicy } from "../src/testing/server-policy.ts";
+import type { ServerPolicy } from "../src/testing/policies/server-policy.ts";
 import { startSglangTestServer } from "../src/testing/index.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import type { BenchFigure } from "./bench-figure.ts";
@@ -57,7 +57,7 @@ export async function* benchStartUp(base?: string): AsyncGenerator<BenchFigure> 
 
 interface Places {
   readonly bundleDir: string;
-  /** A folder that is removed afterwards. */
+  /** A temporary folder, removed at the end. */
   readonly folder: string;
 }
 

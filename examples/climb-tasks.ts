@@ -67,13 +67,13 @@ export async function climbTasks(
     const values = advantages(rewardsOf(group), "rloo");
     const rows = group.episodes.flatMap(({ samples }, index) => {
       const advantage = values[index];
-      // An attempt that failed has none.
+      // A failed attempt has no reward.
       if (advantage === undefined) return [];
       return samples.map(({ tokenIds, lossMask }) => ({ tokenIds, lossMask, advantage }));
     });
     run.announcePolicy(await train(rows));
     steps += 1;
-    // Groups that have ended by then are still yielded.
+    // Groups that have ended by this time are still yielded.
     if (steps === stepCount) void run.interrupt();
   }
   return await run;

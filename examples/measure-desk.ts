@@ -1,7 +1,7 @@
 import { evaluate, readRun } from "turnwright";
 import environment from "./library-desk.ts";
 
-/** Measures a policy at the desk, and lists the attempts with reward 0. */
+/** Measures a policy at the library desk, and lists the attempts with reward 0. */
 export async function measureDesk(options: {
   readonly url: string;
   readonly model: string;

@@ -1,7 +1,7 @@
 import { playActions, type Action, type PlayedActions } from "turnwright";
 import { createEnvironment, createUser } from "./lamps.ts";
 
-/** Plays a test task of the lamps as a good agent would: asks, and keeps to the answer. */
+/** Plays a test task of the lamps as a good agent does: asks, and respects the answer. */
 export async function playLampsByHand(index: number): Promise<PlayedActions> {
   const environment = createEnvironment();
   const task = environment.task("test", index);

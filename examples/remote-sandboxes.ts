@@ -19,12 +19,12 @@ export function remoteSandboxes(service: { url: string; token: string; image: st
   }
   return defineSandboxes({
     async open({ signal }) {
-      // Whatever becomes of this process, it ends by itself.
+      // The sandbox ends by itself, even if this process dies.
       const opened = await ask("POST", "sandboxes", signal, { image, lifetimeMs: 3_600_000 });
       const path = `sandboxes/${(opened as { id: string }).id}`;
       return {
         id: path,
-        // What is not said has the defaults of all sandboxes.
+        // Omitted settings have the defaults of all sandboxes.
         run: async (command, { signal, timeoutMs = 30_000, maxOutputBytes = 32_768, ...rest }) => {
           const order = { command, timeoutMs, maxOutputBytes, ...rest };
           return (await ask("POST", `${path}/run`, signal, order)) as SandboxResult;

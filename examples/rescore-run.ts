@@ -2,7 +2,7 @@ import type { Score } from "turnwright";
 import { createReplay, openRecordedRun, type Bundle } from "turnwright/composition";
 import { replayEpisode } from "turnwright/run";
 
-/** An episode with a changed reward, and the bundle to play it again elsewhere. */
+/** An episode with a changed reward, and the bundle to play it again on another machine. */
 export interface ChangedReward {
   readonly rolloutId: string;
   readonly before: number | undefined;
@@ -25,7 +25,7 @@ export async function rescoreRun(
     async open(task, options) {
       const world = await environment.open(task, options);
       const score = world.score.bind(world);
-      // Written into the world itself: { ...world } leaves out what its class has.
+      // Assigned on the world itself, because { ...world } omits the methods of its class.
       world.score = async (how) => rescore(await score(how));
       return world;
     },

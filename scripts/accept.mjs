@@ -2,12 +2,12 @@
 //
 //   npm run accept -- NAME...       slime, trl, verl, …; `all` for all of them
 //
-// Those that speak HTTP (agent-lightning, nemo-gym), and slime's steps on a CPU (slime-live), are run over the
+// Trainers that use HTTP (agent-lightning, nemo-gym), and slime's steps on a CPU (slime-live), run with the
 // built service.
 // Installs each trainer's pinned packages in a Python of its own, and its sources, in a folder outside the
-// repository (TURNWRIGHT_TRAINERS, by default ~/.cache/turnwright/trainers), runs the test of that name, and
-// ends with a table. What cannot be installed here is said, and the exit status is 3; 1 where a trainer's
-// code did not take what was exported.
+// repository (TURNWRIGHT_TRAINERS, by default ~/.cache/turnwright/trainers). Runs the test of that name, and
+// ends with a table. If a trainer cannot be installed here, the table says so and the exit status is 3. The
+// status is 1 if a trainer's code refused the export.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
@@ -58,7 +58,9 @@ const sources = {
   "nemo-rl": [nemoRl],
 };
 
-/** What more is checked where it can be fetched: prime-rl's conversion goes with one commit of verifiers. */
+/**
+ * Additional checks that need a download: prime-rl's conversion requires one commit of verifiers.
+ */
 const welcome = { verifiers: [primeRl, verifiers] };
 
 /**
@@ -90,7 +92,7 @@ function install(name) {
   return python;
 }
 
-/** A Python of its own for each: what one trainer pins, another need not bear. */
+/** Each trainer has its own Python environment, because their pinned versions conflict. */
 function newPython(name) {
   const venv = path.join(folder, "venvs", name);
   const python = path.join(venv, "bin/python");
@@ -132,7 +134,7 @@ function isAccepted(name, python) {
       TURNWRIGHT_TRAINERS: folder,
       PYTHONPATH: modules.join(path.delimiter),
     };
-    // What they leave behind is theirs.
+    // Files that the trainers leave stay in their own folders.
     return spawnSync(python, [program], { cwd: folder, stdio: "inherit", env }).status === 0;
   }
   const test = ["src/export/acceptance.test.ts", "-t", `kind of episode ${name}$`];

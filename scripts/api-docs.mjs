@@ -1,5 +1,5 @@
-// Writes docs/api from the declarations that the build has made: for each export what its doc comment
-// says, and its signature. `node scripts/api-docs.mjs [folder]`; packing the package runs it.
+// Writes docs/api from the declarations of the build: the doc comment and the signature of each
+// export. `node scripts/api-docs.mjs [folder]`; packing the package runs it.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";

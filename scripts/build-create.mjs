@@ -1,5 +1,6 @@
-// Makes packages/create-turnwright ready to be packed: one file without dependencies, and what it copies. Both
-// are made from the main package's own sources, so that `npm create turnwright` does what `turnwright init` does.
+// Prepares packages/create-turnwright for packing: one file without dependencies, and the files
+// that it copies. Both come from the main package's own sources, so `npm create turnwright` does
+// the same as `turnwright init`.
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -35,7 +35,7 @@ export function isStale() {
   );
 }
 
-/** Compiles; on failure prints what is wrong and exits with a status of its own. */
+/** Compiles; on failure prints the errors and exits with a status of its own. */
 export async function build() {
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   if (!existsSync(tsc)) {
@@ -68,7 +68,7 @@ export async function build() {
   utimesSync(stamp, new Date(), new Date());
 }
 
-// With --if-stale what is built already stays: installing a checkout has built it just before.
+// With --if-stale an existing build stays: installing a checkout has built it just before.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (!process.argv.includes("--if-stale") || isStale()) await build();
 }

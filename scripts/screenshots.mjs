@@ -36,7 +36,7 @@ const folder = placeRun(run);
 if (asked === undefined) rmSync(path.dirname(run), { recursive: true });
 const { startViewer } = await import("../dist/src/viewer/server.js");
 const { openRuns } = await import("../dist/src/viewer/source/run-index.js");
-// The page shows where run and model lie; as paths from here they are the same on every machine.
+// The page shows the paths of run and model; relative paths are the same on every machine.
 process.chdir(folder);
 const viewer = await startViewer(await openRuns(["runs/demo"]), { port: 0 });
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -61,7 +61,7 @@ async function shoot(file, link, colorScheme) {
   await page.close();
 }
 
-/** A folder that holds a copy of the run as `runs/demo`, and the model that it names beside it. */
+/** A folder with a copy of the run as `runs/demo`, and the model of the run next to it. */
 function placeRun(run) {
   const place = mkdtempSync(path.join(tmpdir(), "turnwright-pictures-"));
   const copy = path.join(place, "runs/demo");
@@ -75,7 +75,7 @@ function placeRun(run) {
   return place;
 }
 
-/** Plays the demo where no run is named. */
+/** Plays the demo if no run is named. */
 function playDemo() {
   const out = path.join(mkdtempSync(path.join(tmpdir(), "turnwright-pictures-")), "demo");
   const main = path.join(root, "dist/src/cli/main.js");

@@ -1,4 +1,5 @@
-// Copies the examples into the README and the pages of docs/, so that what they show is what runs.
+// Copies the examples into the README and the pages of docs/, so that the pages show code that
+// runs.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const root = new URL("../", import.meta.url);

@@ -11,7 +11,7 @@ import {
 } from "../environments/storefront/index.ts";
 import { groundTruthTurns } from "../src/cli/demo/ground-truth-turns.ts";
 import { startSglangTestServer, type SglangTestServer } from "../src/testing/index.ts";
-import { sessionScriptPolicy } from "../src/testing/session-script-policy.ts";
+import { sessionScriptPolicy } from "../src/testing/policies/session-script-policy.ts";
 import type { Task } from "../src/task.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
 import { qwen3Folder } from "./support/qwen3-model.ts";
@@ -34,7 +34,10 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** The turns of an agent that writes its actions as text, made of those of one that calls tools. */
+/**
+ * The turns of an agent that writes its actions as text, made from the turns of a tool-calling
+ * agent.
+ */
 function asTextActions(turns: readonly string[]): readonly string[] {
   return turns.flatMap((turn) => {
     const calls = [...turn.matchAll(/<tool_call>\n(.*?)\n<\/tool_call>/gs)].map(([, json]) => json);

@@ -16,7 +16,7 @@ import { defaultLimits, type EpisodeLimits } from "../src/episode/limits.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
 import { oneToolEnvironment } from "../src/environment/one-tool-environment.fixture.ts";
 
-/** A lamp that counts how often it was switched, and a user who leaves at the end of the script. */
+/** A lamp that counts its switches, and a user who leaves at the end of the script. */
 function lamp(switched: string[]): Environment {
   return oneToolEnvironment({
     name: "lamp",
@@ -38,7 +38,7 @@ function lamp(switched: string[]): Environment {
 
 interface Played {
   readonly episode: Episode;
-  /** What the lamp was switched to, in order. */
+  /** The states that the lamp was switched to, in order. */
   readonly switched: readonly string[];
 }
 
@@ -97,7 +97,7 @@ const trailing = '<tool_call>\n{"name": "switch", "arguments": {"to": "on",}}\n<
 const end = ["a", "b", "c"];
 
 describe("bad calls", () => {
-  test("are told to the policy, found again in text and ids, and in the sample", async () => {
+  test("are reported to the policy, found again in text and ids, and counted in the sample", async () => {
     const { episode, switched } = await play([`Wait. ${trailing}`, ...end]);
     expect(switched).toEqual([]);
     const span = [6, 6 + trailing.length];
@@ -175,7 +175,7 @@ describe("bad calls", () => {
     });
   });
 
-  test("are all the calls of a turn that was cut off, whatever is mended", async () => {
+  test("are all the calls of a turn that was cut off, even if its text was repaired", async () => {
     const policy: CallPolicy = { repair: ["unclosed-block", "invalid-json"] };
     const ended = await play([{ cut: good }], { policy });
     expect(ended.switched).toEqual([]);
@@ -195,14 +195,14 @@ describe("bad calls", () => {
     ]);
   });
 
-  test("are those alone that the engine would not report, where that is what counts", async () => {
+  test("are only the calls that the engine would not report, if the policy is measured by those", async () => {
     // SGLang wants line breaks inside the tags.
     const packed = good.replaceAll("\n", "");
     const { switched } = await play([packed, good, ...end], { policy: { execute: "reported" } });
     expect(switched).toEqual(["on"]);
   });
 
-  test("are told apart from leaking markup and malformed reasoning, which are counted too", async () => {
+  test("are distinguished from leaking markup and malformed reasoning, which are counted too", async () => {
     const { episode } = await play(["Use <tool_call>.", "a</think>b", "<think>a", "c"]);
     expect(episode.turns.map(({ format }) => format)).toEqual([
       { formatOk: false, leakedMarkup: true, thinkingMalformed: false },
@@ -218,7 +218,7 @@ describe("bad calls", () => {
 });
 
 describe("reasoning that the prompt opens", () => {
-  test("is told prompt by prompt: templates open it after the user, and not after tools", async () => {
+  test("is reported for each prompt: templates open it after the user, and not after tools", async () => {
     const plain = createCharacterRenderer();
     const renderer: Renderer = {
       ...plain,

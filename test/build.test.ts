@@ -26,7 +26,8 @@ test("the library, the environments and the command line are joined of the same 
     files.map(async (name) => await readFile(path.join(root, name), "utf8")),
   );
   const holders = (code: string) => texts.filter((text) => text.includes(code)).length;
-  // Two copies of a class, and an error that an environment throws is not what it says.
+  // If a class has two copies, an environment's error is not an instance of the class that is
+  // caught.
   expect(holders("RolloutError = class ")).toBe(1);
   expect(holders("FrozenDict = class ")).toBe(1);
   for (const name of entries) {
@@ -37,7 +38,7 @@ test("the library, the environments and the command line are joined of the same 
   }
 });
 
-test("no source looks for a file of the package beside itself, where it is not once it is joined", async () => {
+test("no source looks for a packaged file relative to itself, because the build joins files", async () => {
   const found: string[] = [];
   for (const folder of ["src", "environments"]) {
     for (const name of await readdir(path.join(root, folder), { recursive: true })) {

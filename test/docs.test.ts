@@ -90,7 +90,7 @@ async function helpOf(command: string): Promise<string> {
 }
 
 describe.each(pages)("%s", (name) => {
-  test("shows the examples as they are", async () => {
+  test("shows the examples unchanged", async () => {
     const shown = [
       ...(await page(name)).matchAll(/<!-- (examples\/\S+) -->\n```[a-z]+\n([^]*?)```/g),
     ];
@@ -117,7 +117,7 @@ describe.each(pages)("%s", (name) => {
     for (const [, link] of links) {
       const file = fileURLToPath(new URL(link!, place));
       await access(file);
-      // What the package leaves out is not there for whoever reads the page in it.
+      // Links to files outside the package do not work for readers of the packed page.
       const inside = path.relative(fileURLToPath(root), file);
       expect(files.some((one) => `${inside}/`.startsWith(`${one}/`)) || !inside, link).toBe(true);
     }
@@ -136,14 +136,16 @@ test("docs/environments.md shows what `env play` answers", async () => {
   expect(jsonLines(stdout)).toEqual([JSON.parse(answer!)]);
 });
 
-/** What solves the library desk's first task. */
+/** The turns that solve the library desk's first task. */
 const lending = [
   '<tool_call>\n{"name": "return_book", "arguments": {"book": "Emma"}}\n</tool_call>',
   '<tool_call>\n{"name": "lend_book", "arguments": {"book": "Dune", "member": "Ann"}}\n</tool_call>',
   "Here is Dune.",
 ];
 
-/** A server whose policy solves the first attempt at the library desk's first task, and no other. */
+/**
+ * A server whose policy solves the first attempt at the library desk's first task, and no other.
+ */
 async function startDesk() {
   const solved = "library-desk/test/0#0";
   const turns = (rolloutId: string) => (rolloutId === solved ? lending : []);
@@ -228,7 +230,10 @@ describe("examples", () => {
     expect(tasks).toEqual(JSON.parse(shown!));
   });
 
-  /** The desk, and a policy that lends the book that `lends` says, if any, by the rollout's id. */
+  /**
+   * The library desk, and a policy that lends the book that `lends` returns for the rollout's id,
+   * if any.
+   */
   async function deskSetup(lends: (rolloutId: string) => string | undefined) {
     // The same copy of the package as the examples have.
     const entry = async (name: string) =>
@@ -262,7 +267,7 @@ describe("examples", () => {
     return path.join(dir, "run");
   }
 
-  test("climb-tasks goes on after an interruption, to the last task", async () => {
+  test("climb-tasks continues after an interruption, to the last task", async () => {
     const { climbTasks } = (await import(compiled("climb-tasks"))) as typeof climbing;
     const setup = await deskSetup((id) =>
       id.endsWith("#0") ? (id.startsWith("library-desk/test/0") ? "Dune" : "Emil") : undefined,
@@ -287,7 +292,7 @@ describe("examples", () => {
     const second = await climbTasks(setup, { dir, stepCount: Infinity, version }, train);
     expect(second.end).toBe("finished");
     expect(signs.length).toBeGreaterThan(taken);
-    // The one that solved the task is better than the others, which did nothing.
+    // The attempt that solved the task has a higher reward than the others, which did nothing.
     for (const sign of signs) expect(sign).toMatch(/^1( -1)+$/);
     expect((await verifyFile(path.join(dir, "samples.jsonl"))).violations).toEqual([]);
     const rows = jsonLines(await readFile(path.join(dir, "episodes.jsonl"), "utf8"));
@@ -296,7 +301,7 @@ describe("examples", () => {
     expect(spans).toHaveBeenCalledWith("invoke_agent tool-calling");
   });
 
-  test("answer-requests plays what is asked for", async () => {
+  test("answer-requests plays the requested tasks", async () => {
     const { answerRequests } = (await import(compiled("answer-requests"))) as typeof answering;
     const setup = await deskSetup((id) =>
       id === "a#1" || id.startsWith("b#") ? "Dune" : undefined,
@@ -309,14 +314,14 @@ describe("examples", () => {
     expect(await answerRequests(setup, ask())).toEqual(
       new Map([
         ["a", 0.5],
-        // The other book was wanted.
+        // The user wanted the other book.
         ["b", 0],
         ["c", 0],
       ]),
     );
   });
 
-  test("answer-requests says so where it cannot answer all", async () => {
+  test("answer-requests reports requests that it cannot answer", async () => {
     const { answerRequests } = (await import(compiled("answer-requests"))) as typeof answering;
     const setup = await deskSetup(() => undefined);
     const engine = { ...setup.engine, generate: () => Promise.reject(new Error("it is away")) };
@@ -351,7 +356,7 @@ describe("examples", () => {
     expect(stdout).toBe("2 scored anew, 0 rewards change, 0 cannot be played again\n");
   });
 
-  test("rescore-run scores the worlds of a defined environment anew, too", async () => {
+  test("rescore-run also scores the worlds of a defined environment again", async () => {
     const { rescoreRun } = (await import(compiled("rescore-run"))) as typeof rescoring;
     const dir = await folder();
     const environment = path.join(path.dirname(dir), "greeting.mjs");

@@ -68,31 +68,31 @@ async function publishedSetting(): Promise<Setting> {
   });
 }
 
-/** What the policy means to do in a turn. */
+/** The policy's intention in a turn. */
 interface Deed {
   readonly reasoning?: string;
   readonly content: string;
   readonly calls: readonly { readonly name: string; readonly argumentsText: string }[];
-  /** Whether the turn follows a tool's result, rather than the user's words. */
+  /** True if the turn follows a tool's result, false if it follows the user's words. */
   readonly afterTool: boolean;
 }
 
-/** A family, how its models speak, and what is to be found out about it. */
+/** A family, the form of its models' text, and the expected findings about it. */
 interface Case extends Family {
   /** The template of this repository that follows the same format. */
   readonly ownTemplate: string;
   readonly variables?: Readonly<Record<string, string | boolean>>;
-  /** Whether its models reason before they speak. */
+  /** True if its models reason before they answer. */
   readonly reasons?: boolean;
-  /** Whether its models make several calls in a turn. */
+  /** True if its models make several calls in a turn. */
   readonly parallel?: boolean;
-  /** What the policy samples, where that is not what the template shows of the turn. */
+  /** The policy's samples, if they differ from the template's text of the turn. */
   readonly speak?: (deed: Deed) => string;
-  /** What ends a turn, where the template does not show it: after calls, and after words. */
+  /** The end of a turn, if the template does not show it: after calls, and after words. */
   readonly stops?: { readonly calls: string; readonly words: string };
-  /** The parser that reads it as vLLM does; absent where it is not played behind vLLM. */
+  /** The parser that reads it as vLLM does; absent if it is not played with vLLM. */
   readonly vllmParser?: string;
-  /** What the capability card must say. */
+  /** The expected members of the capability card. */
   readonly card: Readonly<Record<string, unknown>>;
 }
 
@@ -107,7 +107,7 @@ const glm = {
   endTokens: ["<|endoftext|>", "<|user|>", "<|observation|>"],
   stops: { calls: "<|observation|>", words: "<|user|>" },
 };
-/** DeepSeek V3.1's own template leaves the tools to whoever writes the system message. */
+/** DeepSeek V3.1's own template leaves the tools to the author of the system message. */
 const showTools = {
   behind: "{{ bos_token }}{{ ns.system_prompt }}",
   text: "{% if tools %}{{ '\\n\\n## Tools\\n' + tools|tojson }}{% endif %}",
@@ -214,7 +214,7 @@ const cases: readonly Case[] = [
     tokenizer: "stand-in",
     ...deepseek,
     variables: { thinking: true },
-    // Nothing opens the reasoning after a tool's result.
+    // No block of reasoning is opened after a tool's result.
     speak: ({ calls, content, afterTool }) => {
       const thought = afterTool ? "" : "I know what to do.</think>";
       const made = calls.map(
@@ -304,7 +304,9 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** What solves a task of τ-bench: a question, the task's own actions, the wanted outputs. */
+/**
+ * The turns that solve a task of τ-bench: a question, the task's own actions, the wanted outputs.
+ */
 function solve({ actions, outputs }: TauTaskData, family: Case): Deed[] {
   const calls = actions
     .filter(({ name }) => name !== "transfer_to_human_agents")
@@ -325,7 +327,7 @@ function solve({ actions, outputs }: TauTaskData, family: Case): Deed[] {
   return [...deeds, { ...reasoning, content: said, calls: [], afterTool: deeds.length > 1 }];
 }
 
-/** What the family's template shows of a turn, up to what ends it. */
+/** The family's template's text of a turn, up to its end. */
 async function speakAsTemplate(renderer: Renderer, environment: Environment, deed: Deed) {
   const { tools } = environment;
   const question = { role: "user", content: "Hello." } as const;
@@ -463,7 +465,7 @@ describe.each([
     return { modelDir, script: await writeScript(environment, family, { modelDir, taskIndexes }) };
   }
 
-  /** Plays retail tasks with what solves them, and checks that just that came of it. */
+  /** Plays the solutions of retail tasks, and checks the results. */
   async function playFamily(family: Case, engine: "sglang" | "vllm" | "llama-cpp") {
     if (!prepared.has(family)) prepared.set(family, prepare(family));
     const { modelDir, script } = await prepared.get(family)!;
@@ -518,7 +520,7 @@ describe.each([
   }
 });
 
-describe("turnwright rollout with a model folder as it comes", () => {
+describe("turnwright rollout with an unmodified model folder", () => {
   const stop = "<|im_end|>";
   const shopTasks = Array.from({ length: 6 }, (_, index) => index);
 

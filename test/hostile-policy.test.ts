@@ -108,7 +108,7 @@ async function says(text: string): Promise<ScriptedTurn> {
 
 const call = '<tool_call>\n{"name": "get_order", "arguments": {}}\n</tool_call>';
 
-describe("whatever the policy samples, its ids are what is trained", () => {
+describe("the policy's sampled ids are trained, for any text", () => {
   test("non-canonical splits of a word", async () => {
     // " cancelled" as two tokens, where the tokenizer would make it one.
     const hello = await renderer.codec.encode("It is");
@@ -151,7 +151,7 @@ describe("whatever the policy samples, its ids are what is trained", () => {
     );
   });
 
-  test("a foreign stop id stays where it was sampled", async () => {
+  test("a foreign stop id stays at its sampled place", async () => {
     const text = await renderer.codec.encode("Hello");
     const episode = await play([{ outputIds: [...text, endOfText] }, await says("Bye.")], {
       lines: ["Hi", "Yes?", { text: "Bye.", leaves: true }],
@@ -174,7 +174,7 @@ describe("whatever the policy samples, its ids are what is trained", () => {
   });
 });
 
-describe("whatever tools and users say, it forges no control token", () => {
+describe("tools and users can forge no control token", () => {
   test("tool results and user lines full of control-token literals", async () => {
     const episode = await play(
       [await says(call), await says("Anything else?"), await says("Bye.")],

@@ -15,14 +15,15 @@ import { RunTally } from "../src/run/run-progress.ts";
 import { openLamps } from "../src/service/lamp-service.fixture.ts";
 import { serveRollouts } from "../src/service/server/serve-rollouts.ts";
 import { createCharacterRenderer } from "../src/testing/character-renderer.ts";
-import { startLlamaCppTestServer } from "../src/testing/llama-cpp-test-server.ts";
-import { startSglangTestRouter } from "../src/testing/sglang-test-router.ts";
-import { startSglangTestServer } from "../src/testing/sglang-test-server.ts";
-import { startVllmTestServer } from "../src/testing/vllm-test-server.ts";
+import { startLlamaCppTestServer } from "../src/testing/protocol-servers/llama-cpp/llama-cpp-test-server.ts";
+import { startSglangTestRouter } from "../src/testing/protocol-servers/sglang/router/sglang-test-router.ts";
+import { startSglangTestServer } from "../src/testing/protocol-servers/sglang/sglang-test-server.ts";
+import { startVllmTestServer } from "../src/testing/protocol-servers/vllm/vllm-test-server.ts";
 import { startViewer } from "../src/viewer/server.ts";
 import { serveOpenEnv } from "../src/worlds/open-env/serve-open-env.ts";
 
-// What a port scanner, a web page or a broken client can send. Each server must still answer afterwards.
+// Requests that a port scanner, a web page or a broken client can send. Each server must still
+// answer after them.
 
 /** A server, and a path that it answers with 200. */
 interface Served {
@@ -182,7 +183,7 @@ const raw = [
 ];
 
 describe.each(names)("%s", (name) => {
-  test("answers hostile request targets, and goes on", async () => {
+  test("answers hostile request targets, and continues", async () => {
     for (const target of targets) {
       for (const method of ["GET", "POST"]) {
         const more =
@@ -196,12 +197,12 @@ describe.each(names)("%s", (name) => {
     await expectAlive(name);
   }, 120_000);
 
-  test("stands bytes that are no request", async () => {
+  test("survives bytes that are not a request", async () => {
     for (const bytes of raw) await send(name, bytes, { half: true });
     await expectAlive(name);
   }, 120_000);
 
-  test("stands upgrades, also those that are reset while they are refused", async () => {
+  test("survives upgrades, also ones that are reset during their refusal", async () => {
     for (const target of [...targets, "/", "/ws", "/nope", "/metrics"]) {
       await send(name, upgrade(target), { half: true });
     }
@@ -220,7 +221,7 @@ describe.each(names)("%s", (name) => {
     await expectAlive(name);
   }, 120_000);
 
-  test("turns away a page elsewhere that reaches it by another name", async () => {
+  test("refuses another site's page that reaches it by another host name", async () => {
     if (name.includes("test")) return;
     const { alivePath } = serverOf(name);
     for (const host of ["evil.example", "127.0.0.1.evil.example", "[", "evil.example:8000"]) {
@@ -249,7 +250,7 @@ describe("env serve's WebSocket", () => {
     socket.destroy();
   });
 
-  test("stands frames that are none, and a refusal that is reset", async () => {
+  test("survives invalid frames and a reset refusal", async () => {
     const frames = [
       Buffer.from([0x81, 0x01, 0x41]),
       Buffer.from([0xff, 0xff, 0xff]),
@@ -263,7 +264,7 @@ describe("env serve's WebSocket", () => {
     await expectAlive("env serve");
   });
 
-  test("refuses a second session without harm where the client breaks off", async () => {
+  test("refuses a second session without harm if the client disconnects", async () => {
     const { url } = serverOf("env serve");
     const first = new WebSocket(`${url.replace("http", "ws")}/ws`);
     await new Promise((resolve) => first.once("open", resolve));
@@ -303,7 +304,7 @@ describe("a compressed body", () => {
     expect(packed.status).toBeLessThan(300);
   });
 
-  test.each(places)("is refused by %s where it cannot be read", async (name, target, body) => {
+  test.each(places)("is refused by %s if it is unreadable", async (name, target, body) => {
     const bytes = Buffer.from(JSON.stringify(body));
     const unknown = await post(name, target, "lz4", bytes);
     expect(unknown).toMatchObject({

@@ -100,7 +100,7 @@ function nameOf(file: string): string {
   return path.relative(path.dirname(root), file);
 }
 
-test("nothing in src imports from test, its own tests included", async () => {
+test("no file in src imports from test, its own tests included", async () => {
   const files = (await readdir(root, { recursive: true })).filter((file) => file.endsWith(".ts"));
   const wrong: string[] = [];
   for (const file of files) {
@@ -113,7 +113,7 @@ test("nothing in src imports from test, its own tests included", async () => {
 test("the reference engine has one door", async () => {
   const inside = path.join(root, "engine/reference");
   const door = path.join(inside, "index.ts");
-  // What tests the engine's own parts.
+  // Programs that test the engine's own parts.
   const own = [inside, path.join(root, "../test/engine/reference")];
   const wrong: string[] = [];
   for (const folder of ["src", "environments", "bench", "test", "examples"]) {

@@ -35,7 +35,7 @@ interface Comment {
 
 async function filesIn(folder: string, isWanted: (name: string) => boolean): Promise<string[]> {
   const names = await readdir(path.join(root, folder), { recursive: true });
-  const wanted = names.filter((name) => isWanted(name) && !name.includes("node_modules"));
+  const wanted = names.filter((name) => isWanted(name) && !/node_modules|\bvenv\b/.test(name));
   return wanted.map((name) => path.join(folder, name)).toSorted();
 }
 
@@ -43,19 +43,71 @@ function isSource(name: string): boolean {
   return name.endsWith(".ts") && !/\.(?:test|fixture|d)\.ts$/.test(name);
 }
 
-async function docComments(): Promise<Comment[]> {
-  const folders = ["src", "environments", "packages"];
-  const files = (await Promise.all(folders.map((folder) => filesIn(folder, isSource)))).flat();
-  const comments = await Promise.all(
+/** Tests and their fixtures, examples, benchmarks, scripts and the Python package. */
+async function testCode(): Promise<readonly string[]> {
+  const nextToSources = (name: string): boolean => /\.(?:test|fixture)\.ts$/.test(name);
+  const isCode = (name: string): boolean => /\.(?:ts|mjs|py)$/.test(name);
+  const found = await Promise.all([
+    ...["src", "environments", "packages"].map((folder) => filesIn(folder, nextToSources)),
+    ...["bench", "examples", "integrations", "interop", "scripts", "test"].map((folder) =>
+      filesIn(folder, isCode),
+    ),
+  ]);
+  return found.flat();
+}
+
+/** Returns the matches of a pattern in files. `read` returns a match's text. */
+async function findIn(
+  files: readonly string[],
+  pattern: RegExp,
+  read: (groups: readonly (string | undefined)[]) => string,
+): Promise<Comment[]> {
+  const found = await Promise.all(
     files.map(async (file) => {
       const text = await readFile(path.join(root, file), "utf8");
-      return Array.from(text.matchAll(/\/\*\*(.*?)\*\//gs), ({ 1: body, index }) => {
-        const line = text.slice(0, index).split("\n").length;
-        return { place: `${file}:${line}`, text: describedIn(body!) };
+      let line = 1;
+      let end = 0;
+      return Array.from(text.matchAll(pattern), (match) => {
+        line += text.slice(end, match.index).split("\n").length - 1;
+        end = match.index;
+        return { place: `${file}:${line}`, text: read(match) };
       });
     }),
   );
-  return comments.flat().filter(({ text }) => wordsOf(text).length >= 3);
+  return found.flat().filter(({ text }) => wordsOf(text).length >= 3);
+}
+
+async function docComments(): Promise<Comment[]> {
+  const folders = ["src", "environments", "packages"];
+  const files = (await Promise.all(folders.map((folder) => filesIn(folder, isSource)))).flat();
+  return await findIn(files, /\/\*\*(.*?)\*\//gs, ([, body]) => describedIn(body!));
+}
+
+/** Comments of test code: doc comments, runs of line comments, and docstrings. */
+async function testComments(): Promise<Comment[]> {
+  const files = await testCode();
+  const isPython = (file: string): boolean => file.endsWith(".py");
+  const script = /\/\*\*(.*?)\*\/|((?:^[ \t]*\/\/ [^\n]*\n)+)/gms;
+  const python = /"""(.*?)"""|((?:^[ \t]*# [^\n]*\n)+)/gms;
+  const read = ([, block, lines = ""]: readonly (string | undefined)[]): string =>
+    describedIn(block ?? lines.replaceAll(/^\s*(?:\/\/|#) /gm, ""));
+  const found = await Promise.all([
+    findIn(
+      files.filter((file) => !isPython(file)),
+      script,
+      read,
+    ),
+    findIn(files.filter(isPython), python, read),
+  ]);
+  return found.flat();
+}
+
+/** Titles of tests and of groups of tests. */
+async function testTitles(): Promise<Comment[]> {
+  const title =
+    /(?:\b(?:test|describe)[.\w]*\(|\)\()\s*(["`])((?:\\.|(?!\1).)*)\1,\s*(?:async\b|\(|\w+ =>)/g;
+  const files = (await testCode()).filter((file) => file.endsWith(".test.ts"));
+  return await findIn(files, title, ([, , text]) => text!);
 }
 
 /** Returns a doc comment's words, without its stars, its code and its tags. */
@@ -99,15 +151,30 @@ function expectFewOddWords(texts: readonly Comment[]): void {
   expect(share, found.slice(0, 20).join("\n")).toBeLessThanOrEqual(most.oddWords);
 }
 
-test("doc comments begin with a verb or a noun phrase", async () => {
-  const comments = await docComments();
-  const found = comments.filter(({ text }) => opening.test(text));
+function expectFewOpenings(texts: readonly Comment[]): void {
+  const found = texts.filter(({ text }) => opening.test(text));
   const first = found.slice(0, 20).map(({ place, text }) => `${place}: ${text.slice(0, 80)}`);
-  expect(found.length / comments.length, first.join("\n")).toBeLessThanOrEqual(most.openings);
+  expect(found.length / texts.length, first.join("\n")).toBeLessThanOrEqual(most.openings);
+}
+
+test("doc comments begin with a verb or a noun phrase, in plain words", async () => {
+  const comments = await docComments();
+  expectFewOpenings(comments);
+  expectFewOddWords(comments);
 });
 
-test("doc comments use plain words", async () => {
-  expectFewOddWords(await docComments());
+test("comments of tests, examples and scripts begin with a verb or a noun phrase, in plain words", async () => {
+  const comments = await testComments();
+  expect(comments.length).toBeGreaterThan(1500);
+  expectFewOpenings(comments);
+  expectFewOddWords(comments);
+});
+
+test("test titles use plain words", async () => {
+  const titles = await testTitles();
+  expect(titles.length).toBeGreaterThan(3000);
+  expectFewOpenings(titles);
+  expectFewOddWords(titles);
 });
 
 test("guides use plain words", async () => {

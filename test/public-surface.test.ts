@@ -148,7 +148,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "malformTurn",
     "registerEngineConformance",
     "registerScoringConformance",
-    "spawnSglangTestServer",
+    "spawnTestServer",
     "startLlamaCppTestServer",
     "startSglangTestRouter",
     "startSglangTestServer",

@@ -9,10 +9,13 @@ import { createStorefront } from "../environments/storefront/index.ts";
 import { scriptSessions } from "../src/cli/demo/session-scripts.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { planRun } from "../src/run/schedule/plan-run.ts";
-import { sessionScriptPolicy, type SessionScripts } from "../src/testing/session-script-policy.ts";
+import {
+  sessionScriptPolicy,
+  type SessionScripts,
+} from "../src/testing/policies/session-script-policy.ts";
 import {
   createSeededPolicy,
-  spawnSglangTestServer,
+  spawnTestServer,
   startSglangTestServer,
   type ServerFault,
 } from "../src/testing/index.ts";
@@ -25,7 +28,7 @@ import { startChatCompletionsServer } from "../src/user/chat-completions-server.
 import { tauBenchBundle } from "../src/testing/shared-data.fixture.ts";
 
 const policyModule = fileURLToPath(
-  new URL("../dist/src/testing/session-script-policy.js", import.meta.url),
+  new URL("../dist/src/testing/policies/session-script-policy.js", import.meta.url),
 );
 const foundBundle = tauBenchBundle();
 const bundle = foundBundle ?? "";
@@ -38,13 +41,13 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** How much is played, and how. */
+/** The size of the run, and its settings. */
 interface Scope {
   readonly taskCount: number;
   readonly sampleCount: number;
 }
 
-/** What solves each task, for a server to sample. */
+/** The turns that solve each task, for a server to sample. */
 async function solutions(environment: Environment, scope: Scope): Promise<SessionScripts> {
   const plan = planRun(environment, {
     split: "test",
@@ -140,7 +143,7 @@ describe("turnwright rollout on the built-in shop", () => {
     const file = path.join(scratch, "scripts.json");
     const scripts = await solutions(environment, { taskCount: 24, sampleCount: 2 });
     await writeFile(file, JSON.stringify(scripts));
-    await using server = await spawnSglangTestServer({
+    await using server = await spawnTestServer({
       policy: policyModule,
       policyOptions: { file },
       options: { tokenLatencyMs: 2 },
@@ -172,12 +175,12 @@ describe("turnwright rollout on the built-in shop", () => {
     ).toMatchObject([{ samples: 48, violations: [] }]);
   });
 
-  test("goes on where an interrupted run stopped, without losing or repeating an episode", async () => {
+  test("continues an interrupted run, without losing or repeating an episode", async () => {
     const environment = createStorefront();
     const state = { isHanging: true };
     await using server = await startSglangTestServer({
       policy: sessionScriptPolicy(await solutions(environment, { taskCount: 24, sampleCount: 1 })),
-      // Whoever is slow: what is interrupted has more to play than these.
+      // On a slow machine the interrupted run has more than these left.
       faults: ({ routingKey = "" }) =>
         state.isHanging && !/\/[0-3]#0$/.test(routingKey) ? { kind: "hang" } : undefined,
     });
@@ -210,7 +213,7 @@ describe("turnwright rollout on the built-in shop", () => {
 });
 
 describe("turnwright rollout with a user model", () => {
-  test("says in each record and in the summary what the user cost", async () => {
+  test("reports the user's cost in each record and in the summary", async () => {
     await using server = await startSglangTestServer({ policy: createSeededPolicy() });
     await using user = await startChatCompletionsServer(["Hi", "###STOP###", "Hi", "###STOP###"]);
     const out = path.join(scratch, "priced");
@@ -330,7 +333,7 @@ describe("turnwright rollout with trouble on the other side", () => {
     expect(status).toBe(1);
   });
 
-  test("an engine that answers with nonsense fails the engine, with what was recorded", async () => {
+  test("an engine with nonsense answers fails the engine, and keeps the recorded turns", async () => {
     const html = Array.from({ length: 20 }, () => ({ kind: "html" }) as const);
     const faults = [undefined, undefined, ...html];
     const { summary, samples } = await troubled("html", ["--user", "scripted"], faults);

@@ -14,7 +14,7 @@ import { verifySample } from "../src/trajectory/verify-sample.ts";
 import { createScriptedUser } from "../src/user/scripted-user.ts";
 
 const call = '<tool_call>\n{"name": "track", "arguments": {}}\n</tool_call>';
-/** What the policy samples, turn by turn: Qwen3 thinks before it speaks or calls. */
+/** The policy's samples, turn by turn: Qwen3 thinks before it speaks or calls. */
 const sampled = [
   `<think>\nLook it up.\n</think>\n\n${call}<|im_end|>`,
   "<think>\nTell them.\n</think>\n\nIt is on its way.<|im_end|>",
@@ -88,7 +88,7 @@ async function play(historyPolicy: "keep" | "split") {
   return { codec, episode, requests };
 }
 
-test("`split` begins a segment where Qwen3's template drops what the policy had thought", async () => {
+test("`split` starts a segment if Qwen3's template drops the policy's reasoning", async () => {
   const { codec, episode, requests } = await play("split");
   expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
   expect(episode.segments.map(({ turns }) => turns.map(({ turnIndex }) => turnIndex))).toEqual([

@@ -92,7 +92,7 @@ describe("docs/worlds.md", () => {
     expect(rewards).toEqual([1, 0]);
   });
 
-  test("commands run in the sandboxes of a service behind HTTP, which are removed", async () => {
+  test("commands run in the sandboxes of an HTTP service, and the sandboxes are removed", async () => {
     const { createFileTasks } = (await import(compiled("scripts-in-a-box"))) as typeof boxed;
     const { remoteSandboxes } = (await import(compiled("remote-sandboxes"))) as typeof remote;
     const dir = path.join(scratch, "remote");
@@ -118,7 +118,7 @@ describe("docs/worlds.md", () => {
     expect(await box.run(["sleep", "1000"], { signal, timeoutMs: 100 })).toMatchObject({
       end: "out-of-time",
     });
-    // Given up here, it is killed there.
+    // Aborted here, it is killed there.
     const stop = new AbortController();
     const running = box.run(["sleep", "1000"], { signal: stop.signal });
     running.catch(() => undefined);
@@ -128,7 +128,7 @@ describe("docs/worlds.md", () => {
     await vi.waitFor(() => expect(service.runningCount()).toBe(0), { timeout: 600_000 });
     await box[Symbol.asyncDispose]();
 
-    // What the service does wrong is an outage, and none of the model's mistakes.
+    // A fault of the service is an outage, and not a mistake of the model.
     const gone = { code: "environment/unreachable", retryable: true };
     await expect(box.run(["true"], { signal })).rejects.toMatchObject({
       ...gone,
@@ -167,7 +167,7 @@ describe("docs/worlds.md", () => {
     expect((await ended)[0]).toBe(0);
   });
 
-  test("a storefront is served as it is played here", async () => {
+  test("a served storefront plays the same as here", async () => {
     const { createStorefront, createStorefrontUser } =
       await import("../environments/storefront/index.ts");
     await using server = await serveOpenEnv(createStorefront(), {
@@ -182,7 +182,7 @@ describe("docs/worlds.md", () => {
   });
 });
 
-/** The rewards of the first test tasks, by a policy that says the same in each. */
+/** The rewards of the first test tasks, by a policy with the same turns in each. */
 async function rewardsOf(
   environment: Pick<DefinedEnvironment, "name" | "open" | "task" | "splits" | "tools"> &
     Parameters<typeof rollout>[0]["environment"],

@@ -65,7 +65,7 @@ describe("the shipped policy", () => {
     expect(await codec.decode(await codec.encode(text))).toBe(text);
   });
 
-  test("gives numbers the same ids wherever they stand", async () => {
+  test("gives numbers the same ids at any place", async () => {
     const { codec } = renderer;
     for (const word of ["4821", "40417", "561"]) {
       const own = await codec.encode(word);

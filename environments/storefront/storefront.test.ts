@@ -287,7 +287,7 @@ describe("createStorefrontNovice()", () => {
     expect(often).toBeGreaterThan(30);
   });
 
-  test("gives up, asks needless questions, misspells, and writes without consent", async () => {
+  test("stops early, asks needless questions, misspells, and writes without consent", async () => {
     const texts = [];
     for (let index = 0; index < 60; index++) {
       const { turns } = await lead(index, 0.3);

@@ -110,7 +110,7 @@ describe.each(["retail", "airline"] as const)("τ-bench %s under hostile argumen
     );
   });
 
-  test("a call's arguments may change afterwards without changing the data", async () => {
+  test("changing a call's arguments later does not change the data", async () => {
     const toolbox = environments[name].openTools();
     const list: PyValue[] = ["a"];
     const call =

@@ -234,7 +234,7 @@ describe("a τ-bench episode", () => {
     });
   });
 
-  test("refuses to be stepped, begun or scored out of turn", async () => {
+  test("refuses to be stepped, started or scored out of order", async () => {
     await using world = await begin({ lines: ["###STOP###"] });
     const misuses = [await thrownBy(world.begin({ signal }))];
     await world.step({ type: "say", content: "x" }, { signal });
@@ -246,7 +246,7 @@ describe("a τ-bench episode", () => {
       new InvariantError("Cannot step: the episode is done, expected one that is running"),
       new InvariantError("Cannot score: the episode is scored already"),
     ]);
-    // Whoever uses it so is to blame, and no run ends with it.
+    // A caller's misuse is the caller's fault, and ends no run.
     expect(misuses.map(isOwnBug)).toEqual([false, false, false]);
   });
 

@@ -4,11 +4,11 @@
     python3 -m venv /tmp/grpo && /tmp/grpo/bin/pip install -r examples/grpo/requirements.txt
     /tmp/grpo/bin/python examples/grpo/grpo.py --out runs/grpo --seed 1
 
-Rollouts are asked for over the rollout service, a batch ahead: while a step is trained the next one is
-played, and goes on by the new weights once they are announced. The old policy's log-probabilities are the
-*recorded* ones, and every token carries the version that sampled it. Where that is the version that trains,
-the ratio of new to old must be 1: more than 1e-3 away before the first update stops the run. Started again
-with the same --out, it goes on where it stopped. README.md has the rest.
+The rollout service plays one batch ahead: while a step is trained, the next batch is played, and it
+continues with the new weights once they are announced. The old policy's log-probabilities are the
+*recorded* ones, and every token carries the version that sampled it. If that is the trained version, the
+ratio of new to old must be 1: a distance above 1e-3 before the first update stops the run. Start it again
+with the same --out to resume it. README.md has the rest.
 """
 
 import argparse
@@ -39,14 +39,14 @@ from decoder import Decoder  # noqa: E402  the architecture of the shipped polic
 from turnwright import Client  # noqa: E402
 from turnwright.attempt import sampled_versions  # noqa: E402
 
-# How far a ratio may be from 1 before the first update; and of tokens that later versions sampled, of which
-# there are so many that one comes up whose logprob hangs on the last bits of its attention.
+# Largest distance of a ratio from 1 before the first update; and the one for tokens of later versions, which
+# are so many that the logprob of some depends on the last bits of the attention.
 RATIO_LIMIT, LATER_RATIO_LIMIT = 1e-3, 1e-2
 TRAIN_TASKS = 100_000
-# What an attempt samples, about: so that one call in a row of this length is worth as much as its episode.
+# Sampled tokens of a typical attempt. A call in a row of this length weighs as much as its episode.
 TOKENS_A_ROW = 160
 ROWS_A_PASS = 8
-# The cost of an attempt is mostly how long it goes on after a mistake.
+# Most of an attempt's cost is its length after a mistake.
 PLAY = ["--temperature", "1", "--sampling-seed", "1", "--max-turns", "14", "--max-tokens-per-turn", "96",
         "--max-context", "2048", "--record", "none"]
 
@@ -85,10 +85,10 @@ def parse_arguments():
 # --- The policy ----------------------------------------------------------------------------------
 
 def publish(model, base, folder):
-    """Writes the weights to a folder of their own, which is there whole or not at all."""
+    """Writes the weights to a folder of their own, which is complete or absent."""
     draft = folder.with_name(folder.name + ".draft")
     shutil.rmtree(draft, ignore_errors=True)
-    shutil.rmtree(folder, ignore_errors=True)  # Of a step that was cut off before it was announced.
+    shutil.rmtree(folder, ignore_errors=True)  # Left by a step that was killed before its announcement.
     shutil.copytree(base, draft)
     weights = {name: w.float().contiguous() for name, w in model.to_hugging_face().items()}
     (draft / "model.safetensors").unlink()
@@ -113,7 +113,7 @@ def trained_logprobs(model, prefix, rows):
 
 
 def shared_prefix(rows):
-    """What all rows start with: the system prompt. It is computed once a forward pass."""
+    """Returns the common start of all rows: the system prompt. It is computed once a forward pass."""
     first, last = (f(row["tokenIds"][: row["promptLength"] - 1] for row in rows) for f in (min, max))
     count = next((i for i, (a, b) in enumerate(zip(first, last)) if a != b), min(len(first), len(last)))
     return torch.tensor(first[:count])
@@ -129,7 +129,7 @@ class Service:
                    "--user", "scripted", "--engine", "reference", "--model", str(a.model),
                    "--threads", str(a.threads), *PLAY, "--out", str(a.out / "service"), "--port", "0",
                    "--json", "--quiet"]
-        # On Linux it is told when this process is killed: PR_SET_PDEATHSIG.
+        # On Linux the service gets a signal when this process is killed: PR_SET_PDEATHSIG.
         end_too = partial(ctypes.CDLL(None).prctl, 1, signal.SIGTERM) if sys.platform == "linux" else None
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=end_too)
         line = self.process.stdout.readline()
@@ -138,19 +138,19 @@ class Service:
         self.client = Client(json.loads(line)["url"])
 
     def cpu_seconds(self):
-        """Of the service's process so far; 0 where the system does not say."""
+        """CPU seconds of the service's process so far; 0 if the system does not report them."""
         stat = Path(f"/proc/{self.process.pid}/stat")
         ticks = stat.read_text().rsplit(") ", 1)[1].split()[11:13] if stat.exists() else []
         return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
     def ask(self, key, split, tasks, samples, seed):
-        """Has rollouts played; the same key again is the same batch. Gives back its name."""
+        """Submits a batch, and returns its name. The same key again is the same batch."""
         return self.client.submit(key=key, split=split, tasks=list(tasks), samples=samples, seed=seed).batch
 
     def rows(self, batch):
         """The rows of a batch, once all its groups are there."""
         attempts = [one for group in self.client.groups(batch) for one in group.attempts]
-        # No reward is not a reward of 0: such an attempt says nothing.
+        # A missing reward is not a reward of 0, so such an attempt is skipped.
         return [{**one.rows[0], "reward": one.reward} for one in attempts if one.is_scored]
 
     def close(self):
@@ -161,7 +161,7 @@ class Service:
 # --- The update ----------------------------------------------------------------------------------
 
 def calls_of(row, tokenizer):
-    """The calls that the row's turns made: the tool, where its arguments are, whether an error came back."""
+    """Returns the calls of the row's turns: the tool, the positions of its arguments, and True for an error."""
     out = []
     ends = [turn["start"] for turn in row["turns"][1:]] + [len(row["tokenIds"])]
     for turn, end in zip(row["turns"], ends):
@@ -177,11 +177,12 @@ def calls_of(row, tokenizer):
 
 
 def credit(rows, calls, weight):
-    """The rows that teach something, with what each of their tokens is worth.
+    """Returns the rows to train on, with the advantage of each of their tokens.
 
-    That is the episode's reward against those of the other attempts at the task, spread over the row; and
-    for a call's arguments whether it was refused, against how often that tool's calls are in the batch. The
-    decision to call is left to the episode's reward: else whoever never calls is never refused.
+    The episode's advantage compares its reward with the other attempts at the task, and is spread over the
+    row. A call's arguments get a second advantage: it compares the call's refusal with the share of refused
+    calls of that tool in the batch. The decision to call gets only the episode's advantage. Otherwise a
+    policy that never calls would win, because it is never refused.
     """
     groups, refusals, out = {}, {}, []
     for row in rows:
@@ -200,23 +201,23 @@ def credit(rows, calls, weight):
 
 
 def recorded_logprobs(row, shift):
-    """What the engine said of the trained tokens when it sampled them."""
+    """Returns the engine's log-probabilities of the trained tokens, as recorded."""
     logprobs = [0.0, *row["logprobs"][:-1]] if shift else row["logprobs"]
     return torch.tensor([value for value, bit in zip(logprobs, row["lossMask"]) if bit])
 
 
 def update(model, optimizer, rows, version, a):
-    """One step of the optimizer. Stops the run where a token that `version` sampled has another ratio than 1.
+    """Takes one step of the optimizer. Stops the run if a token that `version` sampled has a ratio other than 1.
 
-    `version` is the policy's as it is now; None where nothing was recorded of what is trained.
+    `version` is the current policy's; None if the trained tokens have no recorded log-probabilities.
     """
     prefix, count, clipped, far, fresh = shared_prefix(rows), 0, 0, 0.0, 0
     low, high = 1 - a.clip[0], 1 + a.clip[1]
-    rows = sorted(rows, key=lambda row: len(row["tokenIds"]))  # Little to fill up.
+    rows = sorted(rows, key=lambda row: len(row["tokenIds"]))  # Rows of similar length need little padding.
     for batch in (rows[at : at + ROWS_A_PASS] for at in range(0, len(rows), ROWS_A_PASS)):
         worth, new = torch.cat([row["worth"] for row in batch]), trained_logprobs(model, prefix, batch)
         if version is None:
-            # Nothing was recorded of these ids: whatever sampled them, the loop has to take it for itself.
+            # These ids have no recorded log-probabilities, so the current policy's take their place.
             ratio = (new - new.detach()).exp()
         else:
             ratio = (new - torch.cat([recorded_logprobs(row, a.shift_logprobs) for row in batch])).exp()
@@ -229,7 +230,7 @@ def update(model, optimizer, rows, version, a):
         (-torch.minimum(ratio * worth, ratio.clamp(low, high) * worth).sum() / len(rows)).backward()
     if far > (RATIO_LIMIT if version == 0 else LATER_RATIO_LIMIT):
         raise SystemExit(f"The ratio of a trained token is {far:.3g} away from 1 although the policy that trains "
-                         "sampled it: what was recorded is not what it sampled")
+                         "sampled it: the recorded log-probabilities are not those of sampling")
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
@@ -238,7 +239,7 @@ def update(model, optimizer, rows, version, a):
 
 
 def train(model, optimizer, rows, version, a, tokenizer):
-    """What one batch teaches, and what there is to say about it."""
+    """Trains on one batch, and returns its metrics."""
     entry = {"reward": mean(row["reward"] for row in rows), "rows": len(rows)}
     if a.retokenise:
         rows = [retokenise(row, tokenizer) for row in rows]
@@ -254,7 +255,7 @@ def train(model, optimizer, rows, version, a, tokenizer):
 
 
 def retokenise(row, tokenizer):
-    """Encodes what was sampled again from its text: ids that the policy may never have sampled."""
+    """Encodes sampled text again, to ids that the policy may never have sampled."""
     ids, mask, turns, at = [], [], [], 0
     for turn in row["turns"]:
         text = tokenizer.decode(row["tokenIds"][turn["start"] : turn["end"]], skip_special_tokens=False)
@@ -272,13 +273,13 @@ def retokenise(row, tokenizer):
 # --- The loop ------------------------------------------------------------------------------------
 
 def asked(a):
-    """The settings that make a run what it is; it may go on with others of the rest."""
+    """Returns the settings that a resumed run must keep; the others may change."""
     return {name: str(value) for name, value in vars(a).items()
             if name not in ("out", "steps", "cpu_minutes", "threads")}
 
 
 class Loop:
-    """One training run: what is saved between two steps, and the service that plays for it."""
+    """One training run: its state between two steps, and the service that plays for it."""
 
     def __init__(self, a):
         self.a, self.tokenizer = a, Tokenizer.from_file(str(a.model / "tokenizer.json"))
@@ -293,11 +294,11 @@ class Loop:
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.step, self.log, self.pool, self.spent = (state[x] for x in ("step", "log", "pool", "spent"))
-            print(f"Going on behind step {self.step}", flush=True)
+            print(f"Resuming after step {self.step}", flush=True)
         self.service = Service(a)
 
     def cpu_minutes(self):
-        """Of this loop and its service, over all starts up to the last saved step and since."""
+        """CPU minutes of this loop and its service, over all starts."""
         own = resource.getrusage(resource.RUSAGE_SELF)
         return self.spent + (own.ru_utime + own.ru_stime + self.service.cpu_seconds()) / 60
 
@@ -316,12 +317,12 @@ class Loop:
         self.save()
 
     def ask(self, step):
-        """Has a step's rollouts played, of version step - 1 or, as far as they are ahead, of the one before."""
+        """Submits a step's rollouts, of version step - 1 or, for those played ahead, of the one before."""
         tasks = self.draw_tasks(step, self.a.tasks)
         return self.service.ask(f"step-{step}", "train", tasks, self.a.samples, 1_000_000 * step)
 
     def draw_tasks(self, name, count):
-        """Train tasks, drawn by the seed. No name or number of theirs occurs in the test split."""
+        """Draws train tasks by the seed. None of their names and numbers occurs in the test split."""
         pool = self.pool or [i for i in range(TRAIN_TASKS) if 1 + i % 5 in self.a.levels]
         return random.Random(f"{self.a.seed}/{name}").sample(pool, count)
 
@@ -344,7 +345,7 @@ class Loop:
         os.replace(self.state_file.with_suffix(".next"), self.state_file)
 
     def announce(self):
-        """Has the service play by the saved weights. It starts with the last ones, so two folders are kept."""
+        """Announces the saved weights to the service. A new service starts with the last ones, so two folders are kept."""
         folder = self.a.out / "policy" / f"step-{self.step}"
         self.service.client.announce(self.step, str(folder.resolve()))
         for other in folder.parent.iterdir():

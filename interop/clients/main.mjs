@@ -13,7 +13,7 @@ import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { openDesk } from "./desk.mjs";
+import { openShop } from "./shop.mjs";
 import { build, isStale } from "../../scripts/build.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -45,7 +45,7 @@ const clients = {
       },
     ],
     // Each line of the customer starts a new process, which continues the conversation.
-    serves: ({ url, key, home, desk }) => [
+    serves: ({ url, key, home, shop }) => [
       {
         hears: (text, isFirst) => [
           path.join(programs, "claude"),
@@ -53,10 +53,10 @@ const clients = {
           text,
           ...(isFirst ? [] : ["--continue"]),
           "--append-system-prompt",
-          desk.policyText,
+          shop.policyText,
           "--strict-mcp-config",
           "--mcp-config",
-          JSON.stringify({ mcpServers: { shop: mcpServer(desk) } }),
+          JSON.stringify({ mcpServers: { shop: mcpServer(shop) } }),
           "--allowedTools",
           "mcp__shop",
         ],
@@ -91,10 +91,10 @@ const clients = {
         makes: "made.txt",
       },
     ],
-    serves: ({ url, key, home, desk }) => [
+    serves: ({ url, key, home, shop }) => [
       {
         hears: (text, isFirst) => {
-          const { command, args } = mcpServer(desk);
+          const { command, args } = mcpServer(shop);
           return [
             path.join(programs, "codex"),
             "exec",
@@ -128,14 +128,14 @@ const clients = {
       { command: [python, path.join(here, "agent-litellm.py"), "openai", `${url}/v1`, key] },
       { command: [python, path.join(here, "agent-litellm.py"), "anthropic", url, key] },
     ],
-    serves: ({ url, key, desk }) =>
+    serves: ({ url, key, shop }) =>
       [
         ["openai", `${url}/v1`, []],
         ["openai", `${url}/v1`, ["streamed"]],
         ["anthropic", url, []],
         ["anthropic", url, ["streamed"]],
       ].map(([dialect, base, flags]) => {
-        const given = [dialect, base, key, desk.url, ...flags];
+        const given = [dialect, base, key, shop.url, ...flags];
         return { command: [python, path.join(here, "shop-litellm.py"), ...given] };
       }),
     says: "I will.\n",
@@ -154,21 +154,21 @@ const clients = {
       ].map(([dialect, base]) => ({
         command: [python, path.join(here, "agent-pydantic-ai.py"), dialect, base, key],
       })),
-    serves: ({ url, key, desk }) =>
+    serves: ({ url, key, shop }) =>
       [
         ["chat", `${url}/v1`],
         ["responses", `${url}/v1`],
         ["anthropic", url],
       ].map(([dialect, base]) => ({
-        command: [python, path.join(here, "shop-pydantic-ai.py"), dialect, base, key, desk.url],
+        command: [python, path.join(here, "shop-pydantic-ai.py"), dialect, base, key, shop.url],
       })),
     call: call("weather", { city: "Zürich", days: 1.0 }),
   },
 };
 
-/** The command that starts the server with the desk's tools. */
+/** The command that starts the MCP server with the shop's tools. */
 function mcpServer({ url }) {
-  return { command: process.execPath, args: [path.join(here, "desk-mcp.mjs"), url] };
+  return { command: process.execPath, args: [path.join(here, "shop-mcp.mjs"), url] };
 }
 
 function codexProvider(url) {
@@ -212,17 +212,17 @@ function pip(...names) {
 const firstTask = 2;
 
 /** The current task. Absent while a client plays with its own tools. */
-let desk;
+let shop;
 
-/** Returns the expert's next turn if the prompt has the desk's tools, with their names in the prompt. */
-function decideAtDesk(prompt) {
+/** Returns the expert's next turn if the prompt lists the shop's tools by name. */
+function decideInShop(prompt) {
   const names = new Map();
-  for (const name of desk.toolNames) {
+  for (const name of shop.toolNames) {
     const [, own] = new RegExp(`"name": ?"([^"]*?${name})"`).exec(prompt) ?? [];
     if (own === undefined) return "A title";
     names.set(name, own);
   }
-  return desk.nextTurn((name) => names.get(name));
+  return shop.nextTurn((name) => names.get(name));
 }
 
 /** Returns a number that depends on an id and its place only, so that it can be computed again. */
@@ -234,7 +234,7 @@ async function startEngine(modelDir, client) {
   const { createRenderer } = await import("../../dist/src/renderer/index.js");
   const renderer = await createRenderer({ modelDir });
   const decide = (prompt) => {
-    if (desk !== undefined) return decideAtDesk(prompt);
+    if (shop !== undefined) return decideInShop(prompt);
     const task = prompt.slice(prompt.lastIndexOf("TASK"));
     if (!prompt.includes("TASK") || !prompt.includes("<tool_call>")) return "A title";
     return task.includes("<tool_response>") ? "All is done." : `${client.says ?? ""}${client.call}`;
@@ -304,12 +304,12 @@ async function runProgram([program, ...args], { env = {}, work }) {
 }
 
 /** Passes each line of the customer to a program that answers one line a process, until the conversation is over. */
-async function leadDesk(hears, place) {
-  let heard = desk.firstUserText;
+async function leadCustomer(hears, place) {
+  let heard = shop.firstUserText;
   for (let count = 0; heard !== null && count < 30; count++) {
     const ended = await runProgram(hears(heard, count === 0), place);
     if (ended.status !== 0 || ended.stdout === "") return ended;
-    heard = await desk.say(ended.stdout);
+    heard = await shop.say(ended.stdout);
   }
   return { status: 0, output: "" };
 }
@@ -320,7 +320,9 @@ async function playOne({ command, hears, env, makes }, gateway, place) {
   const headers = { authorization: `Bearer ${ownerToken}` };
   const session = `${gateway.url}/sessions/${sessionId}`;
   const isLed = hears !== undefined;
-  const ended = await (isLed ? leadDesk(hears, { env, work }) : runProgram(command, { env, work }));
+  const ended = await (isLed
+    ? leadCustomer(hears, { env, work })
+    : runProgram(command, { env, work }));
   const { status, output } = ended;
   const wrong = [];
   const { turns, activeCount } = await (await fetch(session, { headers })).json();
@@ -331,11 +333,11 @@ async function playOne({ command, hears, env, makes }, gateway, place) {
   if (makes !== undefined && !existsSync(path.join(work, makes))) {
     wrong.push(`it did not make ${makes}: ${output}`);
   }
-  if (desk !== undefined) {
-    const { calls, says } = desk.counts;
-    if (!desk.isOver) wrong.push(`it left the customer after ${calls} calls: ${output}`);
+  if (shop !== undefined) {
+    const { calls, says } = shop.counts;
+    if (!shop.isOver) wrong.push(`it left the customer after ${calls} calls: ${output}`);
     if (calls < 2 || says < 2) wrong.push(`it called ${calls} times and spoke ${says} times`);
-    place.reward = await desk.close();
+    place.reward = await shop.close();
     if (place.reward !== 1) wrong.push(`the shop gives it a reward of ${place.reward}`);
   }
   const roots = turns.flatMap(({ cause }) => (cause === undefined ? [] : [cause]));
@@ -356,7 +358,7 @@ async function play(name, client) {
   const gateway = await startGateway(engine.url, modelDir, out);
   const wrong = [];
   try {
-    const nowhere = { url: "", key: "", home: "", desk: { url: "" } };
+    const nowhere = { url: "", key: "", home: "", shop: { url: "" } };
     const parts = ["plays", "serves"].flatMap((part) =>
       client[part](nowhere).map((_, index) => ({ part, index })),
     );
@@ -367,15 +369,15 @@ async function play(name, client) {
       for (const each of [work, home]) mkdirSync(each);
       const opened = await post(`${gateway.url}/sessions`, { taskId: name });
       const { token, sessionId, ownerToken } = opened;
-      desk = part === "serves" ? await openDesk(firstTask + index) : undefined;
-      const given = { url: gateway.url, key: token, home, desk };
+      shop = part === "serves" ? await openShop(firstTask + index) : undefined;
+      const given = { url: gateway.url, key: token, home, shop };
       const played = await playOne(client[part](given)[index], gateway, {
         work,
         sessionId,
         ownerToken,
       });
-      const { calls = 0, says = 0 } = desk?.counts ?? {};
-      const served = desk === undefined ? "" : `, ${calls} calls and ${says} answers in the shop`;
+      const { calls = 0, says = 0 } = shop?.counts ?? {};
+      const served = shop === undefined ? "" : `, ${calls} calls and ${says} answers in the shop`;
       console.log(`${name}: ${played.turnCount} turns, roots ${played.roots.join(", ")}${served}`);
       wrong.push(...played.wrong);
     }

@@ -1,4 +1,4 @@
-"""Serves a customer of the shop with litellm: DIALECT BASE KEY DESK [streamed]."""
+"""Serves a customer of the shop with litellm: DIALECT BASE KEY SHOP [streamed]."""
 import faulthandler
 import gc
 import json
@@ -9,15 +9,15 @@ import sys
 faulthandler.dump_traceback_later(150, exit=True)
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm  # noqa: E402
-from desk_client import Desk  # noqa: E402
+from shop_client import Shop  # noqa: E402
 
 litellm.suppress_debug_info = True
 dialect, base, key, url, *flags = sys.argv[1:]
-desk = Desk(url)
-asked = {"model": f"{dialect}/policy", "api_base": base, "api_key": key, "tools": desk.task["tools"]}
+shop = Shop(url)
+asked = {"model": f"{dialect}/policy", "api_base": base, "api_key": key, "tools": shop.task["tools"]}
 messages = [
-    {"role": "system", "content": desk.task["policyText"]},
-    {"role": "user", "content": desk.task["firstUserText"]},
+    {"role": "system", "content": shop.task["policyText"]},
+    {"role": "user", "content": shop.task["firstUserText"]},
 ]
 for _ in range(60):
     reply = litellm.completion(**asked, messages=messages, stream="streamed" in flags)
@@ -29,11 +29,11 @@ for _ in range(60):
     message = reply.choices[0].message
     messages.append(message.model_dump())
     for call in message.tool_calls or []:
-        content = desk.call(call.function.name, json.loads(call.function.arguments))
+        content = shop.call(call.function.name, json.loads(call.function.arguments))
         messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
     if message.tool_calls:
         continue
-    answer = desk.say(message.content)
+    answer = shop.say(message.content)
     if answer is None:
         sys.exit(0)
     messages.append({"role": "user", "content": answer})

@@ -81,7 +81,7 @@ const tool = (name, properties) => ({
   function: { name, parameters: { type: "object", properties } },
 });
 
-/** Tools whose parameters have every type that the formats convert values to. */
+/** Tools with a parameter of every type that the formats convert values to. */
 const sampleTools = [
   tool("search", {
     query: { type: "string" },

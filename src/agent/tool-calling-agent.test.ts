@@ -208,7 +208,7 @@ describe("tool-use policies", () => {
     }).open({ policyText: "Policy.", tools, firstUserText: "Hi", seed: 0, taskIndex: 0 })
       .messages[0]!.content;
 
-  test("put the instruction in the system message, in the template, or nowhere", () => {
+  test("put the instruction in the system message, in the template, or omit it", () => {
     expect(opening("many")).toBe("Policy.");
     expect(opening("one")).toContain("Policy.\n\nMake at most one tool call in each turn.");
     expect(opening("one-in-template")).toBe("Policy.");

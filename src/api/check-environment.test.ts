@@ -42,7 +42,7 @@ test("checkEnvironment() finds no error in a state with binary data", async () =
   expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
 });
 
-/** The lamps, with something about them or their worlds replaced. */
+/** The lamps, with a part of the environment or its worlds replaced. */
 function broken(
   change: Partial<Environment>,
   inWorld: (world: World) => Partial<World> = () => ({}),
@@ -153,7 +153,7 @@ describe("checkEnvironment() says what would spoil a run:", () => {
     expect(errors.map((problem) => problem.message.slice(0, message.length))).toContain(message);
   });
 
-  test("a tool that hangs, which is waited for once", async () => {
+  test("a tool that hangs, with a single wait", async () => {
     // Each wait is over once all else that can happen has happened.
     let isHanging = false;
     const clock = {
@@ -181,7 +181,7 @@ describe("checkEnvironment() says what would spoil a run:", () => {
     ]);
   });
 
-  test("a reward for doing nothing", async () => {
+  test("a reward without any action", async () => {
     const generous = defineEnvironment({
       name: "generous",
       tasks: [{ instruction: "Hello." }],
@@ -198,7 +198,7 @@ describe("checkEnvironment() says what would spoil a run:", () => {
     ]);
   });
 
-  test("what every task meets once, with how many do", async () => {
+  test("reports problems that all tasks share once, with their number", async () => {
     const clumsy = defineEnvironment({
       name: "clumsy",
       policy: "",

@@ -43,7 +43,7 @@ const smallModelEndId = 2939;
 
 const renderer = createCharacterRenderer();
 
-/** Somebody wants a number of lamps on. */
+/** A user who wants a number of lamps on. */
 const environment = defineEnvironment({
   name: "lights",
   tasks: [1, 2, 3].map((wanted) => ({ instruction: `${wanted} on, please.`, wanted })),
@@ -64,7 +64,7 @@ let scratch = "";
 let server: Awaited<ReturnType<typeof startSglangTestServer>>;
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-library-"));
-  // The second attempt at each task says nothing but goodbye.
+  // The second attempt at each task says only goodbye.
   const turns = (id: string) => (id.endsWith("#1") ? ["Bye."] : [call, call, "They are on."]);
   server = await startSglangTestServer({ policy: await createTextPolicy(turns, { renderer }) });
 });
@@ -82,7 +82,7 @@ async function* play(options: RolloutOptions): AsyncGenerator<RolloutEpisode> {
   for await (const { episodes } of rollout(options)) yield* episodes;
 }
 
-/** How much a folder's recording holds. */
+/** Returns the size of a folder's recording, in bytes. */
 async function recordedBytes(dir: string): Promise<number> {
   const { size } = await stat(path.join(dir, "recording.jsonl")).catch(() => ({ size: 0 }));
   return size;
@@ -273,7 +273,7 @@ describe("rollout()", () => {
     for (const groups of [4, 2]) {
       const about = { ...options(), out, epochs: "endless", groups, format: "slime" } as const;
       for await (const _ of rollout(about)) {
-        // What is written is looked at.
+        // The test reads the written file.
       }
       const { violations } = await verifyRun(out);
       expect(violations).toEqual([]);

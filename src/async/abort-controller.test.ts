@@ -53,7 +53,7 @@ test("a program without a hearer is warned", async () => {
   ]);
 });
 
-test("a listener is taken once, and let go of", () => {
+test("a listener is registered once, and released", () => {
   const controller = createAbortController();
   const { signal } = controller;
   let count = 0;
@@ -66,7 +66,7 @@ test("a listener is taken once, and let go of", () => {
   expect(count).toBe(1);
 });
 
-test("a bug of ours ends the process", async () => {
+test("a bug in this package ends the process", async () => {
   const others = process.listeners("uncaughtException");
   const caught: unknown[] = [];
   process.removeAllListeners("uncaughtException");

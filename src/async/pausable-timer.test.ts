@@ -54,7 +54,7 @@ test("a timer that is shortened fires when so much time has passed, and none is 
   expect(fired).toHaveLength(4);
 });
 
-test("a timer that is lengthened has so much more time, also while it stands still", async () => {
+test("an extended timer gets the additional time, also while it is paused", async () => {
   const clock = createManualClock();
   const fired: string[] = [];
   const start = (name: string, ms: number) =>
@@ -73,7 +73,7 @@ test("a timer that is lengthened has so much more time, also while it stands sti
   expect(fired).toEqual(["over", "running", "paused"]);
 });
 
-test("a timer that was called off never fires, nor does one without an end", async () => {
+test("a cancelled timer never fires, nor does one without an end", async () => {
   const clock = createManualClock();
   let fired = 0;
   const timer = startPausableTimer(100, () => void (fired += 1), createClock(clock));

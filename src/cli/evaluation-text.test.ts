@@ -24,7 +24,7 @@ test("printEvaluation() shows the chances of few attempts, and of all", () => {
   expect(linesOf(9, 1).join("\n")).not.toContain("other k");
 });
 
-test("printEvaluation() claims no certainty of rewards that are no shares", () => {
+test("printEvaluation() claims no certainty of rewards outside 0 to 1", () => {
   expect(linesOf(2, 2).join("\n")).toMatch(
     /\n +average reward +2\.000 {2}\(95 %: –, all tasks went alike\)\n/,
   );
@@ -49,7 +49,7 @@ test("printEvaluation() says that it counts unplayed tasks as failed", () => {
   );
 });
 
-test("printEvaluation() counts nothing as failed where tasks were to have unlike numbers of attempts", () => {
+test("printEvaluation() counts no attempts as failed if tasks were planned with different numbers of attempts", () => {
   const tally = new EvaluationTally({
     environment: "shop",
     split: "test",

@@ -13,7 +13,7 @@ describe("findRecorded()", () => {
     expect(findRecorded(forks, wanted, "forks")).toBe(found);
   });
 
-  test("finds nothing by a part of a number, and says what there is", () => {
+  test("finds nothing by a part of a number, and lists the existing ones", () => {
     expect(() => findRecorded(["shop/test/17#0"], "7#0", "run")).toThrow(
       "Cannot find episode 7#0 of run: there is no recording of it; there are shop/test/17#0",
     );

@@ -8,17 +8,38 @@ import {
   type Setting,
 } from "../composition/config/setting.ts";
 import { schemaKey } from "../composition/config/settings-schema.ts";
-import { groupSettings, mostUsedHeading } from "./setting-groups.ts";
 import { readTextFile } from "../text/decode-text.ts";
 import { parseStrictJson } from "../json/strict-json.ts";
 
-/** Adds the settings to a command as flags, grouped for its help. */
-export function addSettings(command: Command, table: readonly Setting[]): Command {
-  for (const { heading, settings } of groupSettings(table)) {
-    for (const setting of settings) {
-      const option = toOption(setting);
-      command.addOption(heading === "" ? option : option.helpGroup(heading));
-    }
+/** A heading in the help of a command, with the settings under it. */
+export interface SettingGroup {
+  readonly heading: string;
+  readonly settings: readonly Setting[];
+}
+
+/** Sorts a command's settings into groups for its help. */
+type GroupSettings = (table: readonly Setting[]) => readonly SettingGroup[];
+
+/** The heading of the settings that most calls need. */
+export const mostUsedHeading = "Most used:";
+
+/**
+ * Adds the settings to a command as flags.
+ *
+ * @param group - `groupSettings`, for a command with many settings. It loads the tables of all settings, so a command
+ * with few settings omits it. Default: one list without a heading.
+ */
+export function addSettings(
+  command: Command,
+  table: readonly Setting[],
+  group?: GroupSettings,
+): Command {
+  if (group === undefined) {
+    for (const setting of table) command.addOption(toOption(setting));
+    return command;
+  }
+  for (const { heading, settings } of group(table)) {
+    for (const setting of settings) command.addOption(toOption(setting).helpGroup(heading));
   }
   return command;
 }
@@ -68,14 +89,17 @@ export async function givenSettings(
 }
 
 /** Adds the flag that names a configuration file, which `givenSettings()` reads, and the settings of that file. */
-export function addConfiguredSettings(command: Command, table: readonly Setting[]): Command {
-  addSettings(command, table);
+export function addConfiguredSettings(
+  command: Command,
+  table: readonly Setting[],
+  group?: GroupSettings,
+): Command {
+  addSettings(command, table, group);
   const option = new CommanderOption(
     "--config <file>",
     "JSON file with the same names as the flags, without the dashes",
   );
-  const isGrouped = command.options.some(({ helpGroupHeading }) => helpGroupHeading !== undefined);
-  return command.addOption(isGrouped ? option.helpGroup(mostUsedHeading) : option);
+  return command.addOption(group === undefined ? option : option.helpGroup(mostUsedHeading));
 }
 
 async function readConfiguration(file: string, table: readonly Setting[]): Promise<GivenSettings> {

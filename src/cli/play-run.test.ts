@@ -16,7 +16,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** What is written to standard error meanwhile. */
+/** The text written to standard error during the run. */
 async function told(play: (soFar: () => string) => Promise<void>): Promise<string> {
   let text = "";
   const write = vi.spyOn(process.stderr, "write").mockImplementation((chunk) => {

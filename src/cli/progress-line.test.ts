@@ -18,7 +18,7 @@ const played = {
 };
 
 describe("describeProgress()", () => {
-  test("says what is left, and where the time goes", () => {
+  test("shows the remaining work and the time spent in each part", () => {
     expect(describeProgress({ ...progressOf(90), ...played }, 0.123)).toBe(
       "30/90 done · 4 running · reward 0.500 · 1,235 tok/s · about 3 min left · " +
         "waits: model 80 %, user 15 %, tools 5 %; we are busy 12 %",

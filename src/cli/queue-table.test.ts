@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { printQueue } from "./queue-table.ts";
 
-test("shows what waits, how fast it goes and what each waits for", () => {
+test("shows the waiting jobs, their rate, and the reason for each wait", () => {
   const text = printQueue({
     atMs: 0,
     store: { memoryBytes: 3 * 2 ** 20, clients: 7 },

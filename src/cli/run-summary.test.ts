@@ -10,7 +10,7 @@ const folder = {
   slimeFile: undefined,
 } as unknown as RunFolder;
 
-test("printRunSummary() says beside the mean what it leaves out, and why", () => {
+test("printRunSummary() shows next to the mean how many episodes it excludes, and why", () => {
   const tally = new RunTally({ planned: 6, now: () => 0 });
   const failure = (party: "engine" | "user") => ({
     outcome: "failed" as const,

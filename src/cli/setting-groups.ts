@@ -8,15 +8,7 @@ import { scopeSettings } from "../composition/config/scope-config.ts";
 import type { Setting } from "../composition/config/setting.ts";
 import { userSettings } from "../composition/config/user-config.ts";
 import { queueSettings } from "../queue/queue-settings.ts";
-
-/** A heading in the help of a command, with the settings under it. */
-export interface SettingGroup {
-  readonly heading: string;
-  readonly settings: readonly Setting[];
-}
-
-/** The heading of the settings that most calls need. */
-export const mostUsedHeading = "Most used:";
+import { mostUsedHeading, type SettingGroup } from "./option.ts";
 
 /** The settings that most calls need, in order. */
 const mostUsed = [
@@ -31,9 +23,6 @@ const mostUsed = [
   "temperature",
   "out",
 ];
-
-/** A command with fewer settings shows one list. */
-const leastGrouped = 15;
 
 /** The names of settings by their heading. A setting belongs to the first heading that has its name. */
 const headings: readonly (readonly [heading: string, names: readonly string[]])[] = [
@@ -53,12 +42,8 @@ const headings: readonly (readonly [heading: string, names: readonly string[]])[
 /** The heading of the settings that only one command has. */
 const otherHeading = "This command:";
 
-/**
- * Sorts a command's settings into groups for its help, in the order of the headings. Returns one group without a
- * heading if the command has few settings.
- */
+/** Sorts a command's settings into groups for its help, in the order of the headings. */
 export function groupSettings(table: readonly Setting[]): readonly SettingGroup[] {
-  if (table.length < leastGrouped) return [{ heading: "", settings: table }];
   const groups = new Map(
     [...headings, [otherHeading]].map(([heading]) => [heading, [] as Setting[]]),
   );

@@ -59,7 +59,7 @@ describe("createAgent()", () => {
 });
 
 describe.skipIf(foundBundle === null)("the agents of τ-bench's domains", () => {
-  // SHA-256 of what the original's agents build, with `random.seed(17)` before the examples.
+  // SHA-256 of the examples that the original's agents build, with `random.seed(17)` before them.
   test.each([
     ["tau-retail", "act", "18f186175a6486a6abf86eafb3184dd539845f39e2df388047238797d1ea9d94"],
     ["tau-retail", "react", "00a3f58318aba490d0866da7f27cdf428d82c50347e6a9e615e90c1cb8eec805"],

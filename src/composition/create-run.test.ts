@@ -29,7 +29,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** A module whose user notes what becomes of it. */
+/** A module whose user records its calls. */
 async function writeNotingModule(name: string): Promise<string> {
   const file = path.join(scratch, `${name}.mjs`);
   await writeFile(
@@ -52,7 +52,7 @@ async function notesOf(file: string): Promise<readonly string[]> {
 }
 
 describe("createRun()", () => {
-  test("plays what a configuration describes, from the library", async () => {
+  test("plays a configuration from the library", async () => {
     const out = path.join(scratch, "run");
     const config = readRunConfig({
       env: "storefront",
@@ -91,7 +91,7 @@ describe("createRun()", () => {
     expect(rewards).toHaveLength(2);
   });
 
-  test("takes a context length that is none for unknown, and warns", async () => {
+  test("treats an invalid context length as unknown, and warns", async () => {
     const engine: Engine = {
       ...preparedEngine([]),
       describe: async () => ({ kind: "own", logprobConvention: "tempered", contextLength: 0 }),
@@ -111,7 +111,7 @@ describe("createRun()", () => {
     });
   });
 
-  test("closes what it opened, when it is disposed of and where a later part fails", async () => {
+  test("closes its parts when it is disposed of, and when a later part fails", async () => {
     const [whole, broken] = [await writeNotingModule("whole"), await writeNotingModule("broken")];
     const settings = { user: "scripted", engine: "reference", threads: 1, sequences: 1, model };
     const run = await createRun(readRunConfig({ ...settings, env: whole, agent: "act" }));
@@ -125,7 +125,7 @@ describe("createRun()", () => {
     expect(await notesOf(broken)).toEqual(["closed"]);
   });
 
-  test("refuses a folder whose turns were sampled within another context, or with other logprobs", async () => {
+  test("refuses a folder whose turns were sampled with another context length or other logprobs", async () => {
     const settings = {
       env: "storefront",
       user: "scripted",
@@ -169,7 +169,7 @@ describe("createRun()", () => {
     expect(await start({ contextLength: 8192 }, { "max-context": 4096 })).toBe("finished");
   });
 
-  test("plays within the context that an earlier start was told, where this one is told none", async () => {
+  test("keeps the context length of an earlier start if this start sets none", async () => {
     const config = readRunConfig({
       env: "storefront",
       user: "scripted",
@@ -210,7 +210,7 @@ describe("createRun()", () => {
     expect(await start()).toEqual(["context-full"]);
   });
 
-  test("tells what the environment lacks before it makes an engine", async () => {
+  test("reports missing environment members before it makes an engine", async () => {
     const settings = { env: "storefront", user: "scripted", model, url: ["http://127.0.0.1:9"] };
     await expect(createRun(readRunConfig({ ...settings, split: "dev" }))).rejects.toThrow(
       'Cannot find split "dev" of storefront: expected one of train, test',

@@ -12,7 +12,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-test("a file's fingerprint is the SHA-256 of its bytes, and absent where there is none", async () => {
+test("a file's fingerprint is the SHA-256 of its bytes, and absent without a file", async () => {
   const file = path.join(scratch, "small");
   await writeFile(file, "some text");
   expect(await fingerprintFile(file)).toBe(hashOf("some text"));
@@ -21,7 +21,7 @@ test("a file's fingerprint is the SHA-256 of its bytes, and absent where there i
   expect(await fingerprintFile(path.join(scratch, "none"))).toBeUndefined();
 });
 
-test("files are known together by those that are there, and not at all where none is", async () => {
+test("a fingerprint of several files covers the existing ones, and is absent without any", async () => {
   const dir = path.join(scratch, "files");
   await mkdir(dir);
   await writeFile(path.join(dir, "a"), "some text");
@@ -47,7 +47,7 @@ test("a large file's depends on its size, its beginning, its middle and its end"
   const prints = new Set<string | undefined>();
   const places: readonly (number | undefined)[] = [undefined, 0, size / 2, size - 1];
   for (const place of places) {
-    // The file has a hole for what is not written.
+    // The unwritten part of the file is a hole.
     const file = path.join(scratch, `large-${place}`);
     const handle = await open(file, "w");
     await handle.truncate(size);

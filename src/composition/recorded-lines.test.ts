@@ -15,7 +15,7 @@ afterEach(async () => {
 
 const rolloutIds = ["long/0#0", "a#0", "b#0", "c#0", "a#1", "b#1", "c#1", "long/0#1"];
 
-/** What is written of one, in the order of the writing. */
+/** The written lines of one file, in the order of writing. */
 function linesOf(rolloutId: string) {
   const place = { rolloutId, attempt: 1 };
   return {
@@ -31,7 +31,7 @@ function linesOf(rolloutId: string) {
 const textOf = (rows: readonly object[]): string =>
   rows.map((row) => `${JSON.stringify(row)}\n`).join("");
 
-/** The writes of a run, one after the other; where it comes to its end, rows of samples are put in another order. */
+/** The writes of a run in order. At the end of the run the rows of samples are sorted again. */
 function writesOfRun(end: "finished" | "interrupted"): (() => Promise<void>)[] {
   const append = async (name: string, rows: readonly object[]) =>
     await appendFile(path.join(dir, `${name}.jsonl`), textOf(rows));
@@ -54,7 +54,7 @@ function writesOfRun(end: "finished" | "interrupted"): (() => Promise<void>)[] {
 function filesBeside(writes: (() => Promise<void>)[], writesALook: number): Files {
   let written = Promise.resolve();
   const goOn = async () => {
-    // One after the other, also where several files are looked at together.
+    // In order, even if several files are read at once.
     written = written.then(async () => {
       for (const write of writes.splice(0, writesALook)) await write();
     });
@@ -79,7 +79,7 @@ test.each([
   ["interrupted", 1],
   ["interrupted", 4],
 ] as const)(
-  "an episode whose line is there is whole: %s, %j writes a look",
+  "an episode with a written line is complete: %s, %j writes a look",
   async (end, writesALook) => {
     const count = writesOfRun(end).length;
     let wholeCount = 0;
@@ -109,7 +109,7 @@ test.each([
 );
 
 test.each(["recording", "samples", "episodes"] as const)(
-  "lines of %s.jsonl are found again that were cut off and written anew",
+  "removed and rewritten lines of %s.jsonl are found again",
   async (name) => {
     for (const write of writesOfRun("interrupted")) await write();
     const index = await indexRecordedLines(dir);

@@ -63,7 +63,7 @@ async function identify(
   });
 }
 
-/** The names of what differs. */
+/** The names of the differing parts. */
 function differences(
   before: Readonly<Record<string, string>>,
   after: Readonly<Record<string, string>>,
@@ -73,7 +73,7 @@ function differences(
 }
 
 describe("describeIdentity()", () => {
-  test("names what the run is made with, in hashes and words", async () => {
+  test("describes the parts of the run in hashes and words", async () => {
     const sha256 = expect.stringMatching(/^[0-9a-f]{64}$/) as string;
     expect(await identify()).toEqual({
       engine: "sglang",
@@ -90,7 +90,7 @@ describe("describeIdentity()", () => {
     });
   });
 
-  test("is the same for the same files elsewhere, and for what may change", async () => {
+  test("is the same for the same files in another folder, and for settings that may change", async () => {
     const moved = path.join(scratch, "moved");
     await cp(model, moved, { recursive: true });
     const other = { model: moved, url: ["http://i"], concurrency: 3, "max-turns": 2, seed: 4 };
@@ -160,7 +160,7 @@ describe("describeIdentity()", () => {
     expect(differences(await identify(), await other())).toEqual(names);
   });
 
-  test("knows a model that is computed here by its weights, wherever they lie", async () => {
+  test("identifies a model that runs in this process by its weights, in any folder", async () => {
     const engine = { ...described, kind: "reference", model };
     const same = await identify({ engine: "reference" }, { engine });
     expect(same).not.toHaveProperty("servedModel");
@@ -169,7 +169,7 @@ describe("describeIdentity()", () => {
     expect(differences(same, other)).toEqual(["weights"]);
   });
 
-  test("knows a limit that follows from the machine only where it was asked for", async () => {
+  test("includes a limit that follows from the machine only if the user set it", async () => {
     const engine = { ...described, kind: "reference" };
     const found = await identify({ engine: "reference" }, { engine });
     expect(found).not.toHaveProperty("max-context");
@@ -182,7 +182,7 @@ describe("describeIdentity()", () => {
     });
   });
 
-  test("knows weights that were fetched by their name and by what came of it", async () => {
+  test("identifies fetched weights by name and by result", async () => {
     const gguf = "hf:acme/small:q8.gguf";
     const settings = { engine: "llama", gguf };
     const fetched = async (name: string, content: string) => {
@@ -224,7 +224,7 @@ describe("describeIdentity()", () => {
     expect((await identify({ env }))["environmentData"]).not.toBe(first);
   });
 
-  test("knows a module and a script by what is in them", async () => {
+  test("identifies a module and a script by their contents", async () => {
     const [first, second] = [path.join(scratch, "a.mjs"), path.join(scratch, "b.mjs")];
     await writeFile(first, "export const a = 1;");
     await writeFile(second, "export const a = 2;");

@@ -75,7 +75,7 @@ describe("stop texts and constraints in each server's format", () => {
     ).toMatchObject({ prompt: [1, 2_000_000], stop: ["\n\n", "é"], json_schema: schema });
   });
 
-  test("no fields if there are none", () => {
+  test("no fields for an empty list", () => {
     const { stopTexts: _, ...turn } = pieceWith().turn;
     const piece = { ...pieceWith(), turn };
     const sampling = toJson(encodeSglangBody(piece, { wireId: "w", stream: false }))[

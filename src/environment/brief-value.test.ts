@@ -10,7 +10,7 @@ describe("briefValue()", () => {
     [{ id: "#1", items: [{ price: 1.5 }, null, true], note: "" }],
     ["x".repeat(2000)],
     [[]],
-  ])("leaves a short value as it is: %j", (value) => {
+  ])("does not change a short value: %j", (value) => {
     expect(briefValue(toPyValue(value))).toEqual(toPyValue(value));
   });
 

@@ -368,7 +368,7 @@ describe("defineEnvironment()", () => {
     );
   });
 
-  test("passes an instance of a class as it is, and disposes of it", async () => {
+  test("passes an instance of a class unchanged, and disposes of it", async () => {
     class Connection {
       isOpen = true;
     }

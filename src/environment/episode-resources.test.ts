@@ -11,7 +11,7 @@ import { playActions } from "./play-actions.ts";
 const { signal } = new AbortController();
 const use: Action = { type: "call", name: "use", arguments: new Map() as unknown as PyDict };
 
-/** Says in `log` when it is opened and closed. */
+/** Records in `log` when it is opened and closed. */
 function opener(log: string[], name: string, onClose: () => void = () => {}) {
   return async () => {
     log.push(`open ${name}`);
@@ -63,7 +63,7 @@ const nextTurn = async (): Promise<void> => await new Promise((resolve) => setIm
 const hang = async (): Promise<never> => await new Promise<never>(() => {});
 
 describe("a hanging disposal does not keep others from being freed", () => {
-  test("one that is still being opened: it is freed when it comes", async () => {
+  test("a resource that is still opening: it is freed when it is open", async () => {
     const log: string[] = [];
     const resources = new EpisodeResources();
     const coming = createDeferred<Awaited<ReturnType<ReturnType<typeof opener>>>>();

@@ -1,4 +1,5 @@
 import { isSparse } from "./state/sparse-list.ts";
+import { shorten } from "../secrets/shorten.ts";
 
 /** The reason why a value cannot be written as text for a model or as JSON. */
 export class NotPlain extends Error {
@@ -154,6 +155,6 @@ function isMediaPart(value: object): boolean {
 
 /** Shortens a circle's place, which grows with the nesting; its first part is enough to find it. */
 function named(place: string): string {
-  const shown = place.length > 60 ? `${place.slice(0, 60)}…` : place;
+  const shown = shorten(place, 60);
   return place === "" ? "it" : `its ${place.startsWith("[") ? `item ${shown}` : shown}`;
 }

@@ -33,7 +33,7 @@ test.each([
   ).toThrow(`Cannot define tool light: it has no part ${name}, did you mean ${meant}?`);
 });
 
-test("members of the author's own are left alone", () => {
+test("ignores members of the author's own", () => {
   const own = { ...environment, version: 3, [Symbol("mine")]: 1 };
   expect(defineEnvironment(own).name).toBe("lamps");
   const owned = { name: "light", ...tool, category: "lamps" };

@@ -1,4 +1,5 @@
 import { isPyDict, isPyList, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
+import { shorten } from "../secrets/shorten.ts";
 
 /**
  * The deepest nesting of a policy's arguments. Results, states and scores allow twice as much, so that a tool may
@@ -52,7 +53,7 @@ function isExact(value: bigint): boolean {
 
 /** Shortens the place of a value that nests too deeply, since the place grows with the nesting. */
 function beginningOf(place: string): string {
-  return place.length > 60 ? `${place.slice(0, 60)}…` : place;
+  return shorten(place, 60);
 }
 
 function membersOf(value: PyValue): Iterable<readonly [string | number, PyValue]> {

@@ -28,22 +28,25 @@ test.each<[what: string, begin: (...call: never) => unknown]>([
   ["end()", () => ({ call: () => nothing, end: fail })],
   ["end(), later", () => ({ call: () => nothing, end: late })],
   ["all of them", () => ({ call: () => fail, end: fail })],
-])("a tracer of one's own that fails in %s costs nothing, and is told once", async (_, begin) => {
-  const troubles: RolloutError[] = [];
-  const tracer = { begin } as EpisodeTracer;
-  const onTrouble = (trouble: RolloutError): void => void troubles.push(trouble);
-  const trace: EpisodeTrace | undefined = beginTrace(assignment, { tracer, onTrouble });
-  trace?.call("begin")();
-  trace?.call("step switch")(new Error("no"));
-  trace?.end(undefined);
-  // A rejection is reported one round later.
-  await Promise.resolve();
-  await Promise.resolve();
-  const [told] = troubles;
-  expect(troubles).toHaveLength(1);
-  expect(told!.code).toBe("internal/tracer");
-  expect(told!.message).toContain("Cannot trace lamp/test/0#0: ");
-});
+])(
+  "a custom tracer that fails in %s has no effect, and its failure is reported once",
+  async (_, begin) => {
+    const troubles: RolloutError[] = [];
+    const tracer = { begin } as EpisodeTracer;
+    const onTrouble = (trouble: RolloutError): void => void troubles.push(trouble);
+    const trace: EpisodeTrace | undefined = beginTrace(assignment, { tracer, onTrouble });
+    trace?.call("begin")();
+    trace?.call("step switch")(new Error("no"));
+    trace?.end(undefined);
+    // A rejection is reported one round later.
+    await Promise.resolve();
+    await Promise.resolve();
+    const [told] = troubles;
+    expect(troubles).toHaveLength(1);
+    expect(told!.code).toBe("internal/tracer");
+    expect(told!.message).toContain("Cannot trace lamp/test/0#0: ");
+  },
+);
 
 test("a tracer gets calls and their ends in order", () => {
   const told: unknown[] = [];

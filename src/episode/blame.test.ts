@@ -24,7 +24,7 @@ function userOf(session: Partial<UserSession>, parts: Partial<User> = {}): User 
   return { strategy: "own", open: () => ({ ...rest, ...session }), ...parts };
 }
 
-/** The lamp with other methods; `ask` is what its world was given of the user. */
+/** The lamp with other methods; `ask` is the user's function that its world received. */
 function lampThat(
   change: (
     world: Awaited<ReturnType<Environment["open"]>>,
@@ -45,7 +45,7 @@ function lampThat(
 
 const aloud = "How was it?";
 
-/** Worlds that ask the user for a line where they are asked for something themselves. */
+/** Worlds that ask the user for a line when a method of theirs is called. */
 const askers = {
   open: (_world, ask, signal) => ask.begin({ signal }).then(() => ({})),
   begin: (_world, ask) => ({
@@ -221,38 +221,41 @@ test.each([
   [undefined, "nothing"],
   [7, "7"],
   [{ role: "assistant" }, "an object with role"],
-])("a world that tells the user %j is told so, and the user hears nothing", async (text, shown) => {
-  const heard: string[] = [];
-  const user = userOf({
-    reply: async (said) => {
-      heard.push(said);
-      return "Fine.";
-    },
-  });
-  const environment = lampThat((_world, ask) => ({
-    begin: async () => "Hi",
-    step: async (_action: unknown, call: { signal: AbortSignal }) => {
-      const observation = await ask.reply(text as never, call);
-      return { observation, from: "user", source: "user" };
-    },
-  }));
-  const { episode } = await play([says("Hello")], { environment, user });
-  expect(episode.failure).toEqual({
-    party: "environment",
-    code: "environment/exception",
-    message:
-      "Cannot pass on what the agent said in task lamp/test/0: Cannot hear the user's reply in task " +
-      `lamp/test/0: the world passes ${shown}, expected a text (what the agent said)`,
-  });
-  expect(heard).toEqual([]);
-});
+])(
+  "a world that gives the user %j gets an error, and the user receives nothing",
+  async (text, shown) => {
+    const heard: string[] = [];
+    const user = userOf({
+      reply: async (said) => {
+        heard.push(said);
+        return "Fine.";
+      },
+    });
+    const environment = lampThat((_world, ask) => ({
+      begin: async () => "Hi",
+      step: async (_action: unknown, call: { signal: AbortSignal }) => {
+        const observation = await ask.reply(text as never, call);
+        return { observation, from: "user", source: "user" };
+      },
+    }));
+    const { episode } = await play([says("Hello")], { environment, user });
+    expect(episode.failure).toEqual({
+      party: "environment",
+      code: "environment/exception",
+      message:
+        "Cannot pass on what the agent said in task lamp/test/0: Cannot hear the user's reply in task " +
+        `lamp/test/0: the world passes ${shown}, expected a text (what the agent said)`,
+    });
+    expect(heard).toEqual([]);
+  },
+);
 
 test.each<[call: string, given: readonly unknown[], shown: string]>([
   ["without a name", [() => 1], "a function"],
   ["by a number that no recording takes", [7n, () => 1], "7n"],
   ["without work", ["weather"], "weather with nothing"],
   ["with a promise", ["weather", Promise.resolve()], "weather with an object with no fields"],
-])("a world that calls what is outside %s is told so", async (_, given, shown) => {
+])("a world that calls an external service %s gets an error", async (_, given, shown) => {
   const environment: Environment = {
     ...lamp(),
     async open(task, options) {
@@ -388,7 +391,7 @@ describe("with an engine of its own that is down", () => {
     ["user/unreachable", "user/unreachable"],
     ["agent/unreachable", "grader/exception"],
     ["internal/unreachable", "grader/exception"],
-  ])("a score may fail by whom it asks: %s ends as %s", async (code, ends) => {
+  ])("the party that a score asks is blamed for its failure: %s ends as %s", async (code, ends) => {
     const score = async (): Promise<never> => {
       throw new RolloutError(code, "gone");
     };

@@ -43,7 +43,7 @@ function slowEngine(sampled: string, isStopped = false): Engine {
   };
 }
 
-/** Waits until so many waits of that length were asked for in all. */
+/** Waits until `count` waits of that length have started. */
 async function untilAsked(hand: ManualClock, ms: number, count: number): Promise<void> {
   while (hand.sleeps.filter((asked) => asked === ms).length < count) {
     await setImmediate();
@@ -51,7 +51,7 @@ async function untilAsked(hand: ManualClock, ms: number, count: number): Promise
 }
 
 describe("the episode's deadline", () => {
-  test("truncates a policy that is still sampling, keeps what it sampled, and scores nothing", async () => {
+  test("truncates a policy that is still sampling, keeps its sampled tokens, and scores nothing", async () => {
     const { hand, clock } = clocks();
     const playing = play([], {
       engine: slowEngine("I am still think"),
@@ -142,7 +142,7 @@ describe("the episode's deadline", () => {
     expect(troubles).toEqual([]);
   });
 
-  /** Answers one turn, and ends the next by what the callback gives when it is cut short. */
+  /** Answers one turn, and ends the next with the callback's result when it is interrupted. */
   function rejectingEngine(endBy: (cutShort: AbortSignal) => unknown): Engine {
     const engine = preparedEngine([says(switchCall)]);
     return {
@@ -161,7 +161,7 @@ describe("the episode's deadline", () => {
   ];
 
   test.each(byTheCut)(
-    "takes an engine that ends its call by %s when it is cut short for one with nothing to show",
+    "treats an engine that ends its interrupted call by %s as one without partial results",
     async (_, endBy) => {
       const ends: Episode[] = [];
       for (const graceTimeoutMs of [5000, 5001]) {
@@ -190,15 +190,18 @@ describe("the episode's deadline", () => {
     ["refused", new RolloutError("engine/unreachable", "gone"), "engine/unreachable"],
     ["torn", new TypeError("fetch failed"), "engine/exception"],
     ["given up by itself", new DOMException("15 s", "TimeoutError"), "engine/exception"],
-  ])("leaves a call that is %s behind it a failure of the engine's", async (_, thrown, code) => {
-    const { hand, clock } = clocks();
-    const limits = { episodeTimeoutMs: 5000, graceTimeoutMs: 5001 };
-    const playing = play([], { engine: rejectingEngine(() => thrown), clock, limits });
-    await untilAsked(hand, 10_001, 2);
-    await hand.advance(5000);
-    const { episode } = await playing;
-    expect(episode).toMatchObject({ outcome: "failed", failure: { code } });
-  });
+  ])(
+    "treats a call that is %s after the deadline as a failure of the engine",
+    async (_, thrown, code) => {
+      const { hand, clock } = clocks();
+      const limits = { episodeTimeoutMs: 5000, graceTimeoutMs: 5001 };
+      const playing = play([], { engine: rejectingEngine(() => thrown), clock, limits });
+      await untilAsked(hand, 10_001, 2);
+      await hand.advance(5000);
+      const { episode } = await playing;
+      expect(episode).toMatchObject({ outcome: "failed", failure: { code } });
+    },
+  );
 
   /** Answers one turn, and the next in its own time. Its server cannot stop early. */
   function unstoppableEngine(

@@ -70,7 +70,7 @@ describe("an engine of this package that other code calls with an invalid reques
     ],
     ["a closed judge is asked what it is", async () => (await closedJudge()).describe(), closed],
     ["a closed judge is asked how busy it is", async () => (await closedJudge()).load(), closed],
-  ])("is the failure of whoever does: %s", async (_, ask, message) => {
+  ])("is the failure of the party that misuses it: %s", async (_, ask, message) => {
     const { episode } = await play(goodTurns, { environment: judged(ask) });
     expect(episode.failure).toEqual({
       party: "grader",

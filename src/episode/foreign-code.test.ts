@@ -71,7 +71,7 @@ function revoked(): object {
   return proxy;
 }
 
-/** Lists in lists, so many levels of them. */
+/** Lists in lists, `depth` levels deep. */
 function nested(depth: number): unknown {
   let value: unknown = [];
   for (let level = 1; level < depth; level++) value = [value];
@@ -109,7 +109,7 @@ const faults: readonly {
   readonly renderer?: Renderer;
   readonly code: string;
   readonly message: string;
-  /** The failure says what was sampled in vain. */
+  /** The failure reports the tokens that were sampled in vain. */
   readonly hasDiscarded?: true;
 }[] = [
   {
@@ -825,7 +825,7 @@ const faults: readonly {
   },
 ];
 
-describe("code that is not ours", () => {
+describe("foreign code", () => {
   test.each(faults)("$name", async (fault) => {
     const { code, message } = fault;
     const { episode, troubles } = await play(goodTurns, fault);
@@ -876,7 +876,7 @@ describe("code that is not ours", () => {
   });
 
   test.each([-1, 7])(
-    "loses the episode, and no more, by putting %d in the place of what it sampled last",
+    "loses only the episode if it replaces its last sampled value by %d",
     async (id) => {
       const engine = preparedEngine(goodTurns);
       let kept = new Int32Array();
@@ -1130,7 +1130,7 @@ describe("code that is not ours", () => {
         },
       }),
     ],
-  ])("that %s when asked what the user cost leaves the episode as it is", async (_, usage) => {
+  ])("that %s when asked for the user's cost does not change the episode", async (_, usage) => {
     const user = createScriptedUser({
       lines: ["Lamp on, please.", { text: "Bye.", leaves: true }],
     });
@@ -1182,7 +1182,7 @@ describe("code that is not ours", () => {
       "costUsd is NaN, expected a finite number or nothing",
     ],
   ])(
-    "that says %j when asked what the user cost leaves the episode as it is",
+    "that returns %j when asked for the user's cost does not change the episode",
     async (bill, what) => {
       const user = createScriptedUser({
         lines: ["Lamp on, please.", { text: "Bye.", leaves: true }],
@@ -1260,7 +1260,7 @@ describe("code that is not ours", () => {
     ["refused", (_, reject) => reject(new Error("connection lost")), ["user/exception"]],
     ["left alone", () => {}, ["user/timeout"]],
   ])(
-    "that says what the user cost by a query that is %s ends in time",
+    "that reports the user's cost through a query that is %s ends in time",
     async (how, then, codes) => {
       const hand = createManualClock();
       const user = createScriptedUser({
@@ -1329,7 +1329,7 @@ describe("code that is not ours", () => {
       "Cannot pass on what the agent said in task lamp/test/0: no answer within 777 ms",
       (hang) => ({ environment: lampWith({ step: hang }) }),
     ],
-  ])("that hangs is told by its name: %s", async (_, code, message, parts) => {
+  ])("that hangs is reported by its name: %s", async (_, code, message, parts) => {
     const hand = createManualClock();
     const { promise: asked, resolve } = createDeferred();
     const hang = async (): Promise<never> => {

@@ -214,7 +214,7 @@ describe("an interrupted turn that has no room left at the next start", () => {
   test.each([
     ["as much as there is", 6],
     ["more than there is", 4],
-  ])("is what was sampled: %s", async (_, maxTokensPerTurn) => {
+  ])("is the sampled part: %s", async (_, maxTokensPerTurn) => {
     const first = interruptedEngine(cut("Let me"));
     const { recorded } = await play({ engine: first.engine }, first.options);
     const prepared = preparedEngine([says("x")]);

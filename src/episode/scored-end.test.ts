@@ -7,7 +7,7 @@ describe("scoredEnd()", () => {
   test.each([
     [{ outcome: "truncated", stopReason: "max-turns" } as const, "truncated"],
     [{ outcome: "completed", stopReason: "finished" } as const, "completed"],
-  ])("ends what was %j and not scored without a reward", (end, outcome) => {
+  ])("ends an unscored attempt that was %j without a reward", (end, outcome) => {
     const details = { rewards: [null] };
     const score = checkScore({ reward: null, details }, "world.score()");
     const scored = scoredEnd(end, score);

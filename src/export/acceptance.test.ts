@@ -15,7 +15,10 @@ import { readRunGroups } from "./read-run-groups.ts";
 const programs = fileURLToPath(new URL("../../integrations/accept", import.meta.url));
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
-/** Where `npm run accept` puts the trainers' packages and sources, and the Python that imports them. */
+/**
+ * Folder in which `npm run accept` installs the trainers' packages and sources, and the Python that
+ * imports them.
+ */
 const trainers = process.env["TURNWRIGHT_TRAINERS"];
 const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
@@ -84,7 +87,7 @@ describe("the trainer's own code takes an export of every kind of episode", () =
   }
 });
 
-/** With which variables a program runs, and what it says of that. */
+/** The variables that a program runs with, and its output. */
 function waysOf(to: ExportTarget): readonly (readonly [Record<string, string>, string])[] {
   if (to !== "verifiers") return [[{}, ""]];
   const alone = [{}, " as verifiers' Branch only"] as const;
@@ -97,7 +100,7 @@ function waysOf(to: ExportTarget): readonly (readonly [Record<string, string>, s
   return [alone, [{ VERIFIERS: pair[0]! }, " also by prime-rl's trace_to_samples"]];
 }
 
-/** The rows of samples that an export is made of, as the program reads them beside it. */
+/** The rows of samples that an export comes from, as the program reads them next to it. */
 async function writeGiven(to: ExportTarget) {
   const samples = [];
   for await (const members of (await readRunGroups(scratch)).groups()) {

@@ -31,7 +31,7 @@ interface Story {
   readonly splitAt?: number;
   /** The turn within which the policy's version goes from 7 to 8. */
   readonly updatedAt?: number;
-  /** The turn whose stop has to leave the row. */
+  /** The turn whose stop the row must not contain. */
   readonly dropsAt?: number;
 }
 
@@ -63,8 +63,8 @@ const stories: readonly (readonly (Story | undefined)[])[] = [
 ];
 
 /**
- * Writes the folder of a run that has every kind of episode that an exporter tells apart: nine tasks, two
- * attempts each, the second a plain one.
+ * Writes the folder of a run with every kind of episode that an exporter distinguishes: nine tasks,
+ * two attempts each, the second a plain one.
  */
 export async function writeEveryKindRun(dir: string): Promise<void> {
   const episodes = stories.flatMap((group, taskIndex) =>

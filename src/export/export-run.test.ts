@@ -36,7 +36,7 @@ async function exported(to: ExportTarget, policyVersion?: number, dir = run) {
 
 const id = (task: number, sample: number): string => `shop/test/${task}#${sample}`;
 
-/** The attempts that nothing can be made of for any trainer. */
+/** The attempts that no trainer's export can contain. */
 const useless: readonly ExportNote[] = [
   { rolloutId: id(4, 0), kind: "failed", action: "leave-out" },
   { rolloutId: id(5, 0), kind: "unscored", action: "leave-out" },
@@ -57,7 +57,7 @@ test("the run that is exported is sound", async () => {
   expect(await verifyRun(run)).toMatchObject({ violations: [], episodes: 17 });
 });
 
-test("slime's prompts are texts where that is asked for, and are held against the run so", async () => {
+test("slime's prompts are texts on request, and are compared with the run as texts", async () => {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-prompt-"));
   try {
     await writeEveryKindRun(dir);
@@ -96,7 +96,7 @@ describe("exportRun() leaves out, cuts and says so", () => {
 });
 
 describe("exportRun() aligns", () => {
-  // The attempt that was cut off behind its last sampled token: 3 turns of 4 ids, a tail of 2.
+  // The attempt that was cut off after its last sampled token: 3 turns of 4 ids, a tail of 2.
   const prompt = [1, 2, 3, 11];
   const answers = [100, 101, 102, 99, 60, 61, 110, 111, 112, 99, 60, 61, 120, 121, 122, 99];
   const mask = [1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1];
@@ -157,7 +157,7 @@ describe("exportRun() aligns", () => {
     expect(columns["rewards"]).toEqual([1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1, 0.5, 0]);
   });
 
-  test("OpenRLHF's whole row, not shifted", async () => {
+  test("OpenRLHF's complete row, not shifted", async () => {
     const { records } = await exported("openrlhf");
     expect(records[2]).toMatchObject({
       observation_tokens: [...prompt, ...answers],
@@ -171,7 +171,7 @@ describe("exportRun() aligns", () => {
     });
   });
 
-  test("AReaL's whole row, not shifted, with a version for each sampled token", async () => {
+  test("AReaL's complete row, not shifted, with a version for each sampled token", async () => {
     const { records } = await exported("areal");
     const none = [-1, -1];
     expect(records[4]).toMatchObject({
@@ -226,7 +226,7 @@ describe("exportRun() aligns", () => {
     expect(trace.nodes.map(({ logprobs }) => logprobs.length)).toEqual([0, 4, 0, 4, 0, 4, 0, 4]);
   });
 
-  test("NeMo Gym's calls, each with the whole prompt before it", async () => {
+  test("NeMo Gym's calls, each with its complete prompt", async () => {
     const { records } = await exported("nemo-rl");
     expect(records[0]).toMatchObject({
       reward: 1,
@@ -280,7 +280,7 @@ describe("exportRun() and versions", () => {
   });
 });
 
-test("exportRun() refuses what is no run's folder", async () => {
+test("exportRun() refuses a folder without a run", async () => {
   const error: unknown = await exportRun("/nowhere", "trl").catch((thrown: unknown) => thrown);
   // As the command line prints it: once, not in the system's words as well.
   expect(describeError(error)).toBe(

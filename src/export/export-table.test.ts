@@ -31,7 +31,7 @@ async function* each(rows: readonly Sample[]): AsyncGenerator<Sample> {
   for (const row of rows) yield await Promise.resolve(row);
 }
 
-test("a CSV has a line for each episode, and nothing where nothing is known", async () => {
+test("a CSV has a line for each episode, and empty fields for unknown values", async () => {
   const file = path.join(scratch, "run.csv");
   await writeFile(file, tableContent(run, "csv"));
   const lines = (await readFile(file, "utf8")).split("\r\n");
@@ -55,7 +55,7 @@ interface Header {
 }
 
 describe("safetensorsShards()", () => {
-  test("has every row once, whole, in shards of a limited size", async () => {
+  test("has every row exactly once, in shards of a limited size", async () => {
     const found: { ids: number[]; reward: number }[] = [];
     const counts: number[] = [];
     for await (const { bytes, rowCount, tokenCount } of safetensorsShards(each(samples), {
@@ -100,7 +100,9 @@ describe("safetensorsShards()", () => {
   });
 });
 
-/** A Python with pyarrow, pandas, DuckDB, datasets and safetensors; `undefined` where it has not all. */
+/**
+ * A Python with pyarrow, pandas, DuckDB, datasets and safetensors; `undefined` if one is missing.
+ */
 const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 function hasReaders(): boolean {
   try {

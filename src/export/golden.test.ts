@@ -33,10 +33,10 @@ async function goldenGroups(): Promise<ExportMember[][]> {
   return [...groups.values()];
 }
 
-/** What stands for people, and not in the golden files. */
+/** Members for human readers, which the golden files do not have. */
 const forPeople = new Set(["message", "content"]);
 
-/** The members that the golden record has, of ours. */
+/** Returns the members of our record that the golden record has too. */
 function only(ours: unknown, golden: unknown): unknown {
   if (Array.isArray(golden) && Array.isArray(ours)) {
     return ours.map((value: unknown, index) => only(value, golden[index]));
@@ -53,7 +53,7 @@ function only(ours: unknown, golden: unknown): unknown {
 
 const targets = ["trl", "verl", "openrlhf", "areal", "verifiers", "nemo-rl", "skyrl"] as const;
 
-describe("exportGroup() returns what the reference exporter writes", () => {
+describe("exportGroup() returns the same as the reference exporter", () => {
   test.each(targets)("for %s", async (to: ExportTarget) => {
     const records = (await goldenGroups()).flatMap(
       (members) => exportGroup(to, members, { policyVersion: 0 }).records,

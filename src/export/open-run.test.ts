@@ -27,7 +27,10 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** Plays lamp 0 pass after pass, one attempt at a time, until so many episodes have ended. */
+/**
+ * Plays lamp 0 epoch after epoch, one attempt at a time, until the given number of episodes has
+ * ended.
+ */
 async function play(
   episodeCount: number,
   { size = 2, started = size }: { readonly size?: number; readonly started?: number } = {},
@@ -65,7 +68,7 @@ async function setPlan(plan: object): Promise<void> {
   await writeFile(file, JSON.stringify({ ...manifest, found: { ...manifest.found, plan } }));
 }
 
-/** The two groups of two, in their places, that are whole where five attempts have ended. */
+/** The two complete groups of two after five attempts have ended, with their positions. */
 const twoWholeGroups = [
   [0, 0, "lamp/test/0#0"],
   [0, 1, "lamp/test/0#1"],
@@ -97,7 +100,7 @@ test("groups of one task over several passes are exported each for itself", asyn
   expect(await (await readRun(dir)).evaluation()).toMatchObject({ trialCount: 5 });
 });
 
-test("of more attempts than are needed, those that made a group whole are exported", async () => {
+test("exports the attempts that completed a group, without surplus ones", async () => {
   await play(4, { size: 2, started: 3 });
   const run = await readRunGroups(dir);
   const ids: string[][] = [];
@@ -108,7 +111,7 @@ test("of more attempts than are needed, those that made a group whole are export
   ]);
 });
 
-test("groups that nobody counted are known by their ids", async () => {
+test("groups without a number are identified by their ids", async () => {
   await play(4);
   const file = path.join(dir, "episodes.jsonl");
   const text = await readFile(file, "utf8");
@@ -127,7 +130,7 @@ test.each<[string, (line: number) => boolean]>([
   ["all attempts but one are", (line) => line !== 0],
   ["one attempt of each group is", (line) => line % 2 === 0],
   ["one group is", (line) => line > 1],
-])("whole groups alone are for slime, also where %s counted", async (_, isCounted) => {
+])("slime gets only complete groups, also if %s counted", async (_, isCounted) => {
   // The third pass has one attempt of two.
   await play(5);
   const file = path.join(dir, "episodes.jsonl");
@@ -144,7 +147,7 @@ test.each<[string, (line: number) => boolean]>([
   });
 });
 
-test("groups that were not counted stand in the order in which they appear, beside those that were", async () => {
+test("groups without a number follow their order of appearance, next to numbered ones", async () => {
   await play(4);
   const file = path.join(dir, "episodes.jsonl");
   const [first, second, third, fourth] = (await readFile(file, "utf8")).split("\n");
@@ -184,7 +187,7 @@ test("a group that is counted in two places is refused", async () => {
   );
 });
 
-test("what does not fit the plan is refused, and takes the place of nothing", async () => {
+test("an attempt that does not fit the plan is refused, and replaces none", async () => {
   await play(3);
   const planned = { environment: "lamp", split: "test", sampleCount: 2, seed: 0 };
   const file = path.join(dir, "episodes.jsonl");
@@ -243,9 +246,9 @@ test.each([
 ])("prime-rl is given the temperature that a program sampled at: %s", async (asked, told) => {
   await playAt(asked);
   expect(await temperatures()).toEqual([told]);
-  // Whoever gives one knows better.
+  // The caller's value overrides.
   expect(await temperatures({ temperature: 0.5 })).toEqual([0.5]);
-  // A program may leave to a variable whether it says one.
+  // A program may pass a variable that is undefined.
   const unsaid = { temperature: undefined as unknown as number };
   expect(await temperatures(unsaid)).toEqual([told]);
   await exported("prime-rl");

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { rulesTable } from "./rules-table.ts";
+import { rulesTable } from "./rules-table.fixture.ts";
 
 test("docs/trainers.md has the rules of every exporter", async () => {
   const page = await readFile(new URL("../../docs/trainers.md", import.meta.url), "utf8");

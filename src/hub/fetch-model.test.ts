@@ -207,7 +207,7 @@ describe("hf:OWNER/NAME", () => {
     await expect(fetch("hf:acme/small")).rejects.toThrow("does not list its files");
   });
 
-  test("reads a list whose other files are listed oddly, and whose sizes are null", async () => {
+  test("reads a list with oddly listed other files and null sizes", async () => {
     const odd = [
       null,
       "a.bin",

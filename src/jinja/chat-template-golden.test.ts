@@ -16,7 +16,7 @@ import type { ChatTemplate } from "./chat-template.ts";
 import { compileChatTemplate } from "./chat-template.ts";
 import { TemplateError } from "./template-error.ts";
 
-/** What jinja2 3.1.6 rendered, or the exception's name and message. */
+/** The text that jinja2 3.1.6 rendered, or the exception's name and message. */
 type Outcome = { readonly out: string } | { readonly err: string };
 
 const specialTokens: PyDict = new Map([
@@ -60,7 +60,7 @@ function outcomeOf(source: string, conversations: PyDict): Record<string, Outcom
   return Object.fromEntries(outcomes);
 }
 
-/** Templates by name, conversations, and what Python rendered for each pair. */
+/** Templates by name, conversations, and Python's output for each pair. */
 interface Recording {
   readonly templates: ReadonlyMap<string, string>;
   readonly conversations: PyDict;
@@ -71,7 +71,7 @@ function sourcesOf(templates: readonly NamedTemplate[]): ReadonlyMap<string, str
   return new Map(templates.map(({ name, source }) => [name, source]));
 }
 
-/** What `test/templates/record.py` recorded. */
+/** The recordings of `test/templates/record.py`. */
 function ownRecording(): Recording {
   const read = (name: string) => readFileSync(path.join(ownTemplates, name), "utf8");
   return {
@@ -81,7 +81,7 @@ function ownRecording(): Recording {
   };
 }
 
-/** What the same program recorded for published templates, which this repository does not contain. */
+/** The same program's recordings of published templates, which this repository does not contain. */
 function publishedRecording(): Recording {
   const shared = sharedData();
   if (shared === null) return { templates: new Map(), conversations: new Map(), expected: {} };

@@ -1,4 +1,5 @@
 import { isWellFormed } from "../text/well-formed.ts";
+import { shorten } from "../secrets/shorten.ts";
 
 /** A list or an object that is being scanned. */
 interface Container {
@@ -51,7 +52,7 @@ export function findJsonChange(text: string): string | undefined {
         const number = Number(literal);
         if (!isKept(literal, number)) {
           return (
-            `${placeOf(path)} is ${brief(literal)}, which JavaScript would read as ${number}, ` +
+            `${placeOf(path)} is ${shorten(literal, 60)}, which JavaScript would read as ${number}, ` +
             "expected a number that it can represent, or a text"
           );
         }
@@ -110,9 +111,5 @@ function placeOf(path: readonly Container[]): string {
       return /^[\w-]+$/.test(member) ? `.${member}` : `[${JSON.stringify(member)}]`;
     })
     .join("");
-  return place === "" ? "it" : brief(place.replace(/^\./, ""));
-}
-
-function brief(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+  return place === "" ? "it" : shorten(place.replace(/^\./, ""), 60);
 }

@@ -19,7 +19,7 @@ test.each([
 
 test("the written value counts, not its toJSON()", () => {
   expect(whyNotJson({ toJSON: () => nested(401) })).toBe(tooDeep);
-  // Rows that know their table, of which JSON says two levels.
+  // Rows with a reference to their table; their JSON is two levels deep.
   const table: unknown[] = [];
   for (let id = 0; id < 401; id++) table.push({ table, toJSON: () => ({ id }) });
   expect(whyNotJson(table)).toBeUndefined();

@@ -25,7 +25,7 @@ async function linesOf(url: string): Promise<readonly string[]> {
 }
 
 describe("startMetricsServer()", () => {
-  test("serves where a run stands, and how its process does", async () => {
+  test("serves the state of a run and of its process", async () => {
     const admission = () => ({ admitted: 3, waiting: 5, limit: 4 });
     const source = { progress: () => progress, admission };
     await using server = await startMetricsServer(source, { port: 0 });
@@ -57,7 +57,7 @@ describe("startMetricsServer()", () => {
     const turn = (engineMs: number, environmentMs: number) =>
       ({ engineMs, environmentMs, userMs: 0 }) as unknown as TurnRecord;
     server.observe({ turns: [turn(80, 3), turn(700, 0)], reward: 0.5, durationMs: 900 });
-    // What a fork shares was waited for once.
+    // The wait for a fork's shared prefix counts once.
     const shared = { turnCount: 1 } as SharedCounts;
     server.observe({ turns: [turn(80, 3)], shared, durationMs: 20_000 });
     const lines = await linesOf(server.url);
@@ -74,7 +74,7 @@ describe("startMetricsServer()", () => {
     );
   });
 
-  test("leaves out what is not known, rather than call it 0", async () => {
+  test("omits unknown values instead of reporting 0", async () => {
     await using server = await startMetricsServer({ progress: () => empty }, { port: 0 });
     const lines = await linesOf(server.url);
     const about = lines.filter((line) => /reward_mean|planned|staleness|admission/.test(line));

@@ -39,7 +39,7 @@ describe("getItem()", () => {
 });
 
 describe("setItem()", () => {
-  test("sets a dictionary's member and fails on anything else as Python does", () => {
+  test("sets a dictionary's member and fails on any other object as Python does", () => {
     const target: MutableDict = new Map();
     setItem(target, "__proto__", 1n);
     expect([...target]).toEqual([["__proto__", 1n]]);

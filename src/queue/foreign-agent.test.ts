@@ -11,7 +11,7 @@ import { missingStore } from "./store/store-server.fixture.ts";
 
 let player: ForeignPlayer;
 beforeEach(() => {
-  // Asks the policy for one turn, and says it to the user.
+  // Asks the policy for one turn, and passes its text to the user.
   player = createForeignPlayer({
     async run({ fetch, baseUrl, apiKey, policyText, firstUserText, say, signal }) {
       const reply = await fetch(`${baseUrl}/v1/chat/completions`, {
@@ -37,7 +37,7 @@ afterEach(async () => {
   await player.close();
 });
 
-/** Lamps whose attempts an agent plays that was written elsewhere, which no other agent can stand in for. */
+/** Lamps whose attempts need an external agent that no built-in agent can replace. */
 function foreignSetup(engine?: Engine): StartRunOptions["setup"] {
   const refuse = (): never => {
     throw new Error("nobody asks it anything");
@@ -48,7 +48,7 @@ function foreignSetup(engine?: Engine): StartRunOptions["setup"] {
 
 const goodbye = lampEngine(() => "Goodbye!");
 
-describe.skipIf(missingStore !== undefined)("an agent that was written elsewhere", () => {
+describe.skipIf(missingStore !== undefined)("an external agent", () => {
   test("plays at workers as it plays here, and is not recorded", async () => {
     await using bench = await QueueBench.open();
     for (const name of ["here", "handed-out"]) {
@@ -74,7 +74,7 @@ describe.skipIf(missingStore !== undefined)("an agent that was written elsewhere
     expect(await readdir(path.join(bench.dir, "shared"))).not.toContain("recordings");
   });
 
-  test("leaves where it is interrupted at a worker, and begins anew at the next start", async () => {
+  test("abandons an interrupted attempt at a worker, and plays it again at the next start", async () => {
     await using bench = await QueueBench.open();
     const asked = withResolvers();
     const hung = lampEngine(async () => {

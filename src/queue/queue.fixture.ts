@@ -30,7 +30,7 @@ export function turnOf({ promptIds }: GenerateRequest): number {
   return Math.floor((promptIds.filter((id) => id === stop).length - 2) / 2);
 }
 
-/** Switches the lamp on and says goodbye: what it answers follows from the request alone. */
+/** Switches the lamp on and says goodbye; the answers depend only on the request. */
 export function lampEngine(
   onRequest: (request: GenerateRequest, turn: number) => unknown = () => undefined,
 ): Engine {
@@ -50,13 +50,13 @@ export function lampEngine(
 
 const environment: Environment = { ...lamps(100), repeatable: true };
 
-/** What lamps are played with here: turns may be as long as a result that is shared. */
+/** The setup for lamps: turns may be long enough for a shared result. */
 export function longLampSetup(engine: Engine = lampEngine()): StartRunOptions["setup"] {
   const limits = { ...defaultLimits, maxTokensPerTurn: 100_000 };
   return { ...lampSetup({ environment, engine }), limits };
 }
 
-/** The first so many lamps. */
+/** The first `count` lamps. */
 export function lampSource(lampCount: number): TaskSource {
   const taskIndexes = Array.from({ length: lampCount }, (_, index) => index);
   return createTaskList(environment, { split: "test", taskIndexes });
@@ -86,7 +86,7 @@ export class QueueBench implements AsyncDisposable {
     return await openSharedFolder(path.join(this.dir, "shared"));
   }
 
-  /** What the files of the shared place hold. */
+  /** The contents of the files in the shared place. */
   async sharedTexts(): Promise<readonly string[]> {
     return await textsIn(path.join(this.dir, "shared"));
   }
@@ -123,7 +123,7 @@ export class QueueBench implements AsyncDisposable {
         terms: { tokenizer: "t1" },
         redactor: new Redactor(),
         concurrency: 4,
-        // Nobody is lost because the machine is slow; those who are, are found soon.
+        // A slow machine must not count as a lost worker; real losses are found soon.
         leaseMs: 60_000,
         lookForLostMs: 200,
         onNote: (text) => this.notes.push(text),
@@ -142,7 +142,7 @@ export class QueueBench implements AsyncDisposable {
     );
   }
 
-  /** Starts a run of two attempts at each of so many lamps. */
+  /** Starts a run of two attempts at each of `count` lamps. */
   start(lampCount: number, options: Partial<StartRunOptions> & { engine?: Engine } = {}): LiveRun {
     const { engine, ...rest } = options;
     return startRun({
@@ -172,12 +172,12 @@ export class QueueBench implements AsyncDisposable {
   }
 }
 
-/** Resolves once something holds. */
+/** Resolves once a condition is true. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-/** What the files below a folder hold. */
+/** The contents of the files in a folder and its subfolders. */
 export async function textsIn(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile());

@@ -36,7 +36,7 @@ function idsIn(lines: string): readonly string[] {
     .toSorted();
 }
 
-/** Two attempts at each of so many lamps. */
+/** Two attempts at each of `count` lamps. */
 function lampIds(count: number): readonly string[] {
   return Array.from(
     { length: count * 2 },
@@ -44,7 +44,7 @@ function lampIds(count: number): readonly string[] {
   ).toSorted();
 }
 
-/** The second of two attempts that workers play, which parts from the first at its second turn. */
+/** The second of two attempts at workers, a branch of the first from its second turn. */
 async function playBranch(bench: QueueBench): Promise<Episode> {
   const handOut = await bench.handOut();
   const run = bench.start(1, {
@@ -58,7 +58,7 @@ async function playBranch(bench: QueueBench): Promise<Episode> {
 }
 
 describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out", () => {
-  test("writes the same rows as one process, to the byte, and leaves nothing in the store", async () => {
+  test("writes the same rows as one process, to the byte, and leaves no data in the store", async () => {
     await using bench = await QueueBench.open();
     const plain = await bench.folder("plain");
     await all(bench.start(20, { folder: plain }));
@@ -76,7 +76,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     for (const file of ["samples.jsonl"]) {
       expect(await bench.text("handed-out", file)).toBe(await bench.text("plain", file));
     }
-    // Inputs come with the results: what is written can be replayed.
+    // Inputs arrive with the results, so the written run can be replayed.
     const recorded = await bench.text("handed-out", "recording.jsonl");
     expect(recorded.match(/"type":"inputs"/g)?.length).toBeGreaterThanOrEqual(80);
     await handOut[Symbol.asyncDispose]();
@@ -106,7 +106,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(dates).toEqual([begun, begun]);
   });
 
-  test("is not begun in a database that there is not, in whose place another would be taken", async () => {
+  test("does not start in a database that does not exist, because the store would use another one", async () => {
     await using bench = await QueueBench.open();
     await bench.store(`${bench.server.url}/15`);
     await expect(bench.store(`${bench.server.url}/99`)).rejects.toThrow(
@@ -114,7 +114,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     );
   });
 
-  test("goes on from what a lost worker recorded, and says so", async () => {
+  test("continues from a lost worker's recording, and reports it", async () => {
     await using bench = await QueueBench.open();
     await using proxy = await startProxy(bench.server);
     const place = await bench.place();
@@ -138,7 +138,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const folder = await bench.folder("run");
     const run = bench.start(1, { folder, player: handOut.player(), admission: { concurrency: 1 } });
     await reached.promise;
-    // Others go on from what is in the shared place.
+    // Other workers continue from the recording in the shared place.
     await until(async () =>
       (await bench.sharedTexts()).some((text) => text.includes("generation")),
     );
@@ -164,7 +164,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     );
   });
 
-  test("says nothing of lost workers where a place holds what an earlier start left", async () => {
+  test("reports no lost workers if the shared place holds files of an earlier start", async () => {
     await using bench = await QueueBench.open();
     const place = await bench.place();
     const id = jobIdOf({ rolloutId: "lamp/test/0#0", attempt: 1 });
@@ -180,7 +180,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     );
   });
 
-  test("begins anew where no recording is at hand, and a slow worker lands nothing", async () => {
+  test("starts the attempt again without a recording, and ignores a slow worker's result", async () => {
     await using bench = await QueueBench.open();
     await using proxy = await startProxy(bench.server);
     const reached = withResolvers();
@@ -259,10 +259,10 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     await until(() => bench.news.at(-1)?.type === "worker-there" || bench.news.length >= 1);
   });
 
-  test("takes large results by the shared place alone, and not where they are damaged", async () => {
+  test("accepts large results only through the shared place, and refuses damaged ones", async () => {
     const long = `Goodbye! ${"x".repeat(60_000)}`;
     const engine = lampEngine((_, turn) => (turn === 1 ? long : undefined));
-    // What only the worker has does not help.
+    // A file that only the worker has does not help.
     for (const isShared of [false, true]) {
       await using bench = await QueueBench.open();
       await bench.worker({ engine, ...(isShared && { place: await bench.place() }) });
@@ -313,7 +313,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(await all(run)).toHaveLength(1);
   });
 
-  test("lets nothing be sampled anywhere while the policy changes, and marks what each version sampled", async () => {
+  test("pauses all sampling while the policy changes, and marks each token with its version", async () => {
     await using bench = await QueueBench.open();
     let sampling = 0;
     const during: number[] = [];
@@ -331,7 +331,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     await bench.worker({ engine });
     await bench.worker({ engine });
     const handOut = await bench.handOut({ isMarked: true });
-    // However late the workers hear of the update, something is sampled behind it.
+    // Even if the workers receive the update late, some tokens are sampled after it.
     const lamps = lampSource(4);
     const source: TaskSource = {
       ...lamps,
@@ -356,7 +356,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(groups.some(({ staleness }) => staleness === 1)).toBe(true);
   });
 
-  test("holds a bound on staleness by what was announced where workers' engines name no version", async () => {
+  test("bounds staleness by announcements if the workers' engines name no version", async () => {
     await using bench = await QueueBench.open();
     const engine = lampEngine();
     await bench.worker({
@@ -387,7 +387,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(run.progress().groups).toEqual({ finished: 1, leftOut: 1 });
   });
 
-  test("calls back what a group does not need, and ends what is interrupted with what it has", async () => {
+  test("recalls attempts that a group does not need, and ends interrupted ones with their partial results", async () => {
     await using bench = await QueueBench.open();
     const held = withResolvers();
     const aborted: string[] = [];
@@ -405,7 +405,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(aborted).toEqual([]);
   });
 
-  test("goes on behind the last token of what was interrupted, wherever it is played next", async () => {
+  test("continues after the last token of an interrupted attempt, at any worker", async () => {
     await using bench = await QueueBench.open();
     const reached = withResolvers();
     const asked: number[] = [];
@@ -453,7 +453,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(group!.episodes[0]!.turns.map(({ text }) => text).at(-1)).toBe("Goodbye!");
   });
 
-  test("takes what was played while nobody handed it out", async () => {
+  test("accepts results of attempts that were played without a hand-out process", async () => {
     await using bench = await QueueBench.open();
     const held = withResolvers();
     const asked: string[] = [];
@@ -469,7 +469,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const first = bench.start(1, { folder, player: lost.player(), signal: stop.signal });
     const ended = all(first).catch(() => {});
     await until(() => asked.length === 2);
-    // As if it had been killed: nothing is called back.
+    // As after a kill: no job is recalled.
     await store[Symbol.asyncDispose]();
     stop.abort();
     await ended;
@@ -509,7 +509,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(group?.episodes[0]?.failure?.message).toContain("10 workers were lost");
   });
 
-  test("plays what a hand-out interrupted that was killed before it heard of it", async () => {
+  test("plays attempts of a hand-out that was interrupted and killed before it knew", async () => {
     await using bench = await QueueBench.open();
     const reached = withResolvers();
     const held = withResolvers();
@@ -548,7 +548,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(await run.result).toMatchObject({ end: "finished" });
   });
 
-  test("takes no result that goes on from other inputs than those that are recorded by now", async () => {
+  test("refuses a result that continues from inputs other than the recorded ones", async () => {
     await using bench = await QueueBench.open();
     const held = withResolvers();
     const asked: string[] = [];
@@ -604,7 +604,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(turnsIn(recorded!.inputs)).toBe(2);
   });
 
-  test("fails a branch alone whose world, called repeatable, answers otherwise at its worker", async () => {
+  test("fails only the branch whose world, declared repeatable, answers differently at its worker", async () => {
     await using bench = await QueueBench.open();
     let stepCount = 0;
     const setup = longLampSetup();
@@ -631,7 +631,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(branch.failure?.message).toContain("step switch brings another answer");
   });
 
-  test("fails a branch alone whose agent shows the last answer otherwise at its worker", async () => {
+  test("fails only the branch whose agent shows the last answer differently at its worker", async () => {
     await using bench = await QueueBench.open();
     let shownCount = 0;
     const setup = longLampSetup();
@@ -675,7 +675,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(branch.failure?.message).toContain("a limit ends the conversation before (max-turns)");
   });
 
-  test("goes on where a shared place refuses what one of its workers writes", async () => {
+  test("continues if a shared place refuses a worker's writes", async () => {
     await using bench = await QueueBench.open();
     const place = await bench.place();
     const full = (): Promise<never> => {
@@ -723,7 +723,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(await all(bench.start(4, { player: handOut.player() }))).toHaveLength(4);
   });
 
-  test("ends where another process hands out the same run", async () => {
+  test("ends if another process hands out the same run", async () => {
     await using bench = await QueueBench.open();
     const handOut = await bench.handOut();
     const run = bench.start(1, { player: handOut.player() });
@@ -736,7 +736,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     await ended;
   });
 
-  test("goes on where it was handed out last, whenever those before find that they lost it", async () => {
+  test("continues at the latest hand-out, even if earlier hand-outs notice their loss late", async () => {
     await using bench = await QueueBench.open();
     const store = await bench.store();
     const lost = await bench.handOut();
@@ -756,7 +756,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(await all(second)).toHaveLength(1);
   });
 
-  test("goes on past jobs that are none, whoever put them into its queue", async () => {
+  test("skips invalid jobs in its queue", async () => {
     await using bench = await QueueBench.open();
     const store = await bench.store();
     const handOut = await bench.handOut();
@@ -776,7 +776,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(({} as { evil?: number }).evil).toBeUndefined();
   });
 
-  test("goes on where the store was full for a while", async () => {
+  test("continues after the store was full for a while", async () => {
     await using bench = await QueueBench.open(["--maxmemory-policy", "noeviction"]);
     const store = await bench.store();
     const free = withResolvers();
@@ -823,7 +823,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     await Promise.all([all(first), all(second)]);
   });
 
-  test("is given back by a worker that drains, at once and to go on from its recording", async () => {
+  test("is returned at once by a worker that drains, and continues from its recording", async () => {
     await using bench = await QueueBench.open();
     const place = await bench.place();
     const reached = withResolvers();
@@ -855,7 +855,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     );
   });
 
-  test("has no secret in the store, nor in what is shared", async () => {
+  test("writes no secret to the store or to the shared place", async () => {
     const key = "sk-very-secret-0123456789";
     await using bench = await QueueBench.open();
     const redactor = new Redactor([key]);
@@ -891,7 +891,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     expect(text).toContain("lamp/test/0#1");
   });
 
-  test("refuses a store that wants a password, and one that is not there", async () => {
+  test("refuses a store that requires a password, and an absent store", async () => {
     await using bench = await QueueBench.open(["--requirepass", "hunter2-hunter2"]);
     const { QueueStore } = await import("./store/queue-store.ts");
     const { url } = bench.server;
@@ -914,7 +914,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
   });
 });
 
-test("what lies in a shared folder is there whole or not at all", async () => {
+test("files in a shared folder are complete or absent", async () => {
   await using bench = await (missingStore === undefined
     ? QueueBench.open()
     : Promise.resolve(undefined));
@@ -930,7 +930,7 @@ test("what lies in a shared folder is there whole or not at all", async () => {
   expect([one.number, two.number]).toEqual([1, 2]);
   expect(two.earlier.map(String)).toEqual(["first\n"]);
   await place.recordings!.remove("recordings/r/job");
-  // Who was only slow writes into nothing.
+  // The slow process's write has no effect.
   await rm(path.join(bench.dir, "shared", "recordings"), { recursive: true, force: true });
   await one.append("late\n");
   await writeFile(path.join(bench.dir, "other"), longLampSetup().environment.name);

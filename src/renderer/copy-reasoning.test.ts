@@ -39,7 +39,7 @@ describe("copyReasoning()", () => {
     expect([...(copied ?? [])]).toEqual([...dict(expected)]);
   });
 
-  test("leaves conversations without reasoning as they are", () => {
+  test("does not change conversations without reasoning", () => {
     const messages = [dict({ role: "user", content: "x" })];
     expect(copyReasoning(messages)).toBe(messages);
   });

@@ -674,7 +674,7 @@ describe("createRenderer() with templates of other families", () => {
       await expect(createRenderer({ modelDir: root })).rejects.toThrow(/: it has no chat template/);
     });
 
-    test("that the chat template does not come to an end", async () => {
+    test("that the chat template does not end", async () => {
       const endless = `{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}`;
       const modelDir = await folderWith("endless", endless + sampleTemplates.clearing);
       const templateLimits = { steps: 10_000 };

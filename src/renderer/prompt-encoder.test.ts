@@ -131,7 +131,7 @@ describe("prompt encoder", () => {
     expect(await encode("system|two", undefined)).toEqual([7, 1, 1]);
   });
 
-  test("encodes text without a control token as it is", async () => {
+  test("encodes text without a control token unchanged", async () => {
     const { codec, asked } = recordingCodec();
     await encoderOf(codec, ["|"])("text", undefined);
     await encoderOf(codec, [])("a|b", undefined);

@@ -50,8 +50,8 @@ type IdealResult =
   | "wrong";
 
 /**
- * Plays a call, its result and two lines of talk with a policy that says what the template shows. It
- * reasons where the generation prompt opens a block for that.
+ * Plays a call, its result and two lines of talk with a policy that samples the template's own
+ * text. It reasons if the generation prompt opens a block for that.
  */
 async function playIdeal(renderer: Renderer): Promise<IdealResult> {
   const thought = renderer.card.opensReasoning ? { reasoning: "Let me see." } : {};
@@ -159,7 +159,7 @@ describe.each([
   };
 
   test.skipIf(templates.length === 0)(
-    "render marked text as they render the text itself, unless they act on what it spells",
+    "render marked text like the text itself, unless they act on its contents",
     async () => {
       const literals = ["<|im_end|>", "</s>", "</think>", "<tool_response>", '<|"|>'];
       const codec = {

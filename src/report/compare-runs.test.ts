@@ -63,7 +63,7 @@ describe("compareRuns()", () => {
     expect(compareRuns(a, b)).toMatchObject({ winCount: 1, lossCount: 1, test: "sign" });
   });
 
-  test("finds no difference where rewards only round apart", () => {
+  test("finds no difference if rewards differ only by rounding", () => {
     const a = results("a", { 0: [0.1, 0.2, 0.3] });
     const b = results("b", { 0: [0.3, 0.2, 0.1] });
     const comparison = compareRuns(a, b);
@@ -72,7 +72,7 @@ describe("compareRuns()", () => {
     expect(comparison.difference).toMatchObject({ value: 0, low: -0.975, high: 0.975 });
   });
 
-  test("refuses runs that have nothing in common", () => {
+  test("refuses runs without common tasks", () => {
     expect(() => compareRuns(results("a", { 0: [1] }), results("b", { 1: [1] }))).toThrow(
       "no task is scored in both",
     );
@@ -167,7 +167,7 @@ describe("readRunResults()", () => {
         a: 1,
         b: 0,
       });
-      // Numbers tell tasks of two splits no more apart.
+      // Task numbers no longer distinguish two splits.
       const other = episodeRow({ taskIndex: 3, sampleIndex: 0, reward: 0, split: "train" });
       await appendFile(path.join(dir, "episodes.jsonl"), `${JSON.stringify(other)}\n`);
       const mixed = await readRunResults(dir);

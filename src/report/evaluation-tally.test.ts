@@ -72,7 +72,7 @@ describe("EvaluationTally", () => {
     expect(evaluation.passAtK["2"]).toMatchObject({ value: 0.5, taskCount: 2 });
   });
 
-  test("gives τ-bench's figures beside, where they count as failed", () => {
+  test("also gives τ-bench's figures, which count unscored attempts as failed", () => {
     expect(evaluation.tauBench).toEqual({
       averageReward: 0.4,
       passHatK: { 1: 1 / 3, 2: 1 / 3 },
@@ -141,7 +141,7 @@ describe("EvaluationTally", () => {
     expect(evaluation.tasks[2]).not.toHaveProperty("averageReward");
   });
 
-  test("counts what was played beyond the plan as planned, so that none without a score is lost", () => {
+  test("counts attempts beyond the plan as planned, so that no unscored one is lost", () => {
     const tally = new EvaluationTally({
       environment: "shop",
       split: "test",
@@ -195,7 +195,7 @@ describe("EvaluationTally", () => {
     expect(renderMarkdownReport(evaluation, [])).toContain(left);
   });
 
-  test("plans no trial where an attempt is to part from another one", () => {
+  test("plans no trial for an attempt that branches from another one", () => {
     const tasks = [0, 1, 2, 3].map((taskIndex) => ({
       taskId: `shop/test/${taskIndex}`,
       taskIndex,
@@ -209,7 +209,7 @@ describe("EvaluationTally", () => {
     });
     const failure = { party: "engine", code: "engine/unreachable", message: "gone" } as const;
     const failed = { outcome: "failed", stopReason: "failure", failure } as const;
-    // Nothing was played of the first task, and one branch is left of what parts from the last one's first attempt.
+    // The first task has no attempts, and one branch is left of the last task's first attempt.
     tally.add({ row: episodeRow({ taskIndex: 1, sampleIndex: 0, reward: 1 }), trial: 0 });
     tally.add({ row: episodeRow({ taskIndex: 2, sampleIndex: 0, ...failed }), trial: 0 });
     tally.add({ row: episodeRow({ taskIndex: 3, sampleIndex: 0, reward: 1 }), trial: 0 });
@@ -244,7 +244,7 @@ describe("EvaluationTally", () => {
 describe("renderMarkdownReport()", () => {
   const report = renderMarkdownReport(tally().evaluation(), [["model", "a | b"]]);
 
-  test("shows the figures, the tasks and what went wrong", () => {
+  test("shows the figures, the tasks and the failures", () => {
     expect(report).toContain("| model | `a \\| b` |");
     expect(report).toContain(
       "**2 attempts have no score** (failed/user ×1, not-played ×1). They are left out of the figures rather than " +
@@ -262,7 +262,7 @@ describe("renderMarkdownReport()", () => {
     expect(report).toContain("| `shop/test/2#0` | failed | user/timeout |");
   });
 
-  test("counts what forks share with what they parted from for nobody: it was played and paid for once", () => {
+  test("counts the shared prefix of a fork only once, because it was played and paid for once", () => {
     const turn = {
       text: "",
       finish: "stop" as const,

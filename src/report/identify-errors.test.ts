@@ -77,7 +77,7 @@ async function identify(
 const agent = '{"answer": "agent", "reason": "left out {x}"}';
 
 describe("identifyErrors()", () => {
-  test("writes and tells no secret that the judge repeats", async () => {
+  test("neither writes nor reports a secret that the judge repeats", async () => {
     const told: unknown[] = [];
     const run = await storedRun([missed(0)]);
     const summary = await identifyErrors(run, {
@@ -96,7 +96,7 @@ describe("identifyErrors()", () => {
     expect(all).not.toContain("sk-of-the-judge");
   });
 
-  test("takes attempts at a task that comes again in the order of their numbers", async () => {
+  test("takes attempts at a repeated task in the order of their numbers", async () => {
     const rows = [1, 0].map((groupIndex) =>
       missed(0, { groupIndex, rolloutId: `shop/test/0~${groupIndex}#0` }),
     );
@@ -131,7 +131,7 @@ describe("identifyErrors()", () => {
     expect((await identify(rows, [verdict, verdict])).summary.judgedCount).toBe(2);
   });
 
-  test("asks who is to blame and, for the agent, for what", async () => {
+  test("asks who is to blame and, for the agent, which error it made", async () => {
     const rows = [
       missed(0),
       episodeRow({ taskIndex: 1, sampleIndex: 0, reward: 1 }),
@@ -195,7 +195,7 @@ describe("identifyErrors()", () => {
     });
   });
 
-  test("keeps a judge's failures typed, and asks again in the next call only where it failed", async () => {
+  test("keeps a judge's failures typed, and asks again in the next call only for those", async () => {
     const rows = [missed(0), missed(1)];
     const timeout = new RolloutError("grader/timeout", "no reply");
     const { summary } = await identify(rows, [timeout, '{"answer": "environment", "reason": ""}']);
@@ -213,7 +213,7 @@ describe("identifyErrors()", () => {
     });
   });
 
-  test("counts as a judge's own only what it said itself; what others said stays in the file", async () => {
+  test("counts for each judge only its own verdicts; the others stay in the file", async () => {
     const rows = [missed(0), missed(1)];
     const says = (party: string) => `{"answer": "${party}", "reason": "it seems so"}`;
     await identify(rows, [says("user"), says("user")], { name: "first" });
@@ -226,7 +226,7 @@ describe("identifyErrors()", () => {
       { task_id: 0, author: "environment", description: "it seems so" },
       { task_id: 1, author: "environment", description: "it seems so" },
     ]);
-    // The first one has said all already.
+    // The first judge has judged all already.
     const again = await identify(rows, [], { name: "first" });
     expect(again.summary).toMatchObject({ judge: "first", byParty: { user: 2 } });
     const lines = (await readFile(path.join(dir, "errors.jsonl"), "utf8")).trim().split("\n");
@@ -234,7 +234,7 @@ describe("identifyErrors()", () => {
     expect(judges).toEqual(["first", "first", "second", "second"]);
   });
 
-  test("judges an episode anew that was played again", async () => {
+  test("judges an episode again after it was played again", async () => {
     const says = (party: string) => `{"answer": "${party}", "reason": ""}`;
     await identify([missed(0), missed(1)], [says("user"), says("user")]);
     const played = missed(1, { messages: [{ role: "user", content: "another story" }] });
@@ -242,13 +242,13 @@ describe("identifyErrors()", () => {
     expect(summary.byParty).toEqual({ user: 1, environment: 1 });
   });
 
-  test("gives up on answers that cannot be read after the second", async () => {
+  test("stops asking after two unreadable answers", async () => {
     const { summary, judge } = await identify([missed(0)], ["perhaps", '{"answer": "nobody"}']);
     expect(summary.failures).toEqual({ "grader/bad-reply": 1 });
     expect(judge.requests.map(({ temperature }) => temperature)).toEqual([0, 1]);
   });
 
-  test("judges the first of them by task where only some are asked for", async () => {
+  test("judges the first of them by task if only some are requested", async () => {
     const { summary, judge } = await identify(
       [missed(5), missed(1)],
       ['{"answer": "user", "reason": ""}'],
@@ -258,7 +258,7 @@ describe("identifyErrors()", () => {
     expect(judge.requests[0]?.messages[1]?.content).toContain("want 1");
   });
 
-  test("stops where it is told to", async () => {
+  test("stops on request", async () => {
     const run = await storedRun([missed(0)]);
     const judge = scriptedChatModel([]);
     const stopped = identifyErrors(run, {
@@ -284,7 +284,7 @@ describe("judgeContext()", () => {
     expect(context).toContain("[… 3000 characters left out …]");
   });
 
-  test("shows how it was scored where nothing says what differs", () => {
+  test("shows the score if the differences are unknown", () => {
     const context = judgeContext(missed(0, { rewardDetails: { missing: 2 } }), new Map());
     expect(context).toContain('{"reward":0,"missing":2}');
   });

@@ -3,7 +3,7 @@ import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { numberedEpisodes, numberTrials } from "./number-trials.ts";
 
-/** An attempt of a group with a name of its own, as of a run that comes to a task again. */
+/** An attempt of a group with a name of its own, as in a run that repeats a task. */
 const attempt = (taskIndex: number, groupIndex: number, sampleIndex: number): EpisodeRow =>
   episodeRow({ taskIndex, groupIndex, sampleIndex, rolloutId: `g${groupIndex}#${sampleIndex}` });
 
@@ -23,7 +23,7 @@ async function trialsOf(rows: readonly EpisodeRow[]): Promise<Readonly<Record<st
 }
 
 describe("numberTrials()", () => {
-  test("goes on counting where a task comes again, however its groups end", async () => {
+  test("continues the count when a task comes again, in any order of its groups' ends", async () => {
     const rows = [
       attempt(0, 4, 1),
       attempt(1, 1, 1),
@@ -63,7 +63,7 @@ describe("numberTrials()", () => {
     });
   });
 
-  test("takes attempts of one group for one where only some of them count it", async () => {
+  test("treats attempts of one group as one group if only some of them number it", async () => {
     const rows = [
       episodeRow({ taskIndex: 7, sampleIndex: 3, groupIndex: 7 }),
       episodeRow({ taskIndex: 7, sampleIndex: 1 }),
@@ -71,7 +71,7 @@ describe("numberTrials()", () => {
     expect(await trialsOf(rows)).toEqual({ "shop/test/7#3": 3, "shop/test/7#1": 1 });
   });
 
-  test("tells branches from trials", async () => {
+  test("distinguishes branches from trials", async () => {
     const forkedFrom = { rolloutId: "shop/test/0#0", turnIndex: 2 };
     const rows = [
       episodeRow({ taskIndex: 0, sampleIndex: 1, forkedFrom }),
@@ -98,7 +98,7 @@ describe("numberTrials()", () => {
   });
 });
 
-test("numberedEpisodes() leaves out what ended since", async () => {
+test("numberedEpisodes() omits episodes that ended later", async () => {
   const rows = [attempt(0, 1, 0), attempt(0, 0, 0)];
   const trials = await numberTrials(runOf(rows));
   const found: [string, number][] = [];

@@ -39,7 +39,7 @@ async function idsOf(run: StoredRun): Promise<readonly string[]> {
 describe("a run with damaged episodes", () => {
   const lines = [episode("a"), '{"rolloutId":"b","ta', episode("c"), '{"rolloutId":"d"}', "null"];
 
-  test("is read without them, and each is told of once", async () => {
+  test("is read without the damaged lines, and each is reported once", async () => {
     await writeFile(file, [...lines, episode("e"), '{"rolloutId":"f'].join("\n"));
     const damaged: DamagedLine[] = [];
     const run = await openStoredRun(dir, { onDamaged: (line) => damaged.push(line) });
@@ -52,7 +52,7 @@ describe("a run with damaged episodes", () => {
     ]);
   });
 
-  test("is refused where nobody is to be told", async () => {
+  test("is refused without a callback for damaged lines", async () => {
     await writeFile(file, lines.join("\n"));
     await expect(idsOf(await openStoredRun(dir))).rejects.toThrow(
       `Cannot read ${file}, line 2: it is no JSON, expected an episode`,
@@ -116,7 +116,7 @@ describe("rows of samples", () => {
     expect(await logprobsOf(run.samplesOf("b"))).toEqual([]);
   });
 
-  test("are refused at their end where another program changed some", async () => {
+  test("are refused at their end if another program changed some", async () => {
     const [sound, changed] = [row("a", -1), row("b", -1)];
     await writeEpisodes(named("a", [hashOf(sound)]), named("b", [hashOf(changed)]));
     const edited = changed.replace("}", ',"advantage":1}');
@@ -131,7 +131,7 @@ describe("rows of samples", () => {
     expect(await logprobsOf(run.samplesOf("a"))).toEqual([["a", -1]]);
   });
 
-  test("are not missed where their failed episode is taken out meanwhile, to be played again", async () => {
+  test("are not missed if their failed episode is removed in the meantime, to be played again", async () => {
     const lines = [row("a", -1), row("b", -1)];
     await writeFile(rowsFile(), lines[0]!);
     const [sound, failed] = ["a", "b"].map((rolloutId, place) => ({
@@ -145,7 +145,7 @@ describe("rows of samples", () => {
     expect(await logprobsOf(readFinishedRows(rowsFile(), episodes))).toEqual([["a", -1]]);
   });
 
-  test("are read without a last one that is torn, and refused where another one is", async () => {
+  test("are read without a torn last one, and refused if another one is torn", async () => {
     const [sound, torn] = [row("a", -1), row("a", -2).slice(0, -4)];
     await writeEpisodes(named("a", [hashOf(sound)]));
     await writeFile(rowsFile(), [sound, torn].join("\n"));

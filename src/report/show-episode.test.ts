@@ -46,7 +46,7 @@ const row = episodeRow({
 });
 
 describe("showEpisode()", () => {
-  test("shows what was said, called and answered, and why it ended as it did", () => {
+  test("shows messages, calls and answers, and the reason of the end", () => {
     expect(showEpisode(row, { style: plainStyle, full: false })).toBe(
       [
         "shop/test/7#1\n2 turns, 1 tool calls, 20 sampled tokens, 0.5 s, seed 0",
@@ -101,7 +101,7 @@ describe("showTokens()", () => {
   };
   const codec = { decode: async (ids: readonly number[]) => String.fromCodePoint(...ids) };
 
-  test("marks what was sampled", async () => {
+  test("marks sampled text", async () => {
     expect(await showTokens(sample, { codec, style: plainStyle, full: false })).toBe(
       "row 0: 6 tokens, 2 of the prompt, 3 sampled\n" +
         "0 to 1: not trained\nHi\n" +
@@ -111,7 +111,7 @@ describe("showTokens()", () => {
     );
   });
 
-  test("shows ids where there is no tokenizer", async () => {
+  test("shows ids without a tokenizer", async () => {
     const text = await showTokens(sample, { style: terminalStyle, full: false });
     expect(text).toContain("\n72 105\n");
     expect(text).toContain("\u001B[32m79 75\u001B[0m");
@@ -126,7 +126,7 @@ describe("text", () => {
   });
 });
 
-describe("showEpisode() says why a reward is what it is", () => {
+describe("showEpisode() explains a reward", () => {
   const end = (rewardDetails: Readonly<Record<string, unknown>>, full = false): string =>
     showEpisode({ ...row, rewardDetails, troubles: [] }, { style: plainStyle, full })
       .split("\n\n")
@@ -136,20 +136,20 @@ describe("showEpisode() says why a reward is what it is", () => {
       .join("\n");
   const difference = { state: [], missingCalls: [], extraCalls: [], missingOutputs: [] };
 
-  test("by what the environment says of it", () => {
+  test("by the environment's explanation", () => {
     expect(end({ closeness: 0.25 })).toBe('  details: {"closeness":0.25}');
     expect(end({})).toBe(
       "  why is not said: what score() returns as `wanted`, `outputs` or `details` is shown here",
     );
   });
 
-  test("and beside what differs all else only where it is asked for", () => {
+  test("and lists all differences only on request", () => {
     const nothing = "  nothing differs from what was wanted";
     expect(end({ difference, closeness: 1 })).toBe(nothing);
     expect(end({ difference, closeness: 1 }, true)).toBe(`${nothing}\n  details: {"closeness":1}`);
   });
 
-  test("and shows the calls of a turn that tells of no text", () => {
+  test("and shows the calls of a turn without text", () => {
     const [turn] = row.turns;
     const calls = ["cancel", "fly"].map((source) => {
       const about = { callId: "c", arguments: '{"id": 2}', observation: "done" };

@@ -47,7 +47,7 @@ interface Golden {
 }
 
 describe("countIrregular()", () => {
-  test("counts what is missing and what is there twice", () => {
+  test("counts missing and repeated trials", () => {
     const rows = results([
       [0, 0, 1],
       [0, 0, 1],

@@ -38,11 +38,8 @@ async function* linesOf(
   yield Buffer.from(separator === "[\n" ? "[]\n" : "\n]\n");
 }
 
-/** One episode as an entry of τ-bench's results file. */
-export function toTauBenchResult(
-  { row, trial }: NumberedEpisode,
-  task: PyValue | undefined,
-): PyDict {
+/** Returns one episode as an entry of τ-bench's results file. */
+function toTauBenchResult({ row, trial }: NumberedEpisode, task: PyValue | undefined): PyDict {
   return new Map<string, PyValue>([
     ["task_id", BigInt(row.taskIndex)],
     // A number is a float in these values: 1.0 rather than 1.

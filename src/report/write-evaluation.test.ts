@@ -41,7 +41,7 @@ async function evaluateOpenRun(rows: readonly EpisodeRow[]): Promise<Evaluation>
   return await writeEvaluation(run, { plan: await planOpenRun(run) });
 }
 
-test("an evaluation stands in files of its own, beside what the run says of itself", async () => {
+test("an evaluation has files of its own, next to the run's", async () => {
   const [names, summary] = [await readdir(dir), await read("summary.json")];
   const evaluation = await writeEvaluation(await openStoredRun(dir), { plan });
   expect((await readdir(dir)).filter((name) => !names.includes(name)).toSorted()).toEqual([
@@ -54,7 +54,7 @@ test("an evaluation stands in files of its own, beside what the run says of itse
   expect((await verifyRun(dir)).violations).toEqual([]);
 });
 
-test("attempts at a task that comes again have numbers of their own, in every file", async () => {
+test("attempts at a repeated task have numbers of their own, in every file", async () => {
   const rows = [1, 0, 2].flatMap((groupIndex) =>
     [0, 1].map((sampleIndex) => {
       const rolloutId = `shop/test/0~${groupIndex}#${sampleIndex}`;
@@ -96,17 +96,17 @@ test("a run that leaves open which episodes there will be has none that was not 
     unscored: 0,
     unscoredBy: {},
   });
-  // It would count two attempts that nobody planned as failed.
+  // τ-bench's figures would count two unplanned attempts as failed.
   expect(evaluation).not.toHaveProperty("tauBench");
   expect(await read("report.md")).toContain("6 scored attempts of 6 planned.");
   expect(await (await readRun(dir)).evaluation()).toEqual(evaluation);
 });
 
-test("what a run says of its end while it is evaluated stays, and what it takes back is gone", async () => {
+test("keeps an end that the run writes during its evaluation, and drops one that it withdraws", async () => {
   const file = path.join(dir, "summary.json");
   const summary = await read("summary.json");
   const stored = await openStoredRun(dir);
-  /** Something happens to the run once, behind the first episode that is read of it. */
+  /** Changes the run once, after the first episode that is read from it. */
   const during = (happen: () => Promise<void>) => {
     let happened: Promise<void> | undefined;
     return {

@@ -126,7 +126,7 @@ async function stopWith(
   await stopped;
 }
 
-/** Worlds that call what is outside as they open. */
+/** Worlds that make external calls as they open. */
 const loadedLamps: Environment = {
   ...fiftyLamps,
   async open(task, options) {
@@ -245,7 +245,10 @@ describe("a start with other tasks is refused before it changes anything", () =>
   });
 });
 
-/** Six lamps, as a file of tasks that is read forward only gives them; `asked` are the places in order. */
+/**
+ * Six lamps, as from a tasks file that can only be read forward; `asked` lists the requested
+ * positions in order.
+ */
 function readForward(): { readonly source: TaskSource; readonly asked: readonly number[] } {
   const asked: number[] = [];
   let next = 0;
@@ -261,7 +264,7 @@ function readForward(): { readonly source: TaskSource; readonly asked: readonly 
   return { source: { repeatable: true, at }, asked };
 }
 
-/** Gives lamps, at most `most` at once, until groups end; `asked` are the indexes in order. */
+/** Returns lamps, at most `most` at once, until groups end; `asked` lists the indexes in order. */
 function limited(most: number, ...taskIndexes: number[]) {
   const asked: number[] = [];
   const tasks = listOf(...taskIndexes);

@@ -27,7 +27,7 @@ export async function openLamps(
   return await RunFolder.open(dir, testManifest, { retryFailed: false, ...options, lock });
 }
 
-/** An engine that switches the lamp on and says goodbye. If the callback returns an error, the engine throws it. */
+/** An engine that switches the lamp on and says goodbye. It throws the callback's error, if any. */
 export function switchingEngine(
   onRequest: (request: GenerateRequest, turn: number) => unknown = () => undefined,
 ): Engine {

@@ -26,7 +26,7 @@ export function lamps(taskCount: number, drawn: (index: number) => void = () => 
   };
 }
 
-/** A setup for lamps: a customer who wants one switched on, and a clock that stands still. */
+/** A setup for lamps: a customer who wants one switched on, and a paused clock. */
 export function lampSetup({
   environment,
   engine,
@@ -56,8 +56,7 @@ export function lampPlan(environment: Environment): RunPlan {
 }
 
 /**
- * Plays two attempts at each lamp. All say goodbye at once, and the clock stands still.
- *
+ * Plays two attempts at each lamp. All say goodbye at once, and the clock is paused.
  * @param held - A rollout that answers only after another one has ended.
  */
 export async function playLamps(

@@ -136,7 +136,7 @@ test.each([
   },
 );
 
-test("a group that was taken is not delivered again after its attempts are restored, and others are once", async () => {
+test("a received group is not delivered again after its attempts are restored, and others are delivered once", async () => {
   const about = { redeliver: true, admission: { concurrency: 4 } };
   {
     await using folder = await openLamps(dir);

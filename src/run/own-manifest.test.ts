@@ -46,7 +46,7 @@ async function play(manifest: RunManifest): Promise<RunManifest> {
   return folder.manifest;
 }
 
-/** Pass after pass over three lamps. */
+/** Epoch after epoch over three lamps. */
 function boundless(): TaskSource {
   return createEndlessTasks(fiftyLamps, { split: "test", taskIndexes: [0, 1, 2], seed: 0 });
 }
@@ -77,7 +77,7 @@ test("a program's own manifest gets the members that verify needs", async () => 
   expect(manifest).toMatchObject({ ...own, found });
   expect(await stored()).toEqual(manifest);
   expect(await verifyRun(dir)).toMatchObject({ isFinished: true, episodes: 6, violations: [] });
-  // The folder is the same run's at a later start, which says no more than the first one.
+  // A later start of the same run, with the same manifest.
   expect(await play(own)).toEqual(manifest);
   expect(await stored()).toEqual(manifest);
 });
@@ -123,7 +123,7 @@ test.each<[string, Partial<StartRunOptions>]>([
 });
 
 test("a folder with another run's plan continues, and is sound", async () => {
-  // As it was written before plans were held against what is played.
+  // As it was written before plans were compared with attempts.
   await play(own);
   await writeFile(
     path.join(dir, "run.json"),
@@ -415,7 +415,7 @@ test.each<[string, Parameters<typeof playSampled>]>([
     });
     expect(await playSampled(sampling, how)).toEqual(found);
     await rm(dir, { recursive: true });
-    // Whoever opens the folder may say it.
+    // The program that opens the folder may set it.
     const own = { sampling: { temperature: 0.3 } };
     await stopUnsampled({ temperature: 0.6 }, { found: own });
     expect(await playSampled(sampling, { ...how, found: own })).toEqual({ ...found, ...own });
@@ -497,7 +497,7 @@ test("sampling is not recorded if a player plays the attempts", async () => {
   expect(await playSampled({ temperature: 0 }, { play })).toEqual(found);
 });
 
-test("the settings of the command line describe sampling as long as the setup agrees", async () => {
+test("the command line's settings describe sampling while the setup agrees", async () => {
   const settings = { temperature: 0.6, "top-k": 7 };
   const found = await playSampled({ temperature: 0.6, topK: 7 }, { found: { settings } });
   expect(found).toEqual({ settings, plan: { isOpen: true }, vocabularySize });

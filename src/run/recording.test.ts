@@ -204,7 +204,7 @@ describe("the recording", () => {
 
   test("nor does one with a line that a crashed start removed for that", async () => {
     await playBrokenLamps();
-    // As the crash left it: the line is gone, and no event says so.
+    // As the crash left it: the line is gone, and no event reports it.
     await writeFile(path.join(dir, "episodes.jsonl"), "");
     await using folder = await open(true);
     const episodes = await playOn(folder);
@@ -214,7 +214,7 @@ describe("the recording", () => {
     ]);
   });
 
-  test("the recording of another run is not gone on with, and that counts as no failure", async () => {
+  test("the recording of another run is not continued, and that counts as no failure", async () => {
     {
       await using folder = await open();
       folder.writeEpisode = async () => await Promise.reject(new UsageError("gone"));
@@ -331,7 +331,7 @@ describe("the recording", () => {
     const attempt = recording.begin(start);
     await recording.land(8);
     expect(await written()).toBe(1);
-    // The rest is three times as long as the write.
+    // The rest takes three times as long as the write.
     nowMs += 4;
     attempt.add({ ...late, times: [1] });
     const first = recording.land(8);
@@ -424,7 +424,7 @@ describe("the recording", () => {
     }
     const whole = await readFile(file, "utf8");
     const [begin, inputs] = whole.split("\n");
-    // A power cut tears the rollout's next line: what is written there next is as long.
+    // A power cut tears the rollout's next line: the next line written there is as long.
     const torn = inputs!.replace('"part":0', '"part":1').slice(0, -1);
     await writeFile(file, whole + torn.padEnd(begin!.length).slice(0, begin!.length));
     await using folder = await open();

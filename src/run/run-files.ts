@@ -8,6 +8,7 @@ import type { GroupLedger } from "./schedule/group-ledger.ts";
 import { openPlan, type PlannedRun } from "./schedule/planned-run.ts";
 import type { SlimeAttempt, SlimeSummary } from "./slime/slime-file.ts";
 import type { StartRunOptions } from "./start-run-options.ts";
+import { groupingCounts } from "./schedule/attempt-counts.ts";
 
 interface RunFilesOptions extends Pick<StartRunOptions, "grouping" | "player" | "setup"> {
   readonly folder: RunFolder;
@@ -54,7 +55,8 @@ export class RunFiles {
     const { folder, grouping, setup, tally } = this.#options;
     const { found: _found, ...manifest } = folder.manifest;
     const { planned, resumed } = tally.progress();
-    const { size, started = size, branchAt = [] } = grouping;
+    const { branchAt = [] } = grouping;
+    const { size, started } = groupingCounts(grouping);
     const recorded = { size, begun: started, branchAt } satisfies RecordedGrouping;
     await folder.writeEvent({
       type: startedType,
@@ -105,7 +107,7 @@ export class RunFiles {
   async #writeSlime(): Promise<SlimeSummary | undefined> {
     const { folder, grouping, ledger } = this.#options;
     if (folder.slimeFile === undefined) return undefined;
-    const { size, started = size } = grouping;
+    const { size, started } = groupingCounts(grouping);
     const { rolloutIds, unstartedCount } = ledger;
     // An attempt that was not started has neither an id nor rows.
     const attempts: readonly SlimeAttempt[] = Array.from(rolloutIds, (rolloutId = "", index) => ({

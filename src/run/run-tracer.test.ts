@@ -175,7 +175,7 @@ describe("traceSetup()", () => {
     },
   );
 
-  test("an SDK that returns no span changes nothing", async () => {
+  test("an SDK that returns no span has no effect", async () => {
     const startSpan = (): never => {
       throw new TypeError("the SDK was shut down");
     };

@@ -33,7 +33,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** As axios ends what is called off: neither the signal's reason nor an `AbortError`. */
+/** As axios ends a cancelled request: with neither the signal's reason nor an `AbortError`. */
 class CanceledError extends Error {
   override readonly name = "CanceledError";
 }
@@ -496,7 +496,7 @@ describe("a run of which far more was planned than played", () => {
   });
 });
 
-test("slime is given no group of which a further attempt is still to come", async () => {
+test("slime is given no group that still expects a further attempt", async () => {
   const stop = new AbortController();
   {
     await using folder = await openLamps(dir, { format: "slime" });

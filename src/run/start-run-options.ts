@@ -12,6 +12,7 @@ import type { RunFolder } from "./folder/run-folder.ts";
 import type { RunProgress } from "./run-progress.ts";
 import type { StalenessOptions } from "./policy/staleness.ts";
 import type { TaskSource } from "./schedule/task-source.ts";
+import { groupingCounts } from "./schedule/attempt-counts.ts";
 
 /** The number of attempts at each task, and the groups that are delivered. */
 export interface GroupingOptions {
@@ -111,7 +112,8 @@ export function checkRunOptions(options: StartRunOptions): void {
   requireParts(options);
   const { admission, folder, grouping, redactor, setup } = options;
   requireOpenNames(setup.environment, redactor);
-  const { size, started = size, attempts = 2, branchAt = [] } = grouping;
+  const { attempts = 2, branchAt = [] } = grouping;
+  const { size, started } = groupingCounts(grouping);
   requireBranching(branchAt, setup);
   const { ahead = Infinity, concurrency } = admission;
   requireCounts({ size, started, attempts, concurrency });

@@ -70,7 +70,7 @@ function turnOf({ promptIds }: GenerateRequest): number {
   return Math.floor((opened - 2) / 2);
 }
 
-/** Switches the lamp on and says goodbye; its answers follow from what it is asked alone. */
+/** Switches the lamp on and says goodbye; the answers depend only on the request. */
 function lampEngine(
   onRequest: (request: GenerateRequest, turn: number) => unknown = () => undefined,
   version: () => string = () => "1",
@@ -127,7 +127,7 @@ async function all(groups: AsyncIterable<EpisodeGroup>): Promise<readonly Episod
   return found.toSorted((one, other) => one.groupIndex - other.groupIndex);
 }
 
-/** Which versions sampled what of the groups is trained on. */
+/** Returns the policy versions of the trained tokens. */
 function sampledVersions(groups: readonly EpisodeGroup[]): readonly string[] {
   const segments = groups.flatMap(({ episodes }) => episodes.flatMap((each) => each.segments));
   const names = segments.flatMap(({ lossMask, policyVersions }) =>
@@ -1188,7 +1188,7 @@ describe("startRun()", () => {
       expect(branch).toMatchObject({ outcome: "failed", failure: { code }, segments: [] });
     });
 
-    test("gets results from outside unchanged, whatever the first attempt's world did to them", async () => {
+    test("receives external results unchanged, even if the first attempt's world changed them", async () => {
       const loaded: Environment = {
         ...environment,
         async open(task, options) {
@@ -1602,7 +1602,7 @@ describe("startRun()", () => {
         const about = { engine, source: pushed, grouping: { size: 2, branchAt: [1] } };
         const run = start({ ...about, folder, admission: { concurrency: 3 } });
         await branched.promise;
-        // Whoever waits for an attempt has been given one by now, if there is one.
+        // If there is another attempt, a waiting player has received it at this point.
         for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
         refused.resolve();
         await expect(run.result).rejects.toThrow(/^Cannot write .*events.jsonl: ENOSPC/);
@@ -2639,7 +2639,7 @@ describe("startRun()", () => {
     warned.mockRestore();
   });
 
-  test("waits with new groups until the trainer has come further", async () => {
+  test("delays new groups until the trainer has caught up", async () => {
     let begun = 0;
     const engine = lampEngine(({ sessionId }, turn) => {
       if (turn === 0 && sessionId.endsWith("#0")) begun += 1;
@@ -2740,7 +2740,7 @@ describe("startRun()", () => {
     await clock.advance(1000);
     await take();
     expect(describedCount).toBe(3);
-    // Whoever announces is asked no more.
+    // A trainer that announces versions is not asked any more.
     await untilWaiting(clock);
     version = 3;
     run.announcePolicy(version);
@@ -2804,7 +2804,7 @@ describe("startRun()", () => {
     expect(seen).toEqual([0, 2]);
   });
 
-  test("waits for the trainer by the groups of this start, whatever earlier ones played", async () => {
+  test("counts the trainer's lag by the groups of this start, regardless of earlier starts", async () => {
     const source = () =>
       createEndlessTasks(environment, { split: "test", taskIndexes: [0, 1], seed: 1 });
     const counts: number[] = [];
@@ -2947,7 +2947,7 @@ describe("startRun()", () => {
     await first;
     for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
     expect(asked).toBe(0);
-    // A pause that comes meanwhile outlasts the update.
+    // A pause that starts in the meantime outlasts the update.
     await run.pause();
     other.resolve();
     await second;
@@ -3043,7 +3043,7 @@ describe("startRun()", () => {
     },
   );
 
-  test("many policy calls at once are no leak to be warned of", async () => {
+  test("many concurrent policy calls cause no leak warning", async () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     const source = createTaskList(environment, {
       split: "test",
@@ -3181,7 +3181,7 @@ describe("startRun()", () => {
     expect(await run.interrupt()).toMatchObject({ end: "interrupted" });
   });
 
-  test("a place that comes after the run was left is released", async () => {
+  test("a place that is granted after the run was left is released", async () => {
     const [asked, open, left] = [withResolvers(), withResolvers(), withResolvers()];
     const gate: AdmissionGate = {
       async admit() {
@@ -3207,7 +3207,7 @@ describe("startRun()", () => {
     );
   });
 
-  test("lets a player play its attempts, and reports what is written and what the policy does", async () => {
+  test("lets a player play its attempts, and reports writes and policy changes", async () => {
     const told: string[] = [];
     const player: AttemptPlayer = {
       async play(assignment, setup, options) {
@@ -3346,7 +3346,7 @@ describe("startRun()", () => {
           const episode = await playHere.play(assignment, setup, options);
           const other = kept.get(episode.groupId);
           kept.set(episode.groupId, episode);
-          // The first play of each second attempt gives what came of the first one.
+          // The first play of each second attempt returns the first attempt's result.
           return assignment.attempt === 1 && other !== undefined ? other : episode;
         },
       };

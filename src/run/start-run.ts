@@ -20,6 +20,7 @@ import { RunFiles } from "./run-files.ts";
 import { RunTally, type RunProgress } from "./run-progress.ts";
 import { RunStop } from "./run-stop.ts";
 import { checkRunOptions, type StartRunOptions } from "./start-run-options.ts";
+import { groupingCounts } from "./schedule/attempt-counts.ts";
 
 /**
  * Starts a run: plays groups of attempts at the tasks of a source, a bounded number at once, and delivers each group
@@ -58,7 +59,8 @@ class GroupRun implements LiveRun {
   constructor(options: StartRunOptions) {
     checkRunOptions(options);
     const { folder, grouping, player, seed = 0, setup, source } = options;
-    const { size, started = size, branchAt = [] } = grouping;
+    const { branchAt = [] } = grouping;
+    const { size, started } = groupingCounts(grouping);
     this.#clock = setup.clock ?? systemClock;
     this.#stop = new RunStop(() => this.#scheduler.close());
     const stop = this.#stop;
@@ -224,14 +226,14 @@ class GroupRun implements LiveRun {
   /** Sets the number of planned episodes, unless the source has no length or groups are over-sampled. */
   #countPlanned(): void {
     const { source, grouping } = this.#options;
-    const { size, started = size } = grouping;
+    const { size, started } = groupingCounts(grouping);
     if (source.length === undefined || started !== size) return;
     this.#tally.plan(source.length * size + this.#ledger.furtherCount);
   }
 
   #workerCount(): number {
     const { admission, source, grouping } = this.#options;
-    const { size, started = size } = grouping;
+    const { started } = groupingCounts(grouping);
     // Resumed groups count too, even if the source is shorter now.
     const groupCount = Math.max(source.length ?? Infinity, this.#delivery.offeredCount);
     return Math.min(admission.concurrency, groupCount * started);

@@ -19,7 +19,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** So many lamps and no more, with data that JSON cannot say. */
+/** A limited number of lamps, with data that JSON cannot represent. */
 function mappedLamps(count: number): Environment {
   const plain = lamps(count);
   return {
@@ -31,7 +31,7 @@ function mappedLamps(count: number): Environment {
   };
 }
 
-/** A start that plays the lamps with these indexes, of so many that there are. */
+/** A start that plays the lamps with these indexes, of `count` lamps. */
 async function play(
   lampCount: number,
   indexes: readonly number[],

@@ -131,7 +131,7 @@ describe("a start that records nothing, and is killed after the end of an attemp
   });
 });
 
-describe("an attempt that a start which records nothing played again before it was killed", () => {
+describe("an attempt that a start without recording played again before it was killed", () => {
   const grouping = { size: 2, attempts: 1 };
   let killed = "";
   beforeEach(async () => {

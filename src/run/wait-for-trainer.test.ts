@@ -33,7 +33,10 @@ const oneByOne = (): Partial<StartRunOptions> => ({
   staleness: { max: 0, beyond: "wait", groupsPerVersion: 1 },
 });
 
-/** Names a version; what is thrown or waited for in a turn is the callback's. */
+/**
+ * Returns an engine that names a version. `onTurn` may throw, or return a promise that the turn
+ * waits for.
+ */
 function versionedEngine(
   version: () => string,
   onTurn: (turn: number) => unknown = () => undefined,
@@ -250,7 +253,7 @@ test("a first version of the engine before an announcement follows an unnamed on
   await run.interrupt();
 });
 
-test("waiting groups continue with a version that the player could not be told", async () => {
+test("waiting groups continue with a version that the player was not notified of", async () => {
   const player: AttemptPlayer = {
     ...playHere,
     announcePolicy(version) {
@@ -355,7 +358,7 @@ test.each([true, false])(
   },
 );
 
-test("a caller that writes a log in onEpisode gets no older groups, whatever the version numbers", async () => {
+test("a caller that writes a log in onEpisode gets no older groups, for any version numbers", async () => {
   let begunCount = 0;
   const own = oneByOne().source!;
   const source: TaskSource = {

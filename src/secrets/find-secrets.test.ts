@@ -39,7 +39,7 @@ describe("secretsOfNamed()", () => {
     });
   });
 
-  test("leaves names, paths, numbers and words as they are", () => {
+  test("does not change names, paths, numbers and words", () => {
     const plain = {
       NODE_ENV: "production",
       MODEL: "gpt-4o-mini-2024-07-18",
@@ -129,7 +129,7 @@ describe("secretsOfNamed() finds the password of a connection", () => {
     expect(redactor.text("got plain-words.")).toBe("got [redacted].");
   });
 
-  test("also with a mark that no URL has, and with spaces", () => {
+  test("also with a character that no URL has, and with spaces", () => {
     for (const [value, password] of [
       ["postgres://me:plain#words@db/shop", "plain#words"],
       ["Server=db;User Id=me;Password=plain words here;Port=1", "plain words here"],
@@ -143,7 +143,7 @@ describe("secretsOfNamed() finds the password of a connection", () => {
 });
 
 describe("secretsOfArguments()", () => {
-  test("leaves a model's name and an author as they are", () => {
+  test("does not change a model's name and an author", () => {
     const args = [
       "--tokenizer",
       "Qwen/Qwen3-8B",
@@ -272,7 +272,7 @@ test("shownUrl() omits possible secrets in a URL", () => {
   ]);
 });
 
-test("a long value is gone through once", () => {
+test("a long value is scanned once", () => {
   expect(secretsOfNamed({ FILE: "y".repeat(200_000) }).secrets).toEqual([]);
   const pairs = secretsOfNamed({ DSN_LIST: `${"y".repeat(200_000)} Password=hunter22` });
   expect(pairs.secrets.at(-1)).toContain("hunter22");

@@ -4,7 +4,7 @@ import { hideEverywhere, Redactor, safeCutIndex, withoutCutSecret } from "./reda
 
 const secret = 'sk-"s\\ecret/+ü 123';
 
-/** A text as it stands in JSON that stands in a text of JSON, so many times. */
+/** A text, encoded as a JSON string `depth` times. */
 function nested(text: string, depth: number): string {
   return depth === 0 ? text : nested(JSON.stringify(text).slice(1, -1), depth - 1);
 }
@@ -108,7 +108,7 @@ describe("Redactor", () => {
     expect(redactor.jsonText("{no 12345678")).toBe("{no [redacted]");
   });
 
-  test("cleanInTurns() finds a secret wherever it stands in a large value", async () => {
+  test("cleanInTurns() finds a secret at any place of a large value", async () => {
     const redactor = new Redactor([secret, "short-one"]);
     for (const before of [0, 65_520, 65_536, 131_060, 200_000]) {
       const value = { ids: [1, 2], texts: [`${"x".repeat(before)}${secret}`, "y".repeat(90_000)] };
@@ -194,7 +194,7 @@ describe("hideEverywhere()", () => {
     expect(new Redactor().text("key: line-secret-1, more")).toBe("key: [redacted], more");
   });
 
-  // Sorting all spellings for each of them would take minutes.
+  // Sorting all encodings for each of them would take minutes.
   test("learns many secrets one after another", () => {
     for (let index = 0; index < 2_000; index++) {
       hideEverywhere({ secrets: [`secret-${index}-of-episodes`] });

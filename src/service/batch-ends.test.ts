@@ -24,7 +24,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A clock whose deadlines are over when it is said. */
+/** A clock whose deadlines expire on request. */
 function heldClock(): {
   readonly clock: Clock;
   readonly waiting: Set<() => void>;
@@ -44,7 +44,7 @@ function heldClock(): {
   return { clock: { ...systemClock, after }, waiting, end };
 }
 
-/** Lamps of which one cannot be drawn behind the first `times`. */
+/** Lamps of which one cannot be drawn after the first `times`. */
 function flakyLamps(flaky: number, error: () => Error, times = 1): Environment {
   const inner = lamps(50);
   let drawn = 0;
@@ -62,7 +62,7 @@ function flakyLamps(flaky: number, error: () => Error, times = 1): Environment {
 const request = { ...twoLamps, sampling: {} };
 
 describe("a batch that ends while it is being accepted", () => {
-  test("stays cancelled, also where it is asked for again, and its stream ends", async () => {
+  test("stays cancelled, also on a second request, and its stream ends", async () => {
     await using service = await openLamps(dir);
     const submitted = service.submit(request);
     await until(() => service.batches.length > 0);
@@ -78,7 +78,7 @@ describe("a batch that ends while it is being accepted", () => {
     });
   });
 
-  test("starts no deadline where the service stops meanwhile: nothing keeps the process", async () => {
+  test("starts no deadline if the service stops in the meantime: no timer keeps the process alive", async () => {
     const { clock, waiting } = heldClock();
     const service = await openLamps(dir, { clock });
     const submitted = service.submit({ ...request, deadlineS: 3600 });
@@ -90,7 +90,7 @@ describe("a batch that ends while it is being accepted", () => {
   });
 });
 
-test("a batch whose taker is not there waits for it when it is late, and is told to nobody else", async () => {
+test("a late batch waits for its absent consumer, and is given to no other", async () => {
   const taken: PlayedGroup[] = [];
   const taker: Taker = {
     waitsOn: true,
@@ -117,7 +117,7 @@ test("a batch whose taker is not there waits for it when it is late, and is told
     const { clock, end } = heldClock();
     await using service = await openLamps(dir, { clock });
     end();
-    // Batches of others are begun and played.
+    // Other batches are started and played.
     await service.submit(request);
     await until(() => service.batch("b2").state === "finished");
     await until(() => service.health.batches === 1);
@@ -132,8 +132,8 @@ test("a batch whose taker is not there waits for it when it is late, and is told
   expect(service.health.unreadGroups).toBe(2);
 });
 
-describe("what is wrong with one batch", () => {
-  test("holds that batch up with the reason, behind what it has, and no other", async () => {
+describe("a fault of one batch", () => {
+  test("pauses that batch with the reason, after its finished groups, and no other", async () => {
     const held = withResolvers();
     const engine = lampEngine(async ({ sessionId }) => {
       if (sessionId.startsWith("lamp/test/10")) await held.promise;
@@ -169,7 +169,7 @@ describe("what is wrong with one batch", () => {
     expect(troubles).toHaveLength(1);
   });
 
-  test("fails that batch behind its deadline; what can still be drawn is told", async () => {
+  test("fails that batch after its deadline, and still delivers the groups of its other tasks", async () => {
     const { clock, end } = heldClock();
     const environment = flakyLamps(4, () => new Error("EIO"));
     await using service = await openLamps(dir, { environment, clock, onTrouble: () => {} });
@@ -191,43 +191,46 @@ describe("what is wrong with one batch", () => {
     });
   });
 
-  test.each([4, 7])("keeps no stored group from its taker where task %i is away", async (away) => {
-    const taken: number[] = [];
-    let begun = 0;
-    const taker = (isOpen: boolean): Taker => ({
-      waitsOn: true,
-      take: async ({ task }, { signal }) => {
-        if (isOpen) return void taken.push(task.index);
-        signal.throwIfAborted();
-        await new Promise((_, reject) => signal.addEventListener("abort", reject));
-      },
-    });
-    {
-      const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
-        if (!sessionId.startsWith("lamp/test/7")) return;
-        begun += 1;
-        await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+  test.each([4, 7])(
+    "keeps no stored group from its consumer if task %i is missing",
+    async (away) => {
+      const taken: number[] = [];
+      let begun = 0;
+      const taker = (isOpen: boolean): Taker => ({
+        waitsOn: true,
+        take: async ({ task }, { signal }) => {
+          if (isOpen) return void taken.push(task.index);
+          signal.throwIfAborted();
+          await new Promise((_, reject) => signal.addEventListener("abort", reject));
+        },
       });
-      await using service = await openLamps(dir, { engine, takers: { q: taker(false) } });
-      await service.submit({ ...request, tasks: [4, 5, 7], samples: 1 }, "q");
-      await until(() => begun === 1 && service.health.runningAttempts === 1);
-    }
-    const reason = `Cannot play lamp: its task ${away} of "test" cannot be drawn: EIO`;
-    const environment = flakyLamps(away, () => new Error("EIO"), 0);
-    const takers = { q: taker(true) };
-    {
-      await using service = await openLamps(dir, { environment, takers, onTrouble: () => {} });
-      await until(() => service.batch("b1").reason !== undefined);
-      expect(service.batch("b1")).toMatchObject({ state: "queued", reason });
-      expect(taken).toEqual([4, 5].filter((index) => index !== away));
-    }
-    await using service = await openLamps(dir, { takers });
-    await until(() => service.health.batches === 0);
-    // A start hands over again what an earlier one had.
-    expect(new Set(taken)).toEqual(new Set([4, 5, 7]));
-  });
+      {
+        const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
+          if (!sessionId.startsWith("lamp/test/7")) return;
+          begun += 1;
+          await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+        });
+        await using service = await openLamps(dir, { engine, takers: { q: taker(false) } });
+        await service.submit({ ...request, tasks: [4, 5, 7], samples: 1 }, "q");
+        await until(() => begun === 1 && service.health.runningAttempts === 1);
+      }
+      const reason = `Cannot play lamp: its task ${away} of "test" cannot be drawn: EIO`;
+      const environment = flakyLamps(away, () => new Error("EIO"), 0);
+      const takers = { q: taker(true) };
+      {
+        await using service = await openLamps(dir, { environment, takers, onTrouble: () => {} });
+        await until(() => service.batch("b1").reason !== undefined);
+        expect(service.batch("b1")).toMatchObject({ state: "queued", reason });
+        expect(taken).toEqual([4, 5].filter((index) => index !== away));
+      }
+      await using service = await openLamps(dir, { takers });
+      await until(() => service.health.batches === 0);
+      // A start delivers again the groups of an earlier one.
+      expect(new Set(taken)).toEqual(new Set([4, 5, 7]));
+    },
+  );
 
-  test("is told to the taker that waits for it", async () => {
+  test("is reported to the waiting consumer", async () => {
     const gym = new GymAgent();
     const environment = flakyLamps(4, () => new Error("EIO"));
     const takers = { [gymTaker]: gym.taker };
@@ -252,7 +255,7 @@ describe("what is wrong with one batch", () => {
   });
 });
 
-test("a batch whose tasks a later start has not got waits for one that has", async () => {
+test("a batch waits for a start that has its tasks", async () => {
   {
     await using service = await openLamps(dir);
     await service.submit({ ...request, minPolicyVersion: 1 });
@@ -270,7 +273,7 @@ test("a batch whose tasks a later start has not got waits for one that has", asy
   await until(() => service.batch("b1").state === "finished");
 });
 
-describe("a batch that was begun with other settings than those of this start", () => {
+describe("a batch that was started with other settings than this start's", () => {
   const manifest = { ...testManifest, configuration: { env: "e", temperature: 0.7 } };
   const reason = expect.stringContaining("temperature") as string;
 

@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const other = "http://10.0.0.5:30000";
 
-/** An engine that counts what it samples. */
+/** An engine that counts its sampled turns. */
 function counting(
   before?: Parameters<typeof lampEngine>[0],
 ): Engine & { readonly calls: string[] } {
@@ -31,7 +31,7 @@ function counting(
 }
 
 describe("a batch that names its engine", () => {
-  test("is refused where the service was not started with the address, and nothing is sent there", async () => {
+  test("is refused if the service was not started with the address, and no request is sent to it", async () => {
     const own = counting();
     const allowed = counting();
     const refusal = {
@@ -84,7 +84,7 @@ describe("a batch that names its engine", () => {
     expect([own.calls, allowed.calls]).toEqual([[], []]);
   });
 
-  test("is sampled there alone, by the announced version, and its folder says where", async () => {
+  test("is sampled only at that address, by the announced version, and its folder records the address", async () => {
     const own = counting();
     const allowed = counting();
     await using service = await openLamps(dir, {
@@ -124,7 +124,7 @@ describe("a batch that names its engine", () => {
     expect((await call("GET", "/v1/groups?batch=b2")).body).toHaveLength(3);
   });
 
-  test("waits where a later start does not allow the address, until one does", async () => {
+  test("waits if a later start does not allow the address, until one does", async () => {
     await using first = await openLamps(dir, { batchEngines: new Map([[other, counting()]]) });
     await caller(first)("POST", "/v1/pause", {});
     await caller(first)("POST", "/v1/batches", { ...twoLamps, engine: other });

@@ -11,7 +11,7 @@ import type { ServiceMemory } from "./service-memory.ts";
 
 /** Takes batches in, has them played in their turn, and gives them up. */
 export class BatchIntake {
-  readonly book = new BatchRegistry();
+  readonly registry = new BatchRegistry();
   readonly #parts: ConductParts;
   readonly #memory: ServiceMemory;
   readonly #conduct: BatchConduct;
@@ -30,7 +30,7 @@ export class BatchIntake {
       stopped,
       mayBegin: (batch) => this.#mayBegin(batch),
       play: async (batch) => await memory.orFail(this.#conduct.play(batch)).catch(() => {}),
-      onRest: (batch) => this.book.forgetEnded(batch),
+      onRest: (batch) => this.registry.forgetEnded(batch),
     });
   }
 
@@ -41,22 +41,22 @@ export class BatchIntake {
 
   /** Restores the batches of earlier starts. `advance()` starts them. */
   restore(entries: readonly ServiceEntry[]): void {
-    const { book } = this;
+    const { registry } = this;
     for (const entry of entries) {
       if (entry.type === "batch") {
         const { request, atMs, taker } = entry;
-        book.claimKey(book.add({ request, atMs, taker }), Promise.resolve());
+        registry.claimKey(registry.add({ request, atMs, taker }), Promise.resolve());
       } else if (entry.type === "group") {
-        book.get(entry.batch)?.delivered.add(entry.groupIndex);
+        registry.get(entry.batch)?.delivered.add(entry.groupIndex);
       } else if (entry.type === "batch-ended") {
-        const batch = book.get(entry.batch);
+        const batch = registry.get(entry.batch);
         if (batch === undefined) continue;
         batch.state = entry.state;
         batch.reason = entry.reason;
       }
     }
-    for (const batch of book.all) {
-      if (batch.hasEnded) book.forgetEnded(batch);
+    for (const batch of registry.all) {
+      if (batch.hasEnded) registry.forgetEnded(batch);
       else this.#schedule.add(batch);
     }
   }
@@ -64,7 +64,7 @@ export class BatchIntake {
   /** Cancels what an earlier start was asked for by someone who does not wait any more. */
   async dropUnawaited(): Promise<void> {
     const { takers } = this.#parts.options;
-    for (const batch of Array.from(this.book.open)) {
+    for (const batch of Array.from(this.registry.open)) {
       if (takerOf(batch, takers)?.waitsOn === false) await this.cancel(batch.id);
     }
   }
@@ -84,25 +84,25 @@ export class BatchIntake {
     request: BatchRequest,
     taker: string | undefined,
   ): Promise<{ readonly status: BatchStatus; readonly isNew: boolean }> {
-    const { book } = this;
+    const { registry } = this;
     const { setup, maxQueued } = this.#parts.options;
-    const known = await book.known(request, taker);
+    const known = await registry.known(request, taker);
     if (known !== undefined) return known;
     this.requireRunning();
     this.#requireEngine(request);
-    book.requireRoom(request, maxQueued);
+    registry.requireRoom(request, maxQueued);
     await drawTasks(planBatch(setup.environment, request));
     // Meanwhile the same may have been asked for, or all been stopped.
-    const raced = await book.known(request, taker);
+    const raced = await registry.known(request, taker);
     if (raced !== undefined) return raced;
     this.requireRunning();
-    book.requireRoom(request, maxQueued);
+    registry.requireRoom(request, maxQueued);
     const atMs = setup.now();
-    const batch = book.add({ request, atMs, taker });
+    const batch = registry.add({ request, atMs, taker });
     const by = taker === undefined ? {} : { taker };
     const entry: ServiceEntry = { type: "batch", batch: batch.id, atMs, request, ...by };
     const accepted = this.#memory.append(entry);
-    book.claimKey(batch, accepted);
+    registry.claimKey(batch, accepted);
     await accepted;
     // Meanwhile it may have been cancelled.
     this.#schedule.add(batch);
@@ -112,7 +112,7 @@ export class BatchIntake {
 
   /** Cancels the unfinished part of a batch. Resolves once none of its attempts is running. */
   async cancel(id: string): Promise<BatchStatus> {
-    const batch = this.book.find(id);
+    const batch = this.registry.find(id);
     if (!batch.hasEnded) {
       const { options, groups, stopped: signal } = this.#parts;
       this.requireRunning();
@@ -128,7 +128,7 @@ export class BatchIntake {
       takerOf(batch, options.takers)?.onCancelled?.(batch.request.key, undefined, { signal });
     }
     await batch.playing;
-    this.book.forgetEnded(batch);
+    this.registry.forgetEnded(batch);
     return batch.status;
   }
 

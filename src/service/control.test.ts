@@ -63,7 +63,9 @@ function lampEngineThatHas(version: () => string): Engine {
   };
 }
 
-/** Samples the first half of each turn, then waits to be cut short; what is left comes at once. */
+/**
+ * Samples the first half of each turn, then waits for an interruption; returns the rest at once.
+ */
 function halting(): { readonly engine: Engine; readonly isHalted: Promise<void> } {
   const halted = withResolvers();
   const inner = lampEngine();
@@ -121,7 +123,7 @@ describe("steering the service", () => {
     }
   });
 
-  test("a trainer that began anew goes back in versions, once nothing of before is played", async () => {
+  test("a restarted trainer returns to an earlier version, once no earlier batch is played", async () => {
     await using service = await openLamps(dir);
     const call = caller(service);
     await call("POST", "/v1/policy", { version: 8 });
@@ -151,7 +153,7 @@ describe("steering the service", () => {
     expect(next.health.policyVersion).toBe(5);
   });
 
-  test("weights that the engine does not take leave the version, and sampling goes on", async () => {
+  test("weights that the engine refuses keep the version, and sampling continues", async () => {
     await using service = await openLamps(dir, {
       weights: weightControl(async () => {
         throw new RolloutError("engine/server-error", "Cannot load /bad: no such folder");
@@ -169,7 +171,7 @@ describe("steering the service", () => {
     expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["1"]);
   });
 
-  test("weights that are seen to be wrong are refused before anything is paused or loaded", async () => {
+  test("invalid weights are refused before sampling is paused or a file is loaded", async () => {
     const loaded: string[] = [];
     await using service = await openLamps(dir, {
       weights: {
@@ -193,7 +195,7 @@ describe("steering the service", () => {
     expect(loaded).toEqual(["/step-1"]);
   });
 
-  test("what a server samples that lost the weights is played again, once it has loaded them again", async () => {
+  test("turns of a server that lost its weights are sampled again after it has reloaded them", async () => {
     let has = "default";
     const loaded: string[] = [];
     await using service = await openLamps(dir, {
@@ -209,13 +211,13 @@ describe("steering the service", () => {
     });
     const call = caller(service);
     await call("POST", "/v1/policy", { version: 4, weights: "/step-4" });
-    // As where it is started again by somebody else.
+    // As if another program started it again.
     has = "default";
     await call("POST", "/v1/batches", { ...twoLamps, tasks: [1], samples: 1 });
     const groups = groupsOf((await call("GET", "/v1/groups?batch=b1")).body);
     expect(versionsOf(groups)).toEqual(["4"]);
     expect(loaded).toEqual(["/step-4@4", "/step-4@4"]);
-    // Where the caller sees to the weights, what the engine calls them is its own affair.
+    // If the caller manages the weights, the engine's own name for them does not matter.
     await call("POST", "/v1/policy", { version: 5 });
     has = "mine";
     await call("POST", "/v1/batches", { ...twoLamps, key: "own", tasks: [1], samples: 1 });
@@ -223,7 +225,7 @@ describe("steering the service", () => {
     expect(loaded).toHaveLength(2);
   });
 
-  test("sampling stays paused where a server that lost the weights cannot be given them, nor the others theirs", async () => {
+  test("sampling stays paused if a server that lost the weights cannot reload them, nor the others theirs", async () => {
     let has = "default";
     let isBroken = false;
     await using service = await openLamps(dir, {
@@ -247,7 +249,7 @@ describe("steering the service", () => {
     expect((await call("POST", "/v1/resume")).status).toBe(200);
   });
 
-  test("servers that were left with different weights sample nothing before all have loaded the same", async () => {
+  test("servers with different weights sample nothing before all have loaded the same", async () => {
     const mixed = new RolloutError("engine/mixed-weights", "b could not be given back what it had");
     let failure: RolloutError | undefined = mixed;
     const weights = weightControl(async () => {
@@ -260,7 +262,7 @@ describe("steering the service", () => {
       expect(service.health).toMatchObject({ state: "paused", policyVersion: null });
       expect((await call("POST", "/v1/resume")).status).toBe(502);
     }
-    // All are told again by the next start, which does not begin while that fails.
+    // The next start notifies all servers again, and does not start while that fails.
     await expect(openLamps(dir, { weights })).rejects.toThrow(
       "Cannot go on with the policy's version 2: b could not be given back what it had",
     );
@@ -269,7 +271,7 @@ describe("steering the service", () => {
     expect(service.health).toMatchObject({ state: "paused", policyVersion: 2 });
   });
 
-  test("an engine that starts again is given the weights that were announced last, before anything is sampled", async () => {
+  test("a restarted engine gets the last announced weights before it samples", async () => {
     const loaded: string[] = [];
     const weights = weightControl(
       async ({ path, version }) => void loaded.push(`${path}@${version}`),
@@ -290,7 +292,7 @@ describe("steering the service", () => {
     expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["3"]);
   });
 
-  test("an engine that cannot be told to load weights is said to be one", async () => {
+  test("an engine without weight loading reports that", async () => {
     await using service = await openLamps(dir);
     const refused = await caller(service)("POST", "/v1/policy", { version: 2, weights: "/w" });
     expect(refused.status).toBe(400);
@@ -308,7 +310,7 @@ describe("steering the service", () => {
     expect(versionsOf(groupsOf((await call("GET", "/v1/groups?batch=b1")).body))).toEqual(["2"]);
   });
 
-  test("while it is paused nothing is sampled, and both calls may be repeated", async () => {
+  test("a pause stops all sampling, and both calls may be repeated", async () => {
     let asked = 0;
     await using service = await openLamps(dir, { engine: lampEngine(() => (asked += 1)) });
     const call = caller(service);
@@ -325,7 +327,7 @@ describe("steering the service", () => {
     expect(asked).toBe(4);
   });
 
-  test("cancelling ends what is played, and keeps the groups that are finished", async () => {
+  test("cancelling stops attempts in progress, and keeps the finished groups", async () => {
     const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
       if (!sessionId.startsWith("lamp/test/7")) return;
       await new Promise((resolve) => signal?.addEventListener("abort", resolve));
@@ -343,7 +345,7 @@ describe("steering the service", () => {
     expect((await call("DELETE", "/v1/batches")).body).toMatchObject({ batches: [cancelled] });
   });
 
-  test("clearing gives up and forgets the batches of one beginning, and no others", async () => {
+  test("clearing aborts and forgets the batches with one prefix, and no others", async () => {
     const engine = lampEngine(async ({ sessionId }, { signal } = {}) => {
       if (!sessionId.startsWith("lamp/test/7")) return;
       await new Promise((resolve) => signal?.addEventListener("abort", resolve));
@@ -354,10 +356,10 @@ describe("steering the service", () => {
       const tasks = key === "old/2" ? [4, 7] : [4];
       await call("POST", "/v1/batches", { ...twoLamps, key, tasks });
     }
-    // Whoever takes groups itself has keys of its own.
+    // A consumer that takes groups itself has keys of its own.
     const kept = { ...twoLamps, key: "old/3", tasks: [4], seed: 0, sampling: {} };
     await service.submit(kept, "agent-lightning");
-    // All but the one that is held, and that of the taker, who is not there.
+    // All but the held batch and the batch of the absent consumer.
     const ended = () => service.batches.filter(({ state }) => state === "finished").length;
     while (service.groups.lastCursor < 4 || ended() < 3) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -388,7 +390,7 @@ describe("steering the service", () => {
     }
   });
 
-  test("behind its deadline a batch tells what it has, and the rest as given up", async () => {
+  test("after its deadline a batch delivers its finished groups, and reports the rest as aborted", async () => {
     let timer: { readonly ms: number; readonly callback: () => void } | undefined;
     const after = (ms: number, callback: () => void) => {
       timer = { ms, callback };

@@ -18,7 +18,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-test("each key that a service is given is known as one that nobody is told", async () => {
+test("each key of a service is registered as a secret", async () => {
   await using engine = await startSglangTestServer({ policy: createScriptedPolicy([]) });
   const env = {
     TEST_ENGINE_KEY: "sk-engine-0123456789",

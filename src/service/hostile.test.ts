@@ -39,7 +39,7 @@ const wrong: readonly (readonly [string, object, number, string])[] = [
   ["a prototype", JSON.parse('{"__proto__": {"key": "x"}}') as object, 400, '"__proto__"'],
 ];
 
-describe("what the service refuses", () => {
+describe("refused requests", () => {
   test.each(wrong)("%s", async (_what, body, status, message) => {
     await using service = await openLamps(dir);
     const refused = await caller(service)("POST", "/v1/batches", body);
@@ -70,7 +70,7 @@ describe("what the service refuses", () => {
     expect((await call("GET", "/v1/groups?batch=b1")).body).toHaveLength(3);
   });
 
-  test("bodies that are no JSON object, too large, or not said to be JSON", async () => {
+  test("bodies that are not a JSON object, too large, or not declared as JSON", async () => {
     await using service = await openLamps(dir);
     const call = caller(service);
     const headers = { "content-type": "application/json" };
@@ -84,7 +84,7 @@ describe("what the service refuses", () => {
     expect(service.batches).toEqual([]);
   });
 
-  test("paths, methods and parameters that there are not", async () => {
+  test("unknown paths, methods and parameters", async () => {
     await using service = await openLamps(dir);
     const call = caller(service);
     const asked = async (method: string, at: string) => {
@@ -167,7 +167,7 @@ describe("what the service refuses", () => {
     expect(service.health.state).toBe("running");
   });
 
-  test("to tell a known key, whatever it is that went wrong", async () => {
+  test("to reveal a known key by the kind of error", async () => {
     const key = "sk-engine-0123456789";
     const weights = {
       findProblem: () => {

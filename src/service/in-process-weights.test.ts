@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 describe("inProcessWeights()", () => {
-  test("tells as a refusal of the engine what it refuses and what the disk does not give", async () => {
+  test("reports a refused or unreadable weights file as a refusal of the engine", async () => {
     const unread = await readFile(dir).catch((error: unknown) => error);
     for (const [failure, message] of [
       [new UsageError("Cannot load it"), "Cannot load it"],
@@ -31,7 +31,7 @@ describe("inProcessWeights()", () => {
     await expect(broken.load({ path: "/step-1", version: "1" })).rejects.toBe(bug);
   });
 
-  test("names what is wrong with a folder before anything is loaded", async () => {
+  test("names a folder's fault before it loads anything", async () => {
     await writeFile(path.join(dir, "model.safetensors"), "torn");
     const control = inProcessWeights({ loadWeights: async () => {} });
     const torn = { path: path.relative(process.cwd(), dir), version: "1" };

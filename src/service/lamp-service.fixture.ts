@@ -11,7 +11,7 @@ import type { RolloutServiceOptions } from "./rollout-service-options.ts";
 import { RolloutService } from "./rollout-service.ts";
 import { createServiceApp, type ServiceAppOptions } from "./server/service-app.ts";
 
-/** Says goodbye at once, after whatever `before` waits for. */
+/** Says goodbye at once, after the wait in `before`. */
 export function lampEngine(
   before: (...call: Parameters<Engine["generate"]>) => unknown = () => {},
 ): Engine {
@@ -58,7 +58,7 @@ export async function openLamps(
   });
 }
 
-/** What a caller gets, with the body read. */
+/** The answer that a caller receives, with the body read. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;

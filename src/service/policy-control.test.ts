@@ -3,7 +3,7 @@ import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
 import { PolicyControl, type RemoteSampling } from "./policy-control.ts";
 import { ServiceError } from "./service-error.ts";
 
-/** Workers whose store refuses the next word to pause. */
+/** Workers whose store refuses the next request to pause. */
 function refusingRemote(): { readonly told: string[]; readonly remote: RemoteSampling } {
   const told: string[] = [];
   let isRefused = false;
@@ -29,9 +29,9 @@ const request = {
   sessionId: "s",
 };
 
-describe("where the workers cannot be told to pause", () => {
+describe("workers that cannot be paused", () => {
   test.each(["update", "pause", "repair"] as const)(
-    "%s() is refused, and nobody is left paused",
+    "%s() is refused, and no worker stays paused",
     async (what) => {
       const { told, remote } = refusingRemote();
       const policy = new PolicyControl(preparedEngine([says("hi")]), { remote });

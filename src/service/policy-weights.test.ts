@@ -6,7 +6,7 @@ import { withResolvers } from "../async/with-resolvers.ts";
 import { PolicyControl } from "./policy-control.ts";
 import { PolicyWeights } from "./policy-weights.ts";
 
-test("a disk that refuses while lost weights are loaded again is told, and no rejection floats", async () => {
+test("a disk error while lost weights are reloaded is reported, without an unhandled rejection", async () => {
   const inner = preparedEngine([says("hi")]);
   // A server that was started again names another version.
   const engine: Engine = {

@@ -7,7 +7,7 @@ import { caller, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 import type { RemotePlayers } from "./rollout-service-options.ts";
 
 test.skipIf(missingStore !== undefined)(
-  "batches are played by workers, with the versions, pauses and deadlines that the service is told",
+  "workers play batches, with the service's versions, pauses and deadlines",
   async () => {
     await using bench = await QueueBench.open();
     const held = withResolvers();
@@ -24,7 +24,7 @@ test.skipIf(missingStore !== undefined)(
       player: (scope) => handOut.player(scope),
       [Symbol.asyncDispose]: async () => await handOut[Symbol.asyncDispose](),
     });
-    // Nothing is sampled where batches are handed out.
+    // The service itself samples nothing if batches are handed out.
     const engine = lampEngine(() => new Error("the service samples by itself"));
     const options = { engine, openRemote };
     await using service = await openLamps(path.join(bench.dir, "service"), options);

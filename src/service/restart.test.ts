@@ -22,7 +22,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** Answers the first `count` calls; those after them wait until they are given up. */
+/** Answers the first `count` calls; later calls wait until they are aborted. */
 function answering(count: number, onMore: () => void = () => {}): Engine {
   let asked = 0;
   return lampEngine(async (_request, { signal } = {}) => {
@@ -47,7 +47,7 @@ const sixLamps = { ...twoLamps, tasks: [1, 2, 3, 4, 5, 6] };
 
 describe("a service that starts again", () => {
   test.each([1, 2, 3, 5, 7, 8, 11, 12])(
-    "goes on after it was stopped behind %i attempts: no group is lost or told twice",
+    "resumes after a stop at attempt %i: no group is lost or delivered twice",
     async (count) => {
       {
         const halted = withResolvers();
@@ -68,7 +68,7 @@ describe("a service that starts again", () => {
     },
   );
 
-  test("tells a group whose file a crash left without its entry in the journal", async () => {
+  test("delivers a group whose file a crash left without its entry in the journal", async () => {
     {
       await using service = await openLamps(dir);
       const call = caller(service);
@@ -86,7 +86,7 @@ describe("a service that starts again", () => {
     expect(new Set(told.map(({ group }) => group.taskIndex)).size).toBe(6);
   });
 
-  test("keeps what was cancelled, acknowledged, announced and paused", async () => {
+  test("keeps cancellations, acknowledgements, announcements and pauses", async () => {
     {
       await using service = await openLamps(dir, { engine: answering(2) });
       const call = caller(service);
@@ -121,7 +121,7 @@ describe("a service that starts again", () => {
   });
 
   test.skipIf(!existsSync("/proc/self/fd"))(
-    "holds no file and no deadline where it cannot be opened",
+    "holds no file and no deadline after a failed opening",
     async () => {
       const late = { ...twoLamps, sampling: {}, minPolicyVersion: 1, deadlineS: 3600 };
       {
@@ -155,7 +155,7 @@ describe("a service that starts again", () => {
   );
 });
 
-/** Notes what workers are told, from the first moment on. */
+/** Records the policy messages to workers, from the start on. */
 function notingRemote(told: unknown[]): (policy: KnownPolicy) => Promise<RemotePlayers> {
   return async (policy) => {
     told.push(policy);
@@ -171,14 +171,17 @@ function notingRemote(told: unknown[]): (policy: KnownPolicy) => Promise<RemoteP
   };
 }
 
-describe("what workers find of the policy behind a service that was killed", () => {
+describe("the policy state that workers find after the service was killed", () => {
   const announced: ServiceEntry = { type: "policy", version: 7 };
   const loaded: ServiceEntry = { type: "policy", version: 7, weights: "/step-7" };
   const loading: ServiceEntry = { type: "policy-loading", version: 8, weights: "/step-8" };
   const paused: ServiceEntry = { type: "paused", isPaused: true };
   const resumed: ServiceEntry = { type: "paused", isPaused: false };
 
-  /** Starts a service on what one left that was killed; gives what workers and the engine were told, in order. */
+  /**
+   * Starts a service on the folder of a killed one; returns the messages to workers and the engine,
+   * in order.
+   */
   async function startOn(
     entries: readonly ServiceEntry[],
     control?: Partial<WeightControl>,
@@ -204,7 +207,7 @@ describe("what workers find of the policy behind a service that was killed", () 
     }
   }
 
-  test("a policy of which nothing was said may be asked", async () => {
+  test("a policy without any announcement may be asked", async () => {
     expect(await startOn([])).toEqual({ told: [{ gate: "open" }, "open"] });
   });
 
@@ -225,13 +228,13 @@ describe("what workers find of the policy behind a service that was killed", () 
     expect(await startOn([loaded], { have })).toEqual({
       told: [{ gate: "hold", version: 7 }, "version 7", "open"],
     });
-    // An engine that cannot be told to load any has what its owner gave it.
+    // An engine that cannot load weights has its owner's weights.
     expect(await startOn([loaded])).toEqual({
       told: [{ gate: "open", version: 7 }, "version 7", "open"],
     });
   });
 
-  test("nothing is sampled while weights are loaded again, nor where that fails", async () => {
+  test("nothing is sampled while weights are reloaded, or after that failed", async () => {
     const first = [{ gate: "hold", version: 7 }, "version 7", "interrupt"];
     expect(await startOn([loaded], {})).toEqual({ told: [...first, "load /step-7", "open"] });
     const load = (): Promise<never> =>
@@ -241,7 +244,7 @@ describe("what workers find of the policy behind a service that was killed", () 
     expect(String(refused.error)).toContain("Cannot go on with the policy's version 7: no such");
   });
 
-  test("nothing is sampled behind a load that was broken off, before it is made up for", async () => {
+  test("nothing is sampled after an interrupted load until it is repeated", async () => {
     const first = [{ gate: "interrupt", version: 7 }, "version 7", "interrupt", "load /step-8"];
     expect(await startOn([loaded, loading], {})).toEqual({ told: [...first, "version 8", "open"] });
     expect(await startOn([loaded, loading, paused], {})).toEqual({ told: [...first, "version 8"] });
@@ -252,7 +255,7 @@ describe("what workers find of the policy behind a service that was killed", () 
     });
   });
 
-  test("a start ends where workers cannot be told to wait while weights are loaded", async () => {
+  test("a start ends if workers cannot be paused while weights are loaded", async () => {
     await writeFile(path.join(dir, "service.jsonl"), `${JSON.stringify(loaded)}\n`);
     const refusing = async (policy: KnownPolicy): Promise<RemotePlayers> => {
       const remote = await notingRemote([])(policy);

@@ -34,7 +34,7 @@ export class RolloutService implements AsyncDisposable {
   readonly #policy: PolicyControl;
   readonly #weights: PolicyWeights;
   readonly #places: ReturnType<typeof createAdmissionGate>;
-  readonly #desk: BatchIntake;
+  readonly #intake: BatchIntake;
   readonly #stop = new AbortController();
 
   private constructor(
@@ -74,7 +74,7 @@ export class RolloutService implements AsyncDisposable {
     const { groups } = this;
     const { signal: stopped } = this.#stop;
     const parts = { options, policy, remote, places: this.#places, groups, journal, stopped };
-    this.#desk = new BatchIntake(parts, memory);
+    this.#intake = new BatchIntake(parts, memory);
     setMaxListeners(0, stopped);
   }
 
@@ -102,11 +102,11 @@ export class RolloutService implements AsyncDisposable {
       service = new RolloutService(options, { lock, journal, remote });
       service.groups.restoreAll(entries);
       service.#weights.restore(memory);
-      service.#desk.restore(entries);
-      await service.#desk.dropUnawaited();
+      service.#intake.restore(entries);
+      await service.#intake.dropUnawaited();
       await service.#weights.reload(memory);
       await service.groups.tidy();
-      service.#desk.advance();
+      service.#intake.advance();
       return service;
     } catch (error) {
       // A service gives back all that it was made of.
@@ -133,7 +133,7 @@ export class RolloutService implements AsyncDisposable {
   }
 
   get health(): ServiceHealth {
-    const { open } = this.#desk.book;
+    const { open } = this.#intake.registry;
     const running = this.#places.state.admitted;
     const calm = this.#policy.isPaused ? "paused" : "running";
     return {
@@ -149,7 +149,7 @@ export class RolloutService implements AsyncDisposable {
 
   /** The attempts in groups delivered since this start, by outcome. */
   get outcomes(): ReadonlyMap<string, number> {
-    return this.#desk.outcomes;
+    return this.#intake.outcomes;
   }
 
   /**
@@ -163,26 +163,26 @@ export class RolloutService implements AsyncDisposable {
     request: BatchRequest,
     taker?: string,
   ): Promise<{ readonly status: BatchStatus; readonly isNew: boolean }> {
-    return await this.#desk.submit(request, taker);
+    return await this.#intake.submit(request, taker);
   }
 
   /** @throws ServiceError `not-found`. */
   batch(id: string): BatchStatus {
-    return this.#desk.book.find(id).status;
+    return this.#intake.registry.find(id).status;
   }
 
   /** All batches, oldest first. */
   get batches(): readonly BatchStatus[] {
-    return this.#desk.book.all.map(({ status }) => status);
+    return this.#intake.registry.all.map(({ status }) => status);
   }
 
   /** Cancels the unfinished part of a batch. */
   async cancel(id: string): Promise<BatchStatus> {
-    return await this.#desk.cancel(id);
+    return await this.#intake.cancel(id);
   }
 
   async cancelAll(): Promise<readonly BatchStatus[]> {
-    await Promise.all(this.#desk.book.all.map(async ({ id }) => await this.cancel(id)));
+    await Promise.all(this.#intake.registry.all.map(async ({ id }) => await this.cancel(id)));
     return this.batches;
   }
 
@@ -192,8 +192,8 @@ export class RolloutService implements AsyncDisposable {
    * @returns the number of cancelled batches.
    */
   async clear(keyPrefix: string): Promise<number> {
-    const { book } = this.#desk;
-    const own = book.all.filter(
+    const { registry } = this.#intake;
+    const own = registry.all.filter(
       ({ taker, request }) => taker === undefined && request.key.startsWith(keyPrefix),
     );
     const unfinished = own.filter(({ hasEnded }) => !hasEnded);
@@ -206,7 +206,7 @@ export class RolloutService implements AsyncDisposable {
    * Returns a group's place, for trainers. `isAlone`: the reader takes no groups of other batches.
    */
   placeOf({ batch: id, groupIndex }: GroupEntry, isAlone: boolean): TrainerGroupPlace {
-    const { number, request } = this.#desk.book.find(id);
+    const { number, request } = this.#intake.registry.find(id);
     const { dir, setup } = this.#options;
     const temperature = request.sampling.temperature ?? setup.sampling.temperature ?? 1;
     return {
@@ -226,7 +226,7 @@ export class RolloutService implements AsyncDisposable {
    */
   async acknowledge({ cursor, batch }: Acknowledgement): Promise<number> {
     const { lastCursor } = this.groups;
-    const found = batch === undefined ? undefined : this.#desk.book.find(batch);
+    const found = batch === undefined ? undefined : this.#intake.registry.find(batch);
     if (cursor === undefined && found?.hasEnded !== true) {
       const message = `"cursor" is missing: it is needed, but for a "batch" that has ended`;
       throw new ServiceError("bad-request", message);
@@ -242,13 +242,13 @@ export class RolloutService implements AsyncDisposable {
 
   /** Ends the sampling under way, to be gone on with; resolves once the engine is idle. */
   async pause(): Promise<void> {
-    this.#desk.requireRunning();
+    this.#intake.requireRunning();
     await this.#weights.pause();
   }
 
   /** @throws ServiceError `engine-failed` while the engine's servers may have different weights. */
   async resume(): Promise<void> {
-    this.#desk.requireRunning();
+    this.#intake.requireRunning();
     await this.#weights.resume();
   }
 
@@ -257,15 +257,15 @@ export class RolloutService implements AsyncDisposable {
    * @throws ServiceError `version-not-newer`, `bad-request` or `engine-failed`.
    */
   async announce(announced: Announcement): Promise<void> {
-    this.#desk.requireRunning();
-    await this.#weights.announce(announced, () => this.#desk.book.open.size > 0);
-    this.#desk.advance();
+    this.#intake.requireRunning();
+    await this.#weights.announce(announced, () => this.#intake.registry.open.size > 0);
+    this.#intake.advance();
   }
 
   /** Accepts no more requests, ends streams, and stops running attempts. */
   stop(): void {
     this.#stop.abort(new DOMException("the service is stopping", "AbortError"));
-    for (const batch of this.#desk.book.open) batch.callOff?.();
+    for (const batch of this.#intake.registry.open) batch.callOff?.();
     this.groups.wake();
   }
 
@@ -275,7 +275,7 @@ export class RolloutService implements AsyncDisposable {
     await using _journal = this.#memory.journal;
     await using _places = this.#places;
     this.stop();
-    await this.#desk.rest();
+    await this.#intake.rest();
     await this.#remote?.[Symbol.asyncDispose]();
   }
 }

@@ -31,7 +31,7 @@ function parsed(body: unknown): readonly Line[] {
   return (body as readonly string[]).map((line) => JSON.parse(line) as Line);
 }
 
-test("its metrics say what it plays, and how its process does", async () => {
+test("its metrics cover its work and its process", async () => {
   await using service = await openLamps(dir);
   const redactor = new Redactor();
   const app = createServiceApp(service, { version: "0", checksHost: true, redactor });
@@ -113,7 +113,7 @@ describe("the rollout service", () => {
     });
   });
 
-  test("goes on behind a cursor with the same bytes", async () => {
+  test("continues after a cursor with the same bytes", async () => {
     await using service = await openLamps(dir);
     const call = caller(service);
     await call("POST", "/v1/batches", twoLamps);
@@ -123,7 +123,7 @@ describe("the rollout service", () => {
     expect((await call("GET", "/v1/groups?batch=b1&cursor=2")).body).toEqual(whole.slice(2));
   });
 
-  test("takes the same key for the same batch, also where both come at once", async () => {
+  test("treats the same key as the same batch, also for two concurrent requests", async () => {
     await using service = await openLamps(dir);
     const call = caller(service);
     const answers = await Promise.all([
@@ -157,7 +157,7 @@ describe("the rollout service", () => {
     await reader.cancel();
   });
 
-  test("says once that a stream has ended whose reader leaves while it waits", async () => {
+  test("reports once the end of a stream whose reader leaves during a wait", async () => {
     await using service = await openLamps(dir);
     let endCount = 0;
     const onEnd = (): void => {
@@ -169,7 +169,7 @@ describe("the rollout service", () => {
     await new Promise(setImmediate);
     await reader.cancel();
     expect(await waiting).toEqual({ done: true, value: undefined });
-    // Behind the wait that the reader left: whoever asks next waits as long.
+    // After the wait that the reader left, the next caller waits as long.
     await new Promise(setImmediate);
     expect(endCount).toBe(1);
   });
@@ -215,7 +215,7 @@ describe("the rollout service", () => {
     expect(service.health.unreadGroups).toBe(1);
   });
 
-  test("forgets acknowledged groups of one batch, also behind a restart, and no others", async () => {
+  test("forgets acknowledged groups of one batch, also after a restart, and no others", async () => {
     await using service = await openLamps(dir);
     const call = caller(service);
     for (const key of ["one", "two"]) await call("POST", "/v1/batches", { ...twoLamps, key });
@@ -242,7 +242,7 @@ describe("the rollout service", () => {
     await using next = await openLamps(dir);
     const again = caller(next);
     await check(again, 2);
-    // Who reads all is told only what nobody has taken.
+    // A reader of all batches receives only groups without a consumer.
     const { streamGroups } = await import("./group-stream.ts");
     const reader = streamGroups(next, { cursor: 0 }).getReader();
     const first = JSON.parse(Buffer.from((await reader.read()).value!).toString()) as Line;
@@ -269,7 +269,7 @@ describe("the rollout service", () => {
     expect([unknown.status, unknown.body]).toMatchObject([404, { error: { code: "not-found" } }]);
   });
 
-  test("writes nothing down where a batch is acknowledged that has nothing more to forget", async () => {
+  test("writes no entry if an acknowledged batch has no more groups to forget", async () => {
     await using service = await openLamps(dir);
     const call = caller(service);
     const play = async (key: string, batch: string) => {

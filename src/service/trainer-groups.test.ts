@@ -40,7 +40,7 @@ function groupsOf(body: unknown): readonly FormedGroup[] {
     .map(({ group }) => group);
 }
 
-/** What `turnwright export` writes of a run. */
+/** The file that `turnwright export` writes for a run. */
 async function exportedRows(run: string, to: ExportTarget, version?: number): Promise<Fields[]> {
   const options = version === undefined ? {} : { policyVersion: version };
   let text = "";
@@ -157,7 +157,7 @@ describe("groups in a trainer's form", () => {
     ]);
   });
 
-  test("are refused where a file would be, with the remedy, and come with it", async () => {
+  test("are refused at the place of a missing file, with the remedy, and returned once the file is there", async () => {
     const inner = lampEngine();
     const engine: Engine = {
       ...inner,
@@ -190,7 +190,7 @@ describe("groups in a trainer's form", () => {
     expect(typeof groupsOf(text.body)[0]!.records[0]!["prompt"]).toBe("string");
   });
 
-  test("are found again where the batch's file was written anew", async () => {
+  test("are found again after the batch's file was rewritten", async () => {
     await writeFile(
       path.join(dir, "episodes.jsonl"),
       '{"rolloutId":"gone"}\n{"rolloutId":"a#0"}\n',
@@ -204,7 +204,7 @@ describe("groups in a trainer's form", () => {
     expect([...(await stories.read(["b#0", "a#0"])).keys()]).toEqual(["b#0", "a#0"]);
   });
 
-  test("are found again by all who read at once where the batch's file was written anew", async () => {
+  test("are found again by all concurrent readers after the batch's file was rewritten", async () => {
     const write = async (first: string) => {
       const lines = [{ rolloutId: first }, { rolloutId: "a#1" }, { rolloutId: "a#2", long }];
       const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
@@ -220,7 +220,7 @@ describe("groups in a trainer's form", () => {
     expect(found.map((some) => [...some.keys()])).toEqual([["a#1"], ["a#2"]]);
   });
 
-  test("say so where the batch's folder is gone", async () => {
+  test("say so if the batch's folder is gone", async () => {
     await using service = await openLamps(dir);
     const call = caller(service);
     await call("POST", "/v1/batches", { ...twoLamps, tasks: [4] });

@@ -1,8 +1,8 @@
 export { characterIds, createCharacterRenderer, characterStopId } from "./character-renderer.ts";
 export type { Deferred } from "./deferred.ts";
 export { createDeferred } from "./deferred.ts";
-export type { EchoPolicyOptions } from "./echo-policy.ts";
-export { createEchoPolicy } from "./echo-policy.ts";
+export type { EchoPolicyOptions } from "./policies/echo-policy.ts";
+export { createEchoPolicy } from "./policies/echo-policy.ts";
 export type {
   ConformanceTestApi,
   ConformanceTurn,
@@ -25,51 +25,51 @@ export type {
   ScriptedGeneration,
 } from "./scripted-engine.ts";
 export { createScriptedEngine } from "./scripted-engine.ts";
-export type { ScriptedPolicy, ScriptedTurn } from "./scripted-policy.ts";
-export { createScriptedPolicy } from "./scripted-policy.ts";
-export type { SeededPolicyOptions } from "./seeded-policy.ts";
-export { createSeededPolicy } from "./seeded-policy.ts";
-export type { FaultRequest, ServerFault, ServerFaults } from "./server-fault.ts";
+export type { ScriptedPolicy, ScriptedTurn } from "./policies/scripted-policy.ts";
+export { createScriptedPolicy } from "./policies/scripted-policy.ts";
+export type { SeededPolicyOptions } from "./policies/seeded-policy.ts";
+export { createSeededPolicy } from "./policies/seeded-policy.ts";
+export type { FaultRequest, ServerFault, ServerFaults } from "./protocol-servers/server-fault.ts";
 export type {
   PolicyRequest,
   PolicyScoreRequest,
   PolicyToken,
   PolicyTokens,
   ServerPolicy,
-} from "./server-policy.ts";
+} from "./policies/server-policy.ts";
 export type {
   RecordedRequest,
   ServerStats,
   SglangTestControls,
   SglangTestServer,
   SglangTestServerOptions,
-} from "./sglang-test-server.ts";
-export type { FinishReason, PauseMode } from "./server/request-scheduler.ts";
-export type { SequenceRequest } from "./server/sequence-request.ts";
-export type { TestServer, TestServerOptions } from "./server/server-core.ts";
-export { startSglangTestServer } from "./sglang-test-server.ts";
-export type { SglangRelease } from "./sglang/releases.ts";
+} from "./protocol-servers/sglang/sglang-test-server.ts";
+export type { FinishReason, PauseMode } from "./protocol-servers/shared/request-scheduler.ts";
+export type { SequenceRequest } from "./protocol-servers/shared/sequence-request.ts";
+export type { TestServer, TestServerOptions } from "./protocol-servers/shared/server-core.ts";
+export { startSglangTestServer } from "./protocol-servers/sglang/sglang-test-server.ts";
+export type { SglangRelease } from "./protocol-servers/sglang/releases.ts";
 export type {
   RouterStats,
   SglangTestRouter,
   SglangTestRouterOptions,
-} from "./sglang-test-router.ts";
-export { startSglangTestRouter } from "./sglang-test-router.ts";
-export type { SpawnedServer, SpawnedServerOptions } from "./spawn-sglang-test-server.ts";
-export { spawnSglangTestServer } from "./spawn-sglang-test-server.ts";
-export type { TextPolicyOptions, TextTurns } from "./text-policy.ts";
-export { createTextPolicy } from "./text-policy.ts";
+} from "./protocol-servers/sglang/router/sglang-test-router.ts";
+export { startSglangTestRouter } from "./protocol-servers/sglang/router/sglang-test-router.ts";
+export type { SpawnedServer, SpawnedServerOptions } from "./protocol-servers/spawn-test-server.ts";
+export { spawnTestServer } from "./protocol-servers/spawn-test-server.ts";
+export type { TextPolicyOptions, TextTurns } from "./policies/text-policy.ts";
+export { createTextPolicy } from "./policies/text-policy.ts";
 export type {
   VllmTestControls,
   VllmTestServer,
   VllmTestServerOptions,
-} from "./vllm-test-server.ts";
-export { startVllmTestServer } from "./vllm-test-server.ts";
-export type { VllmRelease } from "./vllm/releases.ts";
+} from "./protocol-servers/vllm/vllm-test-server.ts";
+export { startVllmTestServer } from "./protocol-servers/vllm/vllm-test-server.ts";
+export type { VllmRelease } from "./protocol-servers/vllm/releases.ts";
 export type {
   LlamaCppTestControls,
   LlamaCppTestServer,
   LlamaCppTestServerOptions,
-} from "./llama-cpp-test-server.ts";
-export { startLlamaCppTestServer } from "./llama-cpp-test-server.ts";
-export type { LlamaCppRelease } from "./llama-cpp/releases.ts";
+} from "./protocol-servers/llama-cpp/llama-cpp-test-server.ts";
+export { startLlamaCppTestServer } from "./protocol-servers/llama-cpp/llama-cpp-test-server.ts";
+export type { LlamaCppRelease } from "./protocol-servers/llama-cpp/releases.ts";

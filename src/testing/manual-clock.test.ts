@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createManualClock } from "./manual-clock.ts";
 
-test("`advance()` wakes what is due, in the order of time", async () => {
+test("`advance()` fires due timers, in the order of time", async () => {
   const clock = createManualClock({ startMs: 100 });
   const woken: [name: string, atMs: number][] = [];
   const wait = async (name: string, ms: number): Promise<void> => {
@@ -43,7 +43,7 @@ test("waits up to `skipUpToMs` end at once and move the clock", async () => {
   expect(clock.now()).toBe(160);
 });
 
-test("`untilSleeping()` resolves when that wait has begun", async () => {
+test("`untilSleeping()` resolves when that wait has started", async () => {
   const clock = createManualClock();
   const seen = clock.untilSleeping(7);
   const controller = new AbortController();

@@ -39,7 +39,7 @@ test("`generate()` returns the script's turns in order", async () => {
   ]);
 });
 
-test("`assertDrained()` names turns that nobody asked for", async () => {
+test("`assertDrained()` names turns that were not requested", async () => {
   const engine = createScriptedEngine({ s: [{ outputIds: [9] }, { outputIds: [9] }], t: [] });
   await engine.generate(toRequest());
   expect(() => engine.assertDrained()).toThrow(
@@ -54,7 +54,7 @@ test("a call that the script does not foresee throws, and is remembered", async 
   expect(() => engine.assertDrained()).toThrow(message);
 });
 
-test("a turn refuses another prompt, a smaller budget, and what its check objects to", async () => {
+test("a turn refuses another prompt, a smaller budget, and a failed check", async () => {
   const turns = [
     { outputIds: [9], promptIds: [1, 2, 3] },
     { outputIds: [5, 6, 7, 8, 9] },
@@ -70,7 +70,7 @@ test("a turn refuses another prompt, a smaller budget, and what its check object
   await expect(engine.generate(toRequest())).rejects.toThrow("Cannot sample request r: session s");
 });
 
-test("an outage is thrown as it stands", async () => {
+test("an outage is thrown unchanged", async () => {
   const error = new RolloutError("engine/timeout", "too slow");
   const engine = createScriptedEngine([{ error }]);
   await expect(engine.generate(toRequest())).rejects.toBe(error);

@@ -97,7 +97,7 @@ describe.each(["native", "javascript"] as const)("plain text by scores, %s", (ba
 });
 
 describe("createPlainCheck()", () => {
-  test("accepts white space and single characters, and no token that may control anything", async () => {
+  test("accepts white space and single characters, and no token that may act as a control token", async () => {
     const check = createPlainCheck([
       { id: 1, content: "<|im_end|>", special: true },
       { id: 2, content: "<|START_OF_TURN_TOKEN|>", special: false },

@@ -186,7 +186,7 @@ describe("rescoreFile()", () => {
   });
 });
 
-test("the first failure stops new requests and aborts those under way", async () => {
+test("the first failure stops new requests and aborts running ones", async () => {
   const row = JSON.stringify(sampleOf("one", [-0.375, -0.5, -0.875]));
   const file = await fileOf(
     "unreachable.jsonl",

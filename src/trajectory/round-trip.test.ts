@@ -61,7 +61,7 @@ function toGeneration({ sampled, cut, after }: Turn): Generation {
   };
 }
 
-/** Records the turns, and beside them what the rows must hold. */
+/** Records the turns, and in parallel the expected contents of the rows. */
 function record(prompt: readonly number[], turns: readonly Turn[]) {
   const recorder = new TrajectoryRecorder();
   recorder.openSegment(prompt);

@@ -336,7 +336,7 @@ describe("verifyFile()", () => {
       const place = { rolloutId, groupId: "t", taskId: "t", ...forkedFrom };
       return JSON.stringify(toSamples(recorder.toSegments(), place, end, {})[0]);
     };
-    // Nothing that was sampled is shared: another agent, or one that opens otherwise, may be asked.
+    // No sampled token is shared, so another agent, or one with another opening, may be asked.
     const recorder = new TrajectoryRecorder();
     recorder.openSegment([1, 3]);
     recorder.beginFork();
@@ -345,7 +345,7 @@ describe("verifyFile()", () => {
     const opened = { rolloutId: "t#4", groupId: "t", taskId: "t", forkedFrom };
     const file = await fileOf(
       JSON.stringify(toSamples(recorder.toSegments(), opened, end, {})[0]),
-      // Forks may stand before what they part from, or without it.
+      // Forks may precede the row that they branch from, or exist without it.
       rowOf("t#2", [6, 99], "t#0"),
       rowOf("t#0", [7, 99]),
       rowOf("t#1", [7, 99], "t#0"),

@@ -22,7 +22,7 @@ function generation(outputIds: number[], versions: [number, string][] = []): Gen
   };
 }
 
-/** The list without what is in its middle. */
+/** The list without its middle. */
 function holed(list: readonly number[]): number[] {
   const copy = [...list];
   Reflect.deleteProperty(copy, "1");

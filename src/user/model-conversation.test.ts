@@ -87,7 +87,7 @@ describe("a model conversation", () => {
     "###STOP",
     "**##STOP**",
     "Thanks! \\#\\#\\#STOP\\#\\#\\#",
-  ])("the user leaves by %j if the spelling is repaired", async (text) => {
+  ])("the user leaves by %j if misspelt signals are repaired", async (text) => {
     const model = scriptedChatModel(["Hi", text]);
     const session = llmUser({ model, repair: ["stop-spelling"] }).open(task, { seed: 1 });
     await session.begin({ signal });

@@ -68,7 +68,7 @@ describe("findLineProblems()", () => {
   });
 
   test.each([`"You're the best I have ever met!"`, `'You're the best I have ever met!'`])(
-    "what the instruction dictates in quotation marks may be said: %s",
+    "a quoted phrase of the instruction may be said: %s",
     (said) => {
       const context = { agentText: "x", instruction: `Always say ${said}.`, maxSharedWords: 4 };
       expect(findLineProblems("ok. You're the best I have ever met!", context)).toEqual([]);

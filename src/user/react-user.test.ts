@@ -1,18 +1,35 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
-import { readReactLine } from "./react-user.ts";
+import type { Task } from "../task.ts";
+import { scriptedChatModel } from "./chat/scripted-chat-model.fixture.ts";
+import { reactUser } from "./react-user.ts";
+import { textOfLine } from "./user.ts";
 import type { UserRepairChoice } from "./user-repairs.ts";
 
-function read(reply: string, repair: UserRepairChoice = []): string {
+const { signal } = new AbortController();
+const task: Task = {
+  id: "shop/test/0",
+  environment: "shop",
+  split: "test",
+  index: 0,
+  instruction: "Buy tea.",
+  data: null,
+};
+
+/** Returns the user's second line, or the code of its failure. */
+async function read(reply: string, repair: UserRepairChoice = []): Promise<string> {
+  const model = scriptedChatModel(["User Response: hello", reply]);
+  const session = reactUser({ model, repair }).open(task, { seed: 0 });
+  await session.begin({ signal });
   try {
-    return readReactLine(reply, repair);
+    return textOfLine(await session.reply("And?", { signal }));
   } catch (error) {
     expect(error).toBeInstanceOf(RolloutError);
     return (error as RolloutError).code;
   }
 }
 
-describe("readReactLine()", () => {
+describe("reactUser()", () => {
   test.each([
     ["Thought: x\nUser Response: hi", "x\nUser Response: hi", "hi"],
     ["User Response: \u00a0hi\u001f ", "hi", "hi"],
@@ -30,8 +47,8 @@ describe("readReactLine()", () => {
     ["User Response: hi\n\nThought: x ###STOP###", "###STOP###", "hi"],
     ["User Response: hi\n**Thought:** x", "** x", "hi"],
     ["Thought: x\nUser Response: a\nThought: y\nUser Response: b", "user/bad-reply", "b"],
-  ])("reads %j as the original does, and repaired", (reply, original, repaired) => {
-    expect(read(reply)).toBe(original);
-    expect(read(reply, ["thought-leak", "stop-in-thought", "labels"])).toBe(repaired);
+  ])("reads %j as the original does, and repaired", async (reply, original, repaired) => {
+    expect(await read(reply)).toBe(original);
+    expect(await read(reply, ["thought-leak", "stop-in-thought", "labels"])).toBe(repaired);
   });
 });

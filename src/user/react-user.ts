@@ -40,7 +40,7 @@ const responseLabel = "User Response:";
  *
  * @throws RolloutError `user/bad-reply` if the label is missing or repeated.
  */
-export function readReactLine(written: string, repair: UserRepairChoice): string {
+function readReactLine(written: string, repair: UserRepairChoice): string {
   const mayRepeat = isRepaired(repair, "labels");
   const reply = mayRepeat ? plainLabel(plainLabel(written, thoughtLabel), responseLabel) : written;
   if (isRepaired(repair, "stop-in-thought") && reply.includes(responseLabel)) {

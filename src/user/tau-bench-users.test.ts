@@ -49,7 +49,7 @@ function printAsRecorded(content: string): string {
   return `Message(${pythonRepr(new Map(Object.entries({ role: "assistant", content })))})`;
 }
 
-/** Plays what was done with the original's simulator, and expects its lines and its model calls. */
+/** Replays a recording of the original's simulator, and expects its lines and its model calls. */
 async function expectRecorded(
   { strategy: name, completions, events }: GoldenRecord,
   prompts: UserPrompts,

@@ -16,7 +16,7 @@ async function write(name: string, text: string): Promise<string> {
 const both = { none: "play", with: "play\nDO THIS\nnow" };
 
 describe("readUserPrompts()", () => {
-  test("reads a bundle's texts, and asks judges in our own words where it has none", async () => {
+  test("reads a bundle's texts, and uses our own wording for judges if it has none", async () => {
     const file = await write("p.json", JSON.stringify({ llm: both, react: both }));
     const read = { withInstruction: "play\n{instruction}\nnow", withoutInstruction: "play" };
     expect(await readUserPrompts(file)).toEqual({

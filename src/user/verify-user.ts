@@ -63,7 +63,7 @@ export function verifyStrategy(options: VerifyUserOptions): UserStrategy {
  *
  * **Source:** `str(litellm.Message(…))` of LiteLLM 1.106.2.
  */
-export function printAsLiteLlm(content: string): string {
+function printAsLiteLlm(content: string): string {
   return (
     `Message(content=${reprString(content)}, role='assistant', tool_calls=None, ` +
     "function_call=None, provider_specific_fields=None)"

@@ -15,7 +15,7 @@ import { compareSample } from "./compare-sample.ts";
 
 type Path = readonly (string | number)[];
 
-// What a change leaves has any shape at all.
+// A changed line can have any shape.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = Record<string | number, any>;
 
@@ -42,11 +42,11 @@ async function fullEpisode(): Promise<Json> {
 
 const values = [null, 5, -1, "x", [], {}, [null], undefined];
 
-/** The value once for each of its places and what may stand there instead; nothing where it is undefined. */
+/** The value once for each of its members and each replacement; `undefined` removes the member. */
 function* changed(value: Json): Generator<readonly [what: string, changed: Json]> {
   const tried = new Set<string>();
   for (const path of placesIn(value)) {
-    // One of each list's members stands for all of them.
+    // One member of each list represents all of them.
     const name = path.map((key) => (typeof key === "number" ? "#" : key)).join(".");
     if (tried.has(name)) continue;
     tried.add(name);
@@ -70,7 +70,7 @@ function* placesIn(value: unknown): Generator<Path> {
   }
 }
 
-/** An episode's line and rows as they are read back, and what is found in them. */
+/** Reads an episode's line and rows back, and returns the findings. */
 function writtenAs(episode: Episode) {
   const samples = episodeSamples(episode).map((row) => JSON.parse(JSON.stringify(row)) as RawRow);
   const { segments: _ids, ...story } = episode;
@@ -85,7 +85,7 @@ function writtenAs(episode: Episode) {
   return { line, found: [...found, ...inRows] };
 }
 
-/** Whether a start could go on from a line. */
+/** True if a start could resume from a line. */
 function isCounted(line: string): boolean {
   const row = parseEpisodeRow(Buffer.from(line));
   if (row === undefined) return false;
@@ -94,7 +94,7 @@ function isCounted(line: string): boolean {
   return tally.progress().finished === 1;
 }
 
-test("a line in which nothing is found can be gone on from, whatever stands in it", async () => {
+test("a line without findings can be resumed from, after any change", async () => {
   const { segments: _ids, ...story } = await fullEpisode();
   const sound = { ...story, sampleHashes: [] };
   expect(checkEpisode(sound).found).toEqual([]);
@@ -107,7 +107,7 @@ test("a line in which nothing is found can be gone on from, whatever stands in i
   expect(passed).toBeGreaterThan(0);
 });
 
-test("what is taken of another player's is what verify finds nothing in, whatever they changed", async () => {
+test("verify finds nothing in another player's accepted episodes, after any change", async () => {
   const sound = await fullEpisode();
   const assignment = {
     task: lampTask,

@@ -39,7 +39,7 @@ const end = (partCount?: number): string =>
 const missing = "the line is damaged, or one before it is missing: what it held is passed over";
 const of = `of ${place.rolloutId}`;
 
-/** So many lines of inputs, each of which follows from the one before. */
+/** A number of input lines, each based on the one before. */
 function inputs(count: number): readonly string[] {
   let hash = "";
   return Array.from({ length: count }, (_, part) => {
@@ -52,28 +52,31 @@ function inputs(count: number): readonly string[] {
 const episode = { fields: { ...about, attempt: 1 } } as unknown as EpisodeFacts;
 const episodes = new Map([[place.rolloutId, episode]]);
 
-/** What is found in a recording of these lines, and how many of the run's one episode are recorded. */
+/**
+ * The findings in a recording of these lines, and the number of the run's episodes that are
+ * recorded (0 or 1).
+ */
 async function check(lines: readonly string[], of = episodes) {
   await writeFile(path.join(dir, "recording.jsonl"), lines.map((line) => `${line}\n`).join(""));
   const { recorded, findings } = (await checkRecording({ files: diskFiles, dir }, of, "this"))!;
   return [recorded, ...findings.map(({ line, rule, detail }) => `${line} ${rule}: ${detail}`)];
 }
 
-test("a recording that is whole is one, whether or not its end says how long it is", async () => {
+test("a complete recording counts, with or without its length in the end", async () => {
   expect(await check([begin(), ...inputs(3), end(3)])).toEqual([1]);
   // The end need not say how many parts there were.
   expect(await check([begin(), ...inputs(3), end()])).toEqual([1]);
 });
 
-test("one whose end a killed start did not come to write is one as well", async () => {
+test("an episode without the end that a killed start did not write counts too", async () => {
   expect(await check([begin(), ...inputs(2)])).toEqual([1]);
-  // The start that goes on ends it once more.
+  // The start that resumes the attempt writes another end.
   expect(await check([begin(), ...inputs(1), end(1), begin(2), ...inputs(2).slice(1)])).toEqual([
     1,
   ]);
 });
 
-test("what is of another attempt or run, or ended unrecorded, is no finding and no recording", async () => {
+test("lines of another attempt or run, or of an attempt that ended unrecorded, are neither findings nor recordings", async () => {
   const [first, second] = inputs(2);
   expect(await check([begin(), first!, second!, end(2)], new Map())).toEqual([0]);
   const later = { fields: { ...about, seed: 9, attempt: 2 } } as unknown as EpisodeFacts;
@@ -84,7 +87,7 @@ test("what is of another attempt or run, or ended unrecorded, is no finding and 
   expect(await check([begin(), first!, unrecorded])).toEqual([0]);
 });
 
-test("what was copied from another run hides nothing of this one's", async () => {
+test("lines copied from another run hide none of this run's", async () => {
   const [first, , third] = inputs(3);
   const copied = [begin(1, { run: "another" }), first!, end(1)];
   expect(await check([begin(), first!, third!, end(3), ...copied])).toEqual([
@@ -102,7 +105,7 @@ test("the latest attempt at a rollout is looked at", async () => {
   expect(await check(lines)).toEqual([0]);
 });
 
-test("a line whose hash fits and which holds no inputs is damaged", async () => {
+test("a line with a correct hash and without inputs is damaged", async () => {
   const written = (held: string): string => {
     const body = `"times":[],"inputs":${held}`;
     const hash = createHash("sha256").update(body).digest("hex").slice(0, 16);
@@ -119,7 +122,7 @@ test("a line whose hash fits and which holds no inputs is damaged", async () => 
   }
 });
 
-test("a line that is missing is found, wherever it stood", async () => {
+test("a missing line is found at any place", async () => {
   const parts = inputs(3);
   const whole = [begin(), ...parts, end(3)];
   const without = async (index: number) => await check(whole.toSpliced(index, 1));
@@ -135,7 +138,7 @@ test("a line that is missing is found, wherever it stood", async () => {
   ]);
 });
 
-test("a damaged line is none where a later start went on without it, and is one where that built on it", async () => {
+test("a damaged line is no finding if a later start ignored it, and is one if that start built on it", async () => {
   const [first, second, third] = inputs(3);
   const torn = second!.slice(0, -5);
   expect(await check([begin(), first!, torn, begin(2), second!, third!, end(3)])).toEqual([1]);
@@ -145,7 +148,7 @@ test("a damaged line is none where a later start went on without it, and is one 
   ]);
 });
 
-test("what an attempt was begun with is held against its episode", async () => {
+test("an attempt's recorded start is compared with its episode", async () => {
   const changed = {
     groupId: "lamp/test/1",
     groupIndex: 1,
@@ -167,14 +170,14 @@ test("what an attempt was begun with is held against its episode", async () => {
   expect(await check([begin(1, changed), ...inputs(1), begin(2), end(1)])).toEqual([0, ...found]);
 });
 
-test("a line of anything else is found", async () => {
+test("a line of another kind is found", async () => {
   expect(await check([begin(), ...inputs(1), "{}", end(1)])).toEqual([
     1,
     "3 recording: the line is none of a recording (a torn line?)",
   ]);
 });
 
-test("a run's episodes are recorded, and no byte of what they sampled is changed unnoticed", async () => {
+test("a run's episodes are recorded, and a change to any sampled byte is noticed", async () => {
   const played = path.join(dir, "played");
   {
     const lock = { machine: fakeMachine({ pid: 2 }) };
@@ -188,7 +191,7 @@ test("a run's episodes are recorded, and no byte of what they sampled is changed
   };
   expect(await found()).toEqual({ recorded: 4, isFound: false });
   const sound = await readFile(file);
-  // Where lines of inputs stand: the others have names in them that stand for nothing else.
+  // The positions of input lines; the names in other lines have no other meaning.
   const places: number[] = [];
   let from = 0;
   for (const line of sound.toString("latin1").split("\n")) {

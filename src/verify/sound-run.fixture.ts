@@ -31,13 +31,13 @@ const manifest: RunManifest = {
   },
 };
 
-/** What happens in an attempt besides its turns, each of which samples four ids. */
+/** The events of an attempt besides its turns, each of which samples four ids. */
 interface Story {
   readonly turnCount: number;
   readonly end: RolloutEnd;
   /** The turn before which a new segment begins. */
   readonly splitAt?: number;
-  /** The turn whose stop has to leave the row. */
+  /** The turn whose stop the row must not contain. */
   readonly dropsAt?: number;
   readonly troubles?: Episode["troubles"];
 }
@@ -50,7 +50,7 @@ const left = (reward: number): RolloutEnd => ({
 const failure = { party: "engine", code: "engine/timeout", message: "no answer" } as const;
 const trouble = { party: "user", code: "user/timeout", message: "no answer" } as const;
 
-/** Where each turn's call stands. */
+/** The position of each turn's call. */
 type AttemptSpans = Pick<AttemptRecord, "span" | "tokenSpan">;
 
 /** By task, the stories of its attempts. */
@@ -74,8 +74,8 @@ const stories: readonly (readonly Story[])[] = [
 ];
 
 /**
- * Writes the folder of a run that was finished: eight attempts at four tasks, one of them in two
- * segments, one failed, one with a dropped stop, one with a trouble, one truncated behind the environment's
+ * Writes the folder of a finished run: eight attempts at four tasks, one of them in two segments,
+ * one failed, one with a dropped stop, one with a trouble, one truncated after the environment's
  * answer.
  */
 export async function writeSoundRun(

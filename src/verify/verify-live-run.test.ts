@@ -51,7 +51,7 @@ async function writeAgain(dir: string): Promise<readonly (() => Promise<void>)[]
   await append(lists.samples, "");
   await append(lists.episodes, "");
   await append(lists.events, textOf([started!]));
-  /** Whoever reads meanwhile may come by the first part of it. */
+  /** A concurrent reader may see only its first part. */
   const inParts = (name: string, text: string) => {
     const half = Math.floor(text.length / 2);
     return [
@@ -77,7 +77,7 @@ async function writeAgain(dir: string): Promise<readonly (() => Promise<void>)[]
 
 describe("a run that is being played", () => {
   test.each([1, 2, 3])(
-    "is sound whatever is written while it is checked: %j writes at each look at the disk",
+    "is sound during writes: %j writes at each read of the disk",
     async (writesALook) => {
       for (let writesBefore = 0, isOver = false; !isOver; writesBefore += 1) {
         const dir = path.join(scratch, `live-${writesALook}-${writesBefore}`);
@@ -113,7 +113,7 @@ describe("a run that is being played", () => {
     },
   );
 
-  test("is sound wherever it is killed, and says what is there", async () => {
+  test("is sound after a kill at any place, and reports the rest", async () => {
     const dir = path.join(scratch, "killed");
     const [half, rest, halfEpisode, restOfEpisode] = await writeAgain(dir);
     const expectFound = async (found: object) =>

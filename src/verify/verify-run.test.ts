@@ -10,7 +10,7 @@ import { verifyRun } from "./verify-run.ts";
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = Record<string, any>;
 
-/** A run's files in memory; what a mutation leaves in it is written. */
+/** A run's files in memory; the mutated contents are written. */
 interface RunFiles {
   run: Json;
   summary: Json | undefined;
@@ -97,7 +97,7 @@ const forget = (events: Json[], { rolloutId }: Json): Json[] =>
 const droppedRow = (rows: Json[]): Json =>
   rows.find((row) => row["rolloutId"] === "shop/test/3#1")!;
 
-/** What is done to a sound run, and which rule names it in which file. */
+/** A mutation of a sound run, and the file and rule of its finding. */
 const mutations: readonly (readonly [string, (files: RunFiles) => void, string])[] = [
   // Ids
   [
@@ -762,7 +762,7 @@ describe("verifyRun()", () => {
     expect(await rulesOf(await damaged(mutate))).toContain(expected);
   });
 
-  test("says of a run that goes on what is missing, without a violation", async () => {
+  test("reports the missing parts of a running run, without a violation", async () => {
     const dir = await damaged((files) => {
       files.summary = undefined;
       const gone = ["shop/test/1#1", "shop/test/3#0"];
@@ -783,7 +783,7 @@ describe("verifyRun()", () => {
     });
   });
 
-  test("finds nothing where an episode was dropped, played again and not told of", async () => {
+  test("finds nothing if an episode was dropped, played again and not reported", async () => {
     const dir = await damaged((files) => {
       const { episodes, events } = files;
       const row = episodes.at(-1)!;
@@ -796,7 +796,7 @@ describe("verifyRun()", () => {
     expect(await rulesOf(dir)).toEqual([]);
   });
 
-  test("finds nothing where a call is closed by the stop, which is not in the text", async () => {
+  test("finds nothing if a call is closed by the stop, which is not in the text", async () => {
     const dir = path.join(scratch, "closed-by-stop");
     await writeSoundRun(dir, { attempt: { span: [0, 19], tokenSpan: [0, 4] } });
     expect(await rulesOf(dir)).toEqual([]);
@@ -805,7 +805,7 @@ describe("verifyRun()", () => {
     expect(await rulesOf(beyond)).toContain("episodes.jsonl attempts");
   });
 
-  test("refuses what is no run's folder", async () => {
+  test("refuses a folder without a run", async () => {
     const dir = path.join(scratch, "empty");
     await mkdir(dir);
     await expect(verifyRun(dir)).rejects.toThrow(
@@ -813,8 +813,8 @@ describe("verifyRun()", () => {
     );
   });
 
-  test("ends with findings whatever JSON stands at any place of any file", async () => {
-    // An object that no text can be made of, and no number.
+  test("ends with findings for any JSON at any place of any file", async () => {
+    // Neither an object without a text form nor a number.
     const hostile = { toString: 0, valueOf: 0 };
     const dir = path.join(scratch, "any-place");
     await cp(sound, dir, { recursive: true });
@@ -824,7 +824,7 @@ describe("verifyRun()", () => {
       const tried = new Set<string>();
       for (const [lineIndex, line] of lines.entries()) {
         for (const place of placesIn(JSON.parse(line))) {
-          // One of each list's members stands for all of them.
+          // One member of each list represents all of them.
           const name = place.map((key) => (typeof key === "number" ? "#" : key)).join(".");
           if (tried.has(name)) continue;
           tried.add(name);
@@ -863,7 +863,7 @@ describe("verifyRun()", () => {
     }
   });
 
-  test("finds any one change in what is recorded, whatever is put in its place", async () => {
+  test("finds any single change to the recorded data", async () => {
     const names = ["episodes", "samples", "slime"] as const;
     const files = await readRun(sound);
     await fc.assert(
@@ -888,7 +888,7 @@ describe("verifyRun()", () => {
   });
 });
 
-/** What is recorded of the episodes themselves. */
+/** The recorded data of the episodes themselves. */
 const mustBeFound: readonly string[] = [lists.episodes, lists.samples, lists.slime];
 
 /** The ways to everything in a row, at any depth. */

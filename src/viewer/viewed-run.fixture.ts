@@ -17,7 +17,7 @@ const stopIds = [2939, 2937];
 /** A stretch of a row that is to be made: text that is encoded, and who wrote it. */
 export interface RowPart {
   readonly text: string;
-  /** The version of the policy, where it was sampled. */
+  /** The version of the policy, for sampled tokens. */
   readonly version?: string;
   readonly finish?: "stop" | "length";
   readonly droppedStopId?: number;
@@ -29,7 +29,7 @@ export interface ViewedEpisode {
   readonly samples: readonly Sample[];
 }
 
-/** Logprobs that tell each place apart. */
+/** Logprobs that are different at each position. */
 export function logprobAt(index: number): number {
   return index % 5 === 0 ? -5.25 - index / 1000 : -0.001 * (1 + (index % 700));
 }
@@ -172,7 +172,7 @@ export async function appendEpisode(dir: string, { row, samples }: ViewedEpisode
   await appendFile(path.join(dir, "episodes.jsonl"), `${JSON.stringify(row)}\n`);
 }
 
-/** Appends to the recording of an episode that is being played what the policy sampled in one turn. */
+/** Appends the policy's tokens of one turn to the recording of a running episode. */
 export async function appendSampled(
   dir: string,
   rolloutId: string,

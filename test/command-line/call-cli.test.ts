@@ -12,13 +12,13 @@ test.each<[readonly string[], number, string]>([
   [["env", "list", "storefront"], 0, ""],
   [["verify", "/nowhere.jsonl"], 2, ""],
   [["parse", "--parser", "qwen25"], 1, '{"text":"a","tools":[]}\n{broken\n'],
-])("a process shows what the call shows: %j", async (args, status, input) => {
+])("a process prints the same as the call: %j", async (args, status, input) => {
   const shown = await runCli(args, { input });
   expect(shown.status).toBe(status);
   expect(await callCli(args, { input })).toEqual(shown);
 });
 
-test("a call leaves the process as it was, also where it throws", async () => {
+test("a call restores the process, also after an error", async () => {
   const dir = await realpath(await mkdtemp(path.join(tmpdir(), "turnwright-call-")));
   onTestFinished(async () => await rm(dir, { recursive: true }));
   const state = () => ({
@@ -36,7 +36,7 @@ test("a call leaves the process as it was, also where it throws", async () => {
   const said = await callCli(["show", "nowhere"], around);
   expect(said.stderr).toContain("Cannot read nowhere/run.json");
   expect(state()).toEqual(before);
-  // What a process cannot be started with, commander does not take either.
+  // commander does not accept arguments that no process can be started with.
   await expect(callCli([undefined as never], around)).rejects.toThrow(TypeError);
   expect(state()).toEqual(before);
 });

@@ -47,7 +47,10 @@ function formsOf(secret: string): readonly string[] {
   ];
 }
 
-/** An environment whose parts hold the canaries, and whose tools say all of them, in all spellings. */
+/**
+ * An environment whose parts hold the canaries, and whose tools print all of them, in all
+ * encodings.
+ */
 const world = `
 import { defineEnvironment, defineTool } from ${library("index")};
 import { createRenderer } from ${library("renderer/index")};
@@ -154,13 +157,13 @@ function placesOf(said: Readonly<Record<string, string>>): readonly string[] {
 
 const played = ["--user", "scripted", "--model", smallModelFolder, "--parser", "qwen25"];
 
-describe("no secret of any part is in a run's folder or in what a command prints", () => {
-  test("whichever part says it, and however it is spelled", async () => {
+describe("no secret of any part is in a run's folder or in a command's output", () => {
+  test("in any part and any encoding", async () => {
     await using echo = await startEcho();
     const turns = (id: string) =>
       id.endsWith("#1")
         ? [call("die"), "Bye."]
-        : // What a sandbox is given is known from then on.
+        : // The variables of a sandbox are registered as secrets from then on.
           [call("box"), call("parrot"), call("variable", { name: "API_KEY" }), "Bye."];
     const policy = await createTextPolicy(turns, { modelDir: smallModelFolder });
     await using engine = await startSglangTestServer({ policy });
@@ -202,7 +205,7 @@ describe("no secret of any part is in a run's folder or in what a command prints
     );
     const said = await everything(out, printed);
     expect(placesOf(said)).toEqual([]);
-    // All of it was said: the run came to its end, with one episode that failed.
+    // The run played all of it: one episode failed.
     const episodes = said[path.join(out, "episodes.jsonl")]!.trim().split("\n");
     expect(episodes).toHaveLength(2);
     expect(episodes.join("\n").match(/\[redacted\]/g)!.length).toBeGreaterThan(
@@ -216,7 +219,7 @@ describe("no secret of any part is in a run's folder or in what a command prints
     );
   });
 
-  test("in an agent's command line, and the agent has none of ours in its variables", async () => {
+  test("in an agent's command line, and the agent's variables contain none of the canaries", async () => {
     const policy = await createTextPolicy(() => ["Hello."], { modelDir: smallModelFolder });
     await using engine = await startSglangTestServer({ policy });
     const agent = path.join(scratch, "agent.mjs");

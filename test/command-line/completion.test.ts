@@ -7,7 +7,7 @@ import { callCli } from "../support/call-cli.ts";
 
 const { stdout: script } = await callCli(["completion", "bash"]);
 
-/** What bash would offer for the last of the words. */
+/** Returns bash's offers for the last of the words. */
 function complete(...words: string[]): string[] {
   const list = ["turnwright", ...words].map((word) => `'${word}'`).join(" ");
   const ask = `COMP_WORDS=(${list}); COMP_CWORD=${words.length}; _turnwright; echo "\${COMPREPLY[@]}"`;
@@ -29,7 +29,7 @@ test("bash completes commands, flags and choices", () => {
 
 const zshIsHere = spawnSync("zsh", ["--version"]).status === 0;
 
-test.skipIf(!zshIsHere)("zsh takes its script where nothing was set up before (zsh)", async () => {
+test.skipIf(!zshIsHere)("zsh accepts its script without any other setup (zsh)", async () => {
   const { stdout: zsh } = await callCli(["completion", "zsh"]);
   const home = await mkdtemp(path.join(tmpdir(), "turnwright-zsh-"));
   try {

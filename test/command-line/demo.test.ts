@@ -71,7 +71,7 @@ describe("turnwright demo", () => {
     expect(lasting.filter((line) => !printed.has(line))).toEqual([]);
   });
 
-  test("scores again what it sampled, exactly", async () => {
+  test("scores its sampled tokens again, exactly", async () => {
     const { status, stdout } = await runCli(
       // The engine, the model and the temperature are found in the run.
       ["verify", "--rescore", path.join(scratch, "demo")],
@@ -86,7 +86,7 @@ describe("turnwright demo", () => {
     expect(rescore.largest!.difference).toBeLessThan(1e-5);
   });
 
-  test("finds a run's reward that was changed afterwards", async () => {
+  test("finds a reward that was changed after the run", async () => {
     const forged = path.join(scratch, "forged");
     await cp(path.join(scratch, "demo"), forged, { recursive: true });
     const rows = await read("demo", "samples.jsonl");
@@ -104,7 +104,7 @@ describe("turnwright demo", () => {
     ]);
   });
 
-  test("finds out what was sampled at another temperature", async () => {
+  test("finds tokens that were sampled at another temperature", async () => {
     // As many as it takes to see it.
     const rows = (await read("demo", "samples.jsonl")).split("\n").slice(0, 16);
     const file = path.join(scratch, "demo", "first-samples.jsonl");
@@ -166,7 +166,7 @@ describe("turnwright rollout --engine reference", () => {
     ]);
     expect(status, stdout).toBe(0);
     const slime = jsonLines(await read(name, "samples.slime.jsonl"));
-    // What was measured differs from start to start.
+    // Measured values differ between starts.
     const repeatable = slime.map((row) => ({
       ...(row as object),
       non_generation_time: undefined,

@@ -10,7 +10,7 @@ import { jsonLines } from "../support/run-cli.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Whose first task leaves something behind that cannot be cleared away. */
+/** An environment whose first task leaves a resource that cannot be disposed of. */
 const source = `
 import { defineEnvironment } from "turnwright";
 export default defineEnvironment({
@@ -38,7 +38,7 @@ const library = new URL("../../dist/src/index.js", import.meta.url).href;
 const failure =
   "dispose() of leaky (leaky.mjs:3) threw for task leaky/test/0 at leaky.mjs:9: the container is gone";
 
-test("a disposal that fails is told of by the summary, by `show`, by `eval`, and in every row, and costs nothing", async () => {
+test("a failed disposal is reported by the summary, by `show`, by `eval`, and in every row, and fails no episode", async () => {
   await using server = await startSglangTestServer({
     policy: await createTextPolicy(["Hello."], { modelDir: smallModelFolder }),
   });
@@ -59,13 +59,13 @@ test("a disposal that fails is told of by the summary, by `show`, by `eval`, and
     troubles: { "environment/exception": 2 },
     scored: 4,
   };
-  // The second start plays nothing, and tells of what the first one met.
+  // The second start plays nothing, and reports the first one's troubles.
   for (const _ of ["first", "second"]) {
     const played = await callCli(["rollout", ...flags, "--samples", "2", "--out", out, "--quiet"]);
     expect(played).toMatchObject({ status: 0, stderr: "" });
     expect(played.stdout).toContain(told);
     const first = played.stdout.split("\n").find((line) => line.startsWith("  the first"));
-    // Whichever ended first.
+    // The order of the ends does not matter.
     expect(first?.replace("0#1", "0#0")).toBe(`  the first  leaky/test/0#0: ${failure}`);
     const summary = JSON.parse(await readFile(path.join(out, "summary.json"), "utf8")) as object;
     expect(summary).toMatchObject(sums);
@@ -77,7 +77,7 @@ test("a disposal that fails is told of by the summary, by `show`, by `eval`, and
   expect((await callCli(["show", out, "1#1"])).stdout).not.toContain("trouble");
   const events = jsonLines(await readFile(path.join(out, "events.jsonl"), "utf8"));
   expect(events.filter(({ type }) => type === "trouble")).toHaveLength(2);
-  // What is written holds against each other, and is played again to the byte.
+  // The written files agree with each other, and are replayed to the byte.
   expect(await callCli(["verify", out])).toMatchObject({ status: 0 });
   const replayed = await callCli(["replay", out]);
   expect(replayed, replayed.stderr).toMatchObject({ status: 0 });

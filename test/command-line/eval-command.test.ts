@@ -11,7 +11,7 @@ import type { Evaluation } from "../../src/report/evaluation.ts";
 import { openStoredRun } from "../../src/report/read-run.ts";
 import { planRun } from "../../src/run/schedule/plan-run.ts";
 import { startSglangTestServer, type SglangTestServer } from "../../src/testing/index.ts";
-import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
+import { sessionScriptPolicy } from "../../src/testing/policies/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 
@@ -50,7 +50,7 @@ async function runEval(settings: GivenSettings): Promise<string> {
 }
 
 describe("turnwright eval", () => {
-  test("plays, reports, and goes on with what it finds", async () => {
+  test("plays, reports, and resumes from the existing attempts", async () => {
     const out = path.join(dir, "run");
     const flags = {
       env: "storefront",
@@ -94,7 +94,7 @@ describe("turnwright eval", () => {
     expect(server.stats.generateCount).toEqual(before);
   });
 
-  test("refuses to resume what is no run", async () => {
+  test("refuses to resume a folder without a run", async () => {
     await expect(openStoredRun(path.join(dir, "none"))).rejects.toThrow(
       "no such file, expected a run's folder",
     );

@@ -18,7 +18,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-test("export writes rows to standard output, and says what it left out", async () => {
+test("export writes rows to standard output, and reports the omitted ones", async () => {
   const { status, stdout, stderr } = await callCli(["export", run, "--to", "verl"]);
   expect(status).toBe(0);
   expect(jsonLines(stdout)).toHaveLength(13);
@@ -35,7 +35,7 @@ test("export writes rows to standard output, and says what it left out", async (
   ]);
 });
 
-test("export makes the folder of what it writes", async () => {
+test("export creates the folder of its file", async () => {
   const file = path.join(scratch, "new", "folder", "rows.jsonl");
   expect(await callCli(["export", run, "--to", "verl", "--out", file])).toMatchObject({
     status: 0,
@@ -48,7 +48,7 @@ test("export makes the folder of what it writes", async () => {
   expect(stderr).toContain("; choose another --out");
 });
 
-test("what export wrote passes verify, and fails it by the exact place once it is changed", async () => {
+test("an exported file passes verify, and fails it at the exact place after a change", async () => {
   const file = path.join(scratch, "rows.json");
   expect(await callCli(["export", run, "--to", "skyrl", "--out", file])).toMatchObject({
     status: 0,
@@ -86,7 +86,7 @@ test.each([
   expect(stderr).toContain(message);
 });
 
-test("export takes a run's temperature where run.json does not say it, for prime-rl alone", async () => {
+test("export assumes a run's temperature if run.json does not have it, for prime-rl alone", async () => {
   const untold = path.join(scratch, "untold");
   await cp(run, untold, { recursive: true });
   const text = await readFile(path.join(run, "run.json"), "utf8");

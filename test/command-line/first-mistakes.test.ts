@@ -14,12 +14,12 @@ import { smallModelFolder as model } from "../support/small-model.ts";
 const startFile = fileURLToPath(new URL("../../dist/src/cli/start.cjs", import.meta.url));
 
 let scratch = "";
-/** Addresses of servers by what they answer: a status, or `engine` for one that plays SGLang. */
+/** Addresses of servers by their answer: a status, or `engine` for one that plays SGLang. */
 const urls: Record<string, string> = {};
 const opened: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  // Beside it is nothing of ours, such as data that are found by themselves.
+  // A folder without siblings, so that no data are found next to it.
   scratch = path.join(await mkdtemp(path.join(tmpdir(), "turnwright-mistakes-")), "project");
   await mkdir(scratch);
   const engine = await startSglangTestServer({ policy: createEchoPolicy() });
@@ -34,7 +34,7 @@ beforeAll(async () => {
     urls[status] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     opened.push(async () => await new Promise((resolve) => server.close(resolve)));
   }
-  // A port that nobody listens at.
+  // A port that no process listens on.
   const gone = createServer();
   await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));
   urls["gone"] = `http://127.0.0.1:${(gone.address() as AddressInfo).port}`;
@@ -87,7 +87,7 @@ async function writeFiles(): Promise<void> {
     "mcp.mjs",
     `import { createMcpTools } from ${library};\nexport default await createMcpTools({ command: "x" });\n`,
   );
-  // A hook of Node's module loader, by which a package is not there.
+  // A hook of Node's module loader that makes a package absent.
   await file(
     "without-package.mjs",
     `import { register } from "node:module";
@@ -104,7 +104,7 @@ register("data:text/javascript," + encodeURIComponent(hook));
   );
 }
 
-/** A command's way to end, where it was begun in the scratch folder. */
+/** Runs a command in the scratch folder, and returns its exit status and output. */
 async function run(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -135,7 +135,7 @@ interface Mistake {
   readonly command?: readonly string[];
   /** Variables of its process, which is one of its own then. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The one line, behind `turnwright: `; `{engine}` and the like are addresses. */
+  /** The one line, after `turnwright: `; `{engine}` and the like are addresses. */
   readonly line: string | RegExp;
 }
 
@@ -394,7 +394,7 @@ test.each(Object.entries(mistakes))("%s is answered in one line", async (_, mist
   expect(status).toBe(2);
 });
 
-test("TypeScript where Node does not run it is answered in one line", async () => {
+test("TypeScript that this Node cannot run is answered in one line", async () => {
   const given = Object.entries({ ...good, env: "./typed.ts" });
   const args = given.flatMap(([name, value]) => [`--${name}`, filled(value)]);
   const { stderr } = await run(["rollout", "--quiet", ...args], {});
@@ -422,7 +422,7 @@ test("another run's folder is named, with what differs", async () => {
   });
 });
 
-test("what was mended is started in the same folder, where nothing was played yet", async () => {
+test("a corrected command starts in the same folder if nothing was played yet", async () => {
   const args = (more: Readonly<Record<string, string>>) =>
     Object.entries({ ...good, out: "mended", ...more }).flatMap(([name, value]) => [
       `--${name}`,

@@ -9,7 +9,7 @@ import { jsonLines } from "../support/run-cli.ts";
 const example = fileURLToPath(new URL("../../dist/examples/ai-sdk-agent.js", import.meta.url));
 const modelDir = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
-/** As one has it behind `npm init`. */
+/** A package file as `npm init` writes it. */
 const common = path.join(tmpdir(), `turnwright-common-${process.pid}`, "agent.js");
 
 let scratch = "";
@@ -72,7 +72,7 @@ test("`rollout --agent` plays the example with the shipped policy, and its rows 
   expect(replayed.stderr).toContain("keeps its conversations itself");
 });
 
-test("`eval --agent-command` reports on a program, and says what it wrote when it fails", async () => {
+test("`eval --agent-command` reports on a program, and shows its output when it fails", async () => {
   const out = path.join(scratch, "eval");
   const command = 'node -e "console.error(`no agent here`); process.exit(4)"';
   const flags = ["--agent-command", command, "--attempts", "1", "--out", out];

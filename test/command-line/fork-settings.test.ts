@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EpisodeRow } from "../../src/run/folder/run-folder.ts";
 import { conductSettings } from "../../src/composition/config/conduct-config.ts";
 import { startSglangTestServer } from "../../src/testing/index.ts";
-import type { ServerFault } from "../../src/testing/server-fault.ts";
-import { createTextPolicy } from "../../src/testing/text-policy.ts";
+import type { ServerFault } from "../../src/testing/protocol-servers/server-fault.ts";
+import { createTextPolicy } from "../../src/testing/policies/text-policy.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
 import { smallModelFolder } from "../support/small-model.ts";
@@ -41,7 +41,7 @@ beforeAll(async () => {
     "0",
     "--samples",
     "1",
-    // What the run was started with decides nothing of a fork.
+    // The run's own settings do not apply to a fork.
     "--max-turns",
     "3",
     "--retry-failed",
@@ -75,7 +75,7 @@ test("a fork has exactly those settings of how a run is carried out that it heed
   ]);
 });
 
-test("a fork stops at failures in a row, and plays failed branches again where it is asked to", async () => {
+test("a fork stops at consecutive failures, and plays failed branches again on request", async () => {
   const dir = path.join(scratch, "fork");
   const refusal = { kind: "status", status: 400, body: { error: { message: "bad" } } } as const;
   await using server = await startServer(Array.from({ length: 2 }, () => refusal));
@@ -107,7 +107,7 @@ test("a fork stops at failures in a row, and plays failed branches again where i
   expect(stopped.stdout).toContain("The run stopped: too many episodes failed in a row.");
   expect(await outcomes(dir)).toEqual([`${one} failed`, `${two} failed`]);
 
-  // Failed branches are as final as finished ones, whatever the run itself was started with.
+  // Failed branches are as final as finished ones, for any settings of the run itself.
   expect(await fork()).toMatchObject({ status: 0 });
   expect(await outcomes(dir)).toEqual([`${one} failed`, `${two} failed`, `${three} completed`]);
 

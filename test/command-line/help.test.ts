@@ -5,7 +5,7 @@ import { narrowHelp } from "../../src/cli/narrow-help.ts";
 import { callCli } from "../support/call-cli.ts";
 
 describe("help", () => {
-  test("lists every command once, in groups, and where to begin", async () => {
+  test("lists every command once, in groups, and the first steps", async () => {
     const { status, stdout } = await callCli(["--help"]);
     expect(status).toBe(0);
     const lines = stdout.split("\n");
@@ -47,7 +47,7 @@ describe("help", () => {
   const examples = commandTable.flatMap(({ name, examples = [] }) =>
     examples.map((example): [string, string] => [name, example]),
   );
-  test.each(examples)("%s shows a call whose flags there are: %s", async (name, example) => {
+  test.each(examples)("%s shows a call with existing flags: %s", async (name, example) => {
     const { stdout } = await callCli([name, "--help"]);
     const [options, shown] = stdout.split(/\nExamples?:\n/) as [string, string];
     expect(shown).toContain(`  ${example}\n`);
@@ -58,7 +58,7 @@ describe("help", () => {
 });
 
 test.each(commandTable.map((entry) => [entry.name, entry] as const))(
-  "%s leaves it to the terminal's width where its description breaks",
+  "%s lets the terminal's width wrap its description",
   async (name, { load }) => {
     const command = new Command(name);
     (await load())(command);
@@ -89,7 +89,7 @@ describe.each([40, 60, 80, 120])("in a terminal of %i columns", (width) => {
       (await load())(command);
       for (const one of [command, ...command.commands]) {
         const lines = one.helpInformation().split("\n");
-        // A name that is longer by itself is broken nowhere.
+        // A name longer than a line is not broken.
         const isTerm = (line: string): boolean => /^ {2}\S/.test(line) && !/\S {2,}\S/.test(line);
         const long = lines.filter(
           (line) => line.length > width && !isTerm(line) && !line.startsWith("Usage: "),

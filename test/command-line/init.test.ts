@@ -20,7 +20,7 @@ beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-init-"));
   project = path.join(scratch, "My Lamps");
   created = await callCli(["init", project]);
-  // What `npm install` would bring.
+  // The packages that `npm install` would install.
   await mkdir(path.join(project, "node_modules"));
   await symlink(root, path.join(project, "node_modules/turnwright"));
   await symlink(path.join(root, "node_modules/zod"), path.join(project, "node_modules/zod"));
@@ -34,7 +34,7 @@ async function content(file: string): Promise<string> {
 }
 
 describe("turnwright init", () => {
-  test("writes a project and says what comes next", async () => {
+  test("writes a project and prints the next steps", async () => {
     expect(created).toEqual({
       status: 0,
       stdout:
@@ -61,7 +61,7 @@ describe("turnwright init", () => {
     expect(await content("README.md")).toMatch(/^# my-lamps\n/);
   });
 
-  test("whose own test passes", async () => {
+  test("writes a test that passes", async () => {
     const env = { ...process.env };
     // Else Node takes itself for a test of the runner that runs this one.
     delete env["NODE_TEST_CONTEXT"];
@@ -78,7 +78,7 @@ describe("turnwright init", () => {
     expect(status, output).toBe(0);
   });
 
-  test("whose configuration fits its schema, and is read", async () => {
+  test("writes a configuration that fits its schema and can be read", async () => {
     const isValid = new Ajv.Ajv({ strict: true }).compile(
       JSON.parse(await content("turnwright.schema.json")) as object,
     );
@@ -93,7 +93,7 @@ describe("turnwright init", () => {
     expect(status).toBe(2);
   });
 
-  test("whose environment passes the check", async () => {
+  test("writes an environment that passes the check", async () => {
     const file = path.join(project, "my-environment.js");
     const { status, stdout } = await callCli(["env", "check", file]);
     expect(stdout).toMatch(
@@ -102,7 +102,7 @@ describe("turnwright init", () => {
     expect(status).toBe(0);
   });
 
-  test("whose configuration leads to rows that verify", async () => {
+  test("writes a configuration whose rows verify", async () => {
     const turns = ['<tool_call>\n{"name": "list_lamps", "arguments": {}}\n</tool_call>', "Done."];
     const renderer = await createRenderer({ modelDir: smallModelFolder });
     await using server = await startSglangTestServer({

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const stopping = "\nstopping: finished episodes are kept (Ctrl-C again to quit at once)\n";
 
-/** Starts a command, presses Ctrl-C when that is asked for, and says how it ended. */
+/** Starts a command, presses Ctrl-C on request, and returns its exit status and output. */
 async function interrupt(
   args: readonly string[],
   when: (stderr: () => string, press: () => void) => void,
@@ -44,7 +44,7 @@ async function interrupt(
   return { status, stderr };
 }
 
-describe("Ctrl-C ends a command that has not begun to play", () => {
+describe("Ctrl-C ends a command that has not started to play", () => {
   test("while its engine does not answer", async () => {
     let press = (): void => {};
     const server = createServer(() => press()).listen(0, "127.0.0.1");

@@ -9,7 +9,7 @@ let scratch = "";
 let hooks = "";
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-modules-"));
-  // What is imported is written down by a hook of Node's module loader, which runs beside it.
+  // A hook of Node's module loader, which runs in a thread of its own, writes down each import.
   const loader = path.join(scratch, "loader.mjs");
   await writeFile(
     loader,
@@ -28,10 +28,10 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** Folders whose modules were joined into a file of the build, as its source map names them. */
+/** Source folders whose modules were joined into a file of the build, by its source map. */
 async function foldersIn(url: string): Promise<readonly string[]> {
   const file = new URL(`${url}.map`);
-  // A file without a line of source only hands on what others hold.
+  // A file without source lines only re-exports other files.
   if (!existsSync(file)) return [];
   const map = JSON.parse(await readFile(file, "utf8")) as { sources: string[] };
   return map.sources.flatMap((source) => {
@@ -40,7 +40,7 @@ async function foldersIn(url: string): Promise<readonly string[]> {
   });
 }
 
-/** What a call loads: our folders below `src`, and packages by name. */
+/** The modules that a call loads: our folders in `src`, and packages by name. */
 async function loadedBy(args: readonly string[], input = ""): Promise<ReadonlySet<string>> {
   const list = path.join(scratch, `${args.join(" ").replaceAll(/\W+/g, "-")}.txt`);
   const { status, stderr } = await runCli(args, {
@@ -59,7 +59,7 @@ async function loadedBy(args: readonly string[], input = ""): Promise<ReadonlySe
 const shared = ["src/async", "src/files", "src/json", "src/secrets", "src/text"];
 const light = ["commander", "src/cli", "src/composition", ...shared].toSorted();
 
-describe("a command loads what it uses, and nothing else", () => {
+describe("a command loads only the modules that it uses", () => {
   test.each([["--version"], ["--help"]])("%s", async (flag) => {
     expect([...(await loadedBy([flag]))].toSorted()).toEqual(light);
   });
@@ -74,7 +74,7 @@ describe("a command loads what it uses, and nothing else", () => {
     expect(loaded).toContain("src/parser");
   });
 
-  test("rollout --help shows the settings without what they are for", async () => {
+  test("rollout --help lists the settings without loading the modules that use them", async () => {
     const loaded = await loadedBy(["rollout", "--help"]);
     for (const one of [
       "src/tokenizer",

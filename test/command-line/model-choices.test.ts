@@ -31,7 +31,7 @@ async function readCard(dir: string, more: readonly string[] = []) {
 }
 
 describe("turnwright template", () => {
-  test("shows what was found about a model folder", async () => {
+  test("shows the findings about a model folder", async () => {
     const card = await readCard(modelFolder("qwen3"));
     expect(card).toMatchObject({
       parser: "qwen25",
@@ -58,7 +58,7 @@ describe("turnwright template", () => {
     );
   });
 
-  test("shows what is chosen in the place of it", async () => {
+  test("shows the user's choices in place of the findings", async () => {
     const card = await readCard(smallModelFolder, [
       "--parser",
       "hermes",
@@ -142,7 +142,7 @@ describe("turnwright rollout with a template that it cannot play with", () => {
     return stderr;
   }
 
-  test("refuses one without a control token, whatever parser is named", async () => {
+  test("refuses one without a control token, for any parser", async () => {
     for (const more of [[], ["--parser", "qwen25"], ["--agent", "act"]]) {
       expect(await refuse("nonsense", "{{ messages|length }} messages", more)).toMatch(
         /Cannot play with the chat template of .*nonsense: no control token ends a turn/,
@@ -150,20 +150,20 @@ describe("turnwright rollout with a template that it cannot play with", () => {
     }
   });
 
-  test("refuses one that passes over tool results, unless the agent needs none", async () => {
+  test("refuses one that ignores tool results, unless the agent needs none", async () => {
     const deaf = sampleTemplates.deaf.replaceAll("<|end|>", "<|im_end|>");
     expect(await refuse("deaf", deaf, ["--parser", "qwen25"])).toMatch(
       /Cannot play with .*deaf: it does not render tool results after a turn; --agent act/,
     );
   });
 
-  test("refuses one whose tool-call format it does not know", async () => {
+  test("refuses one with an unknown tool-call format", async () => {
     expect(await refuse("foreign", sampleTemplates.clearing)).toContain(
       "Cannot tell the tool-call parser from the chat template: name one with --parser",
     );
   });
 
-  test("refuses one that is broken, and what it is told that there is not", async () => {
+  test("refuses a broken one, and unknown values of flags", async () => {
     expect(await refuse("broken", "{% for %}")).toMatch(/Cannot use the chat template .*line 1/);
     const fine = sampleTemplates.clearing;
     const named = ["--parser", "hermes"];

@@ -20,7 +20,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** A server that answers so many requests, and hangs from then on until it is told otherwise. */
+/** A server that answers a number of requests, and hangs from then on until it is released. */
 async function hangingServer(goodCount: number) {
   const state = { isHanging: true };
   const fault = (_request: unknown, index: number): ServerFault | undefined =>
@@ -64,7 +64,7 @@ async function argsFor(server: SglangTestServer, out: string): Promise<string[]>
   ];
 }
 
-/** Starts a run, and waits until so many of its episodes are on the disk. */
+/** Starts a run, and waits until a number of its episodes is on the disk. */
 async function startRun(args: readonly string[], out: string, episodeCount: number) {
   const child = spawn(process.execPath, [cliFile, ...args], {
     stdio: ["ignore", "ignore", "pipe"],
@@ -79,7 +79,7 @@ async function startRun(args: readonly string[], out: string, episodeCount: numb
 
 async function rolloutIds(out: string, name: string): Promise<string[]> {
   const text = await readFile(path.join(out, name), "utf8").catch(() => "");
-  // What is being written may lack its end.
+  // The file that is being written may lack its end.
   const whole = text.slice(0, text.lastIndexOf("\n") + 1);
   return jsonLines(whole).map((row) => row["rolloutId"] as string);
 }
@@ -132,7 +132,7 @@ describe("two runs on one folder", () => {
     const first = await startRun(args, out, 1);
     killAtOnce(first.child);
     await first.isOver;
-    // Both hang in their first request, so that neither is over before the other has begun.
+    // Both hang in their first request, so that neither ends before the other has started.
     const [left, right] = [runCli(args), runCli(args)];
     const refused = await Promise.race([left, right]);
     expect(refused).toMatchObject({ status: 2, stdout: "" });

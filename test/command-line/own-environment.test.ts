@@ -12,7 +12,7 @@ import { playEpisode } from "../../src/episode/play-episode.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";
 import { createRenderer } from "../../src/renderer/create-renderer.ts";
 import { createScriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
-import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
+import { sessionScriptPolicy } from "../../src/testing/policies/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import { smallModelFolder } from "../support/small-model.ts";
@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** What a good agent samples in a task: it asks, and keeps to the answer. */
+/** A good agent's samples in a task: it asks, and respects the answer. */
 function solution(index: number): readonly string[] {
   const { wish, changesMind } = lamps.task("test", index).data;
   const given = JSON.stringify({ name: "set_lamp", arguments: wish });
@@ -96,7 +96,7 @@ describe("the lamps of docs/environments.md", () => {
     expect(details["reached"]).toEqual(task.data.levels);
   });
 
-  test("reward nobody who acts against a no", async () => {
+  test("give no reward to an agent that acts against a no", async () => {
     const index = Array.from({ length: 100 }, (_, i) => i).find(
       (i) => lamps.task("test", i).data.changesMind,
     )!;
@@ -112,7 +112,7 @@ describe("the lamps of docs/environments.md", () => {
     ]);
   });
 
-  test("are played from the library, by a policy behind an engine", async () => {
+  test("are played from the library, by a policy in an engine", async () => {
     const script = (await encodeTurns(solution(0))).map((outputIds) => ({ outputIds }));
     await using server = await startSglangTestServer({ policy: createScriptedPolicy(script) });
     const engine = createSglangEngine({ url: server.url });
@@ -193,7 +193,7 @@ describe("a module in the place of an environment's name", () => {
     ]);
   });
 
-  test("env play and env replay answer a bad line with its error and go on", async () => {
+  test("env play and env replay answer an invalid line with its error and continue", async () => {
     const lines = [
       { id: 1, split: "test", taskIndex: 100, actions: [] },
       { id: 2, split: "test", taskIndex: 0, actions: [{ name: "respond" }] },
@@ -214,7 +214,7 @@ describe("a module in the place of an environment's name", () => {
     ]);
   });
 
-  test("env replay calls tools, of the first test task where the line names none", async () => {
+  test("env replay calls tools, of the first test task if the line names none", async () => {
     const calls = [{ name: "list_lamps" }, { name: "respond", argumentsText: '{"content":"Hi"}' }];
     const lines = [{ calls }, { split: "train", taskIndex: 7, calls: calls.slice(0, 1) }];
     const input = lines.map((line) => JSON.stringify(line)).join("\n");
@@ -268,7 +268,7 @@ export { createUser };
 const forget = [
   () => {},
   () => Promise.reject(new Error("the log is full")),
-  // What the system throws has no line of anybody's, and a text has none at all.
+  // A system error has no line of any file, and a text has no stack at all.
   () => Promise.reject(Object.assign(new Error("no such file"), { stack: "Error: no such file" })),
   () => Promise.reject("no network"),
 ];
@@ -342,10 +342,10 @@ export function createEnvironment() {
 });
 
 test.each([
-  // As the system throws it, and as somebody else's code does that we have called.
+  // An error as the system throws it, and one as foreign code throws it.
   ["without a line", "Error: disk full"],
   ["with a line of somebody else's", "Error: disk full\n    at write (file:///lamps.js:1:2)"],
-])("what ends a command itself is no forgotten promise: %s", async (_, stack) => {
+])("an error that ends a command is not a forgotten promise: %s", async (_, stack) => {
   const spoil = `process.stdout.write = () => { throw Object.assign(new Error("disk full"), { stack: ${JSON.stringify(stack)} }); };`;
   const file = path.join(scratch, "spoil.mjs");
   await writeFile(file, spoil);

@@ -17,7 +17,7 @@ async function answer(argv: string[], ...lines: object[]): Promise<Record<string
 }
 
 describe("turnwright parse", () => {
-  test("gives for chunks what it gives for the whole text", async () => {
+  test("returns the same for chunks as for the complete text", async () => {
     const text = 'a <tool_call>\n{"name": "f", "arguments": {"b": 1.0}}\n</tool_call> c';
     const [whole, chunked] = await answer(
       ["parse", "--parser", "hermes"],
@@ -55,7 +55,7 @@ describe("turnwright parse", () => {
     await rm(path.dirname(file), { recursive: true });
   });
 
-  test("says what a stream had released where it no longer stands", async () => {
+  test("reports streamed text that the complete text retracts", async () => {
     const text = "a <tool_call>b</tool_call> c";
     const [whole, chunked] = await answer(
       ["parse", "--parser", "qwen3_coder", "--dialect", "vllm"],
@@ -81,13 +81,13 @@ describe("turnwright parse", () => {
     ]);
   });
 
-  test("refuses chunks that are no texts", async () => {
+  test("refuses chunks that are not strings", async () => {
     const [line] = await answer(["parse", "--parser", "hermes"], { chunks: [1], tools: [] });
     expect(line).toMatchObject({ error: { code: "bad-line" } });
   });
 });
 
-test("turnwright reason gives for chunks what it gives for the whole text", async () => {
+test("turnwright reason returns the same for chunks as for the complete text", async () => {
   const text = "<think>a\n</think>\n\nb";
   const answers = await answer(["reason", "--parser", "qwen3"], { text }, { chunks: [...text] });
   expect(answers).toEqual([

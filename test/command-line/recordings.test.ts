@@ -63,7 +63,7 @@ async function findings(dir: string): Promise<unknown> {
 }
 
 describe("a run with branches", () => {
-  test("has them part from the first attempt, verifies, and plays again to the byte", async () => {
+  test("branches the second attempts from the first, verifies, and replays to the byte", async () => {
     const parted = (await episodes(run())).map(({ rolloutId, forkedFrom }) => [
       rolloutId,
       forkedFrom?.rolloutId,
@@ -122,7 +122,7 @@ describe("a run with branches", () => {
     await writeFile(file, rows.join(""));
     const whole = await callCli(["verify", file]);
     expect(JSON.parse(whole.stdout)).toMatchObject({ samples: 12, violations: [] });
-    // The seed that was drawn is the folder's: the same fork goes on there, and has nothing left to play.
+    // The folder keeps the drawn seed, so the same fork resumes there and has nothing left to play.
     const before = await readFile(path.join(other, "samples.jsonl"), "utf8");
     expect((await fork(run(), "0#0", other, "--turn", "1")).status).toBe(0);
     expect(await readFile(path.join(other, "samples.jsonl"), "utf8")).toBe(before);
@@ -169,7 +169,7 @@ describe("a run with branches", () => {
     expect(await findings(out)).toEqual([]);
   });
 
-  test("has one episode bundled, and played again elsewhere", async () => {
+  test("bundles one episode, which another folder replays", async () => {
     const file = path.join(scratch, "bundle.json");
     await callCli(["bundle", run(), "0#1", "--out", file]);
     expect((await callCli(["replay", file, "--model", model])).stdout).toBe(
@@ -177,7 +177,7 @@ describe("a run with branches", () => {
     );
   });
 
-  test("is bundled and played again also where its folder is named as a file is", async () => {
+  test("is bundled and played again even if its folder has a file's name", async () => {
     const folder = path.join(scratch, "folder.json");
     await cp(run(), folder, { recursive: true });
     const file = path.join(scratch, "of-folder.json");
@@ -194,7 +194,7 @@ describe("a run with branches", () => {
     const kept = lines.flatMap((line) => {
       const { rolloutId, type } = JSON.parse(line || "{}") as { rolloutId?: string; type?: string };
       if (rolloutId === first) return [];
-      // What one begins with is damaged.
+      // The start of an attempt is damaged.
       return [rolloutId === second && type === "begin" ? line.slice(0, -1) : line];
     });
     await writeFile(file, kept.join("\n"));
@@ -279,7 +279,7 @@ describe("a run with branches", () => {
 });
 
 describe("a run that a program started", () => {
-  test("is not played again or forked by what is not known of it", async () => {
+  test("refuses to replay or fork an episode with missing records", async () => {
     const own = path.join(scratch, "own");
     await cp(run(), own, { recursive: true });
     const file = path.join(own, "run.json");

@@ -60,7 +60,7 @@ async function startEcho(forward: (request: IncomingMessage) => string | undefin
   };
 }
 
-/** Everything that a run says of itself, by the place where it says it. */
+/** Everything that a run reports about itself, by its place. */
 async function sayings(out: string, { stdout, stderr }: CliResult) {
   const files = (await readdir(out)).filter((name) => /\.(json|jsonl|md)$/.test(name));
   const texts = await Promise.all(files.map((name) => readFile(path.join(out, name), "utf8")));
@@ -119,7 +119,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     expect(printed.status).toBe(1);
   });
 
-  test("the engine's key, where it refuses to be described", async () => {
+  test("the engine's key, if the engine refuses to be described", async () => {
     await using echo = await startEcho(() => undefined);
     const { status, stderr } = await runCli(
       [
@@ -177,7 +177,7 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     expect(printed.status).toBe(1);
   });
 
-  test("the engine's key, where a custom environment repeats it", async () => {
+  test("the engine's key, if a custom environment repeats it", async () => {
     await using engine = await startSglangTestServer({ policy: createScriptedPolicy([]) });
     const file = path.join(scratch, "environment.mjs");
     const shopModule = new URL("../../dist/environments/storefront/index.js", import.meta.url).href;

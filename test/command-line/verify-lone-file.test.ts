@@ -12,7 +12,7 @@ beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-lone-file-"));
   run = path.join(scratch, "run");
   await writeSoundRun(run);
-  // A reward that was changed afterwards, and still is one that a row may have.
+  // A reward that was changed after the run, and is still valid for a row.
   const file = path.join(run, "samples.jsonl");
   const text = await readFile(file, "utf8");
   const changed = text.replace(
@@ -40,7 +40,7 @@ test("verify of samples.jsonl says that only this file was checked, and which co
   expect(JSON.stringify(jsonLines(whole.stdout))).toContain('"file":"samples.jsonl"');
 });
 
-test("verify of a file of samples elsewhere says so too, also where it has no rows", async () => {
+test("verify of a samples file without a run says so too, also without rows", async () => {
   const copy = path.join(scratch, "copy.jsonl");
   await copyFile(path.join(run, "samples.jsonl"), copy);
   const empty = path.join(scratch, "empty.jsonl");
@@ -53,7 +53,7 @@ test("verify of a file of samples elsewhere says so too, also where it has no ro
   ]);
 });
 
-test("verify of an export says so where no run is named", async () => {
+test("verify of an export says so if no run is named", async () => {
   const sound = path.join(scratch, "sound");
   await writeSoundRun(sound);
   const file = path.join(scratch, "rows.jsonl");

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createStorefront } from "../../environments/storefront/index.ts";
 import { scriptSessions } from "../../src/cli/demo/session-scripts.ts";
 import { planRun } from "../../src/run/schedule/plan-run.ts";
-import type { TestServerOptions } from "../../src/testing/server/server-core.ts";
+import type { TestServerOptions } from "../../src/testing/protocol-servers/shared/server-core.ts";
 import type { ServerPolicy } from "../../src/testing/index.ts";
 import { startSglangTestServer, startVllmTestServer } from "../../src/testing/index.ts";
-import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
+import { sessionScriptPolicy } from "../../src/testing/policies/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { callCli } from "../support/call-cli.ts";
@@ -35,7 +35,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** A server under test; `address` is what is asked. */
+/** A server under test; `address` receives the requests. */
 interface Served extends AsyncDisposable {
   readonly address: string;
 }
@@ -108,7 +108,7 @@ async function readSamples(out: string): Promise<readonly Sample[]> {
   return jsonLines(text) as unknown as readonly Sample[];
 }
 
-/** What one file's line of the report says. */
+/** The report's line about one file. */
 interface Report {
   readonly rescore: {
     readonly tokenCount: number;
@@ -208,7 +208,7 @@ test("a run on vllm at another temperature scores again without a difference, it
   expect(status).toBe(0);
 });
 
-test("a run whose logprobs are of what top-p left cannot be scored again, and is told so", async () => {
+test("a run with logprobs after top-p cannot be scored again, and the error says so", async () => {
   const [, vllm] = SERVERS as [ServerCase, ServerCase];
   const options = {
     policy: { ...policy, begin: answerProbes },
@@ -260,7 +260,7 @@ function disturb(reply: JsonObject, spoilt: { turnLength: number }): JsonObject 
   return copy;
 }
 
-/** The script has no turn for what is asked to find the convention out. */
+/** The script has no turn for the requests that detect the convention. */
 function answerProbes(request: Parameters<ServerPolicy["begin"]>[0]) {
   return request.routingKey === "turnwright-probe"
     ? [{ id: 7, logprob: -1 }]

@@ -45,11 +45,11 @@ interface Served {
   readonly stop: () => Promise<void>;
 }
 
-/** How one kind of server says what goes wrong. */
+/** The replies of one kind of server to each fault. */
 interface ServerWords {
   readonly failures: ServerFailures;
   readonly malform: MalformReply;
-  /** How many tokens a part of a stream brings, where parts hold but what is new. */
+  /** Tokens per part of a stream, if parts contain only new tokens. */
   readonly countNew?: (reply: Record<string, unknown>) => number;
 }
 
@@ -68,7 +68,7 @@ const vllmWords: ServerWords = {
 };
 const llamaCppWords: ServerWords = { failures: llamaCppFailures, malform: malformLlamaCppReply };
 
-/** A harness that has a server do what the scenario says, in that server's own words. */
+/** A harness that makes a server play the scenario, in the server's own form. */
 function serverHarness(
   name: string,
   words: ServerWords,

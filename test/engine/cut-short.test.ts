@@ -49,7 +49,7 @@ const SERVERS: readonly {
   })),
 ];
 
-test.each(SERVERS)("$name hands over what it has of a turn that is cut short", async (server) => {
+test.each(SERVERS)("$name returns the sampled part of an interrupted turn", async (server) => {
   const { policy, atGate } = gatedPolicy([10, 11, 12, 2]);
   const served = await server.serve(policy);
   const engine = server.connect(served.url);
@@ -72,7 +72,7 @@ test.each(SERVERS)("$name hands over what it has of a turn that is cut short", a
 });
 
 test.each(SERVERS)(
-  "$name goes on with alike requests of others when one is cut short",
+  "$name continues equal requests of other callers when one is interrupted",
   async (server) => {
     const { policy, atGate, open } = gatedPolicy([10, 11, 12, 2], { requestCount: 4 });
     const served = await server.serve(policy);
@@ -118,7 +118,7 @@ test.each(UNTOLD)(
     const served = await server.serve(policy);
     const engine = server.connect(served.url);
     const cut = new AbortController();
-    // It is told before anything comes: the gate opens by it.
+    // The abort is sent before any token arrives: it opens the gate.
     const call = engine.generate(toRequest(), { cutShort: cut.signal, onNotCutShort: open });
     await atGate;
     cut.abort();

@@ -1,6 +1,6 @@
 import type { EngineScenario, ServerFault } from "../../src/testing/index.ts";
 
-/** What one kind of server answers where a call fails so. */
+/** The reply of one kind of server to a call that fails in this way. */
 export type ServerFailures = Readonly<
   Record<Extract<EngineScenario, { kind: "fails" }>["code"], ServerFault>
 >;

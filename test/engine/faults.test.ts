@@ -4,10 +4,10 @@ import { discardedBy, failureOf, toRequest } from "./request.ts";
 import { backOff, SAMPLED } from "./under-test.ts";
 import { ONCE, FAULTY_ENGINES, INTERRUPTED_ENGINES } from "./faulty-engines.ts";
 
-// What befalls all servers alike; the files beside this one hold what each of them has for itself.
+// Faults common to all servers. The files next to this one test each server's own faults.
 
 describe.each(FAULTY_ENGINES)("$name", ({ start, policyVersion, promptCounts, abortCount }) => {
-  test("an undisturbed turn comes as it was sampled", async () => {
+  test("an undisturbed turn is returned as sampled", async () => {
     await using tested = await start([]);
     expect(await tested.engine.generate(toRequest())).toEqual({
       ...SAMPLED,
@@ -29,7 +29,7 @@ describe.each(FAULTY_ENGINES)("$name", ({ start, policyVersion, promptCounts, ab
         "HTTP 502 (<html>Bad gateway</html>)",
       ],
       [{ kind: "abort-after", tokens: 2, status: 500, message: "it broke" }, "HTTP 500 (it broke)"],
-    ])("%o is recorded and asked for anew", async (fault, reason) => {
+    ])("%o is recorded and requested again", async (fault, reason) => {
       await using tested = await start([fault]);
       const generation = await tested.engine.generate(toRequest());
       expect(generation).toMatchObject(SAMPLED);
@@ -43,7 +43,7 @@ describe.each(FAULTY_ENGINES)("$name", ({ start, policyVersion, promptCounts, ab
       expect(tested.server.stats.abortCount).toBe(abortCount);
     });
 
-    test("is told by the failure where all attempts are used up, and nothing is sent again", async () => {
+    test("is reported in the failure after the last attempt, and nothing is sent again", async () => {
       await using tested = await start(
         [{ kind: "reset" }, { kind: "status", status: 429 }, { kind: "status", status: 500 }],
         { retry: { maxAttempts: 3 } },
@@ -55,7 +55,7 @@ describe.each(FAULTY_ENGINES)("$name", ({ start, policyVersion, promptCounts, ab
       expect(tested.server.stats.generateCount).toBe(3);
     });
 
-    test("is no part of a failure where there is none", async () => {
+    test("is absent from a failure without one", async () => {
       await using tested = await start([{ kind: "status", status: 401 }]);
       expect(await discardedBy(tested.engine.generate(toRequest()))).toEqual([]);
     });
@@ -121,7 +121,7 @@ describe.each(INTERRUPTED_ENGINES)("$name, interrupted,", (engine) => {
     expect(backOff(tested.clock)).toEqual([250, 500]);
   });
 
-  test("resumes a turn so often and no more, and tells what it had sampled", async () => {
+  test("resumes a turn up to the limit, and then reports its sampled tokens", async () => {
     const fault: ServerFault = { kind: "abort-after", tokens: 1 };
     await using tested = await start([fault, fault, fault], { resume: { maxResumes: 2 } });
     const call = tested.engine.generate(toRequest());
@@ -142,7 +142,7 @@ describe.each(INTERRUPTED_ENGINES)("$name, interrupted,", (engine) => {
     );
   });
 
-  test("ends a turn as `length` whose budget is used up at the interruption", async () => {
+  test("ends a turn as `length` if the interruption came at the end of its budget", async () => {
     await using tested = await start([{ kind: "abort-after", tokens: 3 }], {
       turns: [{ outputIds: [10, 11, 12, 13] }],
     });
@@ -151,7 +151,7 @@ describe.each(INTERRUPTED_ENGINES)("$name, interrupted,", (engine) => {
     expect(generation.pieces.map(({ finish }) => finish)).toEqual(["length"]);
   });
 
-  test("ends a turn as `stop` whose stop id came with the interruption", async () => {
+  test("ends a turn as `stop` if its stop id came with the interruption", async () => {
     await using tested = await start([{ kind: "abort-after", tokens: 4 }]);
     const generation = await tested.engine.generate(toRequest());
     expect(generation).toMatchObject(SAMPLED);
@@ -159,7 +159,7 @@ describe.each(INTERRUPTED_ENGINES)("$name, interrupted,", (engine) => {
     expect(tested.server.stats.generateCount).toBe(1);
   });
 
-  test("loses by a failure between two pieces only what was not sampled", async () => {
+  test("loses no sampled token by a failure between two pieces", async () => {
     await using tested = await start([
       { kind: "abort-after", tokens: 2 },
       { kind: "reset", when: "after-sampling" },
@@ -173,7 +173,7 @@ describe.each(INTERRUPTED_ENGINES)("$name, interrupted,", (engine) => {
     expect(generation.discarded.map(({ requestId }) => requestId)).toEqual(["r1~a"]);
   });
 
-  test("tells what it had kept of a turn that fails afterwards", async () => {
+  test("reports the kept tokens of a turn that fails later", async () => {
     await using tested = await start([
       { kind: "abort-after", tokens: 2 },
       { kind: "status", status: 400 },

@@ -27,13 +27,13 @@ import {
 import type { Tested } from "./under-test.ts";
 import { SAMPLED, underTest } from "./under-test.ts";
 
-/** What befalls the requests to a server, one after the other. */
+/** The faults of the requests to a server, in order. */
 export type Faults = readonly (ServerFault | undefined)[];
 
 /** Settings of an engine that takes no reply but the first. */
 export const ONCE = { retry: { maxAttempts: 1 } } as const;
 
-/** What the server samples, how it differs from the usual one, and settings of the engine. */
+/** The server's samples, its differences from the usual one, and settings of the engine. */
 type Changes<ServerOptions, EngineOptions> = {
   readonly turns?: readonly ScriptedTurn[];
   readonly server?: ServerOptions;
@@ -88,7 +88,7 @@ export async function startFaultyLlamaCpp(
   );
 }
 
-/** An engine behind HTTP, with what is its own in how it takes faults that all servers know. */
+/** An engine over HTTP, with its differences in the faults that all servers have. */
 export interface FaultyEngine {
   readonly name: string;
   readonly start: (
@@ -97,9 +97,9 @@ export interface FaultyEngine {
   ) => Promise<Tested<Pick<SglangTestServer, "url" | "stats" | "requests">, Engine>>;
   /** The policy's version that a fresh server reports. */
   readonly policyVersion: string;
-  /** What a generation says of its prompt of three ids. */
+  /** The generation's report on its prompt of three ids. */
   readonly promptCounts: { readonly promptTokenCount: number; readonly cachedTokenCount?: number };
-  /** How often the server is told to abort a request that may have been sampled. */
+  /** The number of aborts that the server receives for a request that may have been sampled. */
   readonly abortCount: number;
 }
 
@@ -109,7 +109,7 @@ export interface InterruptedEngine extends FaultyEngine {
     faults: Faults,
     changes?: Changes<never, Pick<HttpEngineOptions, "resume">>,
   ) => ReturnType<FaultyEngine["start"]>;
-  /** Why the server interrupted, as failures name it where the fault itself says nothing. */
+  /** The server's reason for an interruption, as failures name it if the fault itself has none. */
   readonly interruption: string;
 }
 
@@ -126,7 +126,7 @@ export const INTERRUPTED_ENGINES: readonly InterruptedEngine[] = [
   ...(
     [
       { api: "generate", release: "0.32", policyVersion: "default", abortCount: 1 },
-      // Nobody listens for it: the server is asked once at each of two paths, and then no more.
+      // No server listens on it: it is asked once at each of two paths, and then not again.
       { api: "generate", release: "0.24", policyVersion: "", abortCount: 2 },
       { api: "completions", release: "0.32", policyVersion: "", abortCount: 2 },
     ] as const
@@ -141,7 +141,7 @@ export const INTERRUPTED_ENGINES: readonly InterruptedEngine[] = [
   })),
 ];
 
-/** All engines behind HTTP. */
+/** All engines over HTTP. */
 export const FAULTY_ENGINES: readonly FaultyEngine[] = [
   ...INTERRUPTED_ENGINES,
   {

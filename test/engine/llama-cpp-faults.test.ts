@@ -47,7 +47,7 @@ describe("a request that the server refuses without sampling", () => {
     expect(backOff(tested.clock)).toEqual([]);
   });
 
-  test("503 while the model loads is waited for, and nothing counts as discarded", async () => {
+  test("503 while the model loads is retried, and counts as nothing discarded", async () => {
     const fault = llamaCppError(503, "unavailable_error", "Loading model");
     await using tested = await start([fault, fault]);
     const generation = await tested.engine.generate(toRequest());
@@ -56,7 +56,7 @@ describe("a request that the server refuses without sampling", () => {
   });
 });
 
-test("a turn that the server cancelled is recorded and asked for anew", async () => {
+test("a turn that the server cancelled is recorded and requested again", async () => {
   await using tested = await start([{ kind: "abort-after", tokens: 2 }]);
   const generation = await tested.engine.generate(toRequest());
   expect(generation).toMatchObject(SAMPLED);
@@ -67,7 +67,7 @@ test("a turn that the server cancelled is recorded and asked for anew", async ()
   ]);
 });
 
-describe("logprobs that are none", () => {
+describe("invalid logprobs", () => {
   test("a null one fails as `engine/nan`", async () => {
     await using tested = await start([{ kind: "null-logprob", position: 2 }], ONCE);
     expect(await failureOf(tested.engine.generate(toRequest()))).toEqual({
@@ -175,7 +175,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
   });
 });
 
-describe("how a turn ends", () => {
+describe("the end of a turn", () => {
   test("the context ends it as `length`, before the budget does", async () => {
     await using tested = await start([], {
       turns: [{ outputIds: [10, 11, 12, 13, 14] }],
@@ -195,7 +195,7 @@ describe("how a turn ends", () => {
     expect(generation).toMatchObject({ outputIds: [10, 7], finish: { type: "stop", matched: 7 } });
   });
 
-  test("what was sampled after a stop id that the server does not know is cut off and recorded", async () => {
+  test("tokens after a stop id that the server does not know are cut off and recorded", async () => {
     await using tested = await start([], { turns: [{ outputIds: [10, 9, 11, 12, 2] }] });
     const generation = await tested.engine.generate(toRequest({ stopTokenIds: [9] }));
     expect(generation).toEqual({
@@ -236,7 +236,7 @@ describe("how a turn ends", () => {
 describe("tokens that end within a character", () => {
   const turns = [{ outputIds: [10, 200, 201, 202, 11, 2] }];
 
-  test("get their logprobs from a short request each, behind what came before them", async () => {
+  test("get their logprobs from one short request each, with the tokens before them as prompt", async () => {
     await using tested = await start([], { turns, server: { partialIds: [200, 201] } });
     const generation = await tested.engine.generate(toRequest());
     expect(generation).toEqual({
@@ -257,7 +257,7 @@ describe("tokens that end within a character", () => {
     expect(requests[1]?.samplingParams).toMatchObject({ n_probs: 1_024, temperature: 0 });
   });
 
-  test("are looked for among all where they are not among the likeliest", async () => {
+  test("are read from all candidates if they are not among the likeliest", async () => {
     await using tested = await start([], {
       turns,
       server: { partialIds: [201], unlikelyIds: [201] },
@@ -268,7 +268,7 @@ describe("tokens that end within a character", () => {
     expect(counts).toEqual([1, 1_024, 16_777_216]);
   });
 
-  test("at the end of the turn, where the server would refuse to show its text", async () => {
+  test("at the end of the turn, if the server would refuse to show its text", async () => {
     await using tested = await start([], {
       turns: [{ outputIds: [10, 200] }],
       server: { partialIds: [200] },
@@ -282,7 +282,7 @@ describe("tokens that end within a character", () => {
     });
   });
 
-  test("a server that takes leaving the text unparsed for something else is asked without it", async () => {
+  test("a server that misreads the field for unparsed text is asked without it", async () => {
     await using tested = await start([], { turns, server: { textGrammar: "refused" } });
     const first = await tested.engine.generate(toRequest());
     expect(first).toMatchObject({ outputIds: [10, 200, 201, 202, 11, 2], discarded: [] });
@@ -320,7 +320,7 @@ describe("tokens that end within a character", () => {
     ]);
   });
 
-  test("without any whole token to ask behind it fails as `engine/nan`", async () => {
+  test("without a complete token as a prompt, fails as `engine/nan`", async () => {
     await using tested = await start([], {
       turns: [{ outputIds: [200] }],
       server: { partialIds: [200] },

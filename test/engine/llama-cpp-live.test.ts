@@ -57,7 +57,7 @@ describe.skipIf(url === undefined)("a real llama.cpp server", () => {
     expect(free[0]?.outputIds).not.toEqual(free[1]?.outputIds);
   });
 
-  test("reports greedy logprobs of the raw logits, whatever the temperature", async () => {
+  test("reports greedy logprobs of the raw logits, for any temperature", async () => {
     const request = toRequest({ promptIds, maxNewTokens: 1, stopTokenIds: [] });
     const greedy = await engine.generate({ ...request, sampling: { temperature: 0 } });
     const only = await engine.generate({ ...request, sampling: { temperature: 2, topK: 1 } });
@@ -83,7 +83,7 @@ describe.skipIf(url === undefined)("a real llama.cpp server", () => {
     ]);
   });
 
-  test("refuses a prompt that exceeds the context, and ids that no vocabulary has", async () => {
+  test("refuses a prompt that exceeds the context, and unknown ids", async () => {
     const { contextLength = 0 } = await engine.describe();
     const long = toRequest({ promptIds: Array.from({ length: contextLength + 1 }, () => 5) });
     expect(await failureOf(engine.generate(long))).toMatchObject({
@@ -97,7 +97,7 @@ describe.skipIf(url === undefined)("a real llama.cpp server", () => {
     });
   });
 
-  test("reads what it had cached of a session's prompt", async () => {
+  test("reads the number of cached tokens of a session's prompt", async () => {
     const request = toRequest({
       promptIds,
       maxNewTokens: 8,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { createLlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
 import { createEchoPolicy, startLlamaCppTestServer } from "../../src/testing/index.ts";
-import { listen } from "../../src/testing/server/listen.ts";
+import { listen } from "../../src/testing/protocol-servers/shared/listen.ts";
 import { failureOf, toRequest } from "./request.ts";
 import { stuckPolicy } from "./waiting-policies.ts";
 
-describe("what is sent", () => {
+describe("the request", () => {
   test("every parameter that shapes sampling is spelled out, in the other engines' order", async () => {
     await using server = await startLlamaCppTestServer({ policy: createEchoPolicy() });
     const engine = createLlamaCppEngine({ url: `${server.url}/` });
@@ -60,7 +60,7 @@ describe("what is sent", () => {
     });
   });
 
-  test("a slot is named only where sessions are to keep to one, and then by the session", async () => {
+  test("a request names a slot only if sessions keep one, and then by the session", async () => {
     const slots: unknown[] = [];
     const http = await listen(0, (request, response) => {
       let text = "";
@@ -120,7 +120,7 @@ describe("describe()", () => {
     await engine.close();
   });
 
-  test("a router is asked for the model that is named, and where none is, the name is asked for", async () => {
+  test("a router is asked for the configured model, or for its model's name if none is configured", async () => {
     await using server = await startLlamaCppTestServer({ modelPath: "a b", contextLength: 1_024 });
     // Source: ggml-org/llama.cpp tools/server/server-models.cpp (get_router_props).
     const own = {
@@ -156,7 +156,7 @@ describe("describe()", () => {
     await router.close();
   });
 
-  test("says what is wrong: another key, a model that loads, another server", async () => {
+  test("reports the problem: another key, a loading model, another server", async () => {
     await using server = await startLlamaCppTestServer({ apiKey: "k-1" });
     const stranger = createLlamaCppEngine({ url: server.url });
     expect(await failureOf(stranger.describe())).toEqual({
@@ -178,7 +178,7 @@ describe("describe()", () => {
   });
 });
 
-test("the policy's version is what is configured, read anew for each request", async () => {
+test("the policy's version is the configured one, read again for each request", async () => {
   await using server = await startLlamaCppTestServer({ policy: createEchoPolicy() });
   let version = "step-1";
   const engine = createLlamaCppEngine({ url: server.url, policyVersion: () => version });

@@ -29,7 +29,7 @@ function summarise(reply: unknown): unknown {
 }
 
 describe("/completion, as llama.cpp's server of 2026-10 answers it", () => {
-  test("several samples of a prompt come as a list, under either name of their number", async () => {
+  test("several samples of a prompt are returned as a list, under either name of their number", async () => {
     await using tested = await start();
     const { body: first } = await tested.send({ ...BODY, n: 2 });
     expect((first as unknown[]).map(summarise)).toEqual([
@@ -40,7 +40,7 @@ describe("/completion, as llama.cpp's server of 2026-10 answers it", () => {
     expect(second).toHaveLength(2);
   });
 
-  test("several prompts come as a list, one alone as itself", async () => {
+  test("several prompts are returned as a list, a single one without a list", async () => {
     await using tested = await start();
     const { body: batch } = await tested.send({ ...BODY, prompt: [[4], [5]] });
     expect((batch as unknown[]).map(summarise)).toEqual([
@@ -57,7 +57,7 @@ describe("/completion, as llama.cpp's server of 2026-10 answers it", () => {
     expect(summarise(body)).toEqual({ index: 0, tokens: [10], stop: "limit" });
   });
 
-  test("what completes a stop string has no probability, its id is there", async () => {
+  test("the token that completes a stop string has an id and no probability", async () => {
     const turns = [{ outputIds: [10, 11, 12], matched: "!" }];
     await using tested = await start({ policy: createScriptedPolicy(turns) });
     const { body } = await tested.send(BODY);

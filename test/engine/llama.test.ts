@@ -30,7 +30,7 @@ const config: RandomModelConfig = {
   rope_theta: 10_000,
 };
 
-/** Why the tests of this file are not run. */
+/** The reason why the tests of this file do not run. */
 async function findObstacle(): Promise<string | undefined> {
   try {
     await importLlamaLibrary();
@@ -82,7 +82,7 @@ describe.skipIf(obstacle !== undefined)("the llama engine on a model", () => {
     { temperature: 0.8, topP: 0.7 },
     { temperature: 1.3, topP: 0.999, minP: 0.01 },
     { temperature: 0 },
-  ])("tells logprobs of the tempered softmax, before filters: %o", async (sampling) => {
+  ])("reports logprobs of the tempered softmax, before filters: %o", async (sampling) => {
     await using started = await start();
     const request = toRequest({ sampling: { ...sampling, seed: 3 } });
     const { outputIds, logprobs } = await started.engine.generate(request);
@@ -95,7 +95,7 @@ describe.skipIf(obstacle !== undefined)("the llama engine on a model", () => {
     expect(largestDifference(logprobs, again)).toBeLessThan(1e-4);
   });
 
-  test("keeps keys and values in half precision where asked", async () => {
+  test("keeps keys and values in half precision on request", async () => {
     await using started = await start({ cachePrecision: "half" });
     const ids = prompt(200, 4);
     const scores = await started.engine.score({ ids, sampling: {} });
@@ -104,7 +104,7 @@ describe.skipIf(obstacle !== undefined)("the llama engine on a model", () => {
     expect(difference).toBeLessThan(0.1);
   });
 
-  test("draws ids as often as they are likely", async () => {
+  test("draws ids with their probability", async () => {
     await using started = await start();
     const { engine } = started;
     const promptIds = prompt(6, 1);
@@ -140,7 +140,7 @@ describe.skipIf(obstacle !== undefined)("the llama engine on a model", () => {
     expect(elsewhere.outputIds).not.toEqual(first.outputIds);
   });
 
-  test("computes a later turn from what it computed before", async () => {
+  test("computes a later turn from the cache of an earlier one", async () => {
     await using started = await start();
     const first = await started.engine.generate(toRequest());
     expect(first.cachedTokenCount).toBe(0);
@@ -225,7 +225,7 @@ describe.skipIf(obstacle !== undefined)("the llama engine on a model", () => {
     });
   });
 
-  test("goes on after a turn that was cancelled while it was sampled", async () => {
+  test("continues after a turn that was cancelled during sampling", async () => {
     await using started = await start({ sequences: 1 });
     const { engine } = started;
     const controller = new AbortController();
@@ -240,7 +240,7 @@ describe.skipIf(obstacle !== undefined)("the llama engine on a model", () => {
     expect(largestDifference(logprobs, scores)).toBeLessThan(1e-4);
   });
 
-  test("ends calls under way when it is closed", async () => {
+  test("ends running calls when it is closed", async () => {
     await using started = await start();
     const call = started.engine.generate(toRequest({ maxNewTokens: 450 }));
     const ended = expect(call).rejects.toMatchObject({ code: "engine/unreachable" });
@@ -249,7 +249,7 @@ describe.skipIf(obstacle !== undefined)("the llama engine on a model", () => {
     await expect(started.engine.describe()).rejects.toMatchObject({ code: "engine/unreachable" });
   });
 
-  test("describes what it is", async () => {
+  test("describes itself", async () => {
     await using started = await start();
     expect(await started.engine.describe()).toMatchObject({
       kind: "llama",
@@ -307,7 +307,7 @@ describe("turnwright rollout --engine llama", () => {
     expect(status).toBe(2);
   });
 
-  test("names a model file that is not there", async () => {
+  test("names a missing model file", async () => {
     const file = path.join(folder, "missing.gguf");
     const { status, stderr } = await play(["--gguf", file], "missing");
     expect(stderr).toContain(`Cannot read the model ${file}`);

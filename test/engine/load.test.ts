@@ -77,7 +77,7 @@ describe("load()", () => {
     await turn;
   });
 
-  test("names the address that does not answer, and tells of the others", async () => {
+  test("names the unreachable address, and reports on the others", async () => {
     await using server = await startSglangTestServer();
     const dead = await startSglangTestServer();
     await dead.close();

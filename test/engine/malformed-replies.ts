@@ -3,8 +3,8 @@ import type { MalformedToken } from "../../src/testing/index.ts";
 type Json = Record<string, unknown>;
 
 /**
- * Changes a reply of one kind of server so that it says this of a token, or of a score. `index` is the
- * token's, by default 1; what the reply does not have is left alone.
+ * Changes a reply of one kind of server so that a token, or a score, has this fault. `index` is the
+ * token's, by default 1; absent members of the reply are ignored.
  */
 export type MalformReply = (reply: Json, token: MalformedToken, index?: number) => unknown;
 
@@ -89,7 +89,7 @@ export function malformLlamaCppReply(reply: Json, token: MalformedToken): unknow
   };
 }
 
-/** As JSON has it, which leaves out what is undefined. */
+/** Copied through JSON, which drops undefined members. */
 function said({ logprob }: Exclude<MalformedToken, { id: number }>): number | null | undefined {
   return logprob === "missing" ? undefined : logprob;
 }

@@ -52,7 +52,7 @@ const ENGINES: readonly {
   },
 ];
 
-/** What takes the place of a part of a reply: nothing, where it is undefined. */
+/** The value that replaces a part of a reply; `undefined` removes it. */
 const strange = fc.oneof(
   fc.constantFrom(undefined, null, true, "", "7", [], {}, 0, -1, 0.5, 2, 2 ** 31, 2 ** 53, 1e300),
   fc.constantFrom(VOCABULARY_SIZE, -1e308, -9_999, -10_000.5, 1e-7, [null], [[]], "stop", "abort"),
@@ -61,7 +61,9 @@ const strange = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
 );
 
-/** Changes of a reply: at which of its parts, counted modulo their number, and to what. */
+/**
+ * Changes of a reply: the indexes of the changed parts, modulo their number, and the new values.
+ */
 const changes = fc.array(fc.record({ part: fc.nat(), value: strange }), {
   minLength: 1,
   maxLength: 3,
@@ -88,7 +90,7 @@ function change(reply: unknown, list: Changes): unknown {
   return root["reply"] ?? null;
 }
 
-/** Whether a call fails as an outage of the engine's; anything else that it throws passes on. */
+/** True if a call fails as an outage of the engine; rethrows any other error. */
 async function refused(call: Promise<unknown>): Promise<boolean> {
   try {
     await call;

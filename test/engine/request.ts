@@ -14,14 +14,14 @@ export function toRequest(changes: Partial<GenerateRequest> = {}): GenerateReque
   };
 }
 
-/** What was sampled for a call that fails, and is discarded. */
+/** The samples of a failed call, which are discarded. */
 export async function discardedBy(call: Promise<unknown>): Promise<readonly DiscardedSampling[]> {
   const error = await call.catch((thrown: unknown) => thrown);
   if (error instanceof RolloutError) return error.discarded;
   throw new Error("Cannot go on: the call did not fail as an outage", { cause: error });
 }
 
-/** What a call failed with, as far as callers may go by it. */
+/** The part of a call's failure that callers may depend on. */
 export async function failureOf(
   call: Promise<unknown>,
 ): Promise<{ code: string; retryable: boolean; message: string }> {

@@ -16,7 +16,7 @@ import { ONCE, startFaultySglang, startFaultyVllm } from "./faulty-engines.ts";
 const IDS = [5, 6, 7, 8];
 const REQUEST = { ids: IDS, from: 2, sampling: {} };
 
-/** What the policy itself says of the ids from `from` on. */
+/** The policy's own scores of the ids from `from` on. */
 async function policyScores(ids: readonly number[], from: number): Promise<readonly number[]> {
   const scores = await createSeededPolicy().score?.({
     inputIds: ids,
@@ -28,7 +28,7 @@ async function policyScores(ids: readonly number[], from: number): Promise<reado
 
 type Meta = Record<string, unknown> & { input_token_logprobs: unknown[][] };
 
-/** A reply of SGLang's whose `meta_info` is changed. */
+/** A reply of SGLang's with a changed `meta_info`. */
 function alterMeta(change: (meta: Meta) => Partial<Record<string, unknown>>): ServerFault {
   return {
     kind: "alter",
@@ -47,7 +47,7 @@ function replaceEntry(index: number, entry: unknown): ServerFault {
 }
 
 describe("sglang scores", () => {
-  test("by one request that samples nothing and lets the cache have what is before", async () => {
+  test("by one request that samples nothing and lets the cache serve the tokens before", async () => {
     await using server = await startSglangTestServer();
     const engine = createSglangEngine({ url: server.url, random: () => 0.5 });
     await engine.score({ ...REQUEST, from: 3 });
@@ -63,7 +63,7 @@ describe("sglang scores", () => {
     await engine.close();
   });
 
-  test("alike behind a router", async () => {
+  test("also through a router", async () => {
     await using server = await startSglangTestServer();
     await using router = await startSglangTestRouter({ workers: [server.url] });
     const engine = createSglangEngine({ url: router.url });
@@ -155,7 +155,7 @@ describe.each(["generate", "completions"] as const)("vllm, %s, scores", (api) =>
     await engine.close();
   });
 
-  /** A reply whose list of scores is changed. */
+  /** A reply with a changed list of scores. */
   const alterList = (change: (list: unknown[]) => unknown): ServerFault => ({
     kind: "alter",
     alter: (reply) => {
@@ -198,14 +198,14 @@ describe.each(["generate", "completions"] as const)("vllm, %s, scores", (api) =>
     expect(failure.message).toContain(message);
   });
 
-  test("fails as `engine/nan` where the server cannot write its reply", async () => {
+  test("fails as `engine/nan` if the server cannot write its reply", async () => {
     const policy = { ...createSeededPolicy(), score: () => [0, -1, Number.NaN, -1] };
     await using tested = await startFaultyVllm(api, [], { server: { policy } });
     const failure = await failureOf(tested.engine.score(REQUEST));
     expect(failure).toMatchObject({ code: "engine/nan", retryable: false });
   });
 
-  test("names the served models where the model is not one of them", async () => {
+  test("names the served models if the model is not one of them", async () => {
     await using tested = await startFaultyVllm(api, [], { model: "mine" });
     const failure = await failureOf(tested.engine.score(REQUEST));
     expect(failure.code).toBe("engine/bad-request");
@@ -216,7 +216,7 @@ describe.each(["generate", "completions"] as const)("vllm, %s, scores", (api) =>
 describe("a temperature that the server leaves out of its scores", () => {
   const tempered = { ...REQUEST, sampling: { temperature: 0.7 } };
 
-  test("is refused where reported logprobs have it, before anything is asked", async () => {
+  test("is refused if reported logprobs have it, before any request", async () => {
     await using server = await startSglangTestServer();
     const engine = createSglangEngine({ url: server.url });
     await expect(engine.score(tempered)).rejects.toThrow(
@@ -230,7 +230,7 @@ describe("a temperature that the server leaves out of its scores", () => {
     await engine.close();
   });
 
-  test("does not matter where reported logprobs are raw", async () => {
+  test("does not matter if reported logprobs are raw", async () => {
     await using server = await startSglangTestServer();
     const engine = createSglangEngine({ url: server.url, logprobConvention: "raw" });
     expect(await engine.score(tempered)).toEqual(await policyScores(IDS, 2));
@@ -255,7 +255,7 @@ describe("a temperature that the server leaves out of its scores", () => {
     await engine.close();
   });
 
-  test("is refused where vllm's convention is only assumed", async () => {
+  test("is refused if vllm's convention is only assumed", async () => {
     const policy = { ...createSeededPolicy(), begin: () => [{ id: 2, logprob: 0 }] };
     await using server = await startVllmTestServer({ policy });
     const engine = createVllmEngine({ url: server.url });
@@ -267,7 +267,7 @@ describe("a temperature that the server leaves out of its scores", () => {
 });
 
 describe("a request for scores that fails", () => {
-  test("is told to stop where it may be under way, and made again under a new name", async () => {
+  test("is aborted if it may be running, and sent again under a new name", async () => {
     await using tested = await startFaultySglang([
       { kind: "reset", when: "after-sampling" },
       { kind: "status", status: 503, headers: { "retry-after": "2" } },
@@ -282,7 +282,7 @@ describe("a request for scores that fails", () => {
     expect(backOff(tested.clock)).toEqual([187.5, 2_000]);
   });
 
-  test("is given up after so many attempts and interruptions", async () => {
+  test("fails after the limit of attempts and interruptions", async () => {
     const status = { kind: "status", status: 500 } as const;
     await using failing = await startFaultySglang([status, status], { retry: { maxAttempts: 2 } });
     const failure = await failureOf(failing.engine.score(REQUEST));

@@ -43,7 +43,7 @@ describe("cancelling", () => {
     expect(server.requests[0]).toMatchObject({ rid: "0.5-0~a", outputIds: [10, 11] });
   });
 
-  test("behind a router the dropped connection alone aborts the request", async () => {
+  test("through a router only the dropped connection aborts the request", async () => {
     await using tested = await start({ policy: stuck });
     await using router = await startSglangTestRouter({ workers: [tested.server.url] });
     const engine = createSglangEngine({ url: router.url, mode: "router" });
@@ -57,7 +57,7 @@ describe("cancelling", () => {
     await engine.close();
   });
 
-  test("in mode `auto` a router's 404 is taken for an answer, once", async () => {
+  test("in mode `auto` a router's 404 counts as an answer, once", async () => {
     await using tested = await start({ policy: stuck });
     await using router = await startSglangTestRouter({ workers: [tested.server.url] });
     const engine = createSglangEngine({ url: router.url });
@@ -72,7 +72,7 @@ describe("cancelling", () => {
     await engine.close();
   });
 
-  test("during back-off ends the wait and sends nothing more", async () => {
+  test("during back-off ends the wait and sends no more requests", async () => {
     await using tested = await start({ faults: [{ kind: "status", status: 503 }] });
     const controller = new AbortController();
     const call = tested.engine.generate(toRequest(), { signal: controller.signal });
@@ -97,7 +97,7 @@ describe("cancelling", () => {
     expect(tested.server.problems).toEqual([]);
   });
 
-  test("a request that waited for a connection was never sent, and is not told of", async () => {
+  test("a request that waited for a connection was never sent, and is not reported", async () => {
     await using tested = await start({ policy: stuck }, { maxConnections: 1 });
     const first = new AbortController();
     const second = new AbortController();
@@ -114,7 +114,7 @@ describe("cancelling", () => {
     expect(tested.server.stats).toMatchObject({ generateCount: 1, abortCount: 1 });
   });
 
-  test("gives up on the abort itself when the engine does not answer", async () => {
+  test("stops waiting for the abort when the engine does not answer", async () => {
     const policy = createScriptedPolicy([]);
     await using tested = await start({ policy, faults: [{ kind: "hang" }], hangsOnAbort: true });
     const controller = new AbortController();
@@ -130,7 +130,7 @@ describe("cancelling", () => {
 });
 
 describe("deadlines", () => {
-  test("a request that is not answered in time is aborted, recorded, and asked for anew", async () => {
+  test("a request without a timely answer is aborted, recorded, and sent again", async () => {
     const turns = [{ outputIds: [10, 2] }];
     await using tested = await start({
       policy: createScriptedPolicy(turns),
@@ -162,7 +162,7 @@ describe("deadlines", () => {
     });
   });
 
-  test("the turn's own deadline ends it, whatever attempts are left", async () => {
+  test("the turn's own deadline ends it, with any number of attempts left", async () => {
     await using tested = await start(
       { faults: () => ({ kind: "hang" }) },
       { timeouts: { ...TIMEOUTS, requestMs: 90_000, turnMs: 60_000 } },
@@ -186,7 +186,7 @@ describe("deadlines", () => {
     expect(tested.clock.pendingCount).toBe(0);
   });
 
-  test("leaves no timer behind after an ordinary turn", async () => {
+  test("leaves no timer after an ordinary turn", async () => {
     await using tested = await start({});
     await tested.engine.generate(toRequest());
     expect(tested.clock.pendingCount).toBe(0);
@@ -195,7 +195,7 @@ describe("deadlines", () => {
 });
 
 describe("a paused engine", () => {
-  test("holds requests, which are answered when it goes on", async () => {
+  test("holds requests, and answers them when the server continues", async () => {
     const policy = createScriptedPolicy([{ outputIds: [10, 2] }]);
     await using tested = await start({ policy });
     await tested.server.pause("abort");
@@ -211,7 +211,7 @@ describe("a paused engine", () => {
     });
   });
 
-  test("that aborted a turn has it resumed under the new version when it goes on", async () => {
+  test("resumes an aborted turn with the new version when the server continues", async () => {
     const outputIds = [10, 11, 12, 13, 2];
     const { policy, atGate, open } = gatedPolicy(outputIds, { resumes: true });
     await using tested = await start({ policy });

@@ -169,7 +169,7 @@ describe("a request that may have been sampled", () => {
       "HTTP 503 (Request running timeout reached.)",
     ],
   ] as [ServerFault, string][])(
-    "%o is aborted, recorded, and asked for anew",
+    "%o is aborted, recorded, and requested again",
     async (fault, reason) => {
       await using tested = await start([fault]);
       const generation = await tested.engine.generate(toRequest());
@@ -208,7 +208,7 @@ describe("a request that may have been sampled", () => {
     ]);
   });
 
-  test("behind a router nobody is told to abort", async () => {
+  test("through a router the engine sends no abort", async () => {
     await using tested = await start([{ kind: "reset" }], { mode: "router" });
     const { discarded } = await tested.engine.generate(toRequest());
     expect(discarded).toHaveLength(1);
@@ -482,7 +482,7 @@ describe("interruptions", () => {
     expect(generation.pieces.map(({ tokenCount }) => tokenCount)).toEqual([2, 2]);
   });
 
-  test("a turn is resumed so often and no more", async () => {
+  test("a turn is resumed up to the limit", async () => {
     const fault: ServerFault = { kind: "abort-after", tokens: 1, message: "weights" };
     await using tested = await start([fault, fault, fault], { resume: { maxResumes: 2 } });
     expect(await failureOf(tested.engine.generate(toRequest()))).toEqual({
@@ -494,7 +494,7 @@ describe("interruptions", () => {
     });
   });
 
-  test("an update without interruption shows as pieces where the engine reports spans", async () => {
+  test("an update without interruption gives separate pieces if the engine reports spans", async () => {
     const spans = [
       { version: "7", start: 0, end: 3 },
       { version: "8", start: 3, end: 4 },
@@ -516,7 +516,7 @@ describe("interruptions", () => {
   });
 });
 
-describe("how a turn ends", () => {
+describe("the end of a turn", () => {
   test("a stop string leaves the ids that completed it", async () => {
     await using tested = await start([], {
       turns: [{ outputIds: [10, 11, 12], matched: "</answer>" }],
@@ -535,7 +535,7 @@ describe("how a turn ends", () => {
     expect(generation).toMatchObject({ outputIds: [2, 2], finish: { type: "length" } });
   });
 
-  test("a stop id as the last id of the budget is a stop, whatever the engine calls it", async () => {
+  test("a stop id as the last id of the budget is a stop, regardless of the engine's name for it", async () => {
     await using tested = await start([], { turns: [{ outputIds: [10, 2] }] });
     const generation = await tested.engine.generate(toRequest({ maxNewTokens: 2 }));
     expect(tested.server.requests[0]?.finish).toEqual({ type: "length", length: 2 });
@@ -545,7 +545,7 @@ describe("how a turn ends", () => {
 });
 
 describe("a count of another prompt than was sent", () => {
-  /** A gateway that counts wrongly, whatever it hands on. */
+  /** A gateway that counts wrongly, for any reply that it passes on. */
   const miscounted = (): ServerFault => ({
     kind: "alter",
     alter: (reply) => {
@@ -556,7 +556,7 @@ describe("a count of another prompt than was sent", () => {
   const lost = { requestId: "a", reason: "meta_info.prompt_tokens is 4" };
 
   test.each([false, true])(
-    "costs one reply, and none behind it: the next ones list the prompt (streamed: %s)",
+    "costs one reply, and none after it: the next replies list the prompt (streamed: %s)",
     async (isStreamed) => {
       const faults = [miscounted(), miscounted(), miscounted()];
       await using tested = await start(faults, { turns: [SAMPLED, SAMPLED, SAMPLED] });
@@ -572,7 +572,7 @@ describe("a count of another prompt than was sent", () => {
     },
   );
 
-  test("fails where the prompt that is listed is another", async () => {
+  test("fails if the listed prompt is another", async () => {
     const other = (): ServerFault => ({
       kind: "alter",
       alter: (reply) => ({ ...reply, prompt_token_ids: [1, 9, 3] }),

@@ -7,18 +7,18 @@ import {
   startSglangTestRouter,
   startSglangTestServer,
 } from "../../src/testing/index.ts";
-import { listen } from "../../src/testing/server/listen.ts";
+import { listen } from "../../src/testing/protocol-servers/shared/listen.ts";
 import { failureOf, toRequest } from "./request.ts";
 
-/** An address that nothing listens on. */
+/** An address without a server. */
 async function freeAddress(): Promise<{ url: string; port: number }> {
   const server = await listen(0, () => undefined);
   await server.close();
   return server;
 }
 
-describe("what is sent", () => {
-  test("every sampling parameter is spelled out, and what the turn decides wins over `extra`", async () => {
+describe("the request", () => {
+  test("every sampling parameter is written out, and the turn's own values override `extra`", async () => {
     await using server = await startSglangTestServer({ policy: createEchoPolicy() });
     const engine = createSglangEngine({ url: `${server.url}/`, random: () => 0.5 });
     await engine.generate(
@@ -59,7 +59,7 @@ describe("what is sent", () => {
     });
   });
 
-  test("the key is sent with every call, and a session id that no header can carry is encoded", async () => {
+  test("the key is sent with every call, and a session id that no header can contain is encoded", async () => {
     await using server = await startSglangTestServer({ policy: createEchoPolicy(), apiKey: "k-1" });
     const engine = createSglangEngine({ url: server.url, apiKey: "k-1" });
     await engine.probe({ promptIds: [5] });
@@ -80,7 +80,7 @@ describe("what is sent", () => {
     await other.close();
   });
 
-  test("an address that ends as for OpenAI's clients is told with the right one", async () => {
+  test("the error for an address with OpenAI's path names the right one", async () => {
     await using server = await startSglangTestServer({ policy: createEchoPolicy() });
     const engine = createSglangEngine({ url: `${server.url}/v1` });
     const { message } = await failureOf(engine.describe());
@@ -125,7 +125,7 @@ describe("describe()", () => {
     await engine.close();
   });
 
-  test("reports the model behind a router", async () => {
+  test("reports the model of a router", async () => {
     await using server = await startSglangTestServer({ weightVersion: "12", contextLength: 4_096 });
     await using router = await startSglangTestRouter({ workers: [server.url] });
     const engine = createSglangEngine({ url: router.url, logprobConvention: "raw" });
@@ -153,7 +153,7 @@ describe("describe()", () => {
     await engine.close();
   });
 
-  test("names the address and the remedy where nothing listens", async () => {
+  test("names the address and the remedy if no server listens", async () => {
     const { url, port } = await freeAddress();
     const engine = createSglangEngine({ url });
     expect(await failureOf(engine.describe())).toEqual({
@@ -167,7 +167,7 @@ describe("describe()", () => {
     await engine.close();
   });
 
-  test("names what is wrong with a server that is no SGLang", async () => {
+  test("names the problem of a server that is not SGLang", async () => {
     const other = await listen(0, (_request, response) => void response.end("<html></html>"));
     const url = `http://localhost:${other.port}`;
     const engine = createSglangEngine({ url });
@@ -213,7 +213,7 @@ describe("probe()", () => {
     await engine.close();
   });
 
-  test("fails where logprobs do not come through", async () => {
+  test("fails if logprobs are missing", async () => {
     const alter = (reply: Record<string, unknown>): unknown => ({
       ...reply,
       meta_info: { ...(reply["meta_info"] as object), output_token_logprobs: undefined },
@@ -255,7 +255,7 @@ describe("several addresses", () => {
     }
   });
 
-  test("a session moves on while its worker is down, and comes back afterwards", async () => {
+  test("a session moves to another worker while its own is down, and returns later", async () => {
     await using first = await startSglangTestServer({ policy: createEchoPolicy() });
     const second = await startSglangTestServer({ policy: createEchoPolicy() });
     const clock = createManualClock({ skipUpToMs: 1_000 });
@@ -288,7 +288,7 @@ describe("several addresses", () => {
     await engine.close();
   });
 
-  test("describe() asks the next where one is down", async () => {
+  test("describe() asks the next server if one is down", async () => {
     const { url } = await freeAddress();
     await using server = await startSglangTestServer({ modelPath: "there" });
     const engine = createSglangEngine({ url: [url, server.url] });

@@ -15,7 +15,7 @@ import { toRequest } from "./request.ts";
 const SEED = 20_261_121;
 const policy = createSeededPolicy({ seed: SEED, meanLength: 20 });
 
-/** Settings of an engine whose back-off takes no time and does not end. */
+/** Settings of an engine with an instant and endless back-off. */
 function patience() {
   const { now, sleep } = createManualClock({ skipUpToMs: 60_000 });
   return { now, sleep, timeouts: { controlMs: 70_000 }, retry: { maxAttempts: 50 } };
@@ -32,7 +32,7 @@ interface Simulation {
   /** Statuses that an aborted request may fail with. */
   readonly abortStatuses: readonly number[];
   readonly numRuns: number;
-  /** What else holds of a generation. */
+  /** Further properties of a generation. */
   readonly check: (generation: Generation) => void;
 }
 
@@ -96,7 +96,7 @@ function survivable(abortStatuses: readonly number[]): fc.Arbitrary<ServerFault 
 }
 
 test.each(SIMULATIONS)(
-  `$name: a turn comes out the same whatever befalls its requests (seed ${SEED})`,
+  `$name: a turn's result is the same under all faults of its requests (seed ${SEED})`,
   async ({ start, abortStatuses, numRuns, check }) => {
     const faults: (ServerFault | undefined)[] = [];
     const { server, calm, tried } = await start(() => faults.shift());

@@ -5,17 +5,17 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
 import {
-  SGLANG_TEST_SERVER_PROGRAM,
-  spawnSglangTestServer,
-} from "../../src/testing/spawn-sglang-test-server.ts";
+  TEST_SERVER_PROGRAM,
+  spawnTestServer,
+} from "../../src/testing/protocol-servers/spawn-test-server.ts";
 import { toRequest } from "./request.ts";
 
-const isBuilt = existsSync(SGLANG_TEST_SERVER_PROGRAM);
+const isBuilt = existsSync(TEST_SERVER_PROGRAM);
 if (!isBuilt) console.warn("Skipping tests of server processes: the project is not built");
 
 describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
-  test("is killed in the middle of a turn and started again, and the turn is sampled anew", async () => {
-    await using server = await spawnSglangTestServer({
+  test("is killed in the middle of a turn and started again, and the turn is sampled again", async () => {
+    await using server = await spawnTestServer({
       policy: "scripted",
       policyOptions: { s: [{ outputIds: [10, 11, 2] }] },
       options: { tokenLatencyMs: 150, contextLength: 1_000 },
@@ -36,7 +36,8 @@ describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
     expect(server.url).toBe(url);
     const generation = await call;
     expect(generation.outputIds).toEqual([10, 11, 2]);
-    // The connection broke under a request that had been sent; those that found nobody sampled nothing.
+    // The connection broke under a request that had been sent; requests that could not connect
+    // sampled nothing.
     expect(generation.discarded.map(({ requestId }) => requestId)).toEqual(["a"]);
     expect(generation.pieces).toHaveLength(1);
     await engine.close();
@@ -52,29 +53,29 @@ describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
         begin: () => [{ id, logprob: -1 }, { id: 2, logprob: -2 }],
       });`,
     );
-    await using server = await spawnSglangTestServer({ policy, policyOptions: { id: 42 } });
+    await using server = await spawnTestServer({ policy, policyOptions: { id: 42 } });
     const engine = createSglangEngine({ url: server.url });
     expect((await engine.generate(toRequest())).outputIds).toEqual([42, 2]);
     await engine.close();
     await rm(folder, { recursive: true });
   });
 
-  test("is a router in front of others where told so", async () => {
-    await using worker = await spawnSglangTestServer({ policy: "echo" });
-    await using router = await spawnSglangTestServer({ workers: [worker.url] });
+  test("starts a router for other servers on request", async () => {
+    await using worker = await spawnTestServer({ policy: "echo" });
+    await using router = await spawnTestServer({ workers: [worker.url] });
     const engine = createSglangEngine({ url: router.url, mode: "router" });
     expect((await engine.generate(toRequest())).outputIds).toEqual([1, 2]);
     await engine.close();
   });
 
   test("says why it did not start", async () => {
-    await expect(spawnSglangTestServer({ policy: "./no-such-policy.mjs" })).rejects.toThrow(
+    await expect(spawnTestServer({ policy: "./no-such-policy.mjs" })).rejects.toThrow(
       /Cannot start the test server: .*no-such-policy/,
     );
   });
 });
 
-/** Asks the process what it has counted, until it has counted so many requests. */
+/** Polls the process's counts until it has counted a number of requests. */
 async function untilGenerateCount(url: string, count: number): Promise<void> {
   for (;;) {
     const stats = (await (await fetch(`${url}/test/stats`)).json()) as { generateCount: number };

@@ -116,7 +116,7 @@ describe("the router", () => {
     expect(tested.servers.map(({ requests }) => requests.length)).toEqual([2, 2]);
   });
 
-  test("repeats what failed, up to five times, and tells nobody", async () => {
+  test("repeats failed requests up to five times without an error for the client", async () => {
     const busy = { kind: "status", status: 500 } as const;
     await using tested = await start([
       { policy: createEchoPolicy(), faults: [busy, busy, busy, busy] },
@@ -134,7 +134,7 @@ describe("the router", () => {
     expect(tested.router.stats.forwardCount).toBe(5);
   });
 
-  test("says so in its own shape where no worker is left, or none answers", async () => {
+  test("reports in its own form that no worker is left, or none answers", async () => {
     await using tested = await start();
     const [server] = tested.servers;
     tested.router.setHealthy(server?.url ?? "", false);
@@ -202,7 +202,7 @@ describe("the router", () => {
     expect((await tested.post("/flush_cache", {})).status).toBe(200);
   });
 
-  test("passes streams on as they come", async () => {
+  test("passes streams on unchanged", async () => {
     await using tested = await start();
     const response = await tested.post("/generate", { ...BODY, stream: true });
     const text = await response.text();

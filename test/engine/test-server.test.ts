@@ -46,7 +46,7 @@ const BODY = {
 const GATED = Array.from({ length: 1_000 }, (_, index) => 10 + index);
 
 describe("/generate", () => {
-  test("answers as SGLang 0.5.23 does: which version sampled what, and where the cache was", async () => {
+  test("answers as SGLang 0.5.23 does: the version of each token, and the place of its cache", async () => {
     const turns = [{ outputIds: [10, 2], logprobs: [-0.5, -0.25] }, { outputIds: [11, 2] }];
     await using tested = await start({ policy: createScriptedPolicy(turns) });
     expect((await tested.generate(BODY)).meta_info).toMatchObject({
@@ -66,7 +66,7 @@ describe("/generate", () => {
   test.each([
     ["0.5.23", [], { type: "length", length: 0 }],
     ["0.5.15", [0], { type: "length", length: 1 }],
-  ] as const)("a budget of 0 samples what it does in %s: %j", async (release, ids, finish) => {
+  ] as const)("a budget of 0 samples like %s: %j", async (release, ids, finish) => {
     await using tested = await start({ policy: createSeededPolicy(), release });
     const sampling_params = { max_new_tokens: 0 };
     const reply = await tested.generate({ ...BODY, logprob_start_len: 0, sampling_params });
@@ -123,7 +123,7 @@ describe("/generate", () => {
     });
   });
 
-  test("keeps the stop in the text where asked, and texts in the logprobs", async () => {
+  test("keeps the stop in the text on request, and texts in the logprobs", async () => {
     const policy = createScriptedPolicy([
       { outputIds: [10, 2] },
       { outputIds: [10, 11], matched: "<11>" },
@@ -142,7 +142,7 @@ describe("/generate", () => {
     expect(trimmed.meta_info.finish_reason).toEqual({ type: "stop", matched: "<11>" });
   });
 
-  test("reports the prompt where asked", async () => {
+  test("reports the prompt on request", async () => {
     await using tested = await start({ policy: createEchoPolicy() });
     const body = {
       ...BODY,
@@ -177,7 +177,7 @@ describe("/generate", () => {
     expect(tested.server.problems).toEqual([]);
   });
 
-  test("scores beside a turn too, and refuses to where its policy cannot", async () => {
+  test("also scores the prompt of a turn, and refuses if its policy cannot", async () => {
     await using tested = await start({ policy: createScriptedPolicy([{ outputIds: [10, 2] }]) });
     const body = { ...BODY, input_ids: [5, 6], logprob_start_len: 0 };
     const reply = await tested.generate(body);
@@ -239,7 +239,7 @@ describe("/generate", () => {
     ]);
   });
 
-  test("renames every sample of a prompt, so that none can be aborted by its id", async () => {
+  test("renames every sample of a prompt, so that no client can abort one by its id", async () => {
     await using tested = await start({ policy: createSeededPolicy() });
     const body = { ...BODY, sampling_params: { n: 3, max_new_tokens: 4 } };
     const replies = (await tested.generate(body)) as unknown as Reply[];
@@ -364,7 +364,7 @@ describe("/generate refuses", () => {
     expect((await first).output_ids).toHaveLength(8);
   });
 
-  test("what its policy did not expect, and remembers it", async () => {
+  test("requests that its policy did not expect, and records them", async () => {
     await using tested = await start({ policy: createScriptedPolicy([{ outputIds: [10, 11] }]) });
     const ended = await tested.send("/generate", BODY);
     expect(ended.status).toBe(400);
@@ -470,7 +470,7 @@ describe("streams", () => {
 });
 
 describe("aborting", () => {
-  test("a running request brings what was sampled, under HTTP 200 and without a status", async () => {
+  test("a running request returns its sampled tokens, under HTTP 200 and without a status", async () => {
     const { policy, atGate } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const call = tested.send("/generate", BODY);
@@ -490,7 +490,7 @@ describe("aborting", () => {
     expect(reply.meta_info["prompt_tokens"]).toBe(3);
   });
 
-  test("makes one more step where a token is under way", async () => {
+  test("makes one more step if a token is being sampled", async () => {
     let id = 10;
     const policy: ServerPolicy = {
       name: "slow",
@@ -511,7 +511,7 @@ describe("aborting", () => {
     expect((await call).output_ids).toEqual([10]);
   });
 
-  test("a waiting request says nothing of its prompt", async () => {
+  test("a waiting request reports nothing of its prompt", async () => {
     const { policy, atGate, open } = gatedPolicy(GATED);
     await using tested = await start({ policy, maxRunning: 1 });
     const first = tested.generate(BODY);
@@ -534,7 +534,7 @@ describe("aborting", () => {
     await first;
   });
 
-  test("goes by the beginning of the id, but only where that very id is live", async () => {
+  test("matches the id's prefix, but only if that exact id is live", async () => {
     const { policy, atGate, open } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const calls = ["x_1", "x_10", "y"].map((rid) => tested.generate({ ...BODY, rid }));
@@ -553,7 +553,7 @@ describe("aborting", () => {
     expect((await calls[2])?.meta_info.finish_reason).toMatchObject({ type: "length" });
   });
 
-  test("happens by itself when the client goes away", async () => {
+  test("happens by itself when the client disconnects", async () => {
     const { policy, atGate } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const controller = new AbortController();
@@ -571,7 +571,7 @@ describe("aborting", () => {
 });
 
 describe("pausing", () => {
-  test("with `abort` brings partials, answers when nothing is in flight, and holds what comes", async () => {
+  test("with `abort` returns partial results, answers if no request is running, and holds new requests", async () => {
     const { policy, atGate, open } = gatedPolicy(GATED);
     await using tested = await start({ policy });
     const running = tested.generate(BODY);
@@ -627,7 +627,7 @@ describe("pausing", () => {
     expect((await tested.send("/pause_generation", { mode: "nap" })).status).toBe(400);
   });
 
-  test("around an update of the weights shows the new version afterwards", async () => {
+  test("around a weight update shows the new version afterwards", async () => {
     await using tested = await start({ weightVersion: "1" });
     await tested.send("/pause_generation", {});
     const update = { model_path: "m", weight_version: "2" };

@@ -9,7 +9,7 @@ export interface Tested<Server, TestedEngine> extends AsyncDisposable {
   readonly clock: ManualClock;
 }
 
-/** What every engine of a test is given. */
+/** Settings that every engine of a test has. */
 export interface Connection extends Pick<ManualClock, "now" | "sleep"> {
   readonly url: string;
   readonly random: () => number;
@@ -48,7 +48,7 @@ export function backOff({ sleeps }: ManualClock): number[] {
   return sleeps.filter((ms) => ms <= LONGEST_BACK_OFF_MS);
 }
 
-/** What `toRequest()` samples where `createScriptedPolicy()` is given these ids. */
+/** The samples of `toRequest()` if `createScriptedPolicy()` has these ids. */
 export const SAMPLED = {
   outputIds: [10, 11, 12, 2],
   logprobs: [-0.0625, -0.125, -0.1875, -0.25],

@@ -81,7 +81,7 @@ describe("a request that the engine refuses without sampling", () => {
       expect(backOff(tested.clock)).toEqual([]);
     });
 
-    test("503 while the server scales is tried again, and nothing counts as discarded", async () => {
+    test("503 while the server scales is retried, and counts as nothing discarded", async () => {
       const body = { error: "The model is currently scaling. Please try again later." };
       const fault: ServerFault = { kind: "status", status: 503, body };
       await using tested = await start(api, [fault, fault]);
@@ -124,7 +124,7 @@ describe("a request that the engine refuses without sampling", () => {
 });
 
 describe.each(APIS)("%s: a request that may have been sampled", (api) => {
-  test("an error of the engine itself is recorded, and the turn asked for anew", async () => {
+  test("an internal error of the engine is recorded, and the turn is requested again", async () => {
     await using tested = await start(api, [
       vllmError(500, "EngineCore died", "InternalServerError"),
     ]);
@@ -134,7 +134,7 @@ describe.each(APIS)("%s: a request that may have been sampled", (api) => {
       { requestId: "a", reason: "HTTP 500 (EngineCore died)" },
     ]);
     expect(generation.pieces.map(({ requestId }) => requestId)).toEqual(["r1~a"]);
-    // Nobody listens: it is asked once at each path.
+    // No server listens: it is asked once at each path.
     expect(tested.server.stats.abortCount).toBe(api === "generate" ? 1 : 2);
   });
 
@@ -162,7 +162,7 @@ function withChoice(reply: Record<string, unknown>, changes: Record<string, unkn
   return { ...reply, choices: [{ ...choice, ...changes }] };
 }
 
-describe("logprobs that are none", () => {
+describe("invalid logprobs", () => {
   test.each([
     [
       "generate",
@@ -343,7 +343,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
   });
 });
 
-test("a wrong count of a prompt that the reply lists, as gateways have it, loses nothing", async () => {
+test("a wrong count of a prompt that the reply lists, as gateways return it, loses nothing", async () => {
   const alter = (reply: Record<string, unknown>): unknown => ({
     ...reply,
     usage: { prompt_tokens: 1 },
@@ -385,7 +385,7 @@ test("a wrong count of a prompt at a stream's end loses nothing", async () => {
   expect(generation).toMatchObject({ ...SAMPLED, promptTokenCount: 3, discarded: [] });
 });
 
-test("a stream whose prompt is another is refused before anything of it is told", async () => {
+test("a stream for another prompt is refused before any of its tokens is reported", async () => {
   const alter = (chunk: Record<string, unknown>): unknown => ({
     ...chunk,
     prompt_token_ids: [1, 9, 3],
@@ -444,7 +444,7 @@ describe("which version of the policy sampled what, as the ids-only API says it"
     expect(failure.message).toContain(message);
   });
 
-  test("none at all is what the server says of itself", async () => {
+  test("is the server's own version if the reply names none", async () => {
     const alter = (reply: Record<string, unknown>): unknown =>
       withChoice(reply, { weight_versions: null });
     const server = { isDevelopment: true, weightVersion: "9" };
@@ -455,7 +455,7 @@ describe("which version of the policy sampled what, as the ids-only API says it"
 });
 
 describe("a prompt that fills the context", () => {
-  test.each(APIS)("%s: is too long, whatever the server complains of", async (api) => {
+  test.each(APIS)("%s: is too long, for any message of the server", async (api) => {
     await using tested = await start(api, [], { server: { contextLength: 3 } });
     const failure = await failureOf(tested.engine.generate(toRequest()));
     expect(failure).toMatchObject({ code: "engine/prompt-too-long", retryable: false });
@@ -471,7 +471,7 @@ describe("a prompt that fills the context", () => {
 });
 
 describe.each(APIS)("%s: interruptions", (api) => {
-  test("ids that are null under an abort are none", async () => {
+  test("null ids under an abort count as no ids", async () => {
     const changes = {
       token_ids: null,
       logprobs: null,
@@ -489,7 +489,7 @@ describe.each(APIS)("%s: interruptions", (api) => {
   });
 });
 
-describe("how a turn ends", () => {
+describe("the end of a turn", () => {
   test.each(APIS)("%s: the model's own end counts as a stop on its id", async (api) => {
     await using tested = await start(api, [], { turns: [{ outputIds: [10, 2] }] });
     const generation = await tested.engine.generate(toRequest({ stopTokenIds: [9] }));
@@ -508,7 +508,7 @@ describe("how a turn ends", () => {
     ["generate", "0.24", { type: "stop" }],
     ["completions", "0.32", { type: "stop", matched: "</answer>" }],
   ] as [VllmApi, VllmRelease, object][])(
-    "%s of %s: a stop string leaves the ids that completed it, and is named where the server names it",
+    "%s of %s: a stop string keeps the ids that completed it, and is named if the server names it",
     async (api, release, finish) => {
       const turns = [{ outputIds: [10, 11, 12], matched: "</answer>" }];
       await using tested = await start(api, [], { turns, server: { release } });

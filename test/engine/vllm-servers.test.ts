@@ -8,13 +8,13 @@ import {
   createScriptedPolicy,
   startVllmTestServer,
 } from "../../src/testing/index.ts";
-import { listen } from "../../src/testing/server/listen.ts";
+import { listen } from "../../src/testing/protocol-servers/shared/listen.ts";
 import { failureOf, toRequest } from "./request.ts";
 import type { Connection } from "./under-test.ts";
 import { underTest } from "./under-test.ts";
 import { gatedPolicy, stuckPolicy } from "./waiting-policies.ts";
 
-/** A server that answers each request with what `answer` says, and the paths it was asked for. */
+/** A server that answers each request with the result of `answer`, and the requested paths. */
 async function startOther(answer: (path: string) => { status?: number; body: string }) {
   const paths: string[] = [];
   const http = await listen(0, (request, response) => {
@@ -30,9 +30,9 @@ async function startOther(answer: (path: string) => { status?: number; body: str
   return { url: http.url, paths, [Symbol.asyncDispose]: () => http.close() };
 }
 
-describe("what is sent", () => {
+describe("the request", () => {
   test.each(["generate", "completions"] as const)(
-    "%s: every sampling parameter is spelled out, and what the turn decides wins over `extra`",
+    "%s: every sampling parameter is written out, and the turn's own values override `extra`",
     async (api) => {
       await using server = await startVllmTestServer({ policy: createEchoPolicy(), apis: [api] });
       const engine = createVllmEngine({
@@ -84,7 +84,7 @@ describe("what is sent", () => {
     },
   );
 
-  test("the key is sent, and a session id that no header can carry is encoded", async () => {
+  test("the key is sent, and a session id that no header can contain is encoded", async () => {
     await using server = await startVllmTestServer({ policy: createEchoPolicy(), apiKey: "k-1" });
     const engine = createVllmEngine({ url: server.url, apiKey: "k-1" });
     await engine.generate(toRequest({ sessionId: "tâche 7" }));
@@ -101,7 +101,7 @@ describe("what is sent", () => {
     await other.close();
   });
 
-  test("how much of the prompt was cached is read where the server says it", async () => {
+  test("the number of cached prompt tokens is read if the server reports it", async () => {
     await using server = await startVllmTestServer({
       policy: createEchoPolicy(),
       reportsCachedTokens: true,
@@ -115,7 +115,7 @@ describe("what is sent", () => {
 });
 
 describe("which API is used", () => {
-  test("the ids-only one where the server has it, found out by the first request itself", async () => {
+  test("the ids-only API if the server has it, detected by the first request itself", async () => {
     await using server = await startVllmTestServer({ policy: createEchoPolicy({ tokenCount: 1 }) });
     const engine = createVllmEngine({ url: server.url });
     expect((await engine.generate(toRequest())).outputIds).toEqual([3, 2]);
@@ -123,7 +123,7 @@ describe("which API is used", () => {
     await engine.close();
   });
 
-  test("completions where it lacks the other, asked for once; nothing counts as failed", async () => {
+  test("completions if the server lacks the other API, after one request that does not count as failed", async () => {
     await using server = await startOther((path) =>
       path.includes("/v1/completions")
         ? {
@@ -176,7 +176,7 @@ describe("which API is used", () => {
     await engine.close();
   });
 
-  test("a model that is not served is not taken for a path that is not there", async () => {
+  test("an unserved model is distinguished from a missing path", async () => {
     await using server = await startVllmTestServer({ policy: createEchoPolicy() });
     const engine = createVllmEngine({ url: server.url, model: "nope" });
     expect((await failureOf(engine.generate(toRequest()))).message).toContain('"test-model"');
@@ -250,7 +250,7 @@ describe("describe()", () => {
     await engine.close();
   });
 
-  test("reports the model that is asked for, and what is configured over what is found", async () => {
+  test("reports the requested model, and prefers configured values to found ones", async () => {
     await using server = await startVllmTestServer({ servedModels: ["base", "adapter"] });
     const engine = createVllmEngine({
       url: server.url,
@@ -270,7 +270,7 @@ describe("describe()", () => {
     await engine.close();
   });
 
-  test("names the models that are served where the one asked for is not", async () => {
+  test("names the served models if the requested one is not among them", async () => {
     await using server = await startVllmTestServer({ servedModels: ["base", "adapter"] });
     const engine = createVllmEngine({ url: server.url, model: "other" });
     expect(await failureOf(engine.describe())).toEqual({
@@ -283,7 +283,7 @@ describe("describe()", () => {
     await engine.close();
   });
 
-  test("names what is wrong with a server that is no vLLM", async () => {
+  test("names the problem of a server that is not vLLM", async () => {
     await using server = await startOther(() => ({ body: "<html></html>" }));
     const engine = createVllmEngine({ url: server.url });
     expect(await failureOf(engine.describe())).toEqual({
@@ -298,7 +298,7 @@ describe("describe()", () => {
 });
 
 describe("the logprob convention", () => {
-  test("is `raw` where one candidate's logprob is what it was among all", async () => {
+  test("is `raw` if one candidate's logprob equals its logprob among all", async () => {
     await using server = await startVllmTestServer({ policy: createEchoPolicy() });
     const engine = createVllmEngine({ url: server.url, random: () => 0.5 });
     expect((await engine.describe()).logprobConvention).toBe("raw");
@@ -316,7 +316,7 @@ describe("the logprob convention", () => {
     await engine.close();
   });
 
-  test("is `processed` where one candidate's logprob is 0", async () => {
+  test("is `processed` if one candidate's logprob is 0", async () => {
     await using server = await startVllmTestServer({
       policy: createEchoPolicy(),
       logprobsMode: "processed_logprobs",
@@ -326,7 +326,9 @@ describe("the logprob convention", () => {
     await engine.close();
   });
 
-  /** Sure of what follows [0], and at temperature 2 not of what follows others. */
+  /**
+   * Certain of the token after [0]; at temperature 2 uncertain of the tokens after other prompts.
+   */
   const tempered: ServerPolicy = {
     name: "tempered",
     begin: ({ inputIds, samplingParams }) => {
@@ -335,7 +337,7 @@ describe("the logprob convention", () => {
     },
   };
 
-  test("is `tempered` where it is neither; a prompt whose next token is certain tells nothing", async () => {
+  test("is `tempered` if it is neither; a prompt with a certain next token proves nothing", async () => {
     await using server = await startVllmTestServer({ policy: tempered });
     const engine = createVllmEngine({ url: server.url });
     expect((await engine.describe()).logprobConvention).toBe("tempered");
@@ -348,7 +350,7 @@ describe("the logprob convention", () => {
     await engine.close();
   });
 
-  test("is what a server in development mode says where no probe tells", async () => {
+  test("comes from a server in development mode if no probe decides", async () => {
     await using server = await startVllmTestServer({
       policy: createScriptedPolicy([]),
       isDevelopment: true,
@@ -404,7 +406,7 @@ describe("the policy's version", () => {
     return { ...gated, ...tested };
   }
 
-  test("that a pause interrupted is the old one for what was sampled, the new one for the rest", async () => {
+  test("is the old one for tokens sampled before a pause, the new one for the rest", async () => {
     await using tested = await start();
     const { server, engine, clock } = tested;
     const call = engine.generate(toRequest());
@@ -433,7 +435,7 @@ describe("the policy's version", () => {
       ],
     ],
   ] as const)(
-    "is the one at the end where an update was slipped under a frozen request, but token by token where the server tells (%s)",
+    "is the final one if an update replaced the weights of a frozen request, but is per token if the server reports it (%s)",
     async (release, pieces) => {
       await using tested = await start({}, release);
       const { server, engine } = tested;
@@ -447,7 +449,7 @@ describe("the policy's version", () => {
     },
   );
 
-  test("is what is configured, read anew for each request; the server is not asked", async () => {
+  test("is the configured one, read again for each request; the server is not asked", async () => {
     let version = "step-1";
     await using tested = await start({ policyVersion: () => version });
     tested.open();
@@ -491,7 +493,7 @@ describe("the policy's version", () => {
     await engine.close();
   });
 
-  test("is empty where the server does not tell, and the server is asked for it once", async () => {
+  test("is empty if the server does not report it, and the server is asked once", async () => {
     await using server = await startVllmTestServer({ release: "0.24", policy: createEchoPolicy() });
     const engine = createVllmEngine({ url: server.url });
     const { pieces } = await engine.generate(toRequest());
@@ -526,7 +528,7 @@ describe("cancelling", () => {
     },
   );
 
-  test("where no path takes aborts the dropped connection aborts it", async () => {
+  test("without an abort path, the dropped connection aborts the request", async () => {
     await using server = await startVllmTestServer({ release: "0.24", policy: stuckPolicy(10) });
     const engine = createVllmEngine({ url: server.url });
     for (const requestCount of [1, 2]) {
@@ -541,7 +543,7 @@ describe("cancelling", () => {
     await engine.close();
   });
 
-  test("does not wait for a reading of the version that does not come", async () => {
+  test("does not wait for a version reading that never arrives", async () => {
     await using server = await startOther(() => ({ body: "{}" }));
     const silent = await listen(0, () => undefined);
     const clock = createManualClock();

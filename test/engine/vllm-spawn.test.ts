@@ -1,20 +1,19 @@
 import { existsSync } from "node:fs";
-import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { createLlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
 import { createVllmEngine } from "../../src/engine/vllm/vllm-engine.ts";
 import {
-  SGLANG_TEST_SERVER_PROGRAM,
-  spawnSglangTestServer,
-} from "../../src/testing/spawn-sglang-test-server.ts";
+  TEST_SERVER_PROGRAM,
+  spawnTestServer,
+} from "../../src/testing/protocol-servers/spawn-test-server.ts";
 import { toRequest } from "./request.ts";
 
-const isBuilt = existsSync(path.join(SGLANG_TEST_SERVER_PROGRAM, "../vllm-test-server.js"));
+const isBuilt = existsSync(TEST_SERVER_PROGRAM);
 if (!isBuilt) console.warn("Skipping tests of server processes: the project is not built");
 
 describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
-  test("speaks vLLM's protocol, is killed in the middle of a turn, and the turn is sampled anew", async () => {
-    await using server = await spawnSglangTestServer({
+  test("speaks vLLM's protocol, is killed in the middle of a turn, and the turn is sampled again", async () => {
+    await using server = await spawnTestServer({
       protocol: "vllm",
       policy: "scripted",
       policyOptions: { s: [{ outputIds: [10, 11, 2] }] },
@@ -36,7 +35,7 @@ describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
   });
 
   test("speaks llama.cpp's", async () => {
-    await using server = await spawnSglangTestServer({
+    await using server = await spawnTestServer({
       protocol: "llama-cpp",
       policy: "echo",
       options: { partialIds: [3] },
@@ -51,13 +50,13 @@ describe.skipIf(!isBuilt)("a test server in a process of its own", () => {
 
   test("says which protocols there are", async () => {
     const protocol = "tgi" as "vllm";
-    await expect(spawnSglangTestServer({ protocol })).rejects.toThrow(
+    await expect(spawnTestServer({ protocol })).rejects.toThrow(
       /Cannot speak tgi: expected --protocol to be one of sglang, vllm, llama-cpp/,
     );
   });
 });
 
-/** Asks the process what it has counted, until it has counted so many requests. */
+/** Polls the process's counts until it has counted a number of requests. */
 async function untilGenerateCount(url: string, count: number): Promise<void> {
   for (;;) {
     const stats = (await (await fetch(`${url}/test/stats`)).json()) as { generateCount: number };

@@ -106,7 +106,7 @@ describe("/inference/v1/generate", () => {
     });
   });
 
-  test("fills the context where no budget is stated, and ends there where one is larger", async () => {
+  test("fills the context without a budget, and ends there with a larger one", async () => {
     await using tested = await start({
       policy: createSeededPolicy({ stopTokenId: 5_000 }),
       contextLength: 8,
@@ -155,7 +155,7 @@ describe("/inference/v1/generate", () => {
 });
 
 describe("/v1/completions", () => {
-  test("answers with ids where asked, and text without what ended it", async () => {
+  test("returns ids on request, and text without its stop", async () => {
     await using tested = await start({ policy: createEchoPolicy({ tokenCount: 1 }) });
     const { body } = await tested.send("/v1/completions", COMPLETIONS);
     expect((body as { choices: unknown[] }).choices).toEqual([
@@ -178,7 +178,7 @@ describe("/v1/completions", () => {
     ]);
   });
 
-  test("samples 16 tokens where no budget is stated, and names a stop id of the request's", async () => {
+  test("samples 16 tokens without a budget, and names a stop id of the request's", async () => {
     await using tested = await start({ policy: createSeededPolicy({ stopTokenId: 5_000 }) });
     await tested.send("/v1/completions", { prompt: [1] });
     expect(tested.server.requests[0]?.outputIds).toHaveLength(16);
@@ -195,7 +195,7 @@ describe("a prompt's logprobs", () => {
   const policy = { ...createSeededPolicy(), score: () => [0, -0.5, Number.NEGATIVE_INFINITY] };
   const list = [null, scored(2, -0.5), scored(3, -9_999)];
 
-  test("stand beside the choices, or in each of them, whatever the cache has", async () => {
+  test("are next to the choices, or in each of them, for any cache state", async () => {
     await using tested = await start({ policy, reportsCachedTokens: true });
     const sampling_params = { ...GENERATE.sampling_params, prompt_logprobs: 0 };
     await tested.send("/inference/v1/generate", GENERATE);
@@ -208,7 +208,7 @@ describe("a prompt's logprobs", () => {
     expect(text.body).toMatchObject({ choices: [{ prompt_logprobs: list }] });
   });
 
-  test("are refused by a wrong count, and where the policy cannot score", async () => {
+  test("are refused for a wrong count, and if the policy cannot score", async () => {
     await using tested = await start({ policy: createEchoPolicy() });
     const ask = (count: unknown) =>
       tested.send("/inference/v1/generate", {
@@ -306,7 +306,7 @@ describe("refusals", () => {
     });
   });
 
-  test("the key is asked for where vLLM guards its paths", async () => {
+  test("the key is required on the paths that vLLM guards", async () => {
     await using tested = await start({ apiKey: "k-1" });
     expect(await tested.send("/v1/models")).toEqual({
       status: 401,
@@ -319,7 +319,7 @@ describe("refusals", () => {
 });
 
 describe("control paths", () => {
-  test("a pause aborts, holds what comes, and ends with `/resume`; versions change in between", async () => {
+  test("a pause aborts, holds new requests, and ends with `/resume`; the version changes in between", async () => {
     const gated = gatedPolicy(GATED);
     await using tested = await start({ policy: gated.policy, isDevelopment: true });
     const first = tested.send("/inference/v1/generate", GENERATE);
@@ -340,7 +340,7 @@ describe("control paths", () => {
     expect((await second).body).toMatchObject({ choices: [{ token_ids: [10, 11, 12, 2] }] });
   });
 
-  test("a pause that waits lets what runs come to its end", async () => {
+  test("a pause that waits lets running requests finish", async () => {
     const gated = gatedPolicy(GATED);
     await using tested = await start({ policy: gated.policy, isDevelopment: true });
     const first = tested.send("/inference/v1/generate", GENERATE);
@@ -352,7 +352,7 @@ describe("control paths", () => {
     expect((await paused).body).toEqual({ status: "paused" });
   });
 
-  test("an abort of nobody in particular is one of all, those that are held included", async () => {
+  test("an abort without a request id aborts all requests, including held ones", async () => {
     await using tested = await start({ isDevelopment: true });
     await tested.server.pause("keep");
     const held = tested.send("/inference/v1/generate", GENERATE);

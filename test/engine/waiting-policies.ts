@@ -17,7 +17,7 @@ export function stuckPolicy(...tokens: readonly (number | PolicyToken)[]): Serve
 /** A policy that waits at a gate. */
 export interface GatedPolicy {
   readonly policy: ServerPolicy;
-  /** Resolves when so many requests as were named have come to the gate. */
+  /** Resolves when the given number of requests has reached the gate. */
   readonly atGate: Promise<void>;
   /** Lets all requests pass. */
   readonly open: () => void;

@@ -12,8 +12,8 @@ import {
   startVllmTestServer,
   createTextPolicy,
 } from "../../src/testing/index.ts";
-import type { ServerPolicy } from "../../src/testing/server-policy.ts";
-import { sessionScriptPolicy } from "../../src/testing/session-script-policy.ts";
+import type { ServerPolicy } from "../../src/testing/policies/server-policy.ts";
+import { sessionScriptPolicy } from "../../src/testing/policies/session-script-policy.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import { callCli } from "../support/call-cli.ts";
 import { qwen3Folder } from "../support/qwen3-model.ts";
@@ -33,7 +33,7 @@ export type FrozenRun = (scratch: string) => Promise<RunBytes>;
 
 const plan = { split: "test", taskIndexes: [0, 1, 2], sampleCount: 2, seed: 0 } as const;
 
-/** The flags of each run: three tasks of the shop, two attempts at each, one after the other. */
+/** The flags of each run: three tasks of the shop, two attempts at each, one at a time. */
 const flags = [
   "--env",
   "storefront",
@@ -202,7 +202,7 @@ async function playResumed(scratch: string): Promise<RunBytes> {
   return resumed;
 }
 
-/** Keeps what does not depend on how much the recording held, or on what the server had in its cache. */
+/** Keeps the values that depend neither on the recording's length nor on the server's cache. */
 function keepResults(bytes: RunBytes): RunBytes {
   return Object.fromEntries(
     Object.entries(bytes)
@@ -211,7 +211,10 @@ function keepResults(bytes: RunBytes): RunBytes {
   );
 }
 
-/** Simulates the first runs of a kind whose rows do not depend on when their processes die. */
+/**
+ * Simulates the first runs of a kind whose rows do not depend on the times of its processes'
+ * deaths.
+ */
 async function simulateSeeds(isWanted: (scenario: Scenario) => boolean): Promise<RunBytes> {
   const bytes: Record<string, string> = {};
   for (let seed = 0; Object.keys(bytes).length < 4; seed++) {
@@ -252,7 +255,7 @@ async function play(
   return await readRun(scratch, out, places);
 }
 
-/** Reads what a run wrote, what each trainer is given of it, and what the checks say of it. */
+/** Reads the files of a run, its export for each trainer, and the results of the checks. */
 async function readRun(
   scratch: string,
   out: string,
@@ -291,7 +294,7 @@ async function createScriptedPolicy(): Promise<ServerPolicy> {
   return sessionScriptPolicy(scripts);
 }
 
-/** Plays the solution of the first task, whichever task is asked for. */
+/** Plays the solution of the first task for every task. */
 async function firstTaskPolicy(
   rewrite: (turns: readonly string[]) => readonly string[] = (turns) => turns,
   modelDir: string = smallModelFolder,

@@ -3,7 +3,11 @@ import { readRunConfig } from "../../src/composition/config/run-config.ts";
 import { startRun } from "../../src/run/start-run.ts";
 import { createPlanSource } from "../../src/run/schedule/task-source.ts";
 import { startSglangTestServer } from "../../src/testing/index.ts";
-import type { PolicyToken, PolicyTokens, ServerPolicy } from "../../src/testing/server-policy.ts";
+import type {
+  PolicyToken,
+  PolicyTokens,
+  ServerPolicy,
+} from "../../src/testing/policies/server-policy.ts";
 import type { GivenSettings } from "../../src/composition/config/setting.ts";
 import { recordRequests } from "./request-recorder.ts";
 

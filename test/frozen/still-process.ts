@@ -7,7 +7,7 @@ const frozenAtMs = Date.UTC(2026, 0, 1);
 
 /**
  * Stops the clocks of this process, and has `Math.random()` and `randomBytes()` return the same values in each play.
- * Timers go on.
+ * Timers still run.
  */
 export function stillProcess(): Disposable {
   vi.useFakeTimers({ toFake: ["Date"], now: frozenAtMs });

@@ -16,11 +16,11 @@ import type { Episode } from "../../src/episode/episode.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { createClock } from "../../src/async/clock.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
-import { deskRenderer } from "./storefront-desk.fixture.ts";
+import { storefrontRenderer } from "./storefront-session.fixture.ts";
 
-const renderer = await deskRenderer();
+const renderer = await storefrontRenderer();
 
-/** Buttons to press, each once; the user leaves when the agent has said something. */
+/** Buttons to press, each once; the user leaves after the agent's first message. */
 const environment = defineEnvironment({
   name: "buttons",
   tasks: Array.from({ length: 3 }, (_, index) => ({
@@ -42,7 +42,7 @@ const environment = defineEnvironment({
   score: ({ pressed }, { index }) => (pressed.includes(index) ? 1 : 0),
 });
 
-/** Presses what it is asked to press, and says so. */
+/** Presses the requested button, and says so. */
 function pressingEngine(fails: () => RolloutError | undefined = () => undefined): Engine {
   let count = 0;
   return {
@@ -128,7 +128,7 @@ async function ask({ baseUrl, apiKey, fetch }: ForeignRun, content: string): Pro
   });
 }
 
-describe("rollout() with an agent that was written elsewhere", () => {
+describe("rollout() with an external agent", () => {
   test("plays tasks, groups and scoring as with a built-in one", async () => {
     const groups: string[] = [];
     for await (const group of rollout({ ...base(), samples: 2, out: dir })) {
@@ -149,11 +149,11 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect(groups.toSorted()).toEqual([0, 1, 2].map((index) => `buttons/test/${index}`));
     const verified = await verifyRun(dir);
     expect(verified).toMatchObject({ episodes: 6, samples: 6, isFinished: true, violations: [] });
-    // Nothing of it could be played again, so nothing is recorded.
+    // No part of it could be replayed, so there is no recording.
     await expect(readFile(path.join(dir, "recording.jsonl"), "utf8")).resolves.toBe("");
   });
 
-  test("a run that was stopped in the middle plays what is missing", async () => {
+  test("a run that was stopped in the middle plays the missing episodes", async () => {
     const first: string[] = [];
     for await (const { episodes } of rollout({ ...base(), concurrency: 1, out: dir })) {
       first.push(episodes[0]!.rolloutId);
@@ -182,7 +182,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     });
     const { episode, samples } = await playOne({
       run: async (given) => {
-        // What it was told counts once it has read it.
+        // The message counts once the agent has read it.
         await (await ask(given, "Press button 0.")).text();
         throw new Error("a bug of the agent's");
       },
@@ -196,7 +196,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect(samples[0]).not.toHaveProperty("reward");
   });
 
-  test("an agent is told that the world is done, and trains nothing that it asks for then", async () => {
+  test("an agent is notified that the world is done, and its later requests train nothing", async () => {
     const answers: [status: number, body: string][] = [];
     const environmentThatEnds = defineEnvironment({
       name: "exit",
@@ -258,7 +258,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect((await playing).episode.failure?.code).toBe("agent/timeout");
   });
 
-  test("an outage of the engine is the engine's, even where the agent swallows it", async () => {
+  test("an outage of the engine is the engine's failure, even if the agent hides it", async () => {
     const failure = new RolloutError("engine/unreachable", "no server");
     const { episode } = await playOne(
       {
@@ -271,7 +271,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect(episode).toMatchObject({ outcome: "failed", failure: { code: "engine/unreachable" } });
   });
 
-  test("an outage that the agent got over is none", async () => {
+  test("an outage that the agent recovered from is not a failure", async () => {
     let count = 0;
     const engine = pressingEngine(() =>
       count++ === 0 ? new RolloutError("engine/timeout", "late") : undefined,
@@ -285,7 +285,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect((await playOne(agent, { engine })).episode).toMatchObject({ reward: 1 });
   });
 
-  test("what the environment does not do is not the agent's failure", async () => {
+  test("an error in the environment's tool is not the agent's failure", async () => {
     const broken = defineEnvironment({
       name: "broken",
       tasks: [{ instruction: "Press button 0." }],
@@ -339,7 +339,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect(episode).toMatchObject({ outcome, stopReason, reward: 0 });
   });
 
-  test("a program in another process hears, calls, says, and is scored", async () => {
+  test("a program in another process listens, calls, speaks, and is scored", async () => {
     const file = path.join(dir, "agent.mjs");
     await writeFile(file, program);
     const played = await play({
@@ -354,7 +354,7 @@ describe("rollout() with an agent that was written elsewhere", () => {
     expect((await verifyRun(path.join(dir, "run"))).violations).toEqual([]);
   });
 
-  test("a program that is stopped takes what it started with it", async () => {
+  test("a stopped program's child processes end with it", async () => {
     const mark = path.join(dir, "pid");
     const stop = new AbortController();
     const command = `(echo $$ > ${mark}; sleep 600) & wait`;
@@ -366,12 +366,12 @@ describe("rollout() with an agent that was written elsewhere", () => {
   });
 });
 
-/** An agent as it might stand in any language: nothing but HTTP. */
+/** An agent in any language: it uses only HTTP. */
 const program = `
-const { TURNWRIGHT_TASK_URL: desk, OPENAI_BASE_URL: base, OPENAI_API_KEY: key } = process.env;
+const { TURNWRIGHT_TASK_URL: shop, OPENAI_BASE_URL: base, OPENAI_API_KEY: key } = process.env;
 const post = async (url, body, headers = {}) =>
   await (await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })).json();
-const { policyText, firstUserText, tools } = await (await fetch(desk + "/task")).json();
+const { policyText, firstUserText, tools } = await (await fetch(shop + "/task")).json();
 const messages = [
   { role: "system", content: policyText },
   { role: "user", content: firstUserText },
@@ -382,16 +382,16 @@ for (;;) {
   const { message } = reply.choices[0];
   messages.push(message);
   for (const { id, function: call } of message.tool_calls ?? []) {
-    const { observation } = await post(desk + "/tools/" + call.name, JSON.parse(call.arguments));
+    const { observation } = await post(shop + "/tools/" + call.name, JSON.parse(call.arguments));
     messages.push({ role: "tool", tool_call_id: id, content: observation });
   }
   if (message.tool_calls !== undefined) continue;
-  const { text } = await post(desk + "/say", { text: message.content });
+  const { text } = await post(shop + "/say", { text: message.content });
   if (text === null) break;
   messages.push({ role: "user", content: text });
 }
-const missing = await fetch(desk + "/tools/absent", { method: "POST" });
-const session = await fetch(new URL("/sessions", desk), { method: "POST" });
+const missing = await fetch(shop + "/tools/absent", { method: "POST" });
+const session = await fetch(new URL("/sessions", shop), { method: "POST" });
 if (missing.status !== 404 || session.status !== 404) process.exit(7);
 `;
 

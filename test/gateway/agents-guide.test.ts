@@ -10,12 +10,12 @@ import { readGatewayConfig } from "../../src/composition/config/gateway-config.t
 import { createGatewayRun } from "../../src/composition/gateway-run.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
-import { modelDir } from "./storefront-desk.fixture.ts";
+import { modelDir } from "./storefront-session.fixture.ts";
 
 /** The agent that docs/agents.md shows, as it was compiled. */
 const agent = fileURLToPath(new URL("../../dist/examples/my-agent.js", import.meta.url));
 
-test("docs/agents.md: an agent of the AI SDK has rows that hold after what the page says", async () => {
+test("docs/agents.md: an agent of the AI SDK, written as the page shows, has valid rows", async () => {
   const out = await mkdtemp(path.join(tmpdir(), "turnwright-guide-"));
   onTestFinished(async () => await rm(out, { recursive: true, force: true }));
   const config = readGatewayConfig({ engine: "reference", model: modelDir, out, threads: 1 });

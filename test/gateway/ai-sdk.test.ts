@@ -14,9 +14,14 @@ import {
 import { describe, expect, test } from "vitest";
 import { inProcessUrl } from "../../src/gateway/create-gateway.ts";
 import { finishOneRow } from "./check-session.fixture.ts";
-import { openAiTools, openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
+import {
+  openAiTools,
+  openStorefrontSession,
+  storefront,
+  type StorefrontSession,
+} from "./storefront-session.fixture.ts";
 
-const providers: Readonly<Record<string, (open: OpenDesk) => LanguageModel>> = {
+const providers: Readonly<Record<string, (open: StorefrontSession) => LanguageModel>> = {
   "openai-compatible": ({ gateway: { fetch }, apiKey }) =>
     createOpenAICompatible({ name: "policy", baseURL: `${inProcessUrl}/v1`, apiKey, fetch })(
       "policy",
@@ -29,14 +34,14 @@ const providers: Readonly<Record<string, (open: OpenDesk) => LanguageModel>> = {
     createAnthropic({ baseURL: `${inProcessUrl}/v1`, apiKey, fetch })("policy"),
 };
 
-function toolsOf({ desk }: OpenDesk): ToolSet {
+function toolsOf({ shop }: StorefrontSession): ToolSet {
   return Object.fromEntries(
     openAiTools.map(({ function: { name, description, parameters } }) => [
       name,
       tool({
         description,
         inputSchema: jsonSchema(parameters),
-        execute: async (given) => await desk.call(name, given),
+        execute: async (given) => await shop.call(name, given),
       }),
     ]),
   );
@@ -46,12 +51,12 @@ describe.each(Object.keys(providers))("the AI SDK over %s", (name) => {
   test.each(["generateText", "streamText"])(
     "plays an episode of several steps with %s",
     async (way) => {
-      await using open = await openDesk(way === "streamText" ? 8 : 9);
+      await using open = await openStorefrontSession(way === "streamText" ? 8 : 9);
       const model = providers[name]!(open);
       const tools = toolsOf(open);
-      const messages: ModelMessage[] = [{ role: "user", content: await open.desk.begin() }];
+      const messages: ModelMessage[] = [{ role: "user", content: await open.shop.begin() }];
       let deltaCount = 0;
-      while (!open.desk.isDone) {
+      while (!open.shop.isDone) {
         const options = {
           model,
           messages,
@@ -74,7 +79,7 @@ describe.each(Object.keys(providers))("the AI SDK over %s", (name) => {
           messages.push(...(await result.response).messages);
           text = await result.text;
         }
-        const answer = await open.desk.say(text);
+        const answer = await open.shop.say(text);
         if (answer !== undefined) messages.push({ role: "user", content: answer });
       }
       if (way === "streamText") expect(deltaCount).toBeGreaterThan(10);

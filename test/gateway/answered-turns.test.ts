@@ -24,7 +24,7 @@ interface SentMessage {
   }[];
 }
 
-/** A conversation over a gateway whose policy says what is given, and the engine as it is. */
+/** A conversation through a gateway whose policy samples the given texts. */
 async function converse(
   replies: readonly Reply[],
   options: { readonly parser: string; readonly around?: (engine: Engine) => Engine },
@@ -54,7 +54,7 @@ async function converse(
   };
 }
 
-test("two calls that the policy wrote under one id are told apart, and so are their results", async () => {
+test("two calls with the same id are kept apart, and so are their results", async () => {
   const call = (n: number): string =>
     `<|tool_call_begin|>functions.get:0<|tool_call_argument_begin|>{"n": ${n}}<|tool_call_end|>`;
   const written = `<|tool_calls_section_begin|>${call(1)}${call(2)}<|tool_calls_section_end|>`;

@@ -2,9 +2,14 @@ import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, test } from "vitest";
 import { inProcessUrl } from "../../src/gateway/create-gateway.ts";
 import { finishOneRow } from "./check-session.fixture.ts";
-import { openAiTools, openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
+import {
+  openAiTools,
+  openStorefrontSession,
+  storefront,
+  type StorefrontSession,
+} from "./storefront-session.fixture.ts";
 
-function client({ gateway, apiKey }: OpenDesk): Anthropic {
+function client({ gateway, apiKey }: StorefrontSession): Anthropic {
   return new Anthropic({ baseURL: inProcessUrl, apiKey, fetch: gateway.fetch, maxRetries: 0 });
 }
 
@@ -16,11 +21,11 @@ const tools = openAiTools.map(({ function: { name, description, parameters } }) 
 
 describe("@anthropic-ai/sdk", () => {
   test.each([false, true])("plays an episode (streamed: %s)", async (streams) => {
-    await using open = await openDesk(streams ? 5 : 6);
+    await using open = await openStorefrontSession(streams ? 5 : 6);
     const anthropic = client(open);
-    const messages: Anthropic.MessageParam[] = [{ role: "user", content: await open.desk.begin() }];
+    const messages: Anthropic.MessageParam[] = [{ role: "user", content: await open.shop.begin() }];
     let textEventCount = 0;
-    while (!open.desk.isDone) {
+    while (!open.shop.isDone) {
       const system = storefront.policyText;
       const body = { model: "policy", max_tokens: 1000, system, messages, tools };
       const stream = streams ? anthropic.messages.stream(body) : undefined;
@@ -30,7 +35,7 @@ describe("@anthropic-ai/sdk", () => {
       const results: Anthropic.ToolResultBlockParam[] = [];
       for (const block of reply.content) {
         if (block.type !== "tool_use") continue;
-        const content = await open.desk.call(block.name, block.input);
+        const content = await open.shop.call(block.name, block.input);
         results.push({ type: "tool_result", tool_use_id: block.id, content });
       }
       expect(reply.stop_reason).toBe(results.length > 0 ? "tool_use" : "end_turn");
@@ -39,7 +44,7 @@ describe("@anthropic-ai/sdk", () => {
         continue;
       }
       const said = reply.content.map((block) => (block.type === "text" ? block.text : "")).join("");
-      const answer = await open.desk.say(said);
+      const answer = await open.shop.say(said);
       if (answer !== undefined) messages.push({ role: "user", content: answer });
     }
     if (streams) expect(textEventCount).toBeGreaterThan(20);
@@ -47,9 +52,9 @@ describe("@anthropic-ai/sdk", () => {
   });
 
   test("counts tokens exactly", async () => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const anthropic = client(open);
-    const content = await open.desk.begin();
+    const content = await open.shop.begin();
     const body = { model: "policy", messages: [{ role: "user" as const, content }], tools };
     const counted = await anthropic.messages.countTokens(body);
     const reply = await anthropic.messages.create({ ...body, max_tokens: 100 });

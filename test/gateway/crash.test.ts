@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { verifyRun } from "../../src/verify/verify-run.ts";
-import { modelDir } from "./storefront-desk.fixture.ts";
+import { modelDir } from "./storefront-session.fixture.ts";
 
 const program = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
 
@@ -65,7 +65,7 @@ async function say(response: Response): Promise<{ readonly content: string }> {
   return choices[0]!.message;
 }
 
-test("a gateway that is killed in mid-stream goes on where it was, and loses no finished turn", async () => {
+test("a gateway that is killed in mid-stream resumes, and loses no finished turn", async () => {
   const hi = { role: "user", content: "Hello, I would like to return something." };
   let url = await start();
   const first = await say(await ask(url, [hi]));

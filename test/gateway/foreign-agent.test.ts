@@ -25,14 +25,14 @@ import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import type { User } from "../../src/user/user.ts";
 import {
-  deskEngine,
-  deskRenderer,
-  openDesk,
+  createExpertEngine,
+  storefrontRenderer,
+  openStorefrontSession,
   storefront,
-  type OpenDesk,
-} from "./storefront-desk.fixture.ts";
+  type StorefrontSession,
+} from "./storefront-session.fixture.ts";
 
-/** An agent as somebody might have written it. */
+/** An agent as a user might write it. */
 const shopAgent: ForeignAgent = {
   async run({ tools, say, policyText, firstUserText, baseUrl, apiKey, fetch }: ForeignRun) {
     const openai = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey, fetch, maxRetries: 0 });
@@ -65,7 +65,12 @@ const shopAgent: ForeignAgent = {
   },
 };
 
-async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}, around: object = {}) {
+async function play(
+  open: StorefrontSession,
+  agent: ForeignAgent,
+  more: object = {},
+  around: object = {},
+) {
   const task = storefront.task("test", 0);
   const assignment = { task, rolloutId: `${task.id}#2`, groupId: task.id, sampleIndex: 2, seed: 0 };
   const setup = {
@@ -73,7 +78,7 @@ async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}, arou
     user: createStorefrontUser(),
     limits: defaultLimits,
     engine: open.engine,
-    renderer: await deskRenderer(),
+    renderer: await storefrontRenderer(),
     sampling: {},
     now: () => 0,
     agent: createToolCallingAgent({
@@ -92,21 +97,21 @@ async function play(open: OpenDesk, agent: ForeignAgent, more: object = {}, arou
   }
 }
 
-/** The customer at the desk is told what the agent does, so that the expert can go on. */
-function mirrored(open: OpenDesk, agent: ForeignAgent): ForeignAgent {
+/** The customer's expert learns the agent's actions, so that it can continue. */
+function mirrored(open: StorefrontSession, agent: ForeignAgent): ForeignAgent {
   return {
     async run(run) {
-      await open.desk.begin();
+      await open.shop.begin();
       await agent.run({
         ...run,
         say: async (text) => {
-          await open.desk.say(text);
+          await open.shop.say(text);
           return await run.say(text);
         },
         tools: run.tools.map((tool) => ({
           ...tool,
           execute: async (given) => {
-            await open.desk.call(tool.name, given);
+            await open.shop.call(tool.name, given);
             return await tool.execute(given);
           },
         })),
@@ -115,12 +120,12 @@ function mirrored(open: OpenDesk, agent: ForeignAgent): ForeignAgent {
   };
 }
 
-const desk = storefront as Environment;
+const shop = storefront as Environment;
 const never = async (): Promise<never> => await new Promise(() => {});
 
 describe("createForeignPlayer()", () => {
   test("plays an agent of any making over a task, scored as the built-in ones are", async () => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const episode = await play(open, mirrored(open, shopAgent));
     expect(episode).toMatchObject({
       rolloutId: "storefront/test/0#2",
@@ -227,7 +232,7 @@ describe("createForeignPlayer()", () => {
   );
 
   test("an agent that throws has failed itself, and has no reward", async () => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const episode = await play(open, {
       run: async () => {
         throw new Error("a bug of the agent's");
@@ -243,11 +248,11 @@ describe("createForeignPlayer()", () => {
   test.each<[what: string, hasFailed: boolean]>([
     ["ends", false],
     ["throws", true],
-  ])("an agent that %s before its tool has answered is told that it is over", async (_, fails) => {
-    await using open = await openDesk(0);
+  ])("an agent that %s before its tool has answered is notified of the end", async (_, fails) => {
+    await using open = await openStorefrontSession(0);
     const stepping: Environment = {
-      ...desk,
-      open: async (...call) => Object.assign(await desk.open(...call), { step: never }),
+      ...shop,
+      open: async (...call) => Object.assign(await shop.open(...call), { step: never }),
     };
     let answer: Promise<string> | undefined;
     const hasty = mirrored(open, {
@@ -255,7 +260,7 @@ describe("createForeignPlayer()", () => {
         const silent = { ...run, tools: [], say: async () => undefined };
         await shopAgent.run(silent).catch(() => {});
         answer = run.tools[0]!.execute({});
-        // It is under way by then.
+        // It is running at this point.
         await new Promise((resolve) => setImmediate(resolve));
         if (fails) throw new Error("a bug of the agent's");
       },
@@ -265,14 +270,14 @@ describe("createForeignPlayer()", () => {
     expect(await answer).toBe("Error: the conversation is over");
   });
 
-  test("an agent is shown no key, whoever tells it", async () => {
-    await using open = await openDesk(0);
+  test("an agent sees no key in any message", async () => {
+    await using open = await openStorefrontSession(0);
     const key = "sk-4711-hidden";
     const leaking: Environment = {
-      ...desk,
+      ...shop,
       policyText: `Use ${key}.`,
       open: async (...call) =>
-        Object.assign(await desk.open(...call), {
+        Object.assign(await shop.open(...call), {
           tools: [toolFromOpenAi(toPyValue({ function: { name: "look", description: key } }), "t")],
           begin: async () => `I have ${key}.`,
           step: async (action: Action): Promise<Step> => {
@@ -301,12 +306,12 @@ describe("createForeignPlayer()", () => {
     expect(failure?.message).toContain("401: [redacted] is no key");
   });
 
-  test("what is sampled when the agent has ended is given up before the grader is asked", async () => {
-    await using open = await openDesk(0);
+  test("tokens still being sampled when the agent ends are aborted before the grader runs", async () => {
+    await using open = await openStorefrontSession(0);
     const asked: string[] = [];
     let isLate = false;
     let release = (): void => {};
-    const talking = deskEngine(await deskRenderer(), () => "One moment.");
+    const talking = createExpertEngine(await storefrontRenderer(), () => "One moment.");
     const engine: Engine = {
       ...talking,
       async generate(request, options = {}) {
@@ -318,16 +323,16 @@ describe("createForeignPlayer()", () => {
       },
     };
     const environment: Environment = {
-      ...desk,
+      ...shop,
       async open(...how) {
-        const world = await desk.open(...how);
+        const world = await shop.open(...how);
         return {
           begin: async (options) => await world.begin(options),
           step: async (action, options) => await world.step(action, options),
           async score(options) {
             asked.push("score");
             release();
-            // Whoever waits for the turn has it by now, if anybody is to have it.
+            // If a waiting caller is to get the turn, it has it at this point.
             await late;
             return await world.score(options);
           },
@@ -364,7 +369,7 @@ describe("createForeignPlayer()", () => {
   });
 
   test("a silent agent is ended with the episode's time", async () => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const hand = createManualClock();
     const limits = { ...defaultLimits, episodeTimeoutMs: 5000 };
     const silent: ForeignAgent = { run: async () => await new Promise(() => {}) };
@@ -378,13 +383,13 @@ describe("createForeignPlayer()", () => {
     ["environment/timeout", "open", { toolTimeoutMs: 5 }, {}],
     ["grader/timeout", "score", { scoreTimeoutMs: 5 }, { score: never }],
   ])("names the function that never answers: %s", async (code, suspect, more, parts) => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const environment: Environment = {
-      ...desk,
+      ...shop,
       open:
         suspect === "open"
           ? never
-          : async (...call) => Object.assign(await desk.open(...call), parts),
+          : async (...call) => Object.assign(await shop.open(...call), parts),
     };
     const limits = { ...defaultLimits, ...more };
     const { failure } = await play(open, mirrored(open, shopAgent), { environment, limits });
@@ -401,7 +406,7 @@ describe("createForeignPlayer()", () => {
     ["open", "first line of"],
     ["score", "reply in"],
   ] as const)("names the user who never answers what %s() asks", async (asker, what) => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const limits = { ...defaultLimits, userTimeoutMs: 5 };
     const user: User = {
       strategy: "hung",
@@ -416,14 +421,14 @@ describe("createForeignPlayer()", () => {
       },
     };
     const environment: Environment = {
-      ...desk,
+      ...shop,
       open: async (task, options) => {
         if (asker === "open") await options.user.begin({ signal: options.signal });
         const score: World["score"] = async (call) => {
           await options.user.reply("How was it?", call);
           return { reward: 1, details: {} };
         };
-        return Object.assign(await desk.open(task, options), { score });
+        return Object.assign(await shop.open(task, options), { score });
       },
     };
     const { failure } = await play(open, mirrored(open, shopAgent), { environment, user, limits });
@@ -436,7 +441,7 @@ describe("createForeignPlayer()", () => {
 
   describe("a tool that asks the user", () => {
     /** Its user takes so long for an answer, and it so long for its own. */
-    function asking(open: OpenDesk, { userMs, toolMs }: Readonly<Record<string, number>>) {
+    function asking(open: StorefrontSession, { userMs, toolMs }: Readonly<Record<string, number>>) {
       const hand = createManualClock();
       const user: User = {
         strategy: "slow",
@@ -455,9 +460,9 @@ describe("createForeignPlayer()", () => {
       };
       let hasAsked = false;
       const environment: Environment = {
-        ...desk,
+        ...shop,
         async open(task, options) {
-          const world = await desk.open(task, options);
+          const world = await shop.open(task, options);
           const perform = world.step.bind(world);
           const step: World["step"] = async (action, { signal }) => {
             if (action.type === "call" && !hasAsked) {
@@ -476,7 +481,7 @@ describe("createForeignPlayer()", () => {
     }
 
     test("has its own time, and the user theirs", async () => {
-      await using open = await openDesk(0);
+      await using open = await openStorefrontSession(0);
       const { hand, playing } = asking(open, { userMs: 401, toolMs: 101 });
       await hand.untilSleeping(401);
       await hand.advance(401);
@@ -485,8 +490,8 @@ describe("createForeignPlayer()", () => {
       expect(await playing).toMatchObject({ outcome: "completed", reward: 1 });
     });
 
-    test("is not to blame for a user whose time is over", async () => {
-      await using open = await openDesk(0);
+    test("is not to blame for a user that runs out of time", async () => {
+      await using open = await openStorefrontSession(0);
       const { hand, playing } = asking(open, { userMs: 3001, toolMs: 101 });
       await hand.untilSleeping(3001);
       await hand.advance(2000);
@@ -496,8 +501,8 @@ describe("createForeignPlayer()", () => {
       });
     });
 
-    test("is to blame where its own time is over", async () => {
-      await using open = await openDesk(0);
+    test("is to blame if its own time is over", async () => {
+      await using open = await openStorefrontSession(0);
       const { hand, playing } = asking(open, { userMs: 401, toolMs: 301 });
       await hand.untilSleeping(401);
       await hand.advance(401);
@@ -510,14 +515,14 @@ describe("createForeignPlayer()", () => {
     });
   });
 
-  test("is scored with a signal of the grader's own where the agent goes on after a limit", async () => {
-    await using open = await openDesk(0);
+  test("is scored with the grader's own signal if the agent continues after a limit", async () => {
+    await using open = await openStorefrontSession(0);
     const hand = createManualClock();
     const limits = { ...defaultLimits, maxTurns: 1, episodeTimeoutMs: 5000 };
     const heeding: Environment = {
-      ...desk,
+      ...shop,
       async open(...call) {
-        const world = await desk.open(...call);
+        const world = await shop.open(...call);
         const score = world.score.bind(world);
         return Object.assign(world, {
           score: async (options: { readonly signal: AbortSignal }) => {
@@ -542,8 +547,8 @@ describe("createForeignPlayer()", () => {
     });
   });
 
-  test("an agent that says what is no text has failed, and the world is asked nothing", async () => {
-    await using open = await openDesk(0);
+  test("an agent that returns no text has failed, and the world is not asked", async () => {
+    await using open = await openStorefrontSession(0);
     const { failure } = await play(open, {
       run: async ({ say }) => void (await say({ content: "Hello" } as never)),
     });
@@ -565,7 +570,7 @@ describe("createForeignPlayer()", () => {
       "a socket is open or closed",
     ],
   ])("an engine that %s has failed one attempt", async (_, generate, message) => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const engine = { ...open.engine, generate };
     const { failure } = await play(open, mirrored(open, shopAgent), { engine });
     expect(failure).toMatchObject({
@@ -591,7 +596,7 @@ describe("createForeignPlayer()", () => {
         }),
     ],
   ])("an engine that is too slow and %s has failed one attempt", async (_, wait) => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const hand = createManualClock();
     const limits = { ...defaultLimits, engineTimeoutMs: 700 };
     const generate: Engine["generate"] = async (_request, options) => {
@@ -608,7 +613,7 @@ describe("createForeignPlayer()", () => {
   });
 
   test("an agent loses no time while the policy is held by its owner", async () => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const manual = createManualClock();
     const limits = { ...defaultLimits, episodeTimeoutMs: 60_000, engineTimeoutMs: 60_000 };
     const gate = new PolicyGate(open.engine);
@@ -638,7 +643,7 @@ describe("createForeignPlayer()", () => {
   });
 
   test("a program that fails says how, without its key", async () => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const command =
       'node -e "console.error(process.env.OPENAI_API_KEY + process.env.OPENAI_BASE_URL); process.exit(3)"';
     const { failure } = await play(open, createCommandAgent(command));

@@ -6,8 +6,8 @@ import { verifyRun } from "../../src/verify/verify-run.ts";
 import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { readGatewayConfig } from "../../src/composition/config/gateway-config.ts";
 import { createGatewayRun, type GatewayRun } from "../../src/composition/gateway-run.ts";
-import { startSglangTestServer } from "../../src/testing/sglang-test-server.ts";
-import { modelDir } from "./storefront-desk.fixture.ts";
+import { startSglangTestServer } from "../../src/testing/protocol-servers/sglang/sglang-test-server.ts";
+import { modelDir } from "./storefront-session.fixture.ts";
 
 let dir: string;
 
@@ -78,7 +78,7 @@ function file(name: string): string {
   return path.join(dir, name);
 }
 
-/** Damages the line of the journal that holds all of these texts. */
+/** Damages the line of the journal that contains all of these texts. */
 function damage(...marks: readonly string[]): (text: string) => string {
   return (text) => {
     const lines = text.split("\n");
@@ -105,7 +105,7 @@ describe("a gateway's folder with open sessions", () => {
     expect(run.gateway.store.openCount).toBe(1);
   });
 
-  test("is not taken by one either where run.json is lost, and goes on with the same settings", async () => {
+  test("is refused with other settings even if run.json is lost, and continues with the same ones", async () => {
     {
       await using run = await start();
       await openAndAsk(run, "t");
@@ -117,7 +117,7 @@ describe("a gateway's folder with open sessions", () => {
     expect([run.folder.manifest.runId, run.gateway.store.openCount]).toEqual([runId, 1]);
   });
 
-  test("keeps what it was evaluated to until the next session has ended", async () => {
+  test("keeps its evaluation until the next session has ended", async () => {
     const names = ["evaluation.json", "report.md", "results.tau-bench.json"];
     const left = async () => (await readdir(dir)).filter((name) => names.includes(name)).toSorted();
     {
@@ -139,7 +139,7 @@ describe("a gateway's folder with open sessions", () => {
     expect(await left()).toEqual([]);
   });
 
-  test("is anybody's where no session was opened", async () => {
+  test("may be reused with any settings if no session was opened", async () => {
     {
       await using _run = await start();
     }
@@ -166,7 +166,7 @@ describe("a gateway's folder with open sessions", () => {
   });
 });
 
-describe("a gateway's folder whose sessions were played and scored otherwise", () => {
+describe("a gateway's folder whose sessions were played and scored with other settings", () => {
   const changed = (): string => `Cannot resume ${dir}: the identity of its episodes has changed: `;
   /** Beside the run's folder, which lies below. */
   let scratch: string;
@@ -199,7 +199,7 @@ describe("a gateway's folder whose sessions were played and scored otherwise", (
     await expect(start({ scorer: copy })).rejects.toThrow(/scorer was "\w{64}" and is "\w{64}"/);
   });
 
-  test("names a scorer that is not there before it looks at the folder", async () => {
+  test("names a missing scorer before it looks at the folder", async () => {
     await play({});
     const scorer = path.join(scratch, "none.mjs");
     await expect(start({ scorer })).rejects.toThrow(`Cannot load the scorer ${scorer}: `);
@@ -285,7 +285,7 @@ describe("a gateway's folder in which a finished session's row is damaged", () =
   const lacking =
     "samples.jsonl lacks rows of finished episodes, or has damaged ones: these episodes are taken out (1)";
 
-  test("writes it again to the byte, and keeps what it found", async () => {
+  test("writes it again to the byte, and keeps its findings", async () => {
     await damageFirst();
     const before = await read("episodes.jsonl");
     const damaged = await read("samples.jsonl");
@@ -348,7 +348,7 @@ describe("a gateway's folder in which a finished session's row is damaged", () =
     ]);
   });
 
-  test("keeps what is left of it where the journal lacks turns, and gives its place to no other", async () => {
+  test("keeps the rest of a session whose journal lacks turns, and reuses none of their numbers", async () => {
     const [first] = await damageFirst();
     await edit("gateway.jsonl", damage('"type":"turn"', first!));
     await using run = await start();
@@ -364,7 +364,7 @@ describe("a gateway's folder in which a finished session's row is damaged", () =
 });
 
 describe("a gateway's journal with a damaged line", () => {
-  test("starts, where it is a finished session's, and gives no number of its again", async () => {
+  test("starts even with damage in a finished session, and reuses none of its numbers", async () => {
     let firstId: string;
     {
       await using run = await start();
@@ -385,7 +385,7 @@ describe("a gateway's journal with a damaged line", () => {
     expect(await verifyRun(dir)).toMatchObject({ episodes: 2, violations: [] });
   });
 
-  test("keeps the turns of an open session that do not build on it, and goes on behind them", async () => {
+  test("keeps the turns of an open session that do not build on it, and continues after them", async () => {
     let sessionId: string;
     let other: ChatMessage;
     const second: ChatMessage = { role: "user", content: "Another conversation." };
@@ -417,7 +417,7 @@ describe("a gateway's journal with a damaged line", () => {
     expect(await verifyRun(dir)).toMatchObject({ samples: 1, episodes: 1, violations: [] });
   });
 
-  test("gives no request's id or seed again, whichever turns are passed over", async () => {
+  test("reuses no request id or seed, regardless of the skipped turns", async () => {
     const another: ChatMessage = { role: "user", content: "Another conversation." };
     let sessionId: string;
     {
@@ -442,7 +442,7 @@ describe("a gateway's journal with a damaged line", () => {
     ]);
   });
 
-  test("goes on with turns that were sampled at once, whichever was written first", async () => {
+  test("continues concurrent turns, in either order of writing", async () => {
     let sessionId: string;
     {
       await using run = await start();

@@ -14,11 +14,16 @@ import { readGatewayConfig } from "../../src/composition/config/gateway-config.t
 import { dialects } from "../../src/gateway/dialects/registry.ts";
 import { createClock } from "../../src/async/clock.ts";
 import type { EngineOutage } from "../../src/run/policy/engine-watch.ts";
-import { createEchoPolicy } from "../../src/testing/echo-policy.ts";
+import { createEchoPolicy } from "../../src/testing/policies/echo-policy.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
-import { startSglangTestServer } from "../../src/testing/sglang-test-server.ts";
+import { startSglangTestServer } from "../../src/testing/protocol-servers/sglang/sglang-test-server.ts";
 import { serveGateway, type ServedGateway } from "../../src/gateway/server/serve.ts";
-import { modelDir, openAiTools, storefront, StorefrontDesk } from "./storefront-desk.fixture.ts";
+import {
+  modelDir,
+  openAiTools,
+  storefront,
+  StorefrontEpisode,
+} from "./storefront-session.fixture.ts";
 
 let dir: string;
 
@@ -50,19 +55,23 @@ type ChatMessage = OpenAI.Chat.ChatCompletionMessageParam;
 
 const agentLeft = { party: "agent", code: "agent/reported", message: "left" } as const;
 
-/** One streamed turn, with what the agent does about it. */
-async function step(openai: OpenAI, desk: StorefrontDesk, messages: ChatMessage[]): Promise<void> {
+/** One streamed turn, with the agent's reaction. */
+async function step(
+  openai: OpenAI,
+  shop: StorefrontEpisode,
+  messages: ChatMessage[],
+): Promise<void> {
   const tools = openAiTools as unknown as OpenAI.Chat.ChatCompletionFunctionTool[];
   const stream = openai.chat.completions.stream({ model: "policy", messages, tools });
   const message = (await stream.finalChatCompletion()).choices[0]!.message;
   messages.push(message);
   for (const call of message.tool_calls ?? []) {
     if (call.type !== "function") continue;
-    const content = await desk.call(call.function.name, JSON.parse(call.function.arguments));
+    const content = await shop.call(call.function.name, JSON.parse(call.function.arguments));
     messages.push({ role: "tool", tool_call_id: call.id, content });
   }
   if ((message.tool_calls ?? []).length > 0) return;
-  const answer = await desk.say(message.content ?? "");
+  const answer = await shop.say(message.content ?? "");
   if (answer !== undefined) messages.push({ role: "user", content: answer });
 }
 
@@ -79,14 +88,14 @@ describe("a gateway with a run's folder", () => {
     );
   });
 
-  test("plays the shipped policy over HTTP, goes on in another process, and passes verify", async () => {
+  test("plays the shipped policy over HTTP, continues in another process, and passes verify", async () => {
     // The likeliest of each token: a session's id, which draws take part in, is another each time, and
     // some draws have the customer leave within the first two turns.
     const greedy = { temperature: 0 };
-    const desk = await StorefrontDesk.open(0);
+    const shop = await StorefrontEpisode.open(0);
     const messages: ChatMessage[] = [
       { role: "system", content: storefront.policyText },
-      { role: "user", content: await desk.begin() },
+      { role: "user", content: await shop.begin() },
     ];
     let apiKey = "";
     {
@@ -95,27 +104,27 @@ describe("a gateway with a run's folder", () => {
       const opened = await fetch(`${served.url}/sessions`, { method: "POST", body: "{}" });
       ({ token: apiKey } = (await opened.json()) as { token: string });
       const openai = new OpenAI({ baseURL: `${served.url}/v1`, apiKey, maxRetries: 0 });
-      for (let turn = 0; turn < 2; turn++) await step(openai, desk, messages);
+      for (let turn = 0; turn < 2; turn++) await step(openai, shop, messages);
     }
     expect(await readFile(path.join(dir, "gateway.jsonl"), "utf8")).not.toContain(apiKey);
     await using run = await start(greedy);
     await using served = await serve(run);
     const openai = new OpenAI({ baseURL: `${served.url}/v1`, apiKey, maxRetries: 0 });
-    for (let turn = 0; turn < 20 && !desk.isDone; turn++) await step(openai, desk, messages);
+    for (let turn = 0; turn < 20 && !shop.isDone; turn++) await step(openai, shop, messages);
     expect(run.gateway.counts).toMatchObject({ roots: {}, notes: {} });
     expect(run.gateway.counts.continuedCount).toBeGreaterThan(0);
     const [session] = [...run.gateway.store.open];
-    await run.gateway.finish(session!, { reward: { reward: await desk.score() } });
+    await run.gateway.finish(session!, { reward: { reward: await shop.score() } });
     await run.end();
     const verified = await verifyRun(dir);
     expect(verified).toMatchObject({ samples: 1, episodes: 1, isFinished: true, violations: [] });
-    // Nobody planned it: what there is is exported.
+    // There is no plan, so all existing attempts are exported.
     const { content, summary } = await exportRun(dir, "trl");
     for await (const _ of content);
     expect(summary()).toEqual({ to: "trl", groups: 1, records: 1 });
   });
 
-  test("says of each row where it stands in the tree, with its root's cause and what the client said", async () => {
+  test("marks each row's place in the tree, the cause of its root and the client's reason", async () => {
     await using run = await start();
     await using served = await serve(run);
     const opened = await fetch(`${served.url}/sessions`, { method: "POST", body: "{}" });
@@ -154,7 +163,7 @@ describe("a gateway with a run's folder", () => {
     expect(await verifyRun(dir)).toMatchObject({ samples: 3, violations: [] });
   });
 
-  test("ends a session once, though it is asked for twice at a time, and takes no reward behind that", async () => {
+  test("ends a session once for two concurrent requests, and accepts no reward after that", async () => {
     await using run = await start();
     const { sessionId } = await run.gateway.openSession({ taskId: "t" });
     const session = run.gateway.store.byId(sessionId)!;
@@ -175,7 +184,7 @@ describe("a gateway with a run's folder", () => {
     expect(await verifyRun(dir)).toMatchObject({ episodes: 1, violations: [] });
   });
 
-  test("keeps what was sampled of a session that nobody scored, and says that it is not scored", async () => {
+  test("keeps the samples of an unscored session, and marks it as unscored", async () => {
     await using run = await start();
     const { sessionId } = await run.gateway.openSession({ taskId: "t" });
     const session = run.gateway.store.byId(sessionId)!;
@@ -202,7 +211,7 @@ describe("a gateway with a run's folder", () => {
     expect(row).not.toHaveProperty("reward");
   });
 
-  test("tells of an engine that does not answer, while a client waits for it", async () => {
+  test("reports an engine that does not answer while a client waits", async () => {
     const time = createManualClock();
     const news: EngineOutage[] = [];
     const server = await startSglangTestServer({ policy: createEchoPolicy() });

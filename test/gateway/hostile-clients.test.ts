@@ -13,13 +13,13 @@ import { BodyBudget, readBody } from "../../src/gateway/server/read-request.ts";
 import { createDeferred } from "../../src/testing/deferred.ts";
 import { characterIds, createCharacterRenderer } from "../../src/testing/character-renderer.ts";
 
-// Clients over real sockets that do what clients should not. Each time another session asks as if nothing
-// was, before, during and after.
+// Clients over real sockets that misbehave. Before, during and after each of them, another session
+// is answered as usual.
 
 let gateway: Gateway;
 let served: ServedGateway;
 let troubles: unknown[] = [];
-/** What the engine does next; by itself it says "fine". */
+/** The engine's next action; by default it says "fine". */
 let turns: (() => Promise<string>)[] = [];
 
 const engine: Engine = {
@@ -72,7 +72,7 @@ async function ask(key: string, body: unknown = hi, path = "/v1/chat/completions
   });
 }
 
-/** Another session, which nothing may disturb. */
+/** Another session, which must not be disturbed. */
 async function expectUndisturbed(): Promise<void> {
   const response = await ask("somebody-else");
   expect(response.status).toBe(200);
@@ -99,7 +99,7 @@ const asking = (length: number | string): readonly string[] => [
 ];
 
 describe("a client over a socket", () => {
-  test("that reads nothing is cut off, and slows nobody", async () => {
+  test("a client that reads nothing is disconnected, and slows no other", async () => {
     const printed = vi.spyOn(console, "error");
     turns = [async () => "x".repeat(400_000)];
     const socket = open([...asking(streamed.length), "connection: close"]);
@@ -107,11 +107,11 @@ describe("a client over a socket", () => {
     socket.write(streamed);
     const session = await sessionOf("slow");
     while (session.tree.nodes.length === 0) await expectUndisturbed();
-    // The turn is whole and in the tree; nobody has it.
+    // The turn is complete and in the tree; no client received it.
     while (gateway.counts.undeliveredCount === 0) await expectUndisturbed();
     expect(session.tree.nodes[0]!.isDelivered).toBe(false);
     expect(gateway.samples(session)).toEqual([]);
-    // The connection ends at once, broken off, with nothing that could be taken for the reply's end.
+    // The connection breaks at once, without a marker of the reply's end.
     let told = "";
     socket.setEncoding("utf8").on("data", (text: string) => (told += text));
     socket.resume();
@@ -139,7 +139,7 @@ describe("a client over a socket", () => {
     expect(session.tree.nodes).toHaveLength(0);
   });
 
-  test("that sends 64 MiB and more, without saying so, is told that it is too much", async () => {
+  test("a client that sends 64 MiB and more in chunks is refused", async () => {
     const { port } = new URL(served.url);
     const request = httpRequest({
       host: "127.0.0.1",
@@ -150,7 +150,7 @@ describe("a client over a socket", () => {
     });
     const replied = once(request, "response");
     request.on("error", () => {
-      // The connection may be closed under what is still being sent.
+      // The connection may be closed while the client is still sending.
     });
     const chunk = Buffer.alloc(4 * 2 ** 20, "x");
     for (let sent = 0; sent < 17; sent++) {
@@ -180,13 +180,13 @@ describe("a client over a socket", () => {
       `{"messages": [{"role": "user", "content": "x"}], "x": DEEP}`,
       200,
     ],
-  ])("that nests %s ten thousand deep is told so", async (_, body, status) => {
+  ])("that nests %s ten thousand deep is refused", async (_, body, status) => {
     const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;
     expect((await ask("deep", body.replace("DEEP", deep))).status).toBe(status);
     await expectUndisturbed();
   });
 
-  test("leaves nothing of a body behind that brings no turn", async () => {
+  test("keeps no part of a body that leads to no turn", async () => {
     const readHistory = vi.spyOn(dialects.chat, "readHistory");
     const itemCounts = async (body: unknown, path?: string): Promise<number> => {
       readHistory.mockClear();
@@ -229,7 +229,7 @@ describe("a client over a socket", () => {
         const body = Buffer.from(JSON.stringify({ messages }));
         const request = { headers: new Headers(), body };
         const feed = await small.ask(session, dialects.chat, request);
-        // What a test expects of a promise is kept with all that hangs on it.
+        // The test's expectation of a promise keeps all of the promise's references alive.
         const told = await feed.head.catch((error: unknown) => String(error));
         expect(told).toContain("prompt is too long");
       }
@@ -238,7 +238,7 @@ describe("a client over a socket", () => {
     expect(collect() - before).toBeLessThan(4_000_000);
   });
 
-  test("whose history holds arguments that nobody can read is answered", async () => {
+  test("a client whose history has unreadable arguments is answered", async () => {
     const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
     for (const argumentsText of [deep, "{", "", "\u0000", '"text"']) {
       const call = { id: "c", type: "function", function: { name: "f", arguments: argumentsText } };
@@ -252,7 +252,7 @@ describe("a client over a socket", () => {
     await expectUndisturbed();
   });
 
-  test("that sends more messages than any context holds is told before they are rendered", async () => {
+  test("a client that sends more messages than any context holds is refused before they are rendered", async () => {
     const messages = Array.from({ length: 60_000 }, () => ({ role: "user", content: "" }));
     const response = await ask("many", { messages }, "/v1/messages");
     expect(response.status).toBe(400);
@@ -275,7 +275,8 @@ describe("a client over a socket", () => {
       ["GET /s/%2e%2e/sessions HTTP/1.1", "host: 127.0.0.1"],
       ["GET http://evil.example/health HTTP/1.1", "host: evil.example"],
       ["GET /health HTTP/1.1", "host: 127.0.0.1", "host: evil.example"],
-      // More than the 16 KiB that are taken, and no more than is read at once: what is left unread resets the connection.
+      // More than the 16 KiB limit, and less than one read: unread bytes would reset the
+      // connection.
       [`GET /health HTTP/1.1`, "host: 127.0.0.1", `x: ${"y".repeat(20_000)}`],
     ]) {
       const socket = open([...lines, "connection: close"]);
@@ -289,7 +290,7 @@ describe("a client over a socket", () => {
   });
 });
 
-test("an engine that is down is told to each, and is no failure of anybody's session", async () => {
+test("an engine outage is reported to each client, and fails no session", async () => {
   const down = new RolloutError("engine/overloaded", "503 of the engine");
   turns = Array.from({ length: 50 }, () => async () => await Promise.reject(down));
   const asked = await Promise.all(
@@ -302,7 +303,7 @@ test("an engine that is down is told to each, and is no failure of anybody's ses
   expect(new Set(again.map(({ status }) => status))).toEqual(new Set([200]));
 });
 
-test("bodies that are read at once are bounded together", async () => {
+test("bodies that are read concurrently share one limit", async () => {
   const budget = new BodyBudget();
   budget.take(1023 * 2 ** 20);
   const post = (size: number) =>
@@ -310,7 +311,7 @@ test("bodies that are read at once are bounded together", async () => {
   await expect(readBody(post(2 * 2 ** 20), { limit: 2 ** 26, budget })).rejects.toMatchObject({
     kind: "overloaded",
   });
-  // What was refused is given back.
+  // The refused bytes are returned to the limit.
   expect(await readBody(post(2 ** 20), { limit: 2 ** 26, budget })).toHaveLength(2 ** 20);
   expect(await readBody(post(2 ** 20), { limit: 2 ** 26, budget })).toHaveLength(2 ** 20);
 });

@@ -14,10 +14,10 @@ import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { createClock } from "../../src/async/clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 
-/** What the engine does with one turn: says a text, fails, or waits for whoever tests it. */
+/** The engine's action in one turn: says a text, fails, or waits for the test. */
 type Turn = string | Error | ((signal: AbortSignal) => Promise<string>);
 
-/** Says one prepared thing after the other, a character at a time. */
+/** Says the prepared texts in order, a character at a time. */
 interface TalkingEngine extends Engine {
   readonly asked: number;
   readonly constraints: readonly unknown[];
@@ -109,7 +109,7 @@ async function errorOf(response: Response): Promise<unknown> {
   return [response.status, error.type, error.message];
 }
 
-describe("who may ask", () => {
+describe("authorization", () => {
   test("a session is known by its URL, its key or a header", async () => {
     const { gateway, token } = await open(["a", "b", "c", "d"]);
     const asked = [
@@ -175,7 +175,7 @@ describe("who may ask", () => {
       expect((await gateway.gateway.finish(session)).reward).toBe(undefined);
     });
 
-    test("opens no session, holds nothing up and reads no counts", async () => {
+    test("opens no session, pauses nothing and reads no counts", async () => {
       const { gateway, token } = await open([], options);
       for (const path of ["/sessions", "/pause", "/resume"]) {
         for (const headers of [{ authorization: `Bearer ${token}` }, { "x-api-key": token }]) {
@@ -204,7 +204,7 @@ describe("who may ask", () => {
     });
   });
 
-  test("what a client is told names no session", async () => {
+  test("an error message names no session", async () => {
     const held = createDeferred<string>();
     const { gateway, token, sessionId } = await open([async () => await held.promise, "b"], {
       limits: { maxParallelTurns: 1, maxTurns: 1 },
@@ -224,7 +224,7 @@ describe("who may ask", () => {
     for (const text of told) expect(text).not.toContain(sessionId);
   });
 
-  test("the admin token opens sessions, and is none itself", async () => {
+  test("the admin token opens sessions, and is no session's token", async () => {
     const { gateway } = await open(["a"], { adminToken: "boss" });
     expect((await post(gateway, {}, { path: "/sessions" })).status).toBe(401);
     expect((await post(gateway, {}, { path: "/sessions", token: "bos" })).status).toBe(401);
@@ -287,7 +287,7 @@ describe("who may ask", () => {
     expect((await post(gateway, { reward: 1 }, { path, token: "boss" })).status).toBe(200);
   });
 
-  test("on this machine only what is meant for it is answered", async () => {
+  test("on this machine only requests for this server's name are answered", async () => {
     const { gateway } = await open([]);
     const app = createGatewayApp(gateway.gateway, { opensSessions: true, checksHost: true });
     const ask = async (headers: Record<string, string>) =>
@@ -302,7 +302,7 @@ describe("who may ask", () => {
   });
 });
 
-test("what clients look for before they ask is there", async () => {
+test("the paths that clients probe first exist", async () => {
   const { gateway, token } = await open([]);
   const looked = [
     await gateway.fetch(`${base}/`, { method: "HEAD" }),
@@ -315,8 +315,8 @@ test("what clients look for before they ask is there", async () => {
   expect(await looked[4]!.json()).toMatchObject({ id: "some/name", object: "model" });
 });
 
-describe("what is refused", () => {
-  test("bodies that are no JSON, are too large, or ask for what there is not", async () => {
+describe("refused requests", () => {
+  test("bodies that are not JSON, are too large, or name unknown values", async () => {
     const { gateway, token } = await open([]);
     const wrong = await post(gateway, "{", { token });
     expect(wrong.status).toBe(400);
@@ -353,7 +353,7 @@ describe("what is refused", () => {
     expect(await chat.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
   });
 
-  test("more turns than a session may have, and whatever comes behind its end", async () => {
+  test("more turns than a session's limit, and any request after its end", async () => {
     const { gateway, token, session } = await open(["a"], { limits: { maxTurns: 1 } });
     await (await post(gateway, hi, { token })).text();
     expect((await errorOf(await post(gateway, hi, { token }))) as unknown[]).toEqual([
@@ -366,7 +366,7 @@ describe("what is refused", () => {
     expect((await post(gateway, hi, { token, path: "/v1/messages" })).status).toBe(410);
   });
 
-  test("what nothing enforces, where that is asked for", async () => {
+  test("options without enforcement, if enforcement is required", async () => {
     const tools = [{ type: "function", function: { name: "look", parameters: {} } }];
     const asked = { ...hi, tools, response_format: { type: "json_object" } };
     const { gateway, token } = await open(["a"], { constraints: "refuse" });
@@ -402,7 +402,7 @@ describe("a form that the engine holds a turn to", () => {
     expect(session.tree.nodes[0]!.record).toHaveProperty("constraint", "json-schema");
   });
 
-  test("is left out or refused where the engine knows none", async () => {
+  test("is left out or refused if the engine does not support it", async () => {
     const unknown = () => new RolloutError("engine/bad-request", "this engine has none");
     const { engine, gateway, token, session } = await open([unknown(), "free"]);
     expect((await post(gateway, asked, { token })).status).toBe(200);
@@ -418,7 +418,7 @@ describe("a form that the engine holds a turn to", () => {
   });
 });
 
-test("an engine whose context length is none bounds no session by it, and a warning says so", async () => {
+test("an invalid context length of the engine limits no session, and is warned about", async () => {
   const engine: Engine = {
     ...talkingEngine(["Hello"]),
     describe: async () => ({ kind: "own", logprobConvention: "raw", contextLength: 0 }),
@@ -432,7 +432,7 @@ test("an engine whose context length is none bounds no session by it, and a warn
 });
 
 describe("an engine in trouble", () => {
-  test("is told before the reply begins, and disturbs nothing else", async () => {
+  test("is reported before the reply starts, and has no other effect", async () => {
     const gone = new RolloutError("engine/unreachable", "Nobody answers");
     const failures: unknown[] = [];
     const onFailure = (error: unknown): void => void failures.push(error);
@@ -449,7 +449,7 @@ describe("an engine in trouble", () => {
     expect(session.tree.nodes).toHaveLength(1);
   });
 
-  test("is told within a stream that was begun, which then gives no turn", async () => {
+  test("is reported within a started stream, which then adds no turn", async () => {
     const { gateway, token, engine, session } = await open(["Hello there", "fine"]);
     engine.breakAt = 5;
     const text = await (await post(gateway, { ...hi, stream: true }, { token })).text();
@@ -471,7 +471,7 @@ describe("retries", () => {
     expect(gateway.gateway.counts.replayedCount).toBe(1);
   });
 
-  test("that are marked join the reply that is under way", async () => {
+  test("that are marked join the running reply", async () => {
     const waiting = createDeferred<string>();
     const { gateway, token, engine } = await open([async () => await waiting.promise]);
     const asked = { ...hi, stream: true };
@@ -485,7 +485,7 @@ describe("retries", () => {
     expect(engine.asked).toBe(1);
   });
 
-  test("that are not marked are sampled anew, as another attempt", async () => {
+  test("that are not marked are sampled again, as another attempt", async () => {
     const { gateway, token, session } = await open(["first", "second"]);
     const replies = [await post(gateway, hi, { token }), await post(gateway, hi, { token })];
     for (const reply of replies) await reply.text();
@@ -495,7 +495,7 @@ describe("retries", () => {
 });
 
 describe("a client that goes away", () => {
-  test("ends the sampling, and the next request is answered as if nothing was", async () => {
+  test("ends the sampling, and the next request is answered as usual", async () => {
     const aborted = createDeferred();
     const { gateway, token, session } = await open([
       async (signal) => {
@@ -531,7 +531,7 @@ describe("a pause", () => {
     expect((await asked).status).toBe(200);
   });
 
-  test("that takes too long is told as one is used to", async () => {
+  test("longer than a client waits is reported in the dialect's own form", async () => {
     const hand = createManualClock();
     const { gateway, token } = await open([], { holdMs: 500, clock: createClock(hand) });
     gateway.gateway.pause();
@@ -547,7 +547,7 @@ describe("a pause", () => {
 });
 
 describe("the end of a session", () => {
-  test("rewards, samples and the tree are to be had over HTTP", async () => {
+  test("rewards, samples and the tree are available over HTTP", async () => {
     const { gateway, token, ownerToken, sessionId } = await open(["Hello"]);
     await (await post(gateway, hi, { token })).text();
     const at = (what: string) => ({ path: `/sessions/${sessionId}${what}`, token: ownerToken });
@@ -568,7 +568,7 @@ describe("the end of a session", () => {
     });
   });
 
-  test("a session that is over is told as such to its owner and the admin, and to no other", async () => {
+  test("a finished session is reported as such to its owner and the admin, and to no other", async () => {
     const { gateway, token, ownerToken, sessionId } = await open(["Hello"], { adminToken: "boss" });
     const path = `/sessions/${sessionId}/finish`;
     expect((await post(gateway, {}, { path, token: ownerToken })).status).toBe(200);
@@ -581,7 +581,7 @@ describe("the end of a session", () => {
     }
     const elsewhere = "/sessions/s9-0/finish";
     expect((await post(gateway, {}, { path: elsewhere, token: "boss" })).status).toBe(404);
-    // The answer does not tell a session that is over from one that never was.
+    // The answer does not distinguish a finished session from one that never existed.
     const told: unknown[] = [];
     for (const where of [path, elsewhere]) {
       for (const key of [token, "somebody"]) {
@@ -616,7 +616,7 @@ describe("the end of a session", () => {
     ]);
   });
 
-  test("a session that is left alone is over, and that is the agent's failure", async () => {
+  test("an idle session ends, and that is the agent's failure", async () => {
     const hand = createManualClock();
     const episodes: unknown[] = [];
     const { gateway, token } = await open(["a"], {

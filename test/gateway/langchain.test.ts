@@ -5,10 +5,15 @@ import { createAgent, tool } from "langchain";
 import { describe, expect, test } from "vitest";
 import { inProcessUrl } from "../../src/gateway/create-gateway.ts";
 import { finishOneRow } from "./check-session.fixture.ts";
-import { openAiTools, openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
+import {
+  openAiTools,
+  openStorefrontSession,
+  storefront,
+  type StorefrontSession,
+} from "./storefront-session.fixture.ts";
 
 const models = {
-  openai: ({ gateway: { fetch }, apiKey }: OpenDesk, streaming: boolean) =>
+  openai: ({ gateway: { fetch }, apiKey }: StorefrontSession, streaming: boolean) =>
     new ChatOpenAI({
       model: "policy",
       apiKey,
@@ -16,7 +21,7 @@ const models = {
       maxRetries: 0,
       configuration: { baseURL: `${inProcessUrl}/v1`, fetch },
     }),
-  anthropic: ({ gateway: { fetch }, apiKey }: OpenDesk, streaming: boolean) =>
+  anthropic: ({ gateway: { fetch }, apiKey }: StorefrontSession, streaming: boolean) =>
     new ChatAnthropic({
       model: "policy",
       apiKey,
@@ -35,9 +40,9 @@ describe("langchain", () => {
     ["anthropic", false],
     ["anthropic", true],
   ] as const)("plays an episode over %s (streamed: %s)", async (name, streams) => {
-    await using open = await openDesk(streams ? 12 : 13);
+    await using open = await openStorefrontSession(streams ? 12 : 13);
     const tools = openAiTools.map(({ function: { name: called, description, parameters } }) =>
-      tool(async (given: unknown) => await open.desk.call(called, given), {
+      tool(async (given: unknown) => await open.shop.call(called, given), {
         name: called,
         description,
         schema: parameters as never,
@@ -48,16 +53,16 @@ describe("langchain", () => {
       tools: tools as never,
       systemPrompt: storefront.policyText,
     });
-    let messages: unknown[] = [{ role: "user", content: await open.desk.begin() }];
-    while (!open.desk.isDone) {
+    let messages: unknown[] = [{ role: "user", content: await open.shop.begin() }];
+    while (!open.shop.isDone) {
       const result = (await agent.invoke({ messages: messages as never })) as {
         messages: BaseMessage[];
       };
       messages = [...result.messages];
-      const answer = await open.desk.say(result.messages.at(-1)!.text);
+      const answer = await open.shop.say(result.messages.at(-1)!.text);
       if (answer !== undefined) messages.push({ role: "user", content: answer });
     }
-    expect(open.desk.callCount).toBeGreaterThan(1);
+    expect(open.shop.callCount).toBeGreaterThan(1);
     await finishOneRow(open);
   });
 });

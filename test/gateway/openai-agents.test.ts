@@ -10,13 +10,18 @@ import {
 import { describe, expect, test } from "vitest";
 import { inProcessUrl } from "../../src/gateway/create-gateway.ts";
 import { finishOneRow } from "./check-session.fixture.ts";
-import { openAiTools, openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
+import {
+  openAiTools,
+  openStorefrontSession,
+  storefront,
+  type StorefrontSession,
+} from "./storefront-session.fixture.ts";
 
 setTracingDisabled(true);
 
 type ChatClient = ConstructorParameters<typeof OpenAIChatCompletionsModel>[0];
 
-async function createClient({ gateway, apiKey }: OpenDesk): Promise<ChatClient> {
+async function createClient({ gateway, apiKey }: StorefrontSession): Promise<ChatClient> {
   // The release of `openai` that the agents' package brings along.
   const { createRequire } = await import("node:module");
   const place = createRequire(import.meta.resolve("@openai/agents"));
@@ -27,17 +32,20 @@ async function createClient({ gateway, apiKey }: OpenDesk): Promise<ChatClient> 
   return new OpenAI({ baseURL: `${inProcessUrl}/v1`, apiKey, fetch: gateway.fetch, maxRetries: 0 });
 }
 
-function createAgent(open: OpenDesk, model: OpenAIChatCompletionsModel | OpenAIResponsesModel) {
+function createAgent(
+  open: StorefrontSession,
+  model: OpenAIChatCompletionsModel | OpenAIResponsesModel,
+) {
   const tools = openAiTools.map(({ function: { name, description, parameters } }) =>
     tool({
       name,
       description,
       strict: false,
       parameters: { ...parameters, additionalProperties: true } as never,
-      execute: async (given: unknown) => await open.desk.call(name, given),
+      execute: async (given: unknown) => await open.shop.call(name, given),
     }),
   );
-  return new Agent({ name: "desk", instructions: storefront.policyText, model, tools });
+  return new Agent({ name: "shop", instructions: storefront.policyText, model, tools });
 }
 
 describe("@openai/agents", () => {
@@ -47,7 +55,7 @@ describe("@openai/agents", () => {
     ["responses", false],
     ["responses", true],
   ])("plays an episode over %s (streamed: %s)", async (dialect, streams) => {
-    await using open = await openDesk(streams ? 10 : 11);
+    await using open = await openStorefrontSession(streams ? 10 : 11);
     const client = await createClient(open);
     const model =
       dialect === "chat"
@@ -55,8 +63,8 @@ describe("@openai/agents", () => {
         : new OpenAIResponsesModel(client, "policy");
     const agent = createAgent(open, model);
     const runner = new Runner({ tracingDisabled: true });
-    let input: AgentInputItem[] = [{ role: "user", content: await open.desk.begin() }];
-    while (!open.desk.isDone) {
+    let input: AgentInputItem[] = [{ role: "user", content: await open.shop.begin() }];
+    while (!open.shop.isDone) {
       let said: unknown;
       if (streams) {
         const result = await runner.run(agent, input, { stream: true });
@@ -66,10 +74,10 @@ describe("@openai/agents", () => {
         const result = await runner.run(agent, input);
         ({ finalOutput: said, history: input } = result);
       }
-      const answer = await open.desk.say(String(said));
+      const answer = await open.shop.say(String(said));
       if (answer !== undefined) input = [...input, { role: "user", content: answer }];
     }
-    expect(open.desk.callCount).toBeGreaterThan(1);
+    expect(open.shop.callCount).toBeGreaterThan(1);
     await finishOneRow(open);
   });
 });

@@ -2,9 +2,14 @@ import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { inProcessUrl } from "../../src/gateway/create-gateway.ts";
 import { finishOneRow } from "./check-session.fixture.ts";
-import { openAiTools, openDesk, storefront, type OpenDesk } from "./storefront-desk.fixture.ts";
+import {
+  openAiTools,
+  openStorefrontSession,
+  storefront,
+  type StorefrontSession,
+} from "./storefront-session.fixture.ts";
 
-function client({ gateway, apiKey }: OpenDesk): OpenAI {
+function client({ gateway, apiKey }: StorefrontSession): OpenAI {
   return new OpenAI({ baseURL: `${inProcessUrl}/v1`, apiKey, fetch: gateway.fetch, maxRetries: 0 });
 }
 
@@ -14,41 +19,41 @@ const opening: ChatMessage = { role: "system", content: storefront.policyText };
 
 const tools = openAiTools as unknown as OpenAI.Chat.ChatCompletionFunctionTool[];
 
-/** Leads a customer's conversation with what `ask` gives for a history. */
+/** Leads a customer's conversation with the replies of `ask`. */
 async function lead(
-  { desk }: OpenDesk,
+  { shop }: StorefrontSession,
   ask: (messages: ChatMessage[]) => Promise<OpenAI.Chat.ChatCompletionMessage>,
 ): Promise<void> {
-  const messages: ChatMessage[] = [opening, { role: "user", content: await desk.begin() }];
-  while (!desk.isDone) {
+  const messages: ChatMessage[] = [opening, { role: "user", content: await shop.begin() }];
+  while (!shop.isDone) {
     const message = await ask(messages);
     messages.push(message);
     for (const call of message.tool_calls ?? []) {
       if (call.type !== "function") continue;
       const given: unknown = JSON.parse(call.function.arguments);
-      const content = await desk.call(call.function.name, given);
+      const content = await shop.call(call.function.name, given);
       messages.push({ role: "tool", tool_call_id: call.id, content });
     }
     if ((message.tool_calls ?? []).length > 0) continue;
-    const answer = await desk.say(message.content ?? "");
+    const answer = await shop.say(message.content ?? "");
     if (answer !== undefined) messages.push({ role: "user", content: answer });
   }
 }
 
 describe("openai", () => {
   test("plays an episode with Chat Completions", async () => {
-    await using open = await openDesk(0);
+    await using open = await openStorefrontSession(0);
     const openai = client(open);
     await lead(open, async (messages) => {
       const reply = await openai.chat.completions.create({ model: "policy", messages, tools });
       return reply.choices[0]!.message;
     });
-    expect(open.desk.callCount).toBeGreaterThan(1);
+    expect(open.shop.callCount).toBeGreaterThan(1);
     await finishOneRow(open);
   });
 
   test("plays an episode with Chat Completions, streamed", async () => {
-    await using open = await openDesk(1);
+    await using open = await openStorefrontSession(1);
     const openai = client(open);
     let deltaCount = 0;
     await lead(open, async (messages) => {
@@ -61,7 +66,7 @@ describe("openai", () => {
   });
 
   test("plays an episode with runTools()", async () => {
-    await using open = await openDesk(2);
+    await using open = await openStorefrontSession(2);
     const openai = client(open);
     const runnable = openAiTools.map(({ function: { name, ...about } }) => ({
       type: "function" as const,
@@ -69,11 +74,11 @@ describe("openai", () => {
         ...about,
         name,
         parse: (text: string) => JSON.parse(text) as object,
-        function: async (given: object) => await open.desk.call(name, given),
+        function: async (given: object) => await open.shop.call(name, given),
       },
     }));
-    let messages: ChatMessage[] = [opening, { role: "user", content: await open.desk.begin() }];
-    while (!open.desk.isDone) {
+    let messages: ChatMessage[] = [opening, { role: "user", content: await open.shop.begin() }];
+    while (!open.shop.isDone) {
       const runner = openai.chat.completions.runTools({
         model: "policy",
         messages,
@@ -82,44 +87,44 @@ describe("openai", () => {
       });
       const text = await runner.finalContent();
       messages = [...runner.messages];
-      const answer = await open.desk.say(text ?? "");
+      const answer = await open.shop.say(text ?? "");
       if (answer !== undefined) messages.push({ role: "user", content: answer });
     }
     await finishOneRow(open);
   });
 
   test.each([false, true])("plays an episode with Responses (streamed: %s)", async (streams) => {
-    await using open = await openDesk(3);
+    await using open = await openStorefrontSession(3);
     const openai = client(open);
     const input: OpenAI.Responses.ResponseInputItem[] = [
-      { role: "user", content: await open.desk.begin() },
+      { role: "user", content: await open.shop.begin() },
     ];
     const flat = openAiTools.map(({ function: about }) => ({
       type: "function" as const,
       strict: false,
       ...about,
     }));
-    while (!open.desk.isDone) {
+    while (!open.shop.isDone) {
       const body = { model: "policy", instructions: storefront.policyText, input, tools: flat };
       const reply = streams
         ? await openai.responses.stream(body).finalResponse()
         : await openai.responses.create(body);
       input.push(...(reply.output as OpenAI.Responses.ResponseInputItem[]));
-      const before = open.desk.callCount;
+      const before = open.shop.callCount;
       for (const item of reply.output) {
         if (item.type !== "function_call") continue;
-        const output = await open.desk.call(item.name, JSON.parse(item.arguments));
+        const output = await open.shop.call(item.name, JSON.parse(item.arguments));
         input.push({ type: "function_call_output", call_id: item.call_id, output });
       }
-      if (open.desk.callCount > before) continue;
-      const answer = await open.desk.say(reply.output_text);
+      if (open.shop.callCount > before) continue;
+      const answer = await open.shop.say(reply.output_text);
       if (answer !== undefined) input.push({ role: "user", content: answer });
     }
     await finishOneRow(open);
   });
 
-  test("plays an episode with Responses that go on from one another", async () => {
-    await using open = await openDesk(4);
+  test("plays an episode with Responses that continue one another", async () => {
+    await using open = await openStorefrontSession(4);
     const openai = client(open);
     const flat = openAiTools.map(({ function: about }) => ({
       type: "function" as const,
@@ -127,10 +132,10 @@ describe("openai", () => {
       ...about,
     }));
     let input: OpenAI.Responses.ResponseInputItem[] = [
-      { role: "user", content: await open.desk.begin() },
+      { role: "user", content: await open.shop.begin() },
     ];
     let previous: string | undefined;
-    while (!open.desk.isDone) {
+    while (!open.shop.isDone) {
       const reply: OpenAI.Responses.Response = await openai.responses.create({
         model: "policy",
         instructions: storefront.policyText,
@@ -142,25 +147,25 @@ describe("openai", () => {
       input = [];
       for (const item of reply.output) {
         if (item.type !== "function_call") continue;
-        const output = await open.desk.call(item.name, JSON.parse(item.arguments));
+        const output = await open.shop.call(item.name, JSON.parse(item.arguments));
         input.push({ type: "function_call_output", call_id: item.call_id, output });
       }
       if (input.length > 0) continue;
-      const answer = await open.desk.say(reply.output_text);
+      const answer = await open.shop.say(reply.output_text);
       if (answer !== undefined) input.push({ role: "user", content: answer });
     }
     await finishOneRow(open);
   });
 
-  test("goes on with Responses from a reply of Chat Completions, under the same instructions", async () => {
-    await using open = await openDesk(0);
+  test("continues with Responses from a Chat Completions reply, under the same instructions", async () => {
+    await using open = await openStorefrontSession(0);
     const openai = client(open);
     const begun = await openai.chat.completions.create({
       model: "policy",
       tools,
-      messages: [opening, { role: "user", content: await open.desk.begin() }],
+      messages: [opening, { role: "user", content: await open.shop.begin() }],
     });
-    const answer = (await open.desk.say(begun.choices[0]!.message.content ?? "")) ?? "";
+    const answer = (await open.shop.say(begun.choices[0]!.message.content ?? "")) ?? "";
     const reply = await openai.responses.create({
       model: "policy",
       previous_response_id: begun.id,

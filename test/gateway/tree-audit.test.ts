@@ -10,9 +10,9 @@ import { episodeSamples } from "../../src/run/folder/episode-samples.ts";
 import { RunFolder } from "../../src/run/folder/run-folder.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import type { RawRow } from "../../src/trajectory/violation.ts";
-import { deskEngine, deskRenderer } from "./storefront-desk.fixture.ts";
+import { createExpertEngine, storefrontRenderer } from "./storefront-session.fixture.ts";
 
-// What a mutation leaves has any shape at all.
+// A mutated line can have any shape.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = Record<string, any>;
 
@@ -29,9 +29,9 @@ beforeAll(async () => {
 
 /** A session with a shared turn, a second conversation, and a model that is not trained. */
 async function playBranches(): Promise<Played> {
-  const renderer = await deskRenderer();
+  const renderer = await storefrontRenderer();
   let count = 0;
-  const engine = deskEngine(renderer, () => `answer ${count++}`);
+  const engine = createExpertEngine(renderer, () => `answer ${count++}`);
   await using gateway = await createGateway({ engine, renderer, policyModels: ["policy"] });
   const { token, sessionId } = await gateway.openSession({ taskId: "branches" });
   const say = async (messages: readonly object[], model = "policy") => {

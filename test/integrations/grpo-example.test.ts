@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 const example = fileURLToPath(new URL("../../examples/grpo", import.meta.url));
 const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
-/** Why the example cannot be run here; `undefined` where it can. */
+/** The reason why the example cannot run here; `undefined` if it can. */
 function obstacle(): string | undefined {
   try {
     execFileSync(python, ["-c", "import torch, numpy, safetensors, tokenizers"], {
@@ -39,7 +39,7 @@ afterEach(async () => {
 /** Six attempts a step, and as good as no evaluation. */
 const tiny = ["--tasks", "3", "--samples", "2", "--held-out", "2", "1", "--watch-every", "0"];
 
-/** Runs the loop to its end; what it printed. */
+/** Runs the loop to its end; returns the output. */
 async function train(...flags: readonly string[]) {
   return await promisify(execFile)(
     python,
@@ -66,10 +66,10 @@ async function readLog(): Promise<readonly Entry[]> {
 }
 
 describe.skipIf(why !== undefined)("examples/grpo", () => {
-  test("trains on exactly what was sampled, and goes on where it stopped", async () => {
+  test("trains on exactly the sampled tokens, and resumes after a stop", async () => {
     await train("--steps", "1");
     const { stdout } = await train("--steps", "2");
-    expect(stdout).toContain("Going on behind step 1");
+    expect(stdout).toContain("Resuming after step 1");
     const log = await readLog();
     expect(log.map(({ step, held_out: heldOut }) => [step, heldOut !== undefined])).toEqual([
       [0, true],
@@ -90,10 +90,10 @@ describe.skipIf(why !== undefined)("examples/grpo", () => {
     });
   });
 
-  test("stops where the logprobs are shifted by one", async () => {
+  test("stops if the logprobs are shifted by one", async () => {
     await expect(train("--steps", "1", "--shift-logprobs")).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("what was recorded is not what it sampled"),
+      stderr: expect.stringContaining("the recorded log-probabilities are not those of sampling"),
     });
   });
 

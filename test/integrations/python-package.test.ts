@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const folder = fileURLToPath(new URL("../../integrations/python", import.meta.url));
 const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
-/** Why the Python package's tests cannot be run here; `undefined` where they can. */
+/** The reason why the Python package's tests cannot run here; `undefined` if they can. */
 function obstacle(): string | undefined {
   try {
     execFileSync(python, ["-c", "import sys, pytest; assert sys.version_info >= (3, 10)"], {
@@ -22,7 +22,7 @@ const why = obstacle();
 if (why !== undefined) console.warn(`Skipping the tests of the Python package: ${why}`);
 
 test.skipIf(why !== undefined)("the Python package passes its tests", async () => {
-  // What a trainer's own classes are needed for is skipped there, and said.
+  // Tests that need a trainer's own classes are skipped there, and reported.
   const { stdout } = await promisify(execFile)(
     python,
     ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests"],

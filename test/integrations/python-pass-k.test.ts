@@ -7,7 +7,7 @@ import { EvaluationTally } from "../../src/report/evaluation-tally.ts";
 const folder = fileURLToPath(new URL("../../integrations/python", import.meta.url));
 const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
-/** Reports why the Python package cannot be run here; `undefined` where it can. */
+/** Returns the reason why the Python package cannot run here; `undefined` if it can. */
 function obstacle(): string | undefined {
   try {
     execFileSync(python, ["-c", "import sys; assert sys.version_info >= (3, 10)"], {
@@ -22,7 +22,7 @@ function obstacle(): string | undefined {
 const why = obstacle();
 if (why !== undefined) console.warn(`Skipping the comparison of pass^k with the report: ${why}`);
 
-/** Rewards of each task's attempts; null where nothing scored one. */
+/** Rewards of each task's attempts; null for an unscored one. */
 const rewards: readonly (readonly (number | null)[])[] = [
   [1, 1, 1, 1],
   [1, 0, 1, 0],

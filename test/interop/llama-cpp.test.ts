@@ -5,7 +5,7 @@ import { jsonLines } from "../support/run-cli.ts";
 
 const script = fileURLToPath(new URL("../../interop/main.mjs", import.meta.url));
 
-/** What the script ends with where a server cannot be installed. */
+/** The script's exit status if a server cannot be installed. */
 const CANNOT_INSTALL = 3;
 
 /** For a machine that is busy with everything else. */

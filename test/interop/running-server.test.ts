@@ -9,13 +9,13 @@ interface RunningServer {
   readonly stop: () => Promise<void>;
 }
 
-/** What of `interop/running-server.mjs` is tried. */
+/** The tested functions of `interop/running-server.mjs`. */
 interface Module {
   readonly findFreePort: () => Promise<number>;
   readonly startServer: (server: object, options: object) => Promise<RunningServer>;
 }
 
-/** What of `interop/process-tree.mjs` is used. */
+/** The used functions of `interop/process-tree.mjs`. */
 interface ProcessTree {
   readProcesses(): readonly { readonly pid: number; readonly isDead: boolean }[];
 }
@@ -48,7 +48,7 @@ afterEach(() => {
 
 const logFile = (): string => path.join(folder, "server.log");
 
-/** How the server is started. */
+/** The command that starts the server. */
 const toCommand = (_: unknown, { port }: { readonly port: number }): object => ({
   command: process.execPath,
   args: ["-e", serverSource],
@@ -79,7 +79,7 @@ test("a server that cannot be started is said to be so", async () => {
   );
 });
 
-test("a server goes with whoever started it, even where that one is killed", async () => {
+test("a server ends with the process that started it, even if that process is killed", async () => {
   const starter = `
     const { findFreePort, startServer } = await import(${JSON.stringify(moduleUrl)});
     const toCommand = (_, { port }) => ({
@@ -102,7 +102,7 @@ test("a server goes with whoever started it, even where that one is killed", asy
   expect(existsSync(logFile())).toBe(true);
 });
 
-/** Waits until a process has written a word, or fails where it ends before. */
+/** Waits until a process has written a word; fails if the process ends first. */
 function said({ stdout }: ChildProcess, word: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let text = "";

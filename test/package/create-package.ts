@@ -30,7 +30,7 @@ async function filesOf(dir: string): Promise<Record<string, string>> {
 }
 
 describe("create-turnwright", () => {
-  test("goes with the main package: same version, license and Node, and nothing to install besides", async () => {
+  test("matches the main package: same version, license and Node, and no dependencies", async () => {
     const read = async (folder: string) =>
       JSON.parse(await readFile(path.join(folder, "package.json"), "utf8")) as object;
     const own = await read(source);
@@ -47,7 +47,7 @@ describe("create-turnwright", () => {
   test("is what `npm create turnwright` runs, and does what `turnwright init` does", async () => {
     await using registry = await startRegistry([create]);
     const dir = path.join(scratch, "here");
-    // npm runs again what it has once fetched under the same name and version.
+    // npm caches what it has fetched once under the same name and version.
     const cache = path.join(scratch, "cache");
     await mkdir(dir);
     const npm = async (...args: readonly string[]) =>
@@ -106,7 +106,7 @@ describe("create-turnwright", () => {
   });
 });
 
-/** What npm says where a package is neither in its cache nor to be had. */
+/** npm's error for a package that is neither in its cache nor available. */
 const cannotFetch = /ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|E404|E403/;
 
 test("from `npm create` to verified rows, as a stranger goes", async (context) => {

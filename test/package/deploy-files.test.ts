@@ -35,7 +35,7 @@ function pick(table: readonly Setting[], settings: object): Record<string, unkno
 }
 
 describe.each(["deploy/compose.yaml", "deploy/kubernetes.yaml"])("%s", (file) => {
-  test("starts workers on the terms of the run, with what the commands take", async () => {
+  test("starts workers with the run's settings, and only with existing flags", async () => {
     const [worker] = await callsIn(file, "worker", workerSettings);
     const [run] = await callsIn(file, "rollout", rolloutSettings);
     const played = readWorkerConfig(worker!);
@@ -66,7 +66,7 @@ describe.each(["deploy/compose.yaml", "deploy/kubernetes.yaml"])("%s", (file) =>
 
 test.each(["compose.yaml", "deploy/compose.yaml"])("%s writes to volumes alone", async (file) => {
   const text = await readFile(path.join(root, file), "utf8");
-  // A folder of the machine's that is not there is made as root's, and what is in the image is not root.
+  // Docker creates a missing folder of the host as root's, and the image's user is not root.
   const folders = [...text.matchAll(/^ +- (\.\S*):\/\S+$/gm)].map(([line]) => line.trim());
   expect(folders.filter((line) => !line.endsWith(":ro"))).toEqual([]);
 });

@@ -42,12 +42,12 @@ export async function pack(folder: string): Promise<PackedFiles> {
   };
 }
 
-/** Removes what was packed. */
+/** Removes the packed files. */
 export async function removePacked(): Promise<void> {
   if (scratch !== undefined) await rm(await scratch, { recursive: true });
 }
 
-/** Runs a command as a person would who is in the folder; what it printed, and both streams as they came. */
+/** Runs a command as a user in the folder would; returns its output, and both streams in order. */
 export async function run(command: string, args: readonly string[], cwd: string) {
   const env = { ...process.env, NO_COLOR: "1", npm_config_update_notifier: "false" };
   // Else Node takes itself for a test of the runner that runs this one.

@@ -63,7 +63,7 @@ describe("the container", () => {
     for (const major of images) expect(Number(major)).toBeGreaterThanOrEqual(20);
   });
 
-  test("is not sent what it builds itself", async () => {
+  test("does not receive the files that it builds itself", async () => {
     const ignored = (await content(".dockerignore")).trimEnd().split("\n");
     expect(ignored).toEqual(expect.arrayContaining([".git", "**/node_modules", "dist", "runs"]));
   });

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 
 /** A package as `npm pack` has made it. */
 export interface PackedPackage {
-  /** What its `package.json` says. */
+  /** The contents of its `package.json`. */
   readonly manifest: { readonly name: string; readonly version: string };
   readonly tarball: string;
 }

@@ -1,8 +1,8 @@
 import ts from "typescript-5";
 
 /**
- * The types that the declarations of entry files mention and none of them exports, each with one of its
- * users: what a caller could be given and not name.
+ * The types that the declarations of entry files mention and none of them exports, each with one of
+ * its users. A caller can receive such a type and cannot name it.
  */
 export function findUnexportedTypes(entries: readonly string[]): readonly string[] {
   const program = ts.createProgram([...entries], {

@@ -7,7 +7,7 @@ import type { FuzzSeed } from "./fuzz.ts";
 import { fuzzParsers } from "./fuzz.ts";
 import { callSamples } from "./samples.ts";
 
-/** The duration in seconds. 0 stands for a fixed count of texts. */
+/** The duration in seconds. 0: a fixed number of texts. */
 const seconds = Number(process.env["TURNWRIGHT_FUZZ_SECONDS"] ?? 0);
 const seed = Number(process.env["TURNWRIGHT_FUZZ_SEED"] ?? 20261121);
 

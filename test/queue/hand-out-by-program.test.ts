@@ -74,7 +74,7 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
     expect(await rowsOf("groups")).toEqual(await rowsOf("alone"));
   });
 
-  test("hands out groups whose weights change meanwhile", async () => {
+  test("delivers groups while the weights change", async () => {
     await using started = await start();
     const { options } = started;
     const file = new URL("../../dist/examples/hand-out-desk.js", import.meta.url);

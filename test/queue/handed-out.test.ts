@@ -42,7 +42,7 @@ const rows = async (run: string): Promise<string> =>
   await readFile(path.join(scratch, run, "samples.jsonl"), "utf8");
 
 describe.skipIf(missingStore !== undefined)("a run over two workers on one machine", () => {
-  test("is the run of one process, and killing a worker shows nothing but a longer run", async () => {
+  test("equals the run of one process, and killing a worker only makes the run longer", async () => {
     const plain = await runCli([
       "rollout",
       ...what,
@@ -120,7 +120,7 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     await run.until("The run is finished.");
   });
 
-  test("takes nothing that was played for a start of other settings, of which nothing was written", async () => {
+  test("ignores attempts that were played for an unwritten start with other settings", async () => {
     const out = path.join(scratch, "other-settings");
     const play = (temperature: string, to: string): string[] => [
       "rollout",
@@ -156,7 +156,7 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     expect(await queueId()).toBe(secondId);
   });
 
-  test("goes by TLS and with a password, which nothing shows", async (context) => {
+  test("uses TLS and a password, which no output shows", async (context) => {
     const secret = "correct-horse-battery";
     const place = (name: string): string => path.join(scratch, name);
     const made = spawnSync("openssl", [
@@ -177,7 +177,7 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
       "subjectAltName=DNS:localhost",
     ]);
     if (made.status !== 0) context.skip("openssl is not installed");
-    // The plain port stays for those who start it; what is tested is the other.
+    // The plain port stays for the process that starts the store; the test uses the other.
     const tlsPort = await freePort();
     const tls = ["--tls-port", String(tlsPort), "--tls-auth-clients", "no"];
     const files = ["--tls-cert-file", place("cert.pem"), "--tls-key-file", place("key.pem")];
@@ -232,7 +232,7 @@ describe("without a queue", () => {
     });
   });
 
-  test("what is given of one is refused", async () => {
+  test("a malformed value is refused", async () => {
     const cases: readonly (readonly [readonly string[], string])[] = [
       [["top"], "Missing --queue: the Valkey or Redis that attempts travel by"],
       [["worker", ...what], "Missing --queue: the Valkey or Redis that attempts come from"],

@@ -1,10 +1,10 @@
 /**
- * One run that is handed to workers by a queue while things go wrong at random: workers are killed with
- * SIGKILL, the store is killed and started again, connections to it are cut, held up or swallowed. What is in
- * the folder then is compared with a run on one process: each attempt once, the training rows the same to the
- * byte. Needs a build, and `valkey-server` or `redis-server`.
+ * Plays one run on workers of a queue while faults happen at random: workers are killed with
+ * SIGKILL, the store is killed and started again, connections to it are cut, delayed or swallowed.
+ * Then compares the folder with a run on one process: each attempt once, the training rows the same
+ * to the byte. Needs a build, and `valkey-server` or `redis-server`.
  *
- *   node test/queue/kill-at-random.mjs [kills of workers, 200] [attempts, 2000] [seed, 1]
+ *     node test/queue/kill-at-random.mjs [kills of workers, 200] [attempts, 2000] [seed, 1]
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -67,7 +67,7 @@ function startStore() {
   );
 }
 
-/** Between everybody and the store: what goes through can be cut, held up or swallowed. */
+/** A proxy for all connections to the store, which can cut, delay or swallow them. */
 const proxy = { mode: "open", delayMs: 0, sockets: new Set() };
 const proxyServer = net.createServer((socket) => {
   if (proxy.mode === "closed") {
@@ -166,7 +166,7 @@ while (children.has(run)) {
       console.log(`${worker.name} died: ${worker.told}`);
     workers[index] = startWorker();
   }
-  // The rest comes to its end in peace.
+  // The rest of the run is undisturbed.
   if (counts.kills >= Number(wantedKills)) continue;
   const dice = random();
   if (dice < 0.75) {
@@ -196,7 +196,7 @@ while (children.has(run)) {
     proxy.mode = "swallow";
     await sleep(random() * 6_000);
     proxy.mode = "open";
-    // What was swallowed is lost: TCP would not go on either.
+    // Swallowed bytes are lost: TCP would not continue either.
     cut();
     counts.swallowed += 1;
   }

@@ -10,7 +10,7 @@ import { execFile } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { verifyRun } from "../../src/verify/verify-run.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
-import { modelDir } from "../gateway/storefront-desk.fixture.ts";
+import { modelDir } from "../gateway/storefront-session.fixture.ts";
 import { cliFile } from "../support/run-cli.ts";
 
 let dir: string;
@@ -67,7 +67,7 @@ async function submit(url: string): Promise<number> {
   return status;
 }
 
-/** Reads whole lines behind a cursor until there are so many, or the stream ends. */
+/** Reads complete lines after a cursor until their number is reached, or the stream ends. */
 async function read(url: string, cursor: number, count: number): Promise<readonly Line[]> {
   const { body } = await fetch(`${url}/v1/groups?batch=b1&cursor=${cursor}`);
   const lines: Line[] = [];
@@ -85,7 +85,7 @@ async function read(url: string, cursor: number, count: number): Promise<readonl
 }
 
 describe("turnwright serve", () => {
-  test("is killed behind each group, and loses none and tells none twice", async () => {
+  test("is killed after each group, and neither loses nor repeats one", async () => {
     let url = await start();
     expect(await submit(url)).toBe(201);
     const taken: Line[] = [];
@@ -142,7 +142,7 @@ describe("turnwright serve", () => {
 const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 const packageDir = fileURLToPath(new URL("../../integrations/python", import.meta.url));
 
-/** Why the Python client cannot be run here; `undefined` where it can. */
+/** The reason why the Python client cannot run here; `undefined` if it can. */
 function obstacle(): string | undefined {
   try {
     const check = "import sys; assert sys.version_info >= (3, 10)";

@@ -1,7 +1,7 @@
 import { auditFolder } from "../../src/verify/verify-run.ts";
 import type { MemoryDisk } from "./memory-disk.ts";
 
-/** What `turnwright verify` finds in a folder of the disk. */
+/** The findings of `turnwright verify` in a folder of the disk. */
 export async function auditDisk(disk: MemoryDisk, dir: string): Promise<readonly string[]> {
   const { isFinished, missing, violations } = await auditFolder(
     disk.files(() => undefined),

@@ -1,4 +1,4 @@
-/** What the programs that kill others at random share. */
+/** Helpers of the programs that kill other processes at random. */
 import { createServer } from "node:net";
 
 /** Mulberry32: the same numbers from 0 to 1 for the same seed. */

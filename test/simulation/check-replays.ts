@@ -10,7 +10,7 @@ import { samplingSeed } from "./simulated-setup.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 import { tallyAgent, tallyEnvironment, tallyUser } from "./tally-world.ts";
 
-/** Whatever is finished can be played again, to the byte, from nothing but what is recorded. */
+/** Replays every finished attempt from its recording alone, and compares the result to the byte. */
 export async function checkReplays(
   { disk }: SimulatedWorld,
   { agent, taskCount }: Scenario,
@@ -32,7 +32,7 @@ export async function checkReplays(
       runId: undefined,
     });
     if (recorded === undefined) {
-      // Whoever lost his worker too often was not played to an end.
+      // An attempt that lost its worker too often was not played to its end.
       if (row.outcome !== "failed") wrong.push(`${rolloutId} is finished and not recorded`);
       continue;
     }
@@ -45,7 +45,7 @@ export async function checkReplays(
   return wrong;
 }
 
-/** There is no engine, nobody has troubles, and nothing is drawn. */
+/** There is no engine, no faults, and no random draws. */
 function setupOf(taskCount: number): Parameters<typeof replayEpisode>[1]["setup"] {
   const random = createSeededRandom("replay");
   const around = { random, clock: systemClock, troubles: 0, draw: () => 0 };

@@ -8,16 +8,16 @@ import { openId, turnText } from "./simulated-policy.ts";
 import type { SampledTurn } from "./simulated-world.ts";
 import { openingLine, replyLine, rewardOf, whim } from "./tally-world.ts";
 
-/** What a row is held against. */
+/** The facts that a row is compared with. */
 export interface RowFacts {
   readonly episode: EpisodeRow;
-  /** What the engine sampled for its rollout. */
+  /** The engine's samples for its rollout. */
   readonly sampled: readonly SampledTurn[];
-  /** What the engine was asked to sample each turn with. */
+  /** The engine's prompt of each turn. */
   readonly seedOf: (turnIndex: number) => number;
 }
 
-/** Checks each id of a row: where it comes from, what is trained, and whether the world answered rightly. */
+/** Checks each id of a row: its origin, its mask, and the world's answers. */
 export function checkRow(sample: Sample, facts: RowFacts): readonly string[] {
   const found = [
     ...verifySample(sample as unknown as Record<string, unknown>).map(
@@ -40,7 +40,7 @@ function checkTurns(
       attempt === episode.attempt &&
       ids.length === end &&
       ids.every((id, index) => id === tokenIds[index]);
-    // Of what a worker sampled that was thought dead, the same may have been sampled once more.
+    // A worker that counted as dead may have sampled some of the same tokens again.
     const answer =
       sampled.find((turn) => !turn.isMixed && isAnswer(turn)) ??
       sampled.find((turn) => isAnswer(turn));
@@ -55,7 +55,7 @@ function checkTurns(
         );
       }
     }
-    // Its deadline may have cut a turn short, and nothing else may.
+    // Only its deadline may have cut a turn short.
     const isWhole = finish === "stop";
     const text = textOf(tokenIds.slice(start, isWhole ? end - 1 : end));
     const whole = turnText(tokenIds.slice(0, start), seed);
@@ -87,7 +87,7 @@ function checkTokens({ logprobs, lossMask, tokenIds, turns }: Sample): readonly 
   return found;
 }
 
-/** Goes through the conversation as the ids spell it, and works out what everybody should have answered. */
+/** Reads the conversation from its ids, and computes each party's expected answers. */
 function checkStory(
   { outcome, reward, stopReason, tokenIds }: Sample,
   { seed, taskIndex }: EpisodeRow,
@@ -137,7 +137,7 @@ function asPattern(text: string, more = ""): RegExp {
   return new RegExp(`^${plain}${more}(?:${end})?$`);
 }
 
-/** The numbers that were drawn in a row: nobody else has them. */
+/** The numbers that were drawn in a row; no other row may have them. */
 export function drawnIn({ tokenIds }: Sample): readonly number[] {
   return messagesIn(tokenIds).flatMap(({ role, text }) =>
     role === "tool" ? [...text.matchAll(/drew (\d+)/g)].map(([, drawn]) => Number(drawn)) : [],

@@ -8,7 +8,7 @@ import type { SimulatedRun, SimulatedRunOptions } from "./simulated-run.ts";
 import { samplingSeed } from "./simulated-setup.ts";
 import type { SampledTurn, SimulatedWorld } from "./simulated-world.ts";
 
-/** What a run has left on the disk. */
+/** A run's files on the disk. */
 export interface FinishedRun {
   readonly options: SimulatedRunOptions;
   readonly episodes: readonly EpisodeRow[];
@@ -16,7 +16,7 @@ export interface FinishedRun {
   readonly events: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** Reads what a run has left. */
+/** Reads a run's files. */
 export function readFinished(world: SimulatedWorld, options: SimulatedRunOptions): FinishedRun {
   const linesOf = (name: string): readonly unknown[] =>
     world.disk
@@ -32,7 +32,7 @@ export function readFinished(world: SimulatedWorld, options: SimulatedRunOptions
   };
 }
 
-/** What must hold when a run has come to its end. */
+/** Checks a finished run. */
 export function checkRun(
   world: SimulatedWorld,
   scenario: Scenario,
@@ -62,7 +62,7 @@ export function checkRun(
   return wrong;
 }
 
-/** Each group is whole, and was handed out or left out for a reason that is told. */
+/** Each group is complete, and was delivered or was omitted for a reported reason. */
 function checkGroups(
   { keep, redeliver, staleness }: Scenario,
   run: SimulatedRun,
@@ -139,7 +139,7 @@ function checkEnds({ episodes, options, samples }: FinishedRun): readonly string
   return wrong;
 }
 
-/** Whoever fails is somebody of the world, and never what plays it. */
+/** Only parts of the simulated world fail, and never the program that plays it. */
 function checkBlame({ events }: FinishedRun): readonly string[] {
   return events
     .map(({ failure, rolloutId }) => ({ failure: failure as Failure | undefined, rolloutId }))
@@ -147,7 +147,7 @@ function checkBlame({ events }: FinishedRun): readonly string[] {
     .map(({ failure, rolloutId }) => `${String(rolloutId)} failed by ${failure!.message}`);
 }
 
-/** Nothing that was recorded is given up where everybody does as before. */
+/** No recorded attempt is discarded while all parts behave as before. */
 function checkDropped(
   { agent }: Scenario,
   { tornPlays }: SimulatedRun,
@@ -161,8 +161,8 @@ function checkDropped(
 }
 
 /**
- * Branches and forks begin with the ids of what they part from, train none of them, and ask for none of
- * them; what is drawn is in no row that does not part from where it was drawn.
+ * Checks that branches and forks start with the ids of their original, train none of them, and
+ * request none of them; a drawn number is only in rows that share the place where it was drawn.
  */
 export function checkBranches(
   world: SimulatedWorld,
@@ -200,7 +200,7 @@ export function checkBranches(
       wrong.push(`${place}, and trains the turns ${turns.map((turn) => turn.turnIndex).join()}`);
     }
     const expected = episodes.get(trunkId)!.turns[turnIndex]?.promptTokenCount;
-    // Before its first turn nothing is shared that was sampled: a fickle agent may open otherwise.
+    // Before its first turn no sampled tokens are shared: a fickle agent may open differently.
     if (turnIndex === 0 && agent === "fickle") continue;
     if (expected !== parted) wrong.push(`${place} at ${parted}, and there it is at ${expected}`);
     if (tokenIds.slice(0, parted).some((id, index) => id !== trunk.tokenIds[index])) {
@@ -233,7 +233,7 @@ function checkDrawn(rows: ReadonlyMap<string, Sample>): readonly string[] {
     for (const drawn of drawnIn(sample)) {
       const root = rootOf(rolloutId);
       const other = roots.get(drawn);
-      // Where nothing disturbs the run, all draw the same.
+      // In an undisturbed run, all draw the same.
       if (drawn > 0 && other !== undefined && other !== root) {
         wrong.push(`${rolloutId} has what was drawn for ${other}`);
       }

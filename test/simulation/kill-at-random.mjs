@@ -1,9 +1,10 @@
 /**
- * Kills real runs with SIGKILL at random moments, starts each again until it comes to its end, and compares
- * what is there then with an undisturbed run: no finished episode lost or doubled, no turn that was on the
- * disk sampled again or missing from the recording, the training rows the same to the byte. Needs a build.
+ * Kills real runs with SIGKILL at random moments, starts each again until it ends, and compares the
+ * result with an undisturbed run: no finished episode lost or doubled, no turn that was on the disk
+ * sampled again or missing from the recording, the training rows the same to the byte. Needs a
+ * build.
  *
- *   node test/simulation/kill-at-random.mjs [kills, 100] [seed, 1]
+ *     node test/simulation/kill-at-random.mjs [kills, 100] [seed, 1]
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, existsSync, rmSync } from "node:fs";
@@ -42,7 +43,7 @@ async function play(out, killAfterMs) {
   });
 }
 
-/** Whole lines of a file; the text behind the last line feed is none. */
+/** Complete lines of a file; the text after the last line feed is not a line. */
 function linesOf(out, name) {
   const file = path.join(out, name);
   if (!existsSync(file)) return [];
@@ -93,7 +94,7 @@ while (sums.kills < Number(wantedKills)) {
     if (end === "ended") break;
     sums.kills += 1;
     killsHere += 1;
-    // What is on the disk now must be there in the end as it is.
+    // The current contents of the disk must still be there at the end.
     const before = { turns: turnsOnDisk(out), episodes: episodesOnDisk(out) };
     carried.episodes += before.episodes.size;
     carried.turns += before.turns.size;

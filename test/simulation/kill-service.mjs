@@ -83,7 +83,7 @@ async function call(method, at, body) {
   }
 }
 
-/** The lines of groups behind a cursor, over as many streams as it takes. */
+/** The lines of groups after a cursor, over as many streams as needed. */
 async function* groupLines(batch, cursor) {
   for (;;) {
     try {
@@ -109,7 +109,9 @@ async function* groupLines(batch, cursor) {
   }
 }
 
-/** A group in a trainer's form; nothing where the service died, or was told that the group is safe. */
+/**
+ * A group in a trainer's form; `undefined` if the service died, or the reader acknowledged the group.
+ */
 async function inForm(batch, cursor) {
   try {
     const reply = await fetch(`${url}/v1/groups?batch=${batch}&cursor=${cursor - 1}&format=verl`);
@@ -161,7 +163,7 @@ while (sums.kills < Number(wantedKills)) {
         safe = cursor;
         if (dice < 0.15) await call("POST", "/v1/groups/ack", { cursor });
       } else if (dice < 0.45) {
-        // The reader died: it asks again from what it stored.
+        // The reader died: it continues from its stored cursor.
         isDone = false;
         break;
       }

@@ -1,10 +1,10 @@
 /**
- * Plays simulated runs on all cores for a while: what is too rare for the seeds that the tests have time for.
+ * Plays simulated runs on all cores for a while, to find faults too rare for the tests' seeds.
  *
- *   node test/simulation/many-seeds.mjs [seconds, 60] [first seed, drawn] [processes, as many as there are cores]
+ *     node test/simulation/many-seeds.mjs [seconds, 60] [first seed, drawn] [processes, number of cores]
  *
- * With SIMULATION_QUEUE=1 workers play in each run. Each seed that fails is printed with the command that plays it again,
- * and the exit status is 1 then.
+ * With SIMULATION_QUEUE=1 workers play in each run. Each failing seed is printed with the command
+ * that plays it again, and the exit status is then 1.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

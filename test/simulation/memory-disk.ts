@@ -2,18 +2,21 @@ import path from "node:path";
 import type { Random } from "../../src/environment/seeded-random.ts";
 import type { FileFacts, Files, OpenFile, OpenMode } from "../../src/run/disk/files.ts";
 
-/** What a file holds: what programs read, and what a crash of the machine leaves. */
+/**
+ * The contents of a file: the bytes that programs read, and the bytes that survive a crash of the
+ * machine.
+ */
 interface Inode {
   readonly identity: string;
-  /** Never changed within its length: whoever holds them, or a part of them, has what was there. */
+  /** Never changed within its length, so a reference to it or to a part keeps its contents. */
   bytes: Buffer;
   durable: Buffer;
-  /** Where `bytes` lie and more may follow; what lies before `used` is somebody's. */
+  /** The buffer of `bytes`, with room to grow; the bytes before `used` are taken. */
   room: { readonly buffer: Buffer; used: number } | undefined;
   writtenAtMs: number;
 }
 
-/** What goes wrong in a call of the file system; nothing in most. */
+/** The fault of a file system call; `undefined` for most calls. */
 export type DiskFault = "fail" | "short" | "crash" | undefined;
 
 /** Thrown by each call of a process that is dead. */
@@ -22,8 +25,8 @@ export class ProcessDeath extends Error {
 }
 
 /**
- * A disk in memory that forgets what was not synced: names that no folder sync has written down, and bytes
- * that no sync has.
+ * A disk in memory that loses unsynced data: names before a sync of their folder, and bytes before
+ * a sync of their file.
  */
 export class MemoryDisk {
   #names = new Map<string, Inode>();
@@ -35,12 +38,12 @@ export class MemoryDisk {
     this.#now = now;
   }
 
-  /** What a file holds, as text; empty where there is none. */
+  /** A file's contents as text; empty if it is absent. */
   text(file: string): string {
     return this.#names.get(file)?.bytes.toString("utf8") ?? "";
   }
 
-  /** What a crash leaves of a file at least, as text. */
+  /** The bytes of a file that survive a crash, as text. */
   durableText(file: string): string {
     return this.#durableNames.get(file)?.durable.toString("utf8") ?? "";
   }
@@ -52,7 +55,7 @@ export class MemoryDisk {
       .map((name) => path.basename(name));
   }
 
-  /** The machine loses power: of what was not synced, anything may be left. */
+  /** Simulates a power loss: any part of the unsynced data may survive. */
   crash(random: Random): void {
     const names = new Map(this.#durableNames);
     for (const [name, inode] of this.#names) {
@@ -182,7 +185,7 @@ export class MemoryDisk {
   }
 }
 
-/** Files grow at their end: what is there stays where it is, and there is room for as much again. */
+/** Files grow at their end: existing bytes keep their place, and the buffer doubles. */
 function writeInto(inode: Inode, bytes: Uint8Array, position: number): void {
   const { bytes: before, room } = inode;
   const end = position + bytes.length;

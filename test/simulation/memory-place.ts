@@ -5,7 +5,7 @@ import type { SimulatedProcess } from "./simulated-process.ts";
 export class MemoryPlace {
   readonly #files = new Map<string, Buffer>();
 
-  /** The place as one process sees it; `fault` says of each call whether it fails. */
+  /** The shared place as one process sees it; `fault` decides for each call if it fails. */
   of(process: SimulatedProcess, fault: () => boolean): SharedPlace {
     const call = async <Answer>(work: () => Answer): Promise<Answer> => {
       await process.clock.sleep(1);

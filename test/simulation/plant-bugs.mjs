@@ -49,7 +49,10 @@ try {
 }
 process.exitCode = isMissed ? 1 : 0;
 
-/** The first seed that fails; nothing where none does. `env` says what else is played. */
+/**
+ * Returns the first seed that fails, or `undefined`. `env` sets further variables of the
+ * simulation.
+ */
 function firstFailure(env) {
   return new Promise((resolve) => {
     execFile(

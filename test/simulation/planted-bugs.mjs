@@ -1,6 +1,6 @@
 // Bugs that the simulation finds, to show that it can (see plant-bugs.mjs).
 
-/** Each: what goes wrong, in which file, and how its text changes. */
+/** Each planted bug: its effect, its file, and the change of the file's text. */
 export const bugs = [
   [
     "lines are not synced",
@@ -192,7 +192,7 @@ export const bugs = [
   ],
 ];
 
-/** The same, where workers play the attempts: counted in runs that are handed out. */
+/** The same with workers, counted in runs that are handed out. */
 export const queueBugs = [
   [
     "a job that the store lost is not put there again",

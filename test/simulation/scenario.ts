@@ -4,12 +4,12 @@ import { createSpreadFilter } from "../../src/run/schedule/group.ts";
 import type { QueueScenario } from "./simulated-queue.ts";
 import type { GroupingOptions, StartRunOptions } from "../../src/run/start-run-options.ts";
 
-/** What is played in one simulation: drawn once, and the same for each process that plays it. */
+/** The parameters of one simulation: drawn once, and the same for each of its processes. */
 export interface Scenario {
   /** Tasks of the run in all. */
   readonly taskCount: number;
   readonly size: number;
-  /** Attempts that are begun at each task. */
+  /** Attempts that are started at each task. */
   readonly begun: number;
   /** Plays of an attempt before its failure is final. */
   readonly attempts: number;
@@ -21,23 +21,27 @@ export interface Scenario {
   /** Groups that may wait to be taken. */
   readonly ahead: number;
   readonly redeliver: boolean;
-  /** Whether the trainer leaves in the middle of a run. */
+  /** True if the trainer leaves in the middle of the run. */
   readonly leaves: boolean;
-  /** Who reads and shows turns: always alike, or now and then otherwise than before. */
+  /**
+   * The agent's behaviour when it reads and shows turns: always the same, or sometimes different.
+   */
   readonly agent: "steady" | "fickle";
   /** Forks that are played when the run is finished, each of an episode of the run or of a fork. */
   readonly forkCount: number;
-  /** Whether nothing but deaths and stops disturbs the run, so that its rows are those of one without. */
+  /**
+   * True if only deaths and stops disturb the run, so its rows equal those of an undisturbed one.
+   */
   readonly isUndisturbed: boolean;
   /** Seeds the run. */
   readonly seed: number;
-  /** Who plays its attempts; absent where that is the run's own process. */
+  /** The player of its attempts; absent if the run's own process plays them. */
   readonly queue: QueueScenario | undefined;
 }
 
 const sources = ["list", "list", "growing", "feed"] as const;
 
-/** Draws what is played: one run in four is plain, the others have some of what makes runs difficult. */
+/** Draws a scenario. One run in four is plain; the others have some of the difficult conditions. */
 export function drawScenario(random: Random, more: Random): Scenario {
   const isPlain = random.chance(0.25);
   const isUndisturbed = !isPlain && random.chance(0.25);
@@ -67,7 +71,7 @@ export function drawScenario(random: Random, more: Random): Scenario {
   };
 }
 
-/** Of so many runs workers play the attempts. */
+/** The share of runs that workers play. */
 const queueShare = Number(process.env["SIMULATION_QUEUE"] ?? 0.1);
 
 function drawQueue(random: Random): QueueScenario {
@@ -88,7 +92,7 @@ function drawStaleness(random: Random): StartRunOptions["staleness"] {
   return { max: random.between(0, 2), beyond, groupsPerVersion: 1 };
 }
 
-/** What the filter says of a group follows from its rewards alone. */
+/** The filter's decision about a group depends only on the group's rewards. */
 const filters: readonly ((group: EpisodeGroup) => boolean | string)[] = [
   createSpreadFilter(),
   ({ episodes }) => episodes.some(({ reward }) => (reward ?? 0) > 0) || "nobody was rewarded",

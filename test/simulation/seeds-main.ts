@@ -15,5 +15,5 @@ for (let seed = Number(first); now() < untilMs; seed++) {
   if (wrong.length > 0) console.log(JSON.stringify({ seed, scenario, wrong }));
 }
 console.log(JSON.stringify({ sums }));
-// What a run left behind that was killed need not come to its end.
+// A killed run's leftovers need not finish.
 process.exit();

@@ -11,26 +11,26 @@ import { SimulatedRun, type SimulatedRunOptions } from "./simulated-run.ts";
 import { SimulatedWorld } from "./simulated-world.ts";
 import { tallyEnvironment } from "./tally-world.ts";
 
-/** What a simulated run went through. */
+/** The history of a simulated run. */
 export interface Simulated {
   readonly seed: number;
-  /** What was drawn. */
+  /** The drawn scenario. */
   readonly scenario: Scenario;
-  /** Processes that played it, one after the other. */
+  /** Its processes, in order. */
   readonly lives: number;
   readonly turns: number;
-  /** Rows that part from another one. */
+  /** Rows that branch from another one. */
   readonly branches: number;
   /** The lines of the first run's `samples.jsonl`, sorted. */
   readonly samples: readonly string[];
-  /** What must hold and does not; none where all is well. */
+  /** The violated invariants; empty in a sound run. */
   readonly wrong: readonly string[];
 }
 
 /**
- * Plays a whole run in simulated time, and forks of what it left: engines that are slow, die, lie and change
- * their weights, users and agents that fail, a disk that fails and forgets, processes that are killed
- * anywhere and clocks that jump. Everything follows from the seed.
+ * Plays a complete run in simulated time, and forks of its attempts: engines that are slow, die,
+ * lie and change their weights, users and agents that fail, a disk that fails and loses data,
+ * processes that are killed anywhere, and clocks that jump. The seed determines everything.
  */
 export async function simulate(seed: number): Promise<Simulated> {
   const { random, scenario } = drawFrom(seed);
@@ -68,7 +68,7 @@ export async function simulate(seed: number): Promise<Simulated> {
   return { seed, scenario, lives, turns: world.turnCount, branches, samples, wrong };
 }
 
-/** Returns what the simulation of a seed plays. */
+/** Returns the scenario of a seed. */
 export function scenarioOf(seed: number): Scenario {
   return drawFrom(seed).scenario;
 }
@@ -85,7 +85,7 @@ function firstRun(scenario: Scenario): SimulatedRunOptions {
   return { ...about, manifest: manifestOf(scenario, about) };
 }
 
-/** What `verify` reads of a run. */
+/** The files of a run that `verify` reads. */
 function manifestOf(
   { agent }: Scenario,
   { seed, size, wanted }: Omit<SimulatedRunOptions, "manifest">,
@@ -95,7 +95,7 @@ function manifestOf(
     wanted.type === "fork"
       ? [wanted.task.index]
       : Array.from({ length: wanted.count }, (_, index) => index);
-  // Nobody knows what will be fed.
+  // A feed's tasks are unknown in advance.
   const isOpen = wanted.type === "fork" ? !wanted.isRepeatable : wanted.source === "feed";
   const plan = {
     environment: "tally",
@@ -120,7 +120,7 @@ function manifestOf(
   };
 }
 
-/** Draws what is forked: an episode of the run, or of a fork. */
+/** Draws the attempt to fork: an episode of the run, or of a fork. */
 async function drawFork(
   { disk, random }: SimulatedWorld,
   scenario: Scenario,
@@ -128,7 +128,7 @@ async function drawFork(
 ): Promise<SimulatedRunOptions | undefined> {
   const places = runs.flatMap((run) =>
     run.samples
-      // What is shared would be trained nowhere.
+      // No row would train the shared tokens.
       .filter(({ reward }) => reward !== undefined)
       .map(({ rolloutId }) => ({ from: run.options, rolloutId })),
   );
@@ -158,7 +158,7 @@ async function drawFork(
   return { ...about, manifest: manifestOf(scenario, about) };
 }
 
-/** The rows are to the byte those of a run that nothing stops. */
+/** The rows equal those of an uninterrupted run to the byte. */
 async function compareCalm(
   seed: number,
   {
@@ -179,7 +179,10 @@ async function compareCalm(
   return [...calm.wrong, "the rows are not those of a run that nothing stops"];
 }
 
-/** How long work takes decides who goes on first (see `takeTurn()`): that follows from the seed, too. */
+/**
+ * The duration of work decides which caller continues first (see `takeTurn()`), and the seed
+ * determines it too.
+ */
 function simulatePace(random: Random, onWork: () => void): Disposable {
   const now = performance.now.bind(performance);
   let atMs = 0;

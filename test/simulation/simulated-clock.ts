@@ -1,14 +1,14 @@
 import { setImmediate as nextLoop } from "node:timers/promises";
 import type { Clock } from "../../src/async/clock.ts";
 
-/** Time that passes when nothing else is left to do. */
+/** Simulated time, which passes when no other work is left. */
 export class SimulatedClock implements Clock {
   #nowMs = 0;
   readonly #waits = new Map<number, { readonly dueMs: number; readonly callback: () => void }>();
   #waitCount = 0;
-  /** Counts what happens: while it rises, something is left to do. */
+  /** Counts events: while it rises, work is left. */
   #activity = 0;
-  /** Told whenever something happens. */
+  /** Notified of every event. */
   onActivity = (): void => {};
 
   readonly now = (): number => this.#nowMs;
@@ -40,9 +40,8 @@ export class SimulatedClock implements Clock {
   }
 
   /**
-   * Lets everything happen until `isOver`; time moves on to the next wait whenever nothing else does.
-   *
-   * @throws where nothing is left to wait for, or time passes beyond the limit: something hangs.
+   * Runs all events until `isOver`; time advances to the next wait whenever no other event is due.
+   * @throws if no wait is left, or time exceeds the limit: something hangs.
    */
   async run(isOver: () => boolean, limitMs: number): Promise<void> {
     while (!isOver()) {
@@ -58,7 +57,7 @@ export class SimulatedClock implements Clock {
     }
   }
 
-  /** Waits until nothing happens by itself any more. */
+  /** Waits until no more events happen by themselves. */
   async #settle(): Promise<void> {
     for (let quiet = 0; quiet < 2;) {
       const before = this.#activity;

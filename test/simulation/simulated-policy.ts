@@ -8,12 +8,12 @@ export const openId = 0x11_0000;
 
 const heading = "assistant\n".length;
 
-/** How the ids begin that a policy is asked with: all up to the turn that is open. */
+/** The first part of the policy's prompt ids: all up to the open turn. */
 function turnStart(promptIds: readonly number[]): number {
   return promptIds.lastIndexOf(openId) + 1 + heading;
 }
 
-/** The turn that the policy samples behind a prompt: it follows from the prompt and the seed. */
+/** The turn that the policy samples for a prompt: the prompt and the seed determine it. */
 export function turnText(promptIds: readonly number[], seed: number | undefined): string {
   const random = createSeededRandom(`${seed}/${hashIds(promptIds)}`);
   const kind = random.next();
@@ -31,7 +31,7 @@ export function restOfTurn(
 ): readonly number[] {
   const start = turnStart(promptIds);
   const sampledCount = promptIds.length - start;
-  // What the turn began with.
+  // The prompt of the turn.
   const first =
     seed === undefined ? undefined : (seedAfter(seed, -sampledCount) + 2 ** 31) % 2 ** 31;
   const ids = characterIds(turnText(promptIds.slice(0, start), first));

@@ -1,9 +1,9 @@
 import type { Clock } from "../../src/async/clock.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
-/** A process of the simulation: it can die, and stand still for a while, and nothing of it happens then. */
+/** A process of the simulation: it can die, or pause for a while. */
 export class SimulatedProcess {
-  /** In which it waits. */
+  /** The clock that it waits on. */
   readonly clock: Clock;
   isDead = false;
   readonly #world: SimulatedClock;
@@ -34,13 +34,15 @@ export class SimulatedProcess {
     };
   }
 
-  /** Nothing of it happens any more. */
+  /** Ends all of its activity. */
   die(): void {
     this.isDead = true;
     for (const callOff of Array.from(this.#waits)) callOff();
   }
 
-  /** It does nothing for so long; what was due then happens all at once, in any order. */
+  /**
+   * Pauses the process for a time; the events that were due then happen all at once, in any order.
+   */
   freeze(ms: number): void {
     this.#frozenUntilMs = this.#world.now() + ms;
     for (const hold of Array.from(this.#held)) hold();

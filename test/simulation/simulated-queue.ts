@@ -12,20 +12,20 @@ import { SimulatedProcess } from "./simulated-process.ts";
 import { samplingSeed, simulatedSetup } from "./simulated-setup.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 
-/** What is drawn of a queue. */
+/** The drawn parameters of a queue. */
 export interface QueueScenario {
   readonly workerCount: number;
   /** Attempts that each worker plays at once. */
   readonly concurrency: number;
   readonly leaseMs: number;
-  /** Whether there is a place that all share. */
+  /** True if all processes share a place for files. */
   readonly hasPlace: boolean;
 }
 
 const config = { url: "redis://simulated" };
 const terms = { tokenizer: "characters" };
 
-/** The queue of a run: its store, its workers, and whatever happens to them. */
+/** The queue of a run: its store, its workers, and all of their faults. */
 export class SimulatedQueue {
   readonly #world: SimulatedWorld;
   readonly #scenario: Scenario;
@@ -46,13 +46,13 @@ export class SimulatedQueue {
     this.store = new MemoryStore(() => world.clock.now());
   }
 
-  /** Starts the workers, and what befalls the store. */
+  /** Starts the workers, and the store's faults. */
   start(): void {
     for (let index = 0; index < this.#queue.workerCount; index++) void this.#employ();
     this.#befallStore();
   }
 
-  /** Has whoever plays the run now told of workers that stand still, and for how long. */
+  /** Notifies the run's process of workers that stand still, and of the duration. */
   whenStill(tell: (ms: number) => void): void {
     this.#tellStill = tell;
   }
@@ -170,11 +170,11 @@ export class SimulatedQueue {
     }
   }
 
-  /** Sooner or later something happens to a worker, or nothing does. */
+  /** Sooner or later a fault happens to a worker, or none does. */
   #befallWorker(about: {
     readonly process: SimulatedProcess;
     readonly worker: QueueWorker;
-    /** How many turns it waits for. */
+    /** The number of turns that it waits for. */
     readonly asking: { readonly count: number };
     readonly store: QueueStore;
     readonly replace: (afterMs: number) => void;
@@ -222,7 +222,7 @@ export class SimulatedQueue {
   }
 }
 
-/** The engine, with how many of its calls are under way. */
+/** The engine, and the number of its running calls. */
 function countCalls(engine: Engine, asking: { count: number }): Engine {
   return {
     ...engine,

@@ -17,7 +17,7 @@ import { simulatedSource, type WantedGroups } from "./simulated-source.ts";
 import { SimulatedTrainer, type TakingMode } from "./simulated-trainer.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 
-/** How a run is played besides what the scenario says. */
+/** The way of playing a run, besides the scenario. */
 export interface SimulatedRunOptions {
   readonly dir: string;
   readonly manifest: RunManifest;
@@ -29,10 +29,10 @@ export interface SimulatedRunOptions {
   readonly seed: number;
 }
 
-/** No wait is as long as this, a hundred times over. */
+/** A hundred times the longest wait. */
 const limitMs = 1e9;
 
-/** Workers give signs of life without end: what has not come to its end after so long hangs. */
+/** Workers send heartbeats forever, so a run that has not ended after this time hangs. */
 const queueLimitMs = 2 * 3_600_000;
 
 /** A line of `recording.jsonl`, as far as it is looked at. */
@@ -52,7 +52,7 @@ interface Life {
   readonly isCalm: boolean;
   readonly troubles: number;
   readonly stop: AbortController;
-  /** What its disk does, and did. */
+  /** The disk's state and its past faults. */
   readonly disk: {
     callCount: number;
     faultCount: number;
@@ -60,7 +60,7 @@ interface Life {
     /** It has given the folder back. */
     hasLeft: boolean;
   };
-  /** Episodes of which this start told. */
+  /** Episodes that this start has reported. */
   readonly told: Set<string>;
 }
 
@@ -70,11 +70,11 @@ export class SimulatedRun {
   readonly #scenario: Scenario;
   readonly #options: SimulatedRunOptions;
   readonly #queue: SimulatedQueue | undefined;
-  /** Episodes of which somebody was told that they are finished. */
+  /** Episodes that were reported as finished. */
   readonly #reported = new Set<string>();
-  /** Plays of which nothing but the beginning was on the disk when their process died. */
+  /** Plays with only their start on the disk when their process died. */
   readonly tornPlays = new Set<string>();
-  /** Who takes its groups. */
+  /** The consumer of its groups. */
   readonly trainer: SimulatedTrainer;
 
   constructor(world: SimulatedWorld, scenario: Scenario, options: SimulatedRunOptions) {
@@ -97,7 +97,7 @@ export class SimulatedRun {
       for (let life = 0; ; life++) {
         if (await this.#live(life, life >= troubledLives)) return life + 1;
         if (life > 12) throw new Error(`${this.dir} does not come to its end`);
-        // Workers play on meanwhile.
+        // Workers continue in the meantime.
         if (this.#queue !== undefined) await this.#pass(this.#world.random.between(0, 30_000));
       }
     } finally {
@@ -144,13 +144,13 @@ export class SimulatedRun {
       clock.onActivity = () => {};
     }
     if (process.isDead) {
-      // Nothing of a dead process happens any more.
+      // A dead process does nothing any more.
       stop.abort(new ProcessDeath("the process is dead"));
       if (random.chance(0.5)) disk.crash(random);
       return false;
     }
     life.disk.hasLeft = true;
-    // What it had in mind for later is not done any more.
+    // Its planned later actions are not done any more.
     process.die();
     if (life.disk.hasOpened && disk.namesIn(this.dir).includes("run.lock")) {
       wrong.push("the folder's lock is still there");
@@ -159,7 +159,7 @@ export class SimulatedRun {
     return end === "finished" && isCalm;
   }
 
-  /** Whether a start may end by this. */
+  /** True if a start may end with this error. */
   #isExpected(failure: unknown, { disk, isCalm }: Life): boolean {
     if (!(failure instanceof UsageError)) return false;
     if (disk.faultCount > 0) return true;
@@ -209,7 +209,7 @@ export class SimulatedRun {
     const { ahead, staleness } = this.#scenario;
     if (more.chance(0.6)) return "all";
     if (isCalm) return more.pick(["late", "two"]);
-    // A run that has no room for groups that nobody takes waits for whoever takes them.
+    // A run without room for undelivered groups waits for a consumer.
     const waits = ahead < Infinity || staleness !== undefined;
     return more.pick(
       waits ? ["throws", "late", "two"] : ["throws", "late", "two", "never", "hesitates"],
@@ -274,7 +274,7 @@ export class SimulatedRun {
     });
   }
 
-  /** An episode is told of. */
+  /** An episode is reported. */
   #hear({ failure, outcome, reward, rolloutId }: Episode, { told, troubles }: Life): void {
     const { disk, hungCount, wrong } = this.#world;
     const { agent, attempts, isUndisturbed, queue } = this.#scenario;
@@ -291,7 +291,7 @@ export class SimulatedRun {
     }
     const { party } = failure ?? {};
     const isCalm = troubles === 0 && (queue === undefined || isUndisturbed);
-    // What is recorded of a failure ends an attempt once more.
+    // The recording of a failure ends an attempt once more.
     const isQuiet = isCalm && agent === "steady" && (isUndisturbed || attempts > 1);
     if (failure !== undefined && (isQuiet || party === "internal" || party === "grader")) {
       wrong.push(`${rolloutId} failed although nothing was in its way: ${failure.message}`);
@@ -301,7 +301,7 @@ export class SimulatedRun {
     }
   }
 
-  /** What was reported is there; what was journalled must not be sampled again. */
+  /** Reported episodes are on the disk; journalled turns must not be sampled again. */
   #lookInto(folder: RunFolder): void {
     const finished = new Set(folder.finished.map(({ rolloutId }) => rolloutId));
     if (finished.size < folder.finished.length) this.#world.wrong.push("an episode is there twice");
@@ -334,11 +334,11 @@ export class SimulatedRun {
     }
     const { wanted } = this.#options;
     if (wanted.type === "fork") this.#forbidShared(wanted, found);
-    // Workers whose attempt another one has by now play on for a while.
+    // Workers that lost their attempt to another one continue to play for a while.
     this.#world.journalled = this.#queue === undefined ? found : new Set();
   }
 
-  /** Nor is what forks share. */
+  /** Forbids sampling the shared part of forks again. */
   #forbidShared(
     { fork, groupId }: Extract<WantedGroups, { type: "fork" }>,
     found: Set<string>,
@@ -390,7 +390,7 @@ export class SimulatedRun {
     }
     const queue = this.#scenario.isUndisturbed ? undefined : this.#queue;
     queue?.whenStill((ms) => {
-      // Nobody waits any more for one that stands still for long.
+      // No process waits any more for one that is paused for long.
       process.clock.after(more.between(1, ms), () => this.#update(run, more));
     });
     if (random.chance(0.2)) {
@@ -419,7 +419,7 @@ export class SimulatedRun {
     void run.updatePolicy(version, update, mode).catch(() => {});
   }
 
-  /** The same, in the middle of whatever happens: at any call of the disk, and any wait. */
+  /** Kills the process in the middle of any event: at any call of the disk, and any wait. */
   #meddle(run: LiveRun, { isCalm, process, stop }: Life): void {
     const { clock, more } = this.#world;
     let left = more.between(0, 400);

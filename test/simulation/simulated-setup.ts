@@ -9,7 +9,7 @@ import { tallyAgent, tallyEnvironment, tallyUser, type Surroundings } from "./ta
 /** The base of the sampling seeds. */
 export const samplingSeed = 7;
 
-/** What one process plays with; each has an engine, users and tools that have troubles of their own. */
+/** The setup of one process; each has an engine, users and tools with faults of their own. */
 export function simulatedSetup(
   world: SimulatedWorld,
   scenario: Scenario,

@@ -10,7 +10,7 @@ import {
 import type { Task } from "../../src/task.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 
-/** What a run is to play, group by group; each process makes a source of it. */
+/** The tasks of a run, group by group; each process makes a source of them. */
 export type WantedGroups =
   | { readonly type: "tasks"; readonly source: "list" | "growing" | "feed"; readonly count: number }
   | {
@@ -22,10 +22,9 @@ export type WantedGroups =
     };
 
 /**
- * The source of one process.
- *
- * @param isLast - Whether no further process comes: all that is wanted is given.
- * @param noted - Ids of the groups that earlier processes noted as begun.
+ * Creates the source of one process.
+ * @param isLast - True if no further process follows: the source gives all remaining groups.
+ * @param noted - Ids of the groups that earlier processes noted as started.
  */
 export function simulatedSource(
   wanted: WantedGroups,
@@ -53,7 +52,7 @@ export function simulatedSource(
   return feed(given, noted, { clock, random });
 }
 
-/** Gives what was not noted yet, each once, and takes its time over it. */
+/** Gives each group that was not noted yet once, with random delays. */
 function feed(
   given: readonly SourcedTask[],
   noted: ReadonlySet<string>,

@@ -6,13 +6,14 @@ import type { SimulatedRunOptions } from "./simulated-run.ts";
 import type { SimulatedWorld } from "./simulated-world.ts";
 
 /**
- * How a trainer takes the groups of one start: `leaves` after some of them, by `break`; `throws` in the middle of
- * one; `late` when much of the run is over; `never`; `two` of them at once; `hesitates`: asks for some, has the
- * run interrupted, and asks for the others then.
+ * The way in which a trainer takes the groups of one start. `leaves`: after some of them, by
+ * `break`. `throws`: in the middle of one. `late`: when much of the run is over. `never`. `two`:
+ * two trainers at once. `hesitates`: takes some groups, has the run interrupted, and then takes the
+ * others.
  */
 export type TakingMode = "all" | "leaves" | "throws" | "late" | "never" | "two" | "hesitates";
 
-/** What a trainer throws in the middle of its own work. */
+/** The error that a trainer throws in the middle of its own work. */
 class TrainerError extends Error {}
 
 /** Takes the groups of a run, start after start: each at least once, and none again once that is noted. */
@@ -31,7 +32,7 @@ export class SimulatedTrainer {
     this.#options = options;
   }
 
-  /** Takes what one start hands out, in the time of its process. */
+  /** Takes the groups that one start delivers, in the time of its process. */
   async take(run: LiveRun, mode: TakingMode, clock: Clock): Promise<void> {
     const { random } = this.#world;
     const handedNow = new Set<number>();
@@ -81,7 +82,7 @@ export class SimulatedTrainer {
     const { random } = this.#world;
     let last: number | undefined;
     for await (const group of run) {
-      // Whoever is given another one has taken the last.
+      // A trainer that receives another group has processed the last one.
       if (last !== undefined) this.#taken.add(last);
       this.#note(group, handedNow);
       last = group.groupIndex;
@@ -133,7 +134,7 @@ export class SimulatedTrainer {
     this.handedOut.set(groupIndex, group);
   }
 
-  /** A group that is handed out is whole, and nothing spoke against it. */
+  /** A delivered group is complete, and no rule excluded it. */
   #checkGroup(group: EpisodeGroup): readonly string[] {
     const { begun, size } = this.#options;
     const { episodes, groupId } = group;

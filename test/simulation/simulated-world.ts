@@ -14,35 +14,37 @@ import { restOfTurn } from "./simulated-policy.ts";
 
 /** One answer of the engine's. */
 export interface SampledTurn {
-  /** Counts all that was sampled, whoever asked. */
+  /** Counts all samples, for any caller. */
   readonly number: number;
   /** Which play of the attempt asked. */
   readonly attempt: number;
   readonly promptLength: number;
-  /** The prompt, and what was sampled behind it. */
+  /** The prompt, and the ids sampled after it. */
   readonly ids: readonly number[];
   readonly seed: number | undefined;
-  /** Whether the weights changed meanwhile, by whoever had said that nothing is sampled. */
+  /** True if the weights changed during the turn, although sampling was reported as paused. */
   readonly isMixed: boolean;
 }
 
-/** What all processes of a simulation share: time, the disk, the engine and its weights. */
+/**
+ * The state that all processes of a simulation share: time, the disk, the engine and its weights.
+ */
 export class SimulatedWorld {
   readonly random: Random;
-  /** Chance of its own for what was drawn later, so that what a seed plays besides stays as it was. */
+  /** A generator of its own for later draws, so that the other draws of a seed stay the same. */
   readonly more: Random;
   readonly clock = new SimulatedClock();
   readonly disk: MemoryDisk;
-  /** What the engine sampled, by session: to compare the rows with. */
+  /** The engine's samples by session, to compare the rows with. */
   readonly sampled = new Map<string, SampledTurn[]>();
   /** Policy calls that a recording on the disk answers, by session, play and hash of the prompt. */
   journalled = new Set<string>();
-  /** What must not be, and was. */
+  /** Violated invariants. */
   readonly wrong: string[] = [];
   /** Policy calls that hung. */
   hungCount = 0;
   version = 1;
-  /** Updates of the weights during which nothing is sampled. */
+  /** Weight updates with all sampling paused. */
   updateCount = 0;
   turnCount = 0;
   #drawCount = 0;
@@ -59,7 +61,7 @@ export class SimulatedWorld {
     return this.#drawCount;
   };
 
-  /** What the policy samples follows from the prompt and the seed; when, and what goes wrong, does not. */
+  /** The prompt and the seed determine the policy's samples, but not their time and faults. */
   engine(troubles: number, clock: Clock): Engine {
     const { random } = this;
     return {
@@ -108,9 +110,9 @@ export class SimulatedWorld {
     };
   }
 
-  /** What was journalled is not sampled again. */
+  /** Journalled turns are not sampled again. */
   #requireNew(request: GenerateRequest): void {
-    // A play after a failure asks anew.
+    // A play after a failure asks again.
     const asked = `${request.sessionId}:${attemptOf(request)} ${hashIds(request.promptIds)}`;
     if (!this.journalled.has(asked)) return;
     this.wrong.push(`${request.requestId} is sampled again, and is journalled`);

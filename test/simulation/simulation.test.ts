@@ -2,21 +2,21 @@ import { describe, expect, test } from "vitest";
 import { simulate } from "./simulate.ts";
 
 /**
- * Seeds that are tried: one by its number, or so many from a first one. The first that fails ends the test,
- * unless all are asked for.
+ * The seeds to try: one by its number, or a number of them from a first one. The first failure ends
+ * the test, unless all are requested.
  */
 const { SIMULATION_SEED, SIMULATION_SEEDS = "2000", SIMULATION_FIRST = "0" } = process.env;
 const isForAll = process.env["SIMULATION_ALL"] === "1";
 
-/** What a seed means depends on it. */
+/** The meaning of a seed depends on it. */
 const { SIMULATION_QUEUE } = process.env;
 const queueSetting = SIMULATION_QUEUE === undefined ? "" : `SIMULATION_QUEUE=${SIMULATION_QUEUE} `;
 
 const first = SIMULATION_SEED === undefined ? Number(SIMULATION_FIRST) : Number(SIMULATION_SEED);
 const count = SIMULATION_SEED === undefined ? Number(SIMULATION_SEEDS) : 1;
 
-describe("whole runs in simulated time", () => {
-  test(`lose nothing, double nothing, hang nowhere and score nothing that was not played (${count} seeds)`, async () => {
+describe("complete runs in simulated time", () => {
+  test(`lose and double nothing, never hang, and score only played episodes (${count} seeds)`, async () => {
     const sums = { processes: 0, turns: 0, branches: 0 };
     const failed: string[] = [];
     for (let seed = first; seed < first + count; seed++) {

@@ -11,13 +11,13 @@ import { findToolCallParser } from "../../src/parser/registry.ts";
 import { toPyValue } from "../../src/python/value.ts";
 import { isLeaving, textOfLine, type User, type UserLine } from "../../src/user/user.ts";
 
-/** What the parts of a world have from their process. */
+/** The services that a process gives to the parts of a world. */
 export interface Surroundings {
   readonly random: Random;
   readonly clock: Clock;
-  /** How much goes wrong, from 0 to 1. */
+  /** The rate of faults, from 0 to 1. */
   readonly troubles: number;
-  /** Draws what nobody can repeat. */
+  /** Draws a number that no replay can draw again. */
   readonly draw: () => number;
 }
 
@@ -26,23 +26,23 @@ const name = "tally";
 /** Lines of the user's before they leave. */
 const patience = 3;
 
-/** What the user opens with: who speaks follows from the seed. */
+/** The user's first line; the seed determines the speaker. */
 export function openingLine(taskIndex: number, seed: number): string {
   return `Add for ${taskIndex}, says ${seed}.`;
 }
 
-/** What the user answers to the nth text that is said to them, from 1. */
+/** The user's answer to the nth message, from 1. */
 export function replyLine(count: number, text: string): UserLine {
   const line = `Reply ${count} to ${text.length} letters.`;
   return count >= patience || text.includes("Goodbye") ? { text: line, leaves: true } : line;
 }
 
-/** What a sum is worth to a user who left. */
+/** The reward of a sum for a user who left. */
 export function rewardOf(sum: number): number {
   return (sum % 3) / 2;
 }
 
-/** Numbers are added up; every other call also brings a number that nobody can draw again. */
+/** Adds numbers; every other call also returns a number that no replay can draw again. */
 export function tallyEnvironment(
   taskCount: number,
   { random, clock, troubles, draw }: Surroundings,
@@ -97,7 +97,7 @@ export function tallyEnvironment(
   }
 }
 
-/** Says lines that follow from the task, the seed and what is said; fails now and then. */
+/** Says lines that the task, the seed and the messages determine; fails sometimes. */
 export function tallyUser({ random, clock, troubles }: Surroundings): User {
   return {
     strategy: "simulated",
@@ -127,7 +127,7 @@ export function tallyUser({ random, clock, troubles }: Surroundings): User {
   };
 }
 
-/** What a fickle agent puts behind what it shows, now and then. */
+/** The suffix that a fickle agent sometimes adds to the text that it shows. */
 export const whim = " (so it says)";
 
 /** The tool-calling agent; a fickle one shows now and then something else than before. */

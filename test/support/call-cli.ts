@@ -16,10 +16,10 @@ interface CallOptions {
 }
 
 /**
- * Runs the compiled `turnwright` within this process, one call after another: as `runCli()`, without the start of a
- * process, which is most of what a small command costs. Not for what is about the process: signals, what is
- * loaded, streams that break off, secrets (which a process keeps), promises that nobody awaits, and modules of
- * which a later call is to see another version.
+ * Runs the compiled `turnwright` within this process, one call after another, like `runCli()` but
+ * without the start of a process, which is most of the cost of a small command. Not for tests of
+ * the process itself: signals, loaded modules, broken streams, secrets (which a process keeps),
+ * unawaited promises, and modules that change between calls.
  */
 export async function callCli(
   args: readonly string[],
@@ -75,12 +75,12 @@ async function call(
   }
 }
 
-/** What the process would end with. */
+/** The exit status of the process. */
 function exitStatus(): number {
   return Number(process.exitCode ?? 0);
 }
 
-/** What a command listens to until its process ends. */
+/** The listeners that a command adds until its process ends. */
 const signals = ["SIGINT", "SIGTERM"] as const;
 
 function replace(name: string, stream: unknown): () => void {
@@ -89,7 +89,7 @@ function replace(name: string, stream: unknown): () => void {
   return () => Object.defineProperty(process, name, own);
 }
 
-/** Keeps what is written, as bytes: a piece may end within a character. */
+/** Keeps the written bytes: a piece may end within a character. */
 class Collected extends Writable {
   readonly #pieces: Buffer[] = [];
 

@@ -1,5 +1,5 @@
-// Compiles all that tests import, once for all of them, to a folder from where run-compiled.mjs takes it. Each run
-// has a new one: nothing in it is older than its source, and two runs do not meet.
+// Compiles all modules that tests import, once, to a folder that run-compiled.mjs reads. Each run
+// has a new folder, so no file in it is older than its source, and two runs do not interfere.
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import path from "node:path";
@@ -8,7 +8,10 @@ import { createOwnFolder } from "./own-folder.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What the test runner calls before the first test, and again where it watches; it returns what is called last. */
+/**
+ * Called by the test runner before the first test, and again in watch mode. Returns a function that
+ * the runner calls at the end.
+ */
 export default function setup(project) {
   const { dir, remove } = createOwnFolder(path.join(root, ".compiled"));
   process.env.TURNWRIGHT_COMPILED = dir;
@@ -17,7 +20,7 @@ export default function setup(project) {
     try {
       compile(dir);
     } catch (error) {
-      // Whoever watches goes on typing.
+      // In watch mode the sources change during the run.
       console.error(error.message);
     }
   });
@@ -25,7 +28,7 @@ export default function setup(project) {
 }
 
 function compile(dir) {
-  // What was compiled of a source that is gone goes with it.
+  // Compiled files of deleted sources are deleted too.
   rmSync(dir, { recursive: true, force: true });
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   // Lines are found in the sources, wherever the compiled text is.

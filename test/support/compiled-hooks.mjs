@@ -1,12 +1,15 @@
-// What Node asks when it imports a module: TypeScript of this repository keeps its address, so that what it
-// finds by `import.meta.url` is there, and has the compiled text.
+// Module hooks for Node's imports: TypeScript of this repository keeps its address, so files that
+// it finds by `import.meta.url` are there, and gets the compiled text.
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = new URL("../../", import.meta.url).href;
 
-/** A TypeScript module of this repository, and what the test runner adds to the address of a test. */
+/**
+ * A TypeScript module of this repository, and the suffix that the test runner adds to a test's
+ * address.
+ */
 const source = /^(?!.*\/node_modules\/)(.+)\.ts((?:\?|%3F)vitest=\d+)?$/;
 
 export function resolve(specifier, context, next) {

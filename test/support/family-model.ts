@@ -9,16 +9,21 @@ export interface Family {
   readonly name: string;
   /** The published chat template, a file of the shared data. */
   readonly template: string;
-  /** What is put behind the published template's system message, where it does not show the tools. */
+  /**
+   * Appended to the published template's system message, if the template does not show the tools.
+   */
   readonly showTools?: { readonly behind: string; readonly text: string };
-  /** Whose byte pairs it has; `stand-in`: the first ones of Qwen3's, which load in a tenth of the time. */
+  /**
+   * The tokenizer's byte pairs. `stand-in`: the first ones of Qwen3's, which load in a tenth of the
+   * time.
+   */
   readonly tokenizer: "qwen3" | "qwen2_5" | "llama3" | "stand-in";
-  /** Added tokens that the template does not spell, or whose shape does not tell. */
+  /** Added tokens that the template does not contain, or that have an unusual form. */
   readonly tokens?: readonly string[];
   readonly bosToken?: string;
   /** The tokenizer's own end. */
   readonly eosToken: string;
-  /** What `generation_config.json` lists. */
+  /** The ids that `generation_config.json` lists. */
   readonly endTokens: readonly string[];
 }
 
@@ -36,12 +41,12 @@ interface TokenizerJson {
   };
 }
 
-/** Markup is no control token: published tokenizers list it as not special, where they list it. */
+/** Markup is not a control token: published tokenizers list it as not special, if at all. */
 const markup = /^<\/?[a-z_]+>$/;
 
 /**
- * Writes the family's model folder as Hugging Face lays it out: a real byte-pair tokenizer whose added
- * tokens are extended by the family's, its published chat template, and the ids that end generation.
+ * Writes the family's model folder in the layout of Hugging Face: a real byte-pair tokenizer with
+ * the family's added tokens, its published chat template, and the ids that end generation.
  */
 export async function writeFamilyModel(
   family: Family,

@@ -4,7 +4,10 @@ import path from "node:path";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Creates a folder whose name begins so, and removes those that runs left which were killed; `remove()` ends it. */
+/**
+ * Creates a folder with this prefix, and removes the folders of runs that were killed; `remove()`
+ * ends it.
+ */
 export function createOwnFolder(parent, prefix = "") {
   mkdirSync(parent, { recursive: true });
   const own = new RegExp(`^${prefix}(\\d+)-`);
@@ -14,18 +17,21 @@ export function createOwnFolder(parent, prefix = "") {
   }
   const dir = mkdtempSync(path.join(parent, `${prefix}${process.pid}-`));
   const remove = () => rmSync(dir, { recursive: true, force: true });
-  // Whoever stops the run by Ctrl-C leaves nothing either.
+  // A run that is stopped by Ctrl-C leaves no folder either.
   process.once("exit", remove);
   return { dir, remove };
 }
 
-/** Its process is gone, and whoever shares the folder with us and not the processes would have used it since. */
+/**
+ * Its process is gone. A process of another container that shares the folder would have used it
+ * since.
+ */
 function removeAbandoned(dir, pid) {
   try {
     if (isRunning(pid) || Date.now() - statSync(dir).mtimeMs < dayMs) return;
     rmSync(dir, { recursive: true, force: true });
   } catch {
-    // It is somebody else's.
+    // The folder belongs to another user.
   }
 }
 

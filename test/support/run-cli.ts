@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 /** The compiled command line; `npm test` builds it first. */
 export const cliFile = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
 
-/** What a command printed, and how it ended. */
+/** The output of a command, and its end. */
 export interface CliResult {
   readonly status: number | null;
   readonly stdout: string;

@@ -1,9 +1,9 @@
-// Preloaded by every process that runs tests: has Node import TypeScript sources as compile.mjs compiled them.
-// So they run as those of users do. A test runner's own way to import looks each name up anew wherever it is
-// used, which makes them slower.
+// Preloaded by every process that runs tests: makes Node import TypeScript sources as compile.mjs
+// compiled them, so they run like a user's copy. A test runner's own import looks each name up
+// again at each use, which is slower.
 import * as nodeModule from "node:module";
 import * as hooks from "./compiled-hooks.mjs";
 
-// Where Node asks in the same thread, that is quicker.
+// Hooks in the same thread are quicker, if Node has them.
 if (nodeModule.registerHooks !== undefined) nodeModule.registerHooks(hooks);
 else nodeModule.register("./compiled-hooks.mjs", import.meta.url);

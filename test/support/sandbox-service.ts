@@ -5,7 +5,7 @@ import { createLocalSandboxes, type Sandbox } from "../../src/worlds/index.ts";
 /** A service that opens sandboxes for those who know its token, `secret`; disposing it ends it. */
 export interface SandboxService extends AsyncDisposable {
   readonly url: string;
-  /** What sandboxes were asked for. */
+  /** The requests that sandboxes received. */
   readonly opened: readonly object[];
   /** Commands that are running. */
   runningCount(): number;
@@ -72,7 +72,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** A text is an error: its status, and what is wrong. */
+/** A text is an error: its status and its message. */
 function send(response: ServerResponse, reply: object | string): void {
   if (typeof reply !== "string") {
     response.writeHead(200).end(JSON.stringify(reply));

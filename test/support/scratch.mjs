@@ -1,5 +1,5 @@
-// Has tests keep their temporary files in memory, where there is room for them: tens of thousands are written,
-// each of them synced, read and taken away again. All that is left of them goes in the end.
+// Keeps the tests' temporary files in memory, if there is room: tens of thousands are written,
+// synced, read and removed. The remaining files are removed at the end.
 import { spawnSync } from "node:child_process";
 import { rmSync, statfsSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -7,12 +7,15 @@ import { createOwnFolder } from "./own-folder.mjs";
 
 /** A file system in memory, where the machine has one. */
 const memory = "/dev/shm";
-/** Of the memory's. What the tests have there at once is a tenth of it. */
+/** Bytes of memory. The tests have a tenth of it in use at once. */
 const leastBytes = 4 * 2 ** 30;
 
-/** What the test runner calls before the first test; it returns what is called behind the last. */
+/**
+ * Called by the test runner before the first test; returns a function that the runner calls after
+ * the last.
+ */
 export default function setup() {
-  // Whoever has named a place wants that one.
+  // A folder that the user named has priority.
   const { TMPDIR, TMP, TEMP } = process.env;
   if ([TMPDIR, TMP, TEMP].some((place) => place !== undefined)) return undefined;
   try {
@@ -25,12 +28,12 @@ export default function setup() {
     }
     remove();
   } catch {
-    // There is none, or it is not for this user.
+    // The folder is absent, or not writable for this user.
   }
   return undefined;
 }
 
-/** Containers often mount it so that nothing there can be run. */
+/** Containers often mount it as noexec. */
 function runsPrograms(dir) {
   const file = path.join(dir, "probe");
   writeFileSync(file, "#!/bin/sh\n", { mode: 0o755 });

@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { expect } from "vitest";
 import { cliFile } from "./run-cli.ts";
 
-/** A command that goes on until it is stopped. */
+/** A command that runs until it is stopped. */
 export class Started implements AsyncDisposable {
   readonly child: ChildProcess;
   told = "";
-  /** Whether it has ended, and all that it wrote was read. */
+  /** True once it has ended, and all of its output was read. */
   #isOver = false;
   readonly #end: Promise<unknown>;
 

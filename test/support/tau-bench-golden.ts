@@ -10,7 +10,7 @@ import {
   type TinyTau,
 } from "../../environments/tau-bench/tiny-tau-bundle.fixture.ts";
 
-/** A recorded observation: the text itself, or its hash and length where it is long. */
+/** A recorded observation: the text itself, or its hash and length if it is long. */
 export interface RecordedObservation {
   readonly obs?: string | null;
   readonly obs_sha256?: string;
@@ -24,7 +24,7 @@ export interface RecordedAction extends RecordedObservation {
   readonly kwargs_json: string;
 }
 
-/** Data, calls and episodes that we invented, and what the Python original did with them. */
+/** Data, calls and episodes that we invented, and the Python original's results for them. */
 const ownRecordings = fileURLToPath(new URL("../tau-bench/recorded/", import.meta.url));
 
 /** Returns the rows of a file that `test/tau-bench/recorded/record.py` wrote. */
@@ -39,8 +39,8 @@ export async function openInventedTau(): Promise<TinyTau> {
 }
 
 /**
- * Writes a bundle with the invented databases, whose retail tests are the tasks of the recorded episodes.
- *
+ * Writes a bundle with the invented databases, whose retail tests are the tasks of the recorded
+ * episodes.
  * @returns the bundle's folder and the indexes of its tasks.
  */
 export async function writeInventedTasks(): Promise<{ folder: string; taskIndexes: number[] }> {
@@ -111,7 +111,7 @@ export function asRecorded(
   };
 }
 
-/** Only what a recording says of an observation. */
+/** Only the recorded part of an observation. */
 export function recordedObservation({
   obs,
   obs_sha256,

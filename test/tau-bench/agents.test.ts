@@ -64,7 +64,7 @@ interface RecordedSolve {
   readonly call_has_tools: readonly boolean[];
 }
 
-/** What the recording put in the place of the domain's policy and tools. */
+/** The recording's replacements for the domain's policy and tools. */
 const recordedPolicy = "WIKI \u00e9";
 const recordedTools = toolsFromOpenAi(
   parsePythonJson(
@@ -76,7 +76,9 @@ const recordedExamples = ["d0", "d1", "d2", "d3", "d4"];
 /** With this seed CPython draws the recorded order. */
 const recordedSeed = 3;
 
-/** The original sums up prices that it is not told, and raises; an engine of ours has no price. */
+/**
+ * The original sums up prices that it does not know, and raises; an engine of ours has no price.
+ */
 const withoutPrice = "cost None";
 
 const shared = sharedData();
@@ -182,7 +184,7 @@ describe.skipIf(shared === null)("τ-bench's recorded agents", async () => {
     expect(episode.rewardDetails).toMatchObject(reward_info ?? { done: false });
   });
 
-  test.each(mistaken)("$strategy: $kind ($id), told to the policy", async (record) => {
+  test.each(mistaken)("$strategy: $kind ($id), as shown to the policy", async (record) => {
     const { episode } = await play(record, {
       texts: [...record.completions.map(textOf), "bye"],
       users: [...record.users, "###STOP###"],
@@ -234,8 +236,9 @@ interface Script {
 }
 
 /**
- * A completion as the policy's text: what it says, or, where it calls tools, the whole message, which
- * `messageParser` reads again. The recording has completions of a server that parsed them already.
+ * A completion as the policy's text: its content, or, if it calls tools, the complete message,
+ * which `messageParser` reads again. The recording has completions of a server that had parsed them
+ * already.
  */
 function textOf(recorded: RecordedSolve["completions"][number]): string {
   const completion = (Array.isArray(recorded) ? recorded[0] : recorded) as RecordedCompletion;
@@ -323,7 +326,9 @@ function hashedAs(sha256: string): unknown {
   );
 }
 
-/** What the policy must be shown before each of its turns: all before it, its own as sampled. */
+/**
+ * The policy's expected prompt before each of its turns: all earlier messages, its own as sampled.
+ */
 function promptsOf(messages: readonly Message[], texts: readonly string[]): string[] {
   const prompts: string[] = [];
   let shown = "";

@@ -146,7 +146,7 @@ describe.skipIf(shared === null)(
       120_000,
     );
 
-    test("airline: the 200 published gpt-4o runs observe and earn what they did", async () => {
+    test("airline: the 200 published gpt-4o runs observe and earn the same as before", async () => {
       const { airline } = await environments;
       for (const run of readGolden<RecordedRun>(shared ?? "", "recorded-gpt4o-airline")) {
         const place = `task ${run.task_id}, trial ${run.trial}`;

@@ -14,10 +14,12 @@ const places = [
 
 const executablePath = places.find((place) => place !== undefined && existsSync(place));
 
-/** Where `npm test` has built the page. */
+/** The page that `npm test` has built. */
 export const builtPage = new URL("../../dist/src/viewer/page/", import.meta.url);
 
-/** Whether the tests of the page run: where CI lacks a browser they fail rather than skip. */
+/**
+ * True if the tests of the page run: in CI they fail instead of skipping if there is no browser.
+ */
 export const hasBrowser = executablePath !== undefined || process.env["CI"] !== undefined;
 
 if (!hasBrowser) {

@@ -47,7 +47,7 @@ afterAll(async () => {
 });
 
 describe("turnwright view --export", () => {
-  test("writes a file that needs nothing but a browser", async (context) => {
+  test("writes a file that needs only a browser", async (context) => {
     const file = path.join(scratch, "exported.html");
     const { status, stdout, stderr } = await callCli([
       "view",
@@ -104,7 +104,7 @@ describe("turnwright view --export", () => {
     }
   });
 
-  test("writes all episodes where none is named", async () => {
+  test("writes all episodes if none is named", async () => {
     const file = path.join(scratch, "all.html");
     const { stdout } = await callCli(["view", run, "--export", file]);
     expect(stdout).toContain(": 3 episodes, ");
@@ -135,7 +135,7 @@ test("an exported episode is as stale as it was in its run", async () => {
 });
 
 describe("turnwright view", () => {
-  test("prints where the page is, serves it, and ends when it is told to", async () => {
+  test("prints the page's address, serves it, and ends on request", async () => {
     const child = spawn(process.execPath, [cliFile, "view", run, "--port", "0"]);
     const [address] = (await once(child.stdout, "data")) as [Buffer];
     expect(address.toString()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\n$/);
@@ -190,7 +190,7 @@ describe("turnwright view", () => {
     });
   });
 
-  test("gives a row as it stands in the file, and finds texts in conversations", async () => {
+  test("returns a row unchanged from the file, and finds texts in conversations", async () => {
     await using server = await serveRuns(run);
     const id = encodeURIComponent("shop/test/7#3");
     const row = await fetch(`${server.url}api/runs/run/row?id=${id}&as=line`);
@@ -210,7 +210,7 @@ describe("turnwright view", () => {
     expect(await versions.json()).toMatchObject({ "shop/test/7#3": ["7"] });
   });
 
-  test("counts lines that nobody can read, and shows the others", async () => {
+  test("counts unreadable lines, and shows the others", async () => {
     const dir = path.join(scratch, "torn");
     await writeViewedRun(dir, episodes, { isFinished: false });
     const file = path.join(dir, "episodes.jsonl");

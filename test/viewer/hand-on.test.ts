@@ -18,7 +18,7 @@ import {
 } from "../../src/viewer/viewed-run.fixture.ts";
 import { hasBrowser, launchBrowser, serveRuns, watchPage } from "./browser.ts";
 
-describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the desk", () => {
+describe.skipIf(!hasBrowser)("turnwright view: links between runs", () => {
   let scratch = "";
   let browser: Browser;
   let codec: TokenCodec;
@@ -116,7 +116,7 @@ describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the d
     expect(await field.inputValue()).toBe("");
   });
 
-  test("compares with the attempt of that number, also where another is missing", async () => {
+  test("compares with the attempt of that number, also if another is missing", async () => {
     const dir = path.join(scratch, "missing", "run");
     await writeViewedRun(
       dir,
@@ -140,7 +140,7 @@ describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the d
     await page.locator(".group-head").getByText("Compared with attempt #3").waitFor();
   });
 
-  test("leads a fork to what it parts from only where that stands in the same run", async () => {
+  test("links a fork to its original only if that is in the same run", async () => {
     const dir = path.join(scratch, "fork", "run");
     const forkedFrom = { rolloutId: "shop/test/0#1", turnIndex: 1 };
     await writeViewedRun(dir, [
@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the d
       await episode("shop/test/0#1", "two"),
     ]);
     const other = path.join(scratch, "fork", "other");
-    // `turnwright fork` numbers its branches anew: one of them has the name of what they part from.
+    // `turnwright fork` numbers its branches from 0: one of them has the name of its original.
     await writeViewedRun(other, [
       await episode("shop/test/0#0", "one", { forkedFrom }),
       await episode("shop/test/0#1", "two", { forkedFrom }),
@@ -181,7 +181,7 @@ describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the d
     expect(await page.locator(".forked a").count()).toBe(0);
   });
 
-  test("shows what a run that was killed had recorded of its unfinished episodes", async () => {
+  test("shows the recorded part of a killed run's unfinished episodes", async () => {
     const dir = path.join(scratch, "killed", "run");
     await writeViewedRun(dir, [], { planned: 2, isFinished: false });
     const id = "shop/test/0#0";
@@ -198,7 +198,7 @@ describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the d
     await page.getByText("Not finished: 1 turn was recorded").waitFor();
     await page.locator(`[data-token="${ids.length - 1}"]`).waitFor();
     expect(await page.locator(".turn .said-tool .text").innerText()).toBe("fine");
-    // Nothing of it is trained, and nothing is said to come.
+    // None of its tokens are trained, and the page promises no further ones.
     await page.locator(".legend").getByText("there is no training row").waitFor();
     expect(await page.locator(".legend .trained").count()).toBe(0);
     await press(page, "j");
@@ -224,7 +224,7 @@ describe.skipIf(!hasBrowser)("turnwright view, from run to run and back to the d
     );
     await writeViewedRun(dir, [{ row, samples: [first, { ...second, segment: 1, turns }] }]);
     await using server = await serveRuns(dir);
-    // In so narrow a page, what is known of a token takes several lines.
+    // In such a narrow page, a token's details take several lines.
     await using watched = await watchPage(browser, { viewport: { width: 1_000, height: 700 } });
     const { page } = watched;
     const isInSight = async () => {

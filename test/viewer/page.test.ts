@@ -110,7 +110,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     });
   }
 
-  /** What the strip shows of its tokens, read out of the page. */
+  /** The strip's tokens, read out of the page. */
   async function shownTokens(page: Page) {
     return await page.locator(".token[data-token]").evaluateAll((tokens) =>
       tokens.map((token) => ({
@@ -145,7 +145,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator(".token").first().waitFor();
     const shown = await shownTokens(page);
     expect(shown.map(({ index }) => index)).toEqual(sample.tokenIds.map((_, index) => index));
-    // The close that the policy owed is the id behind its cut-off turn.
+    // The close of the cut-off turn is the id after it.
     const close = sample.turns[1]!.end;
     const letters = sample.tokenIds.map((_, index) =>
       index < sample.promptLength
@@ -191,7 +191,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     ).toEqual([]);
   });
 
-  test("shows a row of 100,000 tokens with a few of them in the page, and finds what is far down", async () => {
+  test("shows a row of 100,000 tokens with only a few of them in the page, and finds distant ones", async () => {
     const word = await codec.encode(" needle");
     const [filler] = await codec.encode(" the");
     const count = 100_000;
@@ -304,7 +304,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(asked).toEqual([[sample.turns.at(-1)!.end, first, { temperature: 0.7 }]]);
   });
 
-  test("shows the rows of an episode as a tree, and what is trained elsewhere", async () => {
+  test("shows the rows of an episode as a tree, and marks tokens trained in other rows", async () => {
     const prompt = { text: "<|im_start|>user\nHello.<|im_end|>\n<|im_start|>assistant\n" };
     const said = "Good morning.<|im_end|>";
     const first = await makeSample(codec, firstId, [
@@ -371,7 +371,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       "1 more turn was sampled and is trained nowhere: 1 never reached the client",
     );
     expect(await page.locator('[data-row-start="1"]').innerText()).toContain("behind its turn 0");
-    // What a turn without words sampled stands in its row.
+    // A turn without text still has its tokens in its row.
     await page.locator(".wordless").click();
     await page.locator('.tree [data-row="2"] button[aria-pressed="true"]').waitFor();
     expect(await page.locator('.turn[data-turn="3"] .text').innerText()).toBe("Hello.<|im_end|>");
@@ -475,7 +475,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     }
   });
 
-  test("shows forks, episodes without a row, and runs without episodes as what they are", async () => {
+  test("shows forks, episodes without a row, and runs without episodes in their own forms", async () => {
     const dir = path.join(scratch, "odd", "run");
     const fork = await otherEpisode("shop/test/0#1", "again", 1);
     const failure = { party: "engine", code: "engine/unreachable", message: "gone" } as const;
@@ -493,7 +493,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     });
     await writeViewedRun(dir, [
       firstEpisode(),
-      // As somebody else may write it: the failure behind the messages.
+      // As another program may write it: the failure after the messages.
       { row: { ...failed, failure }, samples: [] },
       { ...fork, row: { forkedFrom: { rolloutId: firstId, turnIndex: 2 }, ...fork.row } },
     ]);
@@ -629,7 +629,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator(`.token.selected[data-token="${start + 1}"]`).waitFor();
     await keys("m");
     await page.locator(".heat-legend").waitFor();
-    // The browser's own search would see only what is drawn.
+    // The browser's own search would see only the drawn part.
     await keys("Control+f");
     await page.keyboard.type("no such tool");
     await page.locator(".search-count").getByText("1 of 1").waitFor();
@@ -646,7 +646,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("sets attempts side by side, and marks where they part", async () => {
+  test("sets attempts side by side, and marks the first difference", async () => {
     const dir = path.join(scratch, "group", "run");
     const attempts = await Promise.all(
       Array.from({ length: 8 }, (_, index) =>
@@ -735,7 +735,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     ]);
   });
 
-  test("shows what is appended without moving what is looked at", async () => {
+  test("shows appended tokens without moving the view", async () => {
     const dir = path.join(scratch, "live", "run");
     const first = await Promise.all(
       Array.from({ length: 60 }, (_, index) =>
@@ -764,13 +764,13 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     );
     const before = await firstSeen();
     expect(before[0]).toBe("shop/test/40#0");
-    // They come in between: above what is looked at, and below.
+    // They are inserted above and below the visible part.
     for (const task of [1, 3, 5, 99, 101]) {
       await appendEpisode(dir, await otherEpisode(`shop/test/${task}#0`, "later", 1));
     }
     await page.locator(".shown-count").getByText("65 of 65").waitFor();
     expect(await firstSeen()).toEqual(before);
-    // Who looks at the end goes on looking at it.
+    // A reader at the end of the list stays at the end.
     await page.getByRole("button", { name: "ended as", exact: true }).click();
     await list.evaluate((box) => (box.scrollTop = box.scrollHeight));
     await appendEpisode(dir, await otherEpisode("shop/test/151#0", "last", 1));
@@ -813,15 +813,15 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     };
     await append(60);
     await page.locator(`[data-token="${61 * ids.length - 1}"]`).waitFor();
-    // Who looks at the beginning is left there.
+    // A reader at the start of the list stays there.
     await strip.evaluate((box) => (box.scrollTop = 48));
-    // The page hears of the scrolling by the next frame.
+    // The page notices the scrolling in the next frame.
     await page.locator('[data-token="0"]').waitFor();
     await append(1);
     await page.getByText("Being played: 62 turns so far").waitFor();
     expect(await strip.evaluate((box) => box.scrollTop)).toBe(48);
     expect((await shown())[0]).toBe(0);
-    // It ends: its row takes the place of what was recorded.
+    // It ends: its row replaces the recorded part.
     await appendEpisode(dir, firstEpisode());
     await markRecording(dir, firstId, "end");
     await page.locator(".verdict h1").getByText("Reward 0").waitFor();
@@ -829,7 +829,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("shows ids where the tokenizer is gone, and says so", async () => {
+  test("shows ids if the tokenizer is gone, and says so", async () => {
     const dir = path.join(scratch, "ids", "run");
     await writeViewedRun(dir, [firstEpisode()], { model: path.join(scratch, "gone") });
     await using server = await serveRuns(dir);
@@ -841,7 +841,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator(".tokens .broken").getByText("name its folder with --model").waitFor();
   });
 
-  test("says what a damaged row has wrong", async () => {
+  test("names the fault of a damaged row", async () => {
     const dir = path.join(scratch, "damaged", "run");
     const { row } = firstEpisode();
     const lossMask = sample.lossMask.map((bit, index) => (index === sample.promptLength ? 0 : bit));

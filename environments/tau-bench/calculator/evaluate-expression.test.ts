@@ -115,7 +115,7 @@ describe("evaluateExpression()", () => {
     expect(evaluateExpression(text)).toBe(`Error: ${message}`);
   });
 
-  test("accepts 200 parentheses and long chains, and fails where CPython fails", () => {
+  test("accepts 200 parentheses and long chains, and fails if CPython fails", () => {
     expect(evaluateExpression(`${"(".repeat(200)}1${")".repeat(200)}`)).toBe("1.0");
     expect(evaluateExpression(`1${"+1".repeat(2000)}`)).toBe("2001.0");
     expect(evaluateExpression(`${"-".repeat(2001)}1`)).toBe("-1.0");
@@ -126,7 +126,7 @@ describe("evaluateExpression()", () => {
     expect(evaluateExpression(`1${"**1".repeat(100_000)}`)).toBe("Error: ");
   });
 
-  test("answers at once where the original would compute until memory ends", () => {
+  test("answers at once for expressions that fill the original's memory", () => {
     expect(evaluateExpression("9**9**9")).toBe("Error: int too large to convert to float");
     expect(evaluateExpression("9**9**9**9")).toBe("Error: int too large to convert to float");
     expect(evaluateExpression("1**9**9")).toBe("1.0");

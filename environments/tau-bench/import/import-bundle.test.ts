@@ -122,7 +122,7 @@ describe("importTauBench()", () => {
       },
       "{secret()} in an f-string, expected one of the names",
     ],
-  ])("refuses what it cannot read, with file and line (%#)", async (changes, message) => {
+  ])("refuses unreadable input, with file and line (%#)", async (changes, message) => {
     const from = await writeCheckout(changes);
     await expect(importTauBench({ from, to: path.join(dir, "bundle") })).rejects.toThrow(message);
     expect(await readdir(dir)).toEqual(["checkout"]);

@@ -4,6 +4,7 @@ import type { GivenSettings } from "../../composition/config/setting.ts";
 import { evalSettings, readPrices, toEvalSettings, toRunSettings } from "../eval-settings.ts";
 import type { PlayedRun } from "../play-run.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
+import { groupSettings } from "../setting-groups.ts";
 import { queueSettings, readQueueConfig } from "../../queue/queue-settings.ts";
 import { pickSettings } from "../display-settings.ts";
 import { readRunDisplay } from "../watch-settings.ts";
@@ -17,7 +18,7 @@ export function defineEval(command: Command): void {
       "files. Attempts without a score are reported and left out of the figures; " +
       "τ-bench's own figures are given as well.",
   );
-  addConfiguredSettings(command, evalSettings);
+  addConfiguredSettings(command, evalSettings, groupSettings);
   command.action(async (flags: Record<string, unknown>) => {
     await evaluate(await givenSettings(evalSettings, flags));
   });

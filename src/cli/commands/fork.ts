@@ -24,6 +24,7 @@ import { storedSettings } from "../../composition/config/stored-settings.ts";
 import { findRecorded } from "../find-rollout.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
 import { addSettings, givenSettings } from "../option.ts";
+import { groupSettings } from "../setting-groups.ts";
 import { ownCommand } from "../own-command.ts";
 import { setExitStatus } from "../play-run.ts";
 import { printRunSummary } from "../run-summary.ts";
@@ -72,7 +73,7 @@ export function defineFork(command: Command): void {
         "folder keeps)",
     )
     .option("--out <dir>", "the branches' folder (default: a new one below runs/)");
-  addSettings(command, forkSettings);
+  addSettings(command, forkSettings, groupSettings);
   command.action(fork);
 }
 

@@ -8,6 +8,7 @@ import {
 } from "../../composition/config/gateway-config.ts";
 import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
+import { groupSettings } from "../setting-groups.ts";
 import { describeNews } from "../progress-line.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
@@ -21,7 +22,7 @@ export function defineGateway(command: Command): void {
       "and writes the exact sampled ids with their logprobs and loss mask. An agent is given a base " +
       "URL and a key: POST /sessions opens a session and returns both.",
   );
-  addConfiguredSettings(command, settings);
+  addConfiguredSettings(command, settings, groupSettings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(settings, flags);
     await serveAgents(readGatewayConfig(pickSettings(gatewaySettings, given)), readDisplay(given));

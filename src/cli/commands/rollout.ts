@@ -4,6 +4,7 @@ import { queueSettings, readQueueConfig, type QueueConfig } from "../../queue/qu
 import { displaySettings, pickSettings } from "../display-settings.ts";
 import type { PlayedRun } from "../play-run.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
+import { groupSettings } from "../setting-groups.ts";
 import { readRunDisplay, watchSettings, type RunDisplay } from "../watch-settings.ts";
 import { writeOut } from "../write-out.ts";
 
@@ -21,7 +22,7 @@ export function defineRollout(command: Command): void {
     "Plays many episodes at once and writes the exact sampled ids with their logprobs, loss mask " +
       "and reward. Settings come from flags, then from --config, then from the defaults.",
   );
-  addConfiguredSettings(command, rolloutSettings);
+  addConfiguredSettings(command, rolloutSettings, groupSettings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(rolloutSettings, flags);
     const queue = readQueueConfig(pickSettings(queueSettings, given));

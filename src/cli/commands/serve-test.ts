@@ -1,5 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { serveTestServer, testServerProtocols } from "../../testing/serve.ts";
+import {
+  startTestServer,
+  testServerProtocols,
+} from "../../testing/protocol-servers/start-test-server.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
 interface ServeFlags {
@@ -43,7 +46,7 @@ export function defineServeTest(command: Command): void {
     )
     .option("--workers <urls>", "be a router in front of these servers instead, as SGLang's is")
     .action(async (flags: Partial<ServeFlags>) => {
-      const server = await serveTestServer({
+      const server = await startTestServer({
         protocol: flags.protocol ?? "sglang",
         port: flags.port ?? 30_000,
         policy: flags.policy ?? "seeded",

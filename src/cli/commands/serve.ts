@@ -8,6 +8,7 @@ import {
 } from "../../service/service-settings.ts";
 import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
+import { groupSettings } from "../setting-groups.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
 /** Every setting of the command: a flag each, and the keys of its configuration file. */
@@ -20,7 +21,7 @@ export function defineServe(command: Command): void {
       "sampled ids with logprobs, mask and reward. What was accepted survives a restart on the same " +
       "--out. docs/service.md has the calls; GET /openapi.json describes them.",
   );
-  addConfiguredSettings(command, settings);
+  addConfiguredSettings(command, settings, groupSettings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(settings, flags);
     await serve(readServiceConfig(pickSettings(serviceSettings, given)), readDisplay(given));

@@ -15,6 +15,7 @@ import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.t
 import { verifyFile } from "../../trajectory/verify-file.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
 import { addSettings } from "../option.ts";
+import { groupSettings } from "../setting-groups.ts";
 import { engineSettings, openScoringEngine } from "../scoring-engine.ts";
 import { writeOut } from "../write-out.ts";
 
@@ -74,6 +75,7 @@ export function defineVerify(command: Command): void {
           ? `with --rescore: ${setting.help}; with --run: the one that the export was given`
           : `with --rescore: ${setting.help}`,
     })),
+    groupSettings,
   );
   command.action(verify);
 }

@@ -6,6 +6,7 @@ import {
 } from "../../queue/worker/worker-settings.ts";
 import { displaySettings, pickSettings, readDisplay, type Display } from "../display-settings.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
+import { groupSettings } from "../setting-groups.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
 /** Every setting of the command: a flag each, and the keys of its configuration file. */
@@ -18,7 +19,7 @@ export function defineWorker(command: Command): void {
       "options as these; which tasks are played, how tokens are drawn and where the run is written is " +
       "the run's to say. SIGTERM lets it end what it plays. docs/scale.md has the rest.",
   );
-  addConfiguredSettings(command, settings);
+  addConfiguredSettings(command, settings, groupSettings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(settings, flags);
     await work(readWorkerConfig(pickSettings(workerSettings, given)), readDisplay(given));

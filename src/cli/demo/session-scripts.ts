@@ -7,7 +7,7 @@ import {
 import type { Environment } from "../../environment/environment.ts";
 import type { PlannedEpisode } from "../../run/schedule/plan-run.ts";
 import type { Task } from "../../task.ts";
-import type { SessionScripts } from "../../testing/session-script-policy.ts";
+import type { SessionScripts } from "../../testing/policies/session-script-policy.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
 import { groundTruthTurns } from "./ground-truth-turns.ts";
 

@@ -5,7 +5,7 @@ import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import { packageFile } from "../../files/package-file.ts";
 import { planRun } from "../../run/schedule/plan-run.ts";
-import { spawnSglangTestServer, type SpawnedServer } from "../../testing/index.ts";
+import { spawnTestServer, type SpawnedServer } from "../../testing/index.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import { findBundle, loadEnvironment } from "../../composition/environment/environments.ts";
 import { readRunConfig } from "../../composition/config/run-config.ts";
@@ -63,8 +63,8 @@ export async function playStandInDemo(demo: StandInDemo): Promise<void> {
 }
 
 async function playAgainstServer(settings: GivenSettings, file: string): Promise<void> {
-  await using server: SpawnedServer = await spawnSglangTestServer({
-    policy: packageFile("dist/src/testing/session-script-policy.js"),
+  await using server: SpawnedServer = await spawnTestServer({
+    policy: packageFile("dist/src/testing/policies/session-script-policy.js"),
     policyOptions: { file },
     options: { modelPath: "scripted-policy", weightVersion: "1" },
   });

@@ -27,7 +27,7 @@ describe("readRunConfig()", () => {
     expect(config.settings).toMatchObject({ ...least, "max-turns": 30 });
   });
 
-  test("gives each kind of engine, user and agent what it has, and nothing else", () => {
+  test("gives each kind of engine, user and agent its own settings and no others", () => {
     const llama = { env: "storefront", model: "m", engine: "llama", gguf: "w.gguf", sequences: 3 };
     const talking = { "user-url": "http://h/v1", "user-model": "u", "user-output-price": 2 };
     const { engine, user, agent, conduct } = readRunConfig({
@@ -58,7 +58,7 @@ describe("readRunConfig()", () => {
     expect(readRunConfig(settings).user).toEqual({ strategy: "scripted" });
   });
 
-  test("is frozen, and leaves what it was given alone", () => {
+  test("is frozen, and does not change its input", () => {
     const config = readRunConfig(least);
     const parts = [config, config.engine, config.limits, config.settings, config.settings.url];
     expect(parts.every((part) => Object.isFrozen(part))).toBe(true);
@@ -92,7 +92,7 @@ describe("the settings of a run", () => {
     const table: readonly Setting[] = runSettings;
     const names = table.filter(({ operational }) => operational === true).map(({ name }) => name);
     expect(names).toEqual([
-      // What these name is compared itself.
+      // The files behind these settings are compared by their contents.
       "data",
       // A run without an end plays until it is stopped.
       "groups",

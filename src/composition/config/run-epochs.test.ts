@@ -39,14 +39,14 @@ async function play(out: string, more: Readonly<Record<string, unknown>>) {
 }
 
 describe("epochs over the tasks", () => {
-  test("play as many groups as are asked for, go on to more, and verify", async () => {
+  test("play the requested number of groups, extend the run later, and verify", async () => {
     const out = path.join(scratch, "endless");
     const epochs = { epochs: "endless", format: "slime" };
     const first = await play(out, { ...epochs, groups: 3 });
     expect(first).toEqual({ end: "finished", planned: 3, finished: 3 });
     const more = await play(out, { ...epochs, groups: 5 });
     expect(more).toEqual({ end: "finished", planned: 5, finished: 5 });
-    // A bound that is lower than what is there leaves it as it is.
+    // A bound lower than the existing number of groups has no effect.
     const fewer = await play(out, { ...epochs, groups: 2 });
     expect(fewer).toEqual({ end: "finished", planned: 5, finished: 5 });
     const rows = (await readFile(path.join(out, "episodes.jsonl"), "utf8")).trim().split("\n");
@@ -82,7 +82,7 @@ describe("epochs over the tasks", () => {
     });
   });
 
-  test("end by themselves where their number is given", async () => {
+  test("end by themselves if their number is given", async () => {
     const out = path.join(scratch, "two");
     expect(await play(out, { epochs: "2" })).toEqual({ end: "finished", planned: 4, finished: 4 });
     expect((await verifyRun(out)).violations).toEqual([]);

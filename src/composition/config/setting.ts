@@ -1,6 +1,7 @@
 import { withoutSecretsOf } from "../../secrets/find-secrets.ts";
 import { expectedName } from "../../values/nearest-name.ts";
 import { UsageError } from "../../errors.ts";
+import { shorten } from "../../secrets/shorten.ts";
 
 /** The kind of a setting's value. */
 export type SettingKind =
@@ -131,7 +132,8 @@ interface ValueProblem {
 }
 
 function checkValue(value: unknown, kind: SettingKind): ValueProblem | undefined {
-  const shown = typeof value === "string" ? value : brief(value);
+  const shown =
+    typeof value === "string" ? value : shorten(JSON.stringify(value) ?? typeof value, 60);
   const expect = (isRight: boolean, expected: string) =>
     isRight ? undefined : { shown, expected: `expected ${expected}` };
   switch (kind.type) {
@@ -149,12 +151,6 @@ function checkValue(value: unknown, kind: SettingKind): ValueProblem | undefined
       return expected === undefined ? undefined : { shown, expected };
     }
   }
-}
-
-/** Returns a short text for a wrong value, such as an environment object. */
-function brief(value: unknown): string {
-  const text = JSON.stringify(value) ?? typeof value;
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
 function checkList(

@@ -35,7 +35,7 @@ test.each([
   { engine: "gpu" },
   { url: "http://h" },
   { env: 1 },
-])("its schema refuses what is refused when the file is read: %j", (settings) => {
+])("its schema refuses the same values as the file's reader: %j", (settings) => {
   expect(isValid(settings)).toBe(false);
   expect(() => checkSettings(runSettings, settings)).toThrow();
 });

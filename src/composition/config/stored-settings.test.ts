@@ -4,7 +4,7 @@ import { toSamplingSettings } from "../../run/policy/found-sampling.ts";
 import { samplingSettings } from "./sampling-config.ts";
 import { storedSettings } from "./stored-settings.ts";
 
-test("storedSettings() leaves out what held a secret, and what the table lacks", () => {
+test("storedSettings() omits settings that held a secret or are absent from the table", () => {
   const settings = { url: ["http://h/[redacted]"], "user-url": "http://u/v1", colour: "red" };
   const manifest = { ...testManifest, found: { settings } };
   expect(storedSettings(manifest)).toEqual({ "user-url": "http://u/v1" });

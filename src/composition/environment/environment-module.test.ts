@@ -25,7 +25,7 @@ const members =
   'name: "x", source: "here", splits: { test: 1 }, tools: [], policyText: "", task() {}, open() {}';
 
 describe("loadModuleEnvironment()", () => {
-  test("takes what an async createEnvironment() returns", async () => {
+  test("uses the result of an async createEnvironment()", async () => {
     const file = await writeModule(
       `export const createEnvironment = async () => ({ ${members} });`,
     );
@@ -122,7 +122,7 @@ describe("loadModuleUser()", () => {
     expect(await loadModuleUser(file)).toMatchObject({ strategy: "own" });
   });
 
-  test("refuses a user that is none", async () => {
+  test("refuses an invalid user", async () => {
     const file = await writeModule("export const createUser = () => ({});");
     await expect(loadModuleUser(file)).rejects.toThrow(
       'createUser() returns no "strategy", expected a text',

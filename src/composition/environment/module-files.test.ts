@@ -31,7 +31,7 @@ async function namesOf(entry: string): Promise<readonly string[]> {
   return files.map((file) => path.relative(dir, file).replaceAll(path.sep, "/"));
 }
 
-test("follows what a module names by a relative path, also in a circle, and nothing else", async () => {
+test("follows relative imports only, also in a circle", async () => {
   expect(await namesOf("shop.js")).toEqual([
     "shop.js",
     "tools/sell.js",
@@ -42,7 +42,7 @@ test("follows what a module names by a relative path, also in a circle, and noth
   ]);
 });
 
-test("a module that names none is one file, also where it is not there", async () => {
+test("a module without imports is one file, even if the file is absent", async () => {
   expect(await namesOf("effects.js")).toEqual(["effects.js"]);
   expect(await namesOf("nowhere.js")).toEqual(["nowhere.js"]);
 });

@@ -28,7 +28,7 @@ describe("`alignEntries()`", () => {
     expect(alignEntries([1, 8, 8, 9], [1, 8, 9])).toEqual([0, undefined, undefined, 2]);
   });
 
-  test("two characters in bytes, where the first one's last byte occurs in the second too", () => {
+  test("two characters in bytes, if the first one's last byte also occurs in the second", () => {
     const ids = [240, 159, 152, 152, 240, 159, 152, 128];
     const places = alignEntries(ids, [152, 128]);
     expect(places?.[7]).toBe(1);

@@ -174,7 +174,7 @@ describe("createLlamaEngine()", () => {
     await expectUsageError(createLlamaEngine({ file: folder, importLibrary }), folder);
   });
 
-  test("frees what was loaded if a later step fails", async () => {
+  test("frees the loaded parts if a later step fails", async () => {
     const unknown = fakeLibrary({ loadModel: failing("unknown model architecture: 'x'") });
     await expectUsageError(
       createLlamaEngine({ file, importLibrary: unknown.importLibrary }),

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createSeededPolicy } from "../../testing/seeded-policy.ts";
-import { startSglangTestServer } from "../../testing/sglang-test-server.ts";
+import { createSeededPolicy } from "../../testing/policies/seeded-policy.ts";
+import { startSglangTestServer } from "../../testing/protocol-servers/sglang/sglang-test-server.ts";
 import { answeringServer, type ReceivedCall } from "../answering-server.fixture.ts";
 import { loadSglangWeights } from "./load-weights.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createSeededPolicy } from "../../testing/seeded-policy.ts";
-import { startVllmTestServer } from "../../testing/vllm-test-server.ts";
+import { createSeededPolicy } from "../../testing/policies/seeded-policy.ts";
+import { startVllmTestServer } from "../../testing/protocol-servers/vllm/vllm-test-server.ts";
 import { answeringServer } from "../answering-server.fixture.ts";
 import { createVllmWeightLoader } from "./load-weights.ts";
 

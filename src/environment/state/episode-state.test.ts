@@ -41,7 +41,7 @@ const operations: { readonly [name: string]: (state: State, key: string, n: numb
   splice: ({ list }, _, n) => list.splice(n, 1),
   shift: ({ list }) => list.shift(),
   unshift: ({ list }, key, n) => list.unshift({ n, tags: [key] }),
-  // eslint-disable-next-line unicorn/no-array-reverse -- what it does in place is what is tested
+  // eslint-disable-next-line unicorn/no-array-reverse -- the test is about the change in place
   reverse: ({ list }) => list.reverse(),
   sort: ({ list }) => list.sort((a, b) => a.n - b.n),
   cut: ({ list }, _, n) => (list.length = Math.min(n, list.length)),
@@ -177,7 +177,7 @@ describe("EpisodeState", () => {
     await change(state, work);
     work(model);
     expect(textOf(state.close())).toBe(textOf(model));
-    // Nothing was copied before the writing began.
+    // Nothing was copied before the first write.
     const other = new EpisodeState(base);
     await change(other, ({ map, set }) => {
       for (const [key, record] of map) {
@@ -304,7 +304,7 @@ describe("EpisodeState", () => {
     }
   });
 
-  test("remembers once a call how that was from which many are taken out", async () => {
+  test("remembers once a call the original of an object from which many are removed", async () => {
     const names = Array.from({ length: 50 }, (_, n) => `name ${n}`);
     const make = () => ({
       object: Object.fromEntries(names.map((name) => [name, 1])),
@@ -847,7 +847,7 @@ describe("EpisodeState", () => {
       expect(read(new EpisodeState(base).initial)).toEqual(begun);
     });
 
-    test("copies a Buffer's own bytes, not the pool that it lies in", async () => {
+    test("copies a Buffer's own bytes, not the pool around them", async () => {
       const state = new EpisodeState<Record<string, Buffer | null>>({
         note: Buffer.from("hello"),
         signature: null,
@@ -1044,7 +1044,7 @@ describe("EpisodeState", () => {
       expect(read(state.view)).toEqual([3, 3]);
     });
 
-    test("passes a Date of a class of its author's as it is", () => {
+    test("passes a Date of an author's own class unchanged", () => {
       class Day extends Date {}
       const day = new Day(0);
       expect(new EpisodeState({ day }).view.day).toBe(day);
@@ -1063,7 +1063,7 @@ describe("EpisodeState", () => {
       }
     }
 
-    test("passes Maps and Sets as they are", async () => {
+    test("passes Maps and Sets unchanged", async () => {
       const make = () => ({ counts: new Counts(), names: new Names(["ann"]) });
       const base = make();
       const state = new EpisodeState<ReturnType<typeof make> & { added?: Counts }>(base);

@@ -5,7 +5,7 @@ import { checkFirstLine, checkLine, checkOpening, checkScore, checkStep } from "
 const broken = "a\ud83d";
 const mended = "a\ufffd";
 
-test("half of a surrogate pair in what the policy reads is U+FFFD, as the tokenizer reads it", () => {
+test("half of a surrogate pair in the policy's input is U+FFFD, as the tokenizer reads it", () => {
   const step = { observation: broken, from: "tool", source: "cut", isError: true };
   expect(checkStep(step, "x")).toEqual({ ...step, observation: mended });
   expect(checkOpening(broken, "x")).toBe(mended);

@@ -41,7 +41,7 @@ test.each<[shared: unknown, fault: string]>([
     { ...shared, userUsage: { ...shared.userUsage, costUsd: "1" } },
     'shared.userUsage.costUsd is "1", expected at most the 0.5',
   ],
-])("says what is wrong with %j", (stated, fault) => {
+])("names the fault of %j", (stated, fault) => {
   expect(sharedFault({ ...episode, shared: stated })).toContain(fault);
 });
 

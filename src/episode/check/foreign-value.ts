@@ -1,6 +1,6 @@
 import { isObject } from "../../values/is-object.ts";
 import { RolloutError, type FailureCode } from "../../errors.ts";
-import { safeCutIndex } from "../../secrets/redactor.ts";
+import { shorten, shortJson } from "../../secrets/shorten.ts";
 import { isSmallData, whyNotJson } from "../../json/why-not-json.ts";
 import { shownToolName } from "../../message.ts";
 import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
@@ -142,14 +142,9 @@ export function describe(value: unknown): string {
   if (typeof value === "function") return "a function";
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "number") return String(value);
-  if (typeof value === "string") return clip(JSON.stringify(value));
+  if (typeof value === "string") return shortJson(value, descriptionLength);
   if (value === null) return "null";
   if (typeof value !== "object") return JSON.stringify(value) ?? typeof value;
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
-  return `an object with ${clip(Object.keys(value).join(", ") || "no fields")}`;
-}
-
-function clip(text: string): string {
-  if (text.length <= descriptionLength) return text;
-  return `${text.slice(0, safeCutIndex(text, descriptionLength))}…`;
+  return `an object with ${shorten(Object.keys(value).join(", ") || "no fields", descriptionLength)}`;
 }

@@ -17,7 +17,7 @@ export type Ended<Result> = { readonly value: Result } | { readonly thrown: unkn
  *
  * @returns the result that the caller gets.
  */
-export type OnEnded = <Result>(ended: Ended<Result>, isCancelled: boolean) => Ended<Result>;
+type OnEnded = <Result>(ended: Ended<Result>, isCancelled: boolean) => Ended<Result>;
 
 /** Gets each input from the clock, the engine, the user or the world. */
 export class LiveInputs implements InputSource {

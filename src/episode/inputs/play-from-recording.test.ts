@@ -37,7 +37,7 @@ const leaving = { text: "Thanks.", leaves: true } as const;
 
 const repeatableLamp: Environment = { ...lamp(), repeatable: true };
 
-/** Says what its model says, which counts its calls. */
+/** Repeats its model's line, and counts the model's calls. */
 function countingUser(): { readonly user: User; readonly asked: { count: number } } {
   const asked = { count: 0 };
   const lines = ["Lamp on, please.", "Fine, I wait.", "###STOP###"];
@@ -261,7 +261,7 @@ describe("an episode and its recording", () => {
       { interrupt: interrupt.signal },
     );
     expect(left.turns[0]).toMatchObject({ text: "One ", engineMs: sampleMs });
-    // Nobody plays meanwhile.
+    // No attempt is playing in the meantime.
     atMs += 1_000_000_000;
     const stop = new AbortController();
     const rest: readonly Reply[] = [{ outputIds: ids.slice(4) }, replies[1]!];
@@ -300,7 +300,7 @@ describe("an episode and its recording", () => {
       { past: joined([past, more]), atEnd: "replay", start: 3 },
     );
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
-    // What it took before leaves it no more time than it had.
+    // The earlier part of the attempt leaves it only the rest of its time.
     const limits = { ...defaultLimits, episodeTimeoutMs: 3 * sampleMs };
     const late = await play({ engine: preparedEngine([]), user, now, limits }, { past, start: 3 });
     expect(late.episode).toMatchObject({ outcome: "truncated", stopReason: "deadline" });
@@ -349,7 +349,7 @@ describe("an episode and its recording", () => {
     const fork = { past: inputsBefore(stored(recorded), 2)!, forkAt: 2 };
     const forked = await playIt(calls.slice(2), fork);
     expect(forked.episode).toMatchObject({ outcome: "completed", durationMs: 2 * callMs });
-    // What it does live takes what is left of it.
+    // The live part uses the remaining time.
     const late = await playIt(calls.slice(2), { past, ms: 500_000 });
     expect(late.episode).toMatchObject({
       outcome: "truncated",
@@ -582,7 +582,7 @@ describe("an episode and its recording", () => {
       { past: stored(recorded), atEnd: "replay" },
     );
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));
-    // The hash of one that can be worked out again goes by what JSON says of it, as it did before.
+    // The hash of a repeatable call depends only on its JSON, as before.
     const repeatable = await play({ environment: { ...environment, repeatable: true } });
     const step = repeatable.recorded.inputs.find(
       (input) => "what" in input && input.what === "step switch",
@@ -706,7 +706,7 @@ describe("an episode and its recording", () => {
       return `${name}: ${message}`;
     };
 
-    /** Gives up the wait when its user's model is asked for the second line. */
+    /** Cancels the wait when its user's model is asked for the second line. */
     const givingUp = () => {
       let giveUp = (): void => {};
       const caught: string[] = [];
@@ -977,7 +977,7 @@ describe("an episode and its recording", () => {
         await rounds(isLive ? liveRounds : between!);
         seen.push(await outside(`look ${name}`, async () => name));
       };
-      // What begins first when this is played again is what began last.
+      // The call that started last is the first to start in the replay.
       const played = [
         [30, 1],
         [10, 10],
@@ -1393,7 +1393,7 @@ describe("an episode and its recording", () => {
           ring = () => {
             const ping = options.outside!("ping", () => void calls.push("ping"));
             void ping.catch((error: unknown) => thrown.push(error));
-            // Nobody waits for this one.
+            // No caller waits for this one.
             void options.outside!("pong", () => void calls.push("pong"));
           };
           return await repeatableLamp.open(task, options);
@@ -1593,7 +1593,7 @@ describe("an episode and its recording", () => {
         );
         expect(resumed.episode.failure).toEqual(episode.failure);
         const ahead = past.inputs.slice(place).filter((input) => nameOfInput(input) !== "run");
-        // The call without an end is under way only in the original play.
+        // The call without an end is pending only in the original play.
         const known = ahead.map((input) => {
           const { begun: _, ...ended } = input as Extract<Input, { type: "answer" }>;
           return ended;
@@ -1605,7 +1605,7 @@ describe("an episode and its recording", () => {
     test.each([
       ["step", "environment/exception", "step switch"],
       ["score", "grader/exception", "score"],
-    ] as const)("where a call of %s fails behind others", async (part, code, name) => {
+    ] as const)("if a call of %s fails after others", async (part, code, name) => {
       const environment = clearing({
         in: part,
         work: async (outside) => {
@@ -1773,7 +1773,7 @@ describe("an episode and its recording", () => {
     expect(callCount).toBe(1);
   });
 
-  test("records a result even if the caller changes it afterwards", async () => {
+  test("records a result even if the caller changes it later", async () => {
     const environment: Environment = {
       ...repeatableLamp,
       async open(task, options) {
@@ -1966,7 +1966,8 @@ describe("an episode and its recording", () => {
 
     test.each([
       ["You switched nothing.", "the policy is asked with other ids than before"],
-      // It may as well count as an error what it did not, and show the policy the same.
+      // It may also count a call as a format error that was none before, and show the policy the
+      // same text.
       ["One call a turn.", "the conversation ends by its format errors where it continued"],
     ])("blames an agent that meets a limit by reading otherwise: %s", async (shown, why) => {
       const about = { limits: { ...defaultLimits, maxFormatErrors: 1 } };
@@ -2030,7 +2031,7 @@ describe("an episode and its recording", () => {
     expect(atAsk.map(({ inputs }) => inputs.map(nameOfInput))).toEqual([
       names.slice(0, turns[0]),
       names.slice(0, turns[1]),
-      // The lamp calls nothing that is outside.
+      // The lamp makes no external calls.
       names.slice(0, turns[1]! + 1),
     ]);
     expect(asked.count).toBe(3);
@@ -2212,7 +2213,7 @@ describe("an episode and its recording", () => {
     );
     expect(asked.count).toBe(3);
     expect(whole).toMatchObject({ outcome: "completed", reward: 1 });
-    // What lies between two starts is no time of the episode's.
+    // The time between two starts does not count as the episode's.
     expect(whole.durationMs).toBeLessThan(1000);
     const again = await play(nothing, {
       past: joined([recorded, more]),

@@ -1,4 +1,4 @@
-import { safeCutIndex } from "../../secrets/redactor.ts";
+import { shortJson } from "../../secrets/shorten.ts";
 import { RolloutError, type Party } from "../../errors.ts";
 import type { PlaybackStop } from "../../outside.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
@@ -169,7 +169,7 @@ export class RecordedInputs implements InputSource {
     if (missing?.type === "outside") throw this.#noLongerCalled(what, missing.what);
     this.#cursor.advance();
     if (hashOf(value) === outcome.hash) return value;
-    throw this.diverge(calls.answerer, `${what} brings another answer: ${brief(value)}`);
+    throw this.diverge(calls.answerer, `${what} brings another answer: ${shortJson(value, 200)}`);
   }
 
   /**
@@ -278,9 +278,4 @@ export class RecordedInputs implements InputSource {
 /** Returns the error for a call that the world did not make when it was disposed of before. */
 function notRecorded(what: string): Error {
   return new Error(`Cannot call ${what}: the recording does not say what it brought`);
-}
-
-function brief(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 200 ? `${text.slice(0, safeCutIndex(text, 200))}…` : text;
 }

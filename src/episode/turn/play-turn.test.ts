@@ -52,7 +52,7 @@ test("a turn with the stop id as its last allowed id is closed, with any finish 
 });
 
 describe("a tool that asks the user", () => {
-  /** Its user takes so long for an answer, and it so long for its own. */
+  /** A tool whose user answers after `userMs`; the tool itself takes `toolMs`. */
   function asking({
     userMs,
     toolMs,
@@ -63,7 +63,7 @@ describe("a tool that asks the user", () => {
   }: {
     readonly userMs: number;
     readonly toolMs: number;
-    /** Time after which the world stops waiting, silently unless `tells`. */
+    /** Time after which the world stops waiting; silently unless `tells`. */
     readonly patienceMs?: number;
     readonly tells?: boolean;
     /** Default 1. */
@@ -152,7 +152,7 @@ describe("a tool that asks the user", () => {
     expect(failure?.message).toContain("no answer within 2000 ms");
   });
 
-  test("that stops waiting silently is waited for as long as the user", async () => {
+  test("that stops waiting silently still waits for the user's answer", async () => {
     const { hand, playing } = asking({ userMs: 9001, toolMs: 9002, patienceMs: 100 });
     await hand.untilSleeping(9001);
     await hand.advance(100);
@@ -280,7 +280,7 @@ describe("an answer that is too long to be encoded", () => {
   const lengthOf = (message: object): number =>
     "content" in message && typeof message.content === "string" ? message.content.length : 0;
 
-  /** A renderer that takes no text of more than so many characters in a delta. */
+  /** A renderer that refuses a delta with more than a number of characters. */
   function shortRenderer(most: number): Renderer {
     const renderer = createCharacterRenderer();
     return {

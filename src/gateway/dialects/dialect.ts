@@ -12,11 +12,8 @@ import type {
   ToolSet,
 } from "../conversation.ts";
 
-/** The names of the wire protocols. */
-export const dialectNames = ["chat", "responses", "messages"] as const;
-
 /** The name of a wire protocol. */
-export type DialectName = (typeof dialectNames)[number];
+export type DialectName = "chat" | "responses" | "messages";
 
 /** Lookups of earlier replies and tools that a request refers to by id. */
 export interface Recollection {

@@ -521,7 +521,7 @@ describe("decoders", () => {
       { previous_response_id: "resp_9" },
       'previous_response_id: no reply of this session has the id "resp_9"',
     ],
-  ] as const)("%s: say where a request is wrong (%#)", (name, body, message) => {
+  ] as const)("%s: name the place of a request's fault (%#)", (name, body, message) => {
     expect(refusal(() => dialects[name].decode(body))).toBe(`invalid Cannot read ${message}`);
   });
 });

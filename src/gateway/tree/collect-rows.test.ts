@@ -65,7 +65,7 @@ const simple: ClientStep = {
 };
 
 describe("a session of random clients", () => {
-  test("each request continues the deepest turn that it repeats, in any spelling", () => {
+  test("each request continues the deepest turn that it repeats, in any wording", () => {
     fc.assert(
       fc.property(steps, (script) => {
         const { placed } = playAll(script);
@@ -146,7 +146,7 @@ describe("collectRows()", () => {
     expect(rows.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 2], [1]]);
   });
 
-  test("omits an undelivered branch, and trains its shared turns elsewhere", () => {
+  test("omits an undelivered branch, and trains its shared turns in another row", () => {
     const session = playAll([
       { ...simple, kind: "begin" },
       { ...simple, turn: 0 },

@@ -92,7 +92,7 @@ describe("calls that were not sampled", () => {
   });
 
   test.each(["firstOnly", "single"] as const)(
-    "come one by one, each with its result, where the template is %s",
+    "are rendered one by one, each with its result, if the template is %s",
     async (template) => {
       const name = (text: string) => (template === "single" ? "result" : `result of ${text}`);
       const messages = [

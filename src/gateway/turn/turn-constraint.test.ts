@@ -22,7 +22,7 @@ describe("wantedForm()", () => {
     }
   });
 
-  test("constrains the text to a schema in each dialect's spelling", () => {
+  test("constrains the text to a schema in the form of each dialect", () => {
     const { chat, responses, messages } = dialects;
     const hi = { messages: [{ role: "user", content: "Hi" }] };
     const form = { type: "json_schema", name: "n", schema };
@@ -135,7 +135,7 @@ describe("wantedForm()", () => {
       {},
       "the request gives tools, which the policy may call instead",
     ],
-  ])("returns the reason why nothing enforces it: %s", (_, more, forms, why) => {
+  ])("returns the reason for a missing enforcement: %s", (_, more, forms, why) => {
     expect(wantedForm(requested(more), { ...qwen, ...forms })).toMatchObject({
       type: "unenforceable",
       why,

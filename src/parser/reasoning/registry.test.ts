@@ -5,7 +5,7 @@ import { beamTemplate } from "../formats/response-template/beam-template.ts";
 import type { ReasoningOptions, ReasoningParser, ReasoningResult } from "./reasoning-parser.ts";
 import { findReasoningParser, listReasoningParsers } from "./registry.ts";
 
-/** The result of a stream whose text is cut at these places. */
+/** The result of a stream whose text is cut at these positions. */
 function stream(
   parser: ReasoningParser,
   chunks: readonly string[],

@@ -65,7 +65,7 @@ describe("since vLLM 0.33", () => {
     return [normalText, ...calls.map(({ name, argumentsText }) => `${name} ${argumentsText}`)];
   };
 
-  test("values get the types of the schema, and a whole number becomes an integer", () => {
+  test("values get the types of the schema, and an integral number becomes an integer", () => {
     const call = (body: string) =>
       `<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0` +
       `<|tool_call_argument_begin|>${body}<|tool_call_end|><|tool_calls_section_end|>`;

@@ -13,7 +13,7 @@ describe("stringifyPythonJson()", () => {
     );
   });
 
-  test("escapes beyond printable ASCII by default, and only what it must without `ensureAscii`", () => {
+  test("escapes all but printable ASCII by default, and only required characters without `ensureAscii`", () => {
     const value = '"\\/\b\f\n\r\t\u0001\u007Fé\u2028\u{1F600}\ud83d';
     expect(stringifyPythonJson(value)).toBe(
       '"\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u007f\\u00e9\\u2028\\ud83d\\ude00\\ud83d"',

@@ -28,7 +28,7 @@ describe("pythonRepr()", () => {
 });
 
 describe("pythonStr()", () => {
-  test("prints strings as they are and everything else as `repr()` does", () => {
+  test("prints strings unchanged and all other values as `repr()` does", () => {
     expect(pythonStr("it's")).toBe("it's");
     expect(pythonStr(["a"])).toBe("['a']");
     expect(pythonStr(50)).toBe("50.0");

@@ -29,7 +29,7 @@ async function openHandOut(
   return await HandOut.open({ store, ...about, ...options });
 }
 
-test("says that the store takes nothing, before anything is handed out", async () => {
+test("reports that the store accepts no writes, before it hands out a job", async () => {
   const memory = new MemoryStore(() => 0);
   memory.refusesUntilMs = 1;
   const refused = openHandOut(memory);
@@ -53,7 +53,10 @@ test("names the shared place that cannot be written", async () => {
   await expect(refused).rejects.toThrow(/^Cannot use --shared \/shared: ENOSPC: no space left/);
 });
 
-/** Has a worker play a task under the name of the lamp that has 40 watts; gives what its worlds were opened for. */
+/**
+ * Plays a task under the name of the lamp that has 40 watts at a worker; returns the tasks that its
+ * worlds were opened for.
+ */
 async function playPushed(data: unknown, place?: SharedPlace): Promise<readonly unknown[]> {
   const opened: unknown[] = [];
   const environment: Environment = {
@@ -73,7 +76,7 @@ async function playPushed(data: unknown, place?: SharedPlace): Promise<readonly 
     terms: { tokenizer: "t1" },
     redactor: new Redactor(),
     concurrency: 2,
-    // Nobody is lost because the machine is slow.
+    // A slow machine must not count as a lost worker.
     leaseMs: 600_000,
     ...(place && { place }),
   });
@@ -97,7 +100,7 @@ test.each([[{ watts: 40 }], [{ watts: 100 }]])(
   },
 );
 
-test("a large task of one's own travels by the shared place, once for its attempts", async () => {
+test("a large custom task travels through the shared place, once for all of its attempts", async () => {
   const files = new Map<string, Buffer>();
   const place: SharedPlace = {
     shown: "/shared",
@@ -117,7 +120,7 @@ test("a task that cannot travel is not handed out", async () => {
   );
 });
 
-test("a job is handed out behind what was said of the policy before it, however long the store takes", async () => {
+test("a job is handed out after every earlier policy announcement, however slow the store is", async () => {
   const memory = new MemoryStore(() => Date.now());
   const clients = memoryClients(plainLine(memory));
   const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
@@ -158,7 +161,7 @@ test("a job is handed out behind what was said of the policy before it, however 
   expect([...new Set(sampled)]).toEqual(["6"]);
 });
 
-test("an interruption that comes while the store takes what is announced leaves nothing handed out", async () => {
+test("an interruption while the store accepts an announcement leaves no job handed out", async () => {
   const memory = new MemoryStore(() => Date.now());
   const clients = memoryClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
@@ -182,14 +185,14 @@ test("an interruption that comes while the store takes what is announced leaves 
   });
   run.announcePolicy(6);
   await asked.promise;
-  // The attempt waits behind the announcement by then.
+  // At this time the attempt waits for the announcement.
   for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
   const result = run.interrupt();
   held.resolve();
   expect((await result).end).toBe("interrupted");
 });
 
-test("a start that goes on with a forgotten run waits for workers that have not heard of its end yet", async () => {
+test("a start that resumes a forgotten run waits for workers that have not seen its end yet", async () => {
   const memory = new MemoryStore(() => 0);
   const first = await openHandOut(memory);
   const clients = memoryClients(plainLine(memory));
@@ -221,7 +224,7 @@ test("a start that goes on with a forgotten run waits for workers that have not 
   await closed;
   expect(order).toEqual(["followed", "closed"]);
   await lane[Symbol.asyncDispose]();
-  // Nobody is waited for who has left.
+  // The hand-out does not wait for workers that have left.
   await second.policy.close("interrupt");
   await second[Symbol.asyncDispose]();
 });

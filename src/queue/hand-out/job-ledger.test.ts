@@ -7,7 +7,7 @@ import { QueueStore } from "../store/queue-store.ts";
 import { HandedJob } from "./handed-job.ts";
 import { JobLedger } from "./job-ledger.ts";
 
-test("a job whose answer is of no use waits for a store that takes nothing", async () => {
+test("a job with a useless answer waits while the store accepts no writes", async () => {
   const memory = new MemoryStore(() => 0);
   const clients = memoryClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
@@ -37,7 +37,7 @@ test("a job whose answer is of no use waits for a store that takes nothing", asy
   await vi.waitFor(() => expect(handed.isReading).toBe(false));
   expect([end, book.count, told]).toEqual([undefined, 1, []]);
   memory.refusesUntilMs = 0;
-  // Whoever looks after it finds the answer once more.
+  // The ledger's check finds the answer again.
   book.take(handed.id, { answer: "of another form" });
   await vi.waitFor(() => expect(handed.isReading).toBe(false));
   expect([end, book.count, told]).toEqual([undefined, 1, ["result-refused"]]);

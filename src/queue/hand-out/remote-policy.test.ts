@@ -17,13 +17,13 @@ async function connect(memory: MemoryStore): Promise<QueueStore> {
   return await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
 }
 
-/** What workers find. */
+/** The policy state that workers read. */
 function found(memory: MemoryStore): unknown {
   const { gate, version } = JSON.parse(memory.get(policyKey("r"))!) as Record<string, unknown>;
   return { gate, version };
 }
 
-/** What a process left that is gone: the version 7, and sampling cut short. */
+/** The state of a process that is gone: version 7, and sampling cut short. */
 async function leavePaused(memory: MemoryStore): Promise<number> {
   const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true });
   policy.announce(7);
@@ -42,7 +42,7 @@ test("a policy is taken over with its version, and stays closed until a first at
   expect(found(memory)).toEqual({ gate: "open", version: 7 });
 });
 
-test("a policy that whoever took it over has closed stays closed when attempts are played", async () => {
+test("a policy that its new owner closed stays closed when attempts are played", async () => {
   const memory = new MemoryStore(() => 0);
   await leavePaused(memory);
   const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true });
@@ -52,7 +52,7 @@ test("a policy that whoever took it over has closed stays closed when attempts a
   expect(found(memory)).toEqual({ gate: "hold", version: 7 });
 });
 
-test("what is known of a policy is all that workers ever find of it", async () => {
+test("workers find only the current state of a policy", async () => {
   const memory = new MemoryStore(() => 0);
   await leavePaused(memory);
   for (const known of [{ gate: "hold", version: 8 } as const, { gate: "interrupt" } as const]) {
@@ -64,7 +64,10 @@ test("what is known of a policy is all that workers ever find of it", async () =
   }
 });
 
-/** The versions of what a run samples whose hand-out takes over from one that was paused at version 7. */
+/**
+ * The versions of the tokens of a run whose hand-out takes over from one that was paused at version
+ * 7.
+ */
 async function sampleAfter(options: Partial<HandOutOptions>): Promise<readonly string[]> {
   const memory = new MemoryStore(() => Date.now());
   await leavePaused(memory);
@@ -75,7 +78,7 @@ async function sampleAfter(options: Partial<HandOutOptions>): Promise<readonly s
     terms: { tokenizer: "t1" },
     redactor: new Redactor(),
     concurrency: 2,
-    // Nobody is lost because the machine is slow.
+    // A slow machine must not count as a lost worker.
     leaseMs: 600_000,
   });
   await using handOut = await HandOut.open({
@@ -107,7 +110,7 @@ async function sampleAfter(options: Partial<HandOutOptions>): Promise<readonly s
   return [...new Set(sampled)];
 }
 
-test("a run that goes on samples, and its tokens carry the version that was announced before it stopped", async () => {
+test("a resumed run samples, and its tokens carry the version announced before it stopped", async () => {
   expect(await sampleAfter({})).toEqual(["7"]);
   expect(await sampleAfter({ policy: { gate: "open", version: 9 } })).toEqual(["9"]);
 });

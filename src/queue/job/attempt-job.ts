@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { UsageError } from "../../errors.ts";
 import { hashOfPayload, payloadSchema } from "./payload.ts";
+import { shorten } from "../../secrets/shorten.ts";
 
 /** Names travel with at most so many characters. */
 const maxNameLength = 1_000;
@@ -78,9 +79,8 @@ export function requireNames(
   };
   for (const [field, value] of Object.entries(names)) {
     if (value === undefined || (value.length > 0 && value.length <= maxNameLength)) continue;
-    const shown = rolloutId.length > 100 ? `${rolloutId.slice(0, 100)}…` : rolloutId;
     throw new UsageError(
-      `Cannot hand out ${shown}: its ${field} has ${value.length} characters, and names of 1 to ` +
+      `Cannot hand out ${shorten(rolloutId, 100)}: its ${field} has ${value.length} characters, and names of 1 to ` +
         `${maxNameLength} travel to workers; give the environment's task, or the group, another id`,
     );
   }

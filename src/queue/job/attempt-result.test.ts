@@ -34,14 +34,14 @@ const sound = {
   troubles: [],
 };
 
-/** What is said of a result with something else in one place. */
+/** The error for a result with one replaced member. */
 function faultWith(change: object): string | undefined {
   const read = readResult(JSON.stringify({ ...sound, ...change }), job);
   return "fault" in read ? read.fault : undefined;
 }
 
-describe("what a worker sends", () => {
-  test("is taken as it is where it is sound", () => {
+describe("a worker's result", () => {
+  test("is accepted unchanged if it is sound", () => {
     expect(readResult(JSON.stringify(sound), job)).toEqual({
       result: JSON.parse(JSON.stringify(sound)) as object,
     });
@@ -70,7 +70,7 @@ describe("what a worker sends", () => {
     );
   });
 
-  test("is refused where it is no JSON, or has what nobody knows", () => {
+  test("is refused if it is not JSON or has unknown fields", () => {
     expect(readResult("{", job)).toEqual({
       fault: expect.stringMatching(/^it is no JSON/) as string,
     });
@@ -93,7 +93,7 @@ test("a job names no file outside the shared place", () => {
   }
 });
 
-test("the same play of the same attempt has the same id, whoever hands it out", () => {
+test("the same play of the same attempt has the same id, no matter which process hands it out", () => {
   const id = jobIdOf({ rolloutId: "shop/test/4#0", attempt: 1 });
   expect(id).toMatch(/^a[0-9a-f]{24}\.1$/);
   expect(jobIdOf({ rolloutId: "shop/test/4#0", attempt: 1 })).toBe(id);
@@ -101,7 +101,7 @@ test("the same play of the same attempt has the same id, whoever hands it out", 
   expect(jobIdOf({ scope: "b2", rolloutId: "shop/test/4#0", attempt: 1 })).not.toBe(id);
 });
 
-test("a job whose names are too long for workers is refused with the field, its length and the limit", () => {
+test("a job with names too long for workers is refused with the field, its length and the limit", () => {
   const rolloutId = `${"long/".repeat(300)}#0`;
   expect(() => requireNames(job)).not.toThrow();
   expect(() => requireNames({ ...job, rolloutId })).toThrow(

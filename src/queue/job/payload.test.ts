@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { openSharedFolder } from "../place/shared-folder.ts";
 import { PayloadError, takePayload } from "./payload.ts";
 
-test("what cannot be read is a payload that is not there, and is looked for again", async () => {
+test("an unreadable payload counts as absent, and is fetched again", async () => {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-payload-"));
   try {
     const place = await openSharedFolder(dir);

@@ -58,7 +58,7 @@ async function startBucket() {
 
 const keys = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "key", AWS_REGION: "eu-1" };
 
-test("files lie in a bucket below a prefix, and come back as they were", async () => {
+test("files are stored in a bucket under a prefix, and are read back unchanged", async () => {
   await using bucket = await startBucket();
   const env = { ...keys, AWS_ENDPOINT_URL_S3: `${bucket.url}/` };
   const place = (await openSharedPlace("s3://b/runs/", env))!;
@@ -73,11 +73,11 @@ test("files lie in a bucket below a prefix, and come back as they were", async (
   expect(await place.read("results/r/two", 10)).toBeUndefined();
   await place.remove("results/r/one.0a");
   expect(bucket.objects.size).toBe(0);
-  // Objects cannot grow: attempts begin anew where their worker is lost.
+  // Objects cannot grow, so attempts of a lost worker start again.
   expect(place.recordings).toBeUndefined();
 });
 
-test("what is missing or refused is said once, with its reason", async () => {
+test("a missing or refused object is reported once, with its reason", async () => {
   await using bucket = await startBucket();
   const env = { ...keys, AWS_ENDPOINT_URL: bucket.url };
   await expect(openSharedPlace("s3://", env)).rejects.toThrow(
@@ -97,7 +97,7 @@ test("what is missing or refused is said once, with its reason", async () => {
   expect(bucket.asked.filter((call) => call === "PUT /b/a")).toHaveLength(1);
 });
 
-test("what a store repeats of the keys is told without them", async () => {
+test("a store's error is reported without the keys that it repeats", async () => {
   const secrets = [
     "AKIDCANARY0123456",
     "bucket/canary+secret-1",

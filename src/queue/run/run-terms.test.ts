@@ -16,7 +16,7 @@ const manifest: RunManifest = {
   },
 };
 
-test("what a run says for itself need not be the same at its workers", () => {
+test("settings for the run's own process may differ at its workers", () => {
   const own = { temperature: 0.5, tasks: "7", seed: 9, samples: 3 };
   const other = { ...manifest, configuration: { ...manifest.configuration, ...own } };
   expect(describeDifference(termsOf(other), termsOf(manifest))).toBeUndefined();
@@ -54,7 +54,7 @@ test.each([
   expect(describeDifference(termsOf({ ...manifest, ...change }), termsOf(manifest))).toBe(expected);
 });
 
-test("a setting is compared by its hash, and where examples are drawn the seed is one", () => {
+test("a setting is compared by its hash, and the seed counts as one if examples are drawn", () => {
   const terms = termsOf(manifest);
   expect(terms["--max-turns"]).toMatch(/^[0-9a-f]{64}$/);
   const other = (configuration: object) =>
@@ -68,7 +68,7 @@ test("a setting is compared by its hash, and where examples are drawn the seed i
   );
 });
 
-test("an engine whose logprobs are assumed to be of a kind has those of that kind", () => {
+test("an engine with an assumed kind of logprobs reports that kind", () => {
   const known = { ...manifest, identity: { ...manifest.identity, logprobConvention: "tempered" } };
   expect(describeDifference(termsOf(manifest), termsOf(known))).toBeUndefined();
 });

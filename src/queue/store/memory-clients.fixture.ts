@@ -8,27 +8,30 @@ import type { MemoryStore, NewJob, QueueEvent, TakenJob } from "./memory-store.f
 /** A process that speaks to the store. */
 export interface StoreUser {
   readonly clock: Clock;
-  /** Nothing that it asks is answered any more. */
+  /** Its commands are not answered any more. */
   readonly isDead: boolean;
-  /** It hears of answers only when its clock goes on. */
+  /** The client receives answers only when its clock advances. */
   readonly isFrozen: boolean;
 }
 
-/** What is between a process and the store. */
+/** The simulated connection between a process and the store. */
 export interface StoreLine {
   readonly store: MemoryStore;
   readonly process: StoreUser;
-  /** Told of each command. */
+  /** Notified of each command. */
   readonly note: () => void;
-  /** How long a command is on its way, milliseconds; 0 for none. */
+  /** Delay of a command, in milliseconds; 0 for none. */
   readonly delayMs: () => number;
-  /** How long until a command is asked again whose answer was lost with its connection; nothing: it was not. */
+  /**
+   * Delay until a command is sent again whose answer was lost with its connection. `undefined`: the
+   * answer was not lost.
+   */
   readonly lostForMs: () => number | undefined;
-  /** How late news arrive, milliseconds; nothing where they get lost. */
+  /** Delay of published messages, in milliseconds; `undefined` if they are lost. */
   readonly newsDelayMs: () => number | undefined;
 }
 
-/** A line on which nothing goes wrong, and nothing takes time. */
+/** A line without faults and delays. */
 export function plainLine(store: MemoryStore): StoreLine {
   return {
     store,
@@ -55,7 +58,7 @@ export function memoryClients(line: StoreLine): StoreClients {
 
 type Listener = (...about: never[]) => void;
 
-/** One connection: what is asked is answered in its order. */
+/** One connection: answers commands in their order. */
 class MemoryRedis {
   status: "ready" | "reconnecting" | "end" = "ready";
   readonly line: StoreLine;
@@ -90,7 +93,7 @@ class MemoryRedis {
     for (const reject of Array.from(this.#pending)) reject(new Error("Connection is closed."));
   }
 
-  /** Asks the store; as long as it is away, this waits. */
+  /** Sends a command to the store; waits while the store is down. */
   async ask<Answer>(work: () => Answer): Promise<Answer> {
     const before = this.#last;
     const done = withResolvers();
@@ -146,9 +149,9 @@ class MemoryRedis {
     for (const listener of this.#listeners.get(event) ?? []) listener();
   }
 
-  /** Asks for what changes the store. */
+  /** Sends a command that changes the store. */
   async write<Answer>(work: () => Answer): Promise<Answer> {
-    // Who asked is of more use than who answered.
+    // Made here, because the stack trace of the caller is the useful one.
     const refusal = new Error("MISCONF Errors writing to the AOF file: made up");
     return await this.ask(() => {
       if (!this.line.store.isWritable) throw refusal;
@@ -258,7 +261,7 @@ class Batch {
   hdel = (key: string, field: string) => this.#add(() => this.#store.hdel(key, field));
   hmget = (key: string, ...fields: string[]) => this.#add(() => this.#store.hmget(key, ...fields));
   sadd = (key: string, ...members: string[]) => this.#add(() => this.#store.sadd(key, ...members));
-  // Nothing that is to be forgotten lives as long as a simulation.
+  // No expiring key lives as long as a simulation.
   expire = () => this.#add(() => 1);
 
   exec = async (): Promise<readonly (readonly [null, unknown])[]> =>
@@ -275,7 +278,7 @@ interface BullOptions {
   readonly prefix: string;
 }
 
-/** What BullMQ's classes have in common. */
+/** The common part of BullMQ's classes. */
 class MemoryBull {
   readonly redis: MemoryRedis;
   readonly base: string;

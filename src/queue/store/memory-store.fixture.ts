@@ -5,7 +5,7 @@ interface Waiting {
   readonly order: number;
 }
 
-/** What BullMQ keeps of a queue besides the hashes of its jobs. */
+/** The keys that BullMQ keeps for a queue besides the hashes of its jobs. */
 interface QueueLists {
   /** Taken first, the last one before the others. */
   readonly wait: string[];
@@ -15,31 +15,31 @@ interface QueueLists {
   checkedUntilMs: number;
 }
 
-/** What happens in a queue. */
+/** An event of a queue. */
 export type QueueEvent =
   | { readonly event: "active"; readonly jobId: string }
   | { readonly event: "completed"; readonly jobId: string; readonly returnvalue: string };
 
-/** What is put into a queue. */
+/** A new job of a queue. */
 export interface NewJob {
   readonly name: string;
   readonly data: unknown;
   readonly opts: { readonly jobId: string; readonly priority: number };
 }
 
-/** A job as whoever takes it is given it. */
+/** A job as the worker that takes it receives it. */
 export interface TakenJob {
   readonly id: string;
   readonly data: string;
   readonly attemptsStarted: number;
 }
 
-/** BullMQ's codes for what its scripts refuse. */
+/** BullMQ's codes for the refusals of its scripts. */
 const refused = { missingJob: -1, missingLock: -2, notActive: -3, otherLock: -6 } as const;
 
 /**
- * A store in memory: of Redis the commands that a queue needs, of BullMQ the scripts. Each happens in one step.
- * `memory-store.test.ts` holds it to a real one.
+ * A store in memory: the commands of Redis that a queue needs, and the scripts of BullMQ. Each runs
+ * in one step. `memory-store.test.ts` compares it with a real one.
  */
 export class MemoryStore {
   readonly #now: () => number;
@@ -50,21 +50,21 @@ export class MemoryStore {
   readonly #listeners = new Set<(channel: string, text: string) => void>();
   readonly #watchers = new Map<string, Set<(event: QueueEvent) => void>>();
   #orderCount = 0;
-  /** Nobody reaches it until then. */
+  /** The store is unreachable until then. */
   awayUntilMs = 0;
-  /** It takes nothing that changes it until then. */
+  /** It refuses writes until then. */
   refusesUntilMs = 0;
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** All that it holds is gone, as after a crash without a disk. */
+  /** Deletes all data, as after a crash without a disk. */
   lose(): void {
     for (const kept of [this.#texts, this.#hashes, this.#sets, this.#queues]) kept.clear();
   }
 
-  /** The names of all that it holds, in order. */
+  /** The names of all keys, in order. */
   get keys(): readonly string[] {
     const texts = [...this.#texts.keys()].filter((key) => this.get(key) !== null);
     const queues = [...this.#queues].flatMap(([base, { active, prioritized, wait }]) =>
@@ -73,7 +73,7 @@ export class MemoryStore {
     return [...texts, ...this.#hashes.keys(), ...this.#sets.keys(), ...queues].toSorted();
   }
 
-  /** Whether it takes what changes it: it cannot write to its disk else. */
+  /** True while the store accepts writes; false as if it could not write to its disk. */
   get isWritable(): boolean {
     return this.#now() >= this.refusesUntilMs;
   }
@@ -163,13 +163,13 @@ export class MemoryStore {
     return this.#listeners.size;
   }
 
-  /** Tells of what is published; returns what ends that. */
+  /** Subscribes to published messages; returns a function that ends the subscription. */
   subscribe(listener: (channel: string, text: string) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Tells of what happens in a queue; returns what ends that. */
+  /** Subscribes to the events of a queue; returns a function that ends the subscription. */
   watch(base: string, watcher: (event: QueueEvent) => void): () => void {
     const watchers = this.#watchers.get(base) ?? new Set();
     this.#watchers.set(base, watchers);
@@ -177,7 +177,7 @@ export class MemoryStore {
     return () => void watchers.delete(watcher);
   }
 
-  // Behind here: what BullMQ's scripts do. `base` begins the names of a queue's keys.
+  // The rest are BullMQ's scripts. `base` is the prefix of a queue's keys.
 
   /** A job that is there already stays as it is. */
   addJob(base: string, { name, data, opts }: NewJob): string {
@@ -191,7 +191,7 @@ export class MemoryStore {
     return jobId;
   }
 
-  /** Removes a job that nobody holds; 0 where somebody does. */
+  /** Removes an unlocked job; returns 0 if it is locked. */
   removeJob(base: string, id: string): 0 | 1 {
     if (this.get(`${base}:${id}:lock`) !== null) return 0;
     this.#dropJob(base, id);
@@ -226,7 +226,7 @@ export class MemoryStore {
     return { id, data: this.hget(key, "data") ?? "{}", attemptsStarted };
   }
 
-  /** Renews locks; returns the jobs that are somebody else's, or nobody's. */
+  /** Renews locks; returns the jobs that are locked by another owner or by none. */
   extendLocks(
     base: string,
     ids: readonly string[],
@@ -241,7 +241,7 @@ export class MemoryStore {
     });
   }
 
-  /** Ends a job with what came of it, as whoever holds its lock. */
+  /** Ends a job with its result, as the owner of its lock. */
   completeJob(base: string, id: string, { token, value }: { token: string; value: unknown }): void {
     this.#unlock(base, id, token);
     const lists = this.#listsOf(base);
@@ -264,7 +264,7 @@ export class MemoryStore {
     else this.#insert(lists, { id, priority, order: -(this.#orderCount += 1) });
   }
 
-  /** Puts jobs back whose locks have ended, when they have been seen without one twice. */
+  /** Requeues jobs that were seen twice without a lock. */
   returnStalled(base: string, checkMs: number): readonly string[] {
     const lists = this.#listsOf(base);
     if (this.#now() < lists.checkedUntilMs) return [];

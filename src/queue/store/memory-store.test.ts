@@ -8,7 +8,7 @@ import { MemoryStore } from "./memory-store.fixture.ts";
 import { QueueStore } from "./queue-store.ts";
 import { missingStore, startStore } from "./store-server.fixture.ts";
 
-/** A store, and where its time goes on when it is asked to. */
+/** A store, and a function that advances its time. */
 interface Opened extends AsyncDisposable {
   readonly store: QueueStore;
   /** Lets locks of one millisecond, and the time between two checks, come to their end. */
@@ -48,7 +48,7 @@ const kinds = [
   ["the store in memory", openMemory, false],
 ] as const;
 
-/** What a promise comes to, with the code of what is thrown. */
+/** The result of a promise, or the code of its error. */
 async function outcome(work: Promise<unknown>): Promise<unknown> {
   return await work.catch((error: unknown) => {
     const { code, message } = error as { readonly code?: number; readonly message: string };
@@ -200,7 +200,7 @@ describe.each(kinds)("%s", (_name, open, isMissing) => {
     },
   );
 
-  test.skipIf(isMissing)("brings back what nobody holds any more, before all others", async () => {
+  test.skipIf(isMissing)("returns jobs with an expired lock before all others", async () => {
     await using opened = await open();
     const { queue, worker } = await openQueue(opened);
     await queue.addBulk([job("a", 1), job("b", 1)]);

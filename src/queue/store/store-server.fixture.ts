@@ -9,20 +9,20 @@ const program = ["valkey-server", "redis-server"].find(
   (name) => spawnSync(name, ["--version"]).status === 0,
 );
 
-/** Why tests with a store are skipped; nothing where they are not. */
+/** The reason why tests with a store are skipped; `undefined` if they run. */
 export const missingStore =
   program === undefined
     ? "neither valkey-server nor redis-server is installed: `apt-get install valkey-server`"
     : undefined;
 
-// Whoever reads the tests' output is to know.
+// Printed for readers of the tests' output.
 if (missingStore !== undefined) console.warn(`SKIPPED: tests of the queue, ${missingStore}`);
 
 /** A store of its own for a test. */
 export interface StoreServer extends AsyncDisposable {
   readonly port: number;
   readonly url: string;
-  /** Ends it as a crash would, and starts it again: with what it had, or empty. */
+  /** Ends the store as a crash would, and starts it again with its data or empty. */
   restart(options: { readonly keepsData: boolean }): Promise<void>;
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -62,7 +62,7 @@ export async function startStore(flags: readonly string[] = []): Promise<StoreSe
   };
 }
 
-/** A port that nobody listens at, below those that the system gives to whoever asks for any. */
+/** A port that no process listens on, below the system's range of free ports. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 12_000 + Math.floor(Math.random() * 18_000);
@@ -95,7 +95,7 @@ export interface StoreProxy extends AsyncDisposable {
   readonly url: string;
   /** Ends all connections; new ones are refused until `mend()`. */
   cut(): void;
-  /** Lets nothing through any more, without a word to anybody, until `mend()`. */
+  /** Passes nothing on any more, without an error to either side, until `mend()`. */
   swallow(): void;
   mend(): void;
 }
@@ -143,7 +143,7 @@ export async function startProxy({ port }: Pick<StoreServer, "port">): Promise<S
       mode = "swallow";
     },
     mend() {
-      // What was swallowed is lost, and a connection does not go on behind that.
+      // Swallowed bytes are lost, so the connection cannot continue.
       if (mode === "swallow") cutAll();
       mode = "open";
     },

@@ -54,7 +54,7 @@ async function startWorker(
   return await QueueWorker.start({ ...about, onNote, ...options });
 }
 
-test("says that the store takes nothing, before it is counted on", async () => {
+test("reports that the store accepts no writes, before the hand-out counts on it", async () => {
   const memory = new MemoryStore(() => 0);
   memory.refusesUntilMs = 1;
   const refused = startWorker(memory);
@@ -64,7 +64,7 @@ test("says that the store takes nothing, before it is counted on", async () => {
   );
 });
 
-test("leaves all of its runs also while the store takes nothing", async () => {
+test("leaves all of its runs even while the store accepts no writes", async () => {
   const memory = new MemoryStore(() => 0);
   const handOuts: HandOut[] = [];
   for (const run of ["one", "two"]) {
@@ -112,7 +112,7 @@ test("says that it has left a run as soon as the store takes that, and is waited
   await second[Symbol.asyncDispose]();
 });
 
-/** Has what is handed out play one lamp twice. */
+/** Plays one lamp twice through the hand-out. */
 async function playLamp(handOut: HandOut): Promise<readonly (number | undefined)[]> {
   const run = startRun({
     source: lampSource(1),
@@ -129,7 +129,7 @@ async function playLamp(handOut: HandOut): Promise<readonly (number | undefined)
 
 const lamp = { environment: "lamp", terms, isRecorded: true, sampling: {} };
 
-test("plays what it is given as it leaves a run, and joins that again", async () => {
+test("plays a job of a run that it is leaving, and joins the run again", async () => {
   const memory = new MemoryStore(() => 0);
   const store = await connect(memory);
   const handOut = await HandOut.open({ ...lamp, run: "one", store, everyMs: 200 });
@@ -143,14 +143,14 @@ test("plays what it is given as it leaves a run, and joins that again", async ()
   memory.publish(newsChannel, JSON.stringify({ type: "run", run: "one" }));
   await until(() => askedCount === 2);
   setTimeout(() => (delayMs = 0), 500);
-  // It asks for a job before it has heard that, and is given one behind it.
+  // It asks for a job before it has received that message, and gets one after it.
   expect(await playLamp(handOut)).toEqual([1, 1]);
   await until(async () => (await store.redis.hexists(acknowledgedKey("one"), worker.name)) === 1);
   await worker[Symbol.asyncDispose]();
   await handOut[Symbol.asyncDispose]();
 });
 
-test("leaves out what it sampled when the store forgot it, for nobody waited for that", async () => {
+test("discards a turn if the store forgot the attempt, because no process waits for it", async () => {
   const memory = new MemoryStore(() => 0);
   const shared = await mkdtemp(path.join(tmpdir(), "turnwright-worker-"));
   try {
@@ -165,11 +165,11 @@ test("leaves out what it sampled when the store forgot it, for nobody waited for
       if (turn === 0 && !isLost) {
         isLost = true;
         memory.lose();
-        // The hand-out has its new weights: nobody is known to sample.
+        // The hand-out has its new weights: no worker is known to sample.
         await handOut.policy.close("hold");
         handOut.policy.open();
       } else if (asked.length === 2) {
-        // What was sampled before it is about to be written.
+        // The turn sampled before is about to be written.
         await new Promise((resolve) => setTimeout(resolve, 200));
         recorded.push(...(await textsIn(path.join(shared, "recordings"))));
       }
@@ -177,7 +177,7 @@ test("leaves out what it sampled when the store forgot it, for nobody waited for
     const notes: string[] = [];
     const worker = await startWorker(memory, (text) => notes.push(text), { engine, place });
     expect(await playLamp(handOut)).toEqual([1, 1]);
-    // Both turns of it once more, before or behind those of the other attempt.
+    // Both of its turns again, before or after those of the other attempt.
     expect(asked.filter((turn) => turn.startsWith("lamp/test/0#0"))).toEqual([
       "lamp/test/0#0 0",
       "lamp/test/0#0 1",
@@ -195,7 +195,7 @@ test("leaves out what it sampled when the store forgot it, for nobody waited for
   }
 });
 
-/** A worker of a run whose turns take a while, and what it sampled while the weights changed. */
+/** A worker of a run with slow turns, and the tokens that it sampled while the weights changed. */
 async function watchWorker(
   memory: MemoryStore,
   {
@@ -220,7 +220,7 @@ async function watchWorker(
   });
   const notes: string[] = [];
   const worker = await startWorker(memory, (text) => notes.push(text), { ...options, engine });
-  /** The weights begin to change as soon as the hand-out knows of nobody who samples. */
+  /** The weights start to change as soon as the hand-out knows of no sampling worker. */
   const beginChange = async (): Promise<void> => {
     await handOut.policy.close("hold");
     found.changes += 1;
@@ -247,14 +247,15 @@ async function watchWorker(
 
 const forgotten = /^is known to the queue's store no longer/;
 
-test("answers nothing that it took from a store that had just lost all, itself included", async () => {
+test("answers no job of a store that had just lost all data, including the worker", async () => {
   const memory = new MemoryStore(() => performance.now());
   let areNewsLost = false;
   const line = { newsDelayMs: () => (areNewsLost ? undefined : 0), delayMs: () => 1 };
-  // No news reach it, and it gives no sign of life for long: nothing else has it notice.
+  // The worker receives no messages and sends no heartbeat for long, so only the store's answers
+  // show the loss.
   await using watched = await watchWorker(memory, { line, leaseMs: 30_000 });
   const { beginChange, endChange, found, handOut, mixed, notes } = watched;
-  // Behind all that an attempt is described by.
+  // After all fields that describe an attempt.
   const addJob = memory.addJob.bind(memory);
   memory.addJob = (...about) => {
     memory.addJob = addJob;
@@ -272,11 +273,11 @@ test("answers nothing that it took from a store that had just lost all, itself i
   expect(await played).toEqual([1, 1]);
   expect(mixed).toHaveLength(1);
   expect(notes.filter((note) => forgotten.test(note))).not.toHaveLength(0);
-  // Both turns of that attempt were sampled anew, and those of the other one.
+  // Both turns of that attempt were sampled again, and those of the other one.
   expect(found.turns).toBe(6);
 });
 
-test("leaves out what it plays where its sign of life was over before the next one", async () => {
+test("discards an attempt if its heartbeat expired before the next one", async () => {
   const memory = new MemoryStore(() => performance.now());
   const store = await connect(memory);
   const handOut = await HandOut.open({ ...lamp, run: "one", store, everyMs: 200 });
@@ -303,12 +304,12 @@ test("leaves out what it plays where its sign of life was over before the next o
   await handOut[Symbol.asyncDispose]();
 });
 
-test("samples nothing while the store has lost whether it may", async () => {
+test("samples nothing while the store has lost its permission to sample", async () => {
   const memory = new MemoryStore(() => performance.now());
   let areNewsLost = true;
   let isLost = false;
   const line = { newsDelayMs: () => (areNewsLost ? undefined : 0) };
-  // Between what the hand-out writes and what it asks.
+  // Between the hand-out's write and its question.
   const note = (): void => {
     if (isLost || memory.get(policyKey("one"))?.includes('"hold"') !== true) return;
     isLost = true;
@@ -343,7 +344,7 @@ test("finds no run that is handed out again without its policy", async () => {
   expect(mixed).toEqual([]);
 });
 
-test("plays on after a store that takes nothing in the moment in which it takes an attempt", async () => {
+test("continues after a store that accepts no writes while it takes an attempt", async () => {
   const memory = new MemoryStore(() => performance.now());
   let areNewsLost = false;
   const line = { newsDelayMs: () => (areNewsLost ? undefined : 0), delayMs: () => 3 };

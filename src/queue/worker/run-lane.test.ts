@@ -14,7 +14,7 @@ import { MemoryStore } from "../store/memory-store.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { RunLane } from "./run-lane.ts";
 
-test("gives back what it was given a second time, having lost it before", async () => {
+test("returns an attempt that it lost and then received again", async () => {
   let nowMs = 0;
   const memory = new MemoryStore(() => nowMs);
   const connect = async () =>
@@ -70,7 +70,7 @@ test("gives back what it was given a second time, having lost it before", async 
   };
   const first = (await take(0))();
   await until(() => signals.length === 1);
-  // Its lock ends, and nobody renewed it.
+  // The job's lock expires without a renewal.
   const second = (await take(1000))();
   await first;
   await until(() => signals.length === 2);

@@ -10,14 +10,14 @@ const request = {
   requestId: "r",
 } as unknown as Parameters<ReturnType<typeof preparedEngine>["generate"]>[0];
 
-test("what was sampled while nobody counted on the worker any more is seen by nobody", async () => {
+test("tokens sampled after the worker's lease ended are discarded", async () => {
   const stop = new AbortController();
   const lost = new Error("the attempt was stopped: lost");
   const engine = watchEngineLease(preparedEngine([says("Hello.")]), () => stop.abort(lost));
   await expect(engine.generate(request, { signal: stop.signal })).rejects.toBe(lost);
 });
 
-test("what was sampled within the lease is handed on as it is", async () => {
+test("tokens sampled within the lease are passed on unchanged", async () => {
   const { signal } = new AbortController();
   const plain = await preparedEngine([says("Hello.")]).generate(request, { signal });
   const engine = watchEngineLease(preparedEngine([says("Hello.")]), () => {});

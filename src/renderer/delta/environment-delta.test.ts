@@ -124,7 +124,7 @@ describe("renderDeltaText()", () => {
     );
   });
 
-  test("is unaffected by answers that contain the word of the stand-in", () => {
+  test("is unaffected by answers that contain the placeholder's word", () => {
     const answer = userMessage("qzkvx0xvkzq qzkvx1xvkzq");
     expect(render(clearing, scenario([], said("Which?"), [answer]))).toBe(
       "<|im_end|>\n<|im_start|>user\nqzkvx0xvkzq qzkvx1xvkzq<|im_end|>\n<|im_start|>assistant\n",
@@ -222,7 +222,7 @@ describe.each([
   );
 
   test.skipIf(templates.length === 0)(
-    "is the same from the measured base as from the whole history",
+    "is the same from the measured base as from the complete history",
     () => {
       const counts = { short: 0, full: 0, tools: 0, same: 0 };
       const different: string[] = [];

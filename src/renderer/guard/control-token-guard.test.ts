@@ -99,7 +99,7 @@ describe.each(modelNames)("control-token guard on the tokenizer of %s", (name) =
     );
   });
 
-  test("a literal in several parts of the text is found wherever the parts meet", async () => {
+  test("a literal in several parts of the text is found at any boundary between them", async () => {
     const guard = guardOf(codec);
     const literal = codec.addedTokens[1]?.content ?? "";
     for (let cut = 1; cut < literal.length; cut++) {

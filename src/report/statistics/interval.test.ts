@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import { describeInterval } from "./describe-interval.ts";
 import { boundsOf, estimateDifference, estimateMean } from "./interval.ts";
 
-/** So many tasks of 1 and of 0. */
+/** Tasks with the given numbers of ones and zeros. */
 function shares(ones: number, zeros: number): readonly number[] {
   return [...Array<number>(ones).fill(1), ...Array<number>(zeros).fill(0)];
 }
 
-/** The chance of so many hits. */
+/** The probability of a number of hits. */
 function binomial(count: number, hits: number, p: number): number {
   let chance = (1 - p) ** (count - hits) * p ** hits;
   for (let index = 1; index <= hits; index++) chance *= (count - hits + index) / index;
@@ -60,7 +60,7 @@ describe("estimateMean()", () => {
     expect(estimate?.high).toBeCloseTo(0.939515076403, 11);
   });
 
-  test("is never narrower than what the tasks that were not drawn leave open", () => {
+  test("is never narrower than the uncertainty of the tasks that were not drawn", () => {
     const spread = estimateMean([0.5, 0.5, 0.5, 0.5001]);
     expect(spread?.value).toBeCloseTo(0.500025, 12);
     const others = 1 - 0.025 ** (1 / 4);
@@ -81,7 +81,7 @@ describe("estimateMean()", () => {
     expect(rounded?.high).toBeCloseTo(exact!.high!, 12);
   });
 
-  test("gives Student's interval where nothing bounds the values", () => {
+  test("gives Student's interval for unbounded values", () => {
     const estimate = estimateMean([2, 4, 4, 6], {});
     // The mean is 4, its error sqrt(8 / 3) / 2, and t of 3 is 3.182446.
     expect(estimate).toMatchObject({ value: 4, method: "student-t" });
@@ -89,7 +89,7 @@ describe("estimateMean()", () => {
     expect(estimate?.high).toBeCloseTo(4 + 3.182446305284263 * (Math.sqrt(8 / 3) / 2), 9);
   });
 
-  test("has no interval where nothing bounds values that are alike", () => {
+  test("has no interval for unbounded values that are all equal", () => {
     expect(estimateMean([2, 2, 2, 2])).toEqual({ value: 2, method: "none", taskCount: 4 });
     expect(estimateMean([2], {})).toEqual({ value: 2, method: "none", taskCount: 1 });
   });
@@ -126,7 +126,7 @@ describe("boundsOf()", () => {
 });
 
 describe("estimateDifference()", () => {
-  test("claims no certainty where nothing differs", () => {
+  test("claims no certainty for equal values", () => {
     const others = 1 - 0.025 ** (1 / 20);
     expect(estimateDifference(Array<number>(20).fill(0), 1)).toEqual({
       value: 0,
@@ -138,7 +138,7 @@ describe("estimateDifference()", () => {
     expect(estimateDifference([0, 0])).toEqual({ value: 0, method: "none", taskCount: 2 });
   });
 
-  test("gives Student's interval where tasks differ", () => {
+  test("gives Student's interval if tasks differ", () => {
     const estimate = estimateDifference([1, 0, 0, -1, 1, 0, 1, 0, 0, 0], 1);
     // The mean is 0.2, the squares about it sum to 3.6, and t of 9 is 2.262157.
     const half = 2.2621571627409915 * Math.sqrt(3.6 / 9 / 10);

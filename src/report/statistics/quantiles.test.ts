@@ -14,7 +14,7 @@ describe("studentQuantile()", () => {
     expect(studentQuantile(0.975, freedom)).toBeCloseTo(value, 8);
   });
 
-  test("comes to the normal distribution's", () => {
+  test("approaches the normal distribution's quantiles", () => {
     expect(studentQuantile(0.975, Infinity)).toBeCloseTo(1.959963984540054, 6);
   });
 });
@@ -32,7 +32,7 @@ describe("betaQuantile()", () => {
     expect(betaQuantile(p, a, b)).toBeCloseTo(value, 11);
   });
 
-  test("is an end where a parameter is 0", () => {
+  test("is an end of the range if a parameter is 0", () => {
     expect([betaQuantile(0.025, 0, 5), betaQuantile(0.975, 5, 0)]).toEqual([0, 1]);
   });
 });

@@ -215,7 +215,7 @@ describe("JsonlJournal on a disk with faults", () => {
       await expect(journal.append({ a: 1 })).rejects.toThrow("ENOSPC");
       await expect(journal.append({ a: 2 })).rejects.toThrow("ENOSPC");
     }
-    // Opening it again cuts off what is left.
+    // Reopening removes the torn rest.
     await using again = await JsonlJournal.open(file);
     await again.append({ a: 3 });
     expect(await readFile(file, "utf8")).toBe('{"a":3}\n');
@@ -239,7 +239,7 @@ describe("JsonlJournal on a disk with faults", () => {
     await expect(journal.append({ a: 3 })).rejects.toThrow(reason);
   });
 
-  test("notices that something else writes to the file, and leaves that there", async () => {
+  test("notices that another program writes to the file, and keeps those lines", async () => {
     await using journal = await JsonlJournal.open(file);
     await journal.append({ a: 1 });
     await appendFile(file, '{"b":1}\n');

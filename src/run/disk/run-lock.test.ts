@@ -49,7 +49,7 @@ async function abandon(here: Partial<ProcessPlace>): Promise<void> {
 /** A file system's clock ticks more coarsely than the process's, so it is some milliseconds late. */
 const tickMs = 500;
 
-/** Has the lock last touched so long ago, or a little longer. */
+/** Sets the lock's time so far in the past, or a little further. */
 async function lastSeen(agoMs: number, seen = file): Promise<void> {
   const at = new Date(Date.now() - agoMs - tickMs);
   await utimes(seen, at, at);
@@ -164,7 +164,7 @@ describe("RunLock", () => {
   });
 
   describe("without a boot id", () => {
-    /** A machine of a system that has none; others may bear its name. */
+    /** A machine without a boot id; other machines may have the same name. */
     function nameOnly(
       pid: number,
       running: readonly number[] = [],
@@ -403,7 +403,7 @@ describe("RunLock", () => {
     const files = failOnce(isMeant, isLinkless);
     await expect(RunLock.take(dir, options({ pid: 7 }, { files }))).rejects.toThrow("EIO");
     expect(await readdir(dir)).toEqual([]);
-    // Whoever comes next may be the same process.
+    // The next holder may be the same process.
     await using _next = await RunLock.take(dir, options({ pid: 7 }));
     expect(await holderPid()).toBe(7);
   });
@@ -664,7 +664,7 @@ describe("isSameMachine()", () => {
   });
 });
 
-test("commandLine() leaves out the keys of addresses, wherever they stand", () => {
+test("commandLine() removes the keys in addresses, at any place", () => {
   const url = "https://host:30000/v1?region=eu&api_key=a%20b&token=0123456789";
   expect(commandLine(["node", "/x/train.mjs", "--url", url, `--user-url=${url}`])).toBe(
     "train.mjs --url https://host:30000/v1?region=eu&api_key=[redacted]&token=[redacted] " +

@@ -56,7 +56,7 @@ test.each(["open", "write", "sync", "close", "rename"] as const)(
   },
 );
 
-test("writeWhole() leaves the old contents or the new ones wherever the process dies", async () => {
+test("writeWhole() leaves the old contents or the new ones after a death at any point", async () => {
   for (let at = 0; ; at++) {
     await writeFile(file, "old");
     const { files, count } = crashingFiles(at);

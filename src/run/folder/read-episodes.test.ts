@@ -189,6 +189,7 @@ test("a start that ends many half finished groups goes through the files once", 
   expect(groups.map(({ episodes }) => episodes.length)).toEqual(
     Array.from({ length: 40 }, () => 2),
   );
-  // To find them, to read them, and to put all rows in order, which are twice as many by then.
+  // Once to find the rows, once to read them, and once to sort all of them, which are twice as many
+  // by that time.
   expect(readCount).toBeLessThan(6 * size);
 });

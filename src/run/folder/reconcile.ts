@@ -22,6 +22,7 @@ import {
   type RowPlace,
   type Scanned,
 } from "./scan-claims.ts";
+import { attemptCountsOf } from "../schedule/attempt-counts.ts";
 
 /** The finished episodes of a folder, and the differences between its files. */
 export interface Reconciliation {
@@ -224,8 +225,9 @@ async function setAsideOthers(
  */
 function completeGroups(
   kept: readonly Claim[],
-  { size = 0, begun: started = size }: RecordedGrouping,
+  grouping: RecordedGrouping,
 ): (groupIndex: number | undefined) => boolean {
+  const { size, started } = attemptCountsOf(grouping, { sampleCount: 0 });
   const scoredCounts = new Map<number | undefined, number>();
   for (const { finished } of kept) {
     if (finished.reward === undefined) continue;

@@ -6,7 +6,7 @@ import type { Sample } from "../../trajectory/sample.ts";
 import { encodeLine, encodeRow } from "../disk/encode-line.ts";
 import { rowParts } from "./row-parts.ts";
 
-/** Whatever is in its lists. */
+/** A row with arbitrary values in its lists. */
 function rowOf(lists: Readonly<Record<string, readonly unknown[]>>): Sample {
   const about = { format: 1, rolloutId: 't"#0', reward: undefined, promptLength: 7 } as const;
   return { ...about, ...lists, turns: [{ turnIndex: 0 }], metadata: {} } as unknown as Sample;
@@ -14,7 +14,7 @@ function rowOf(lists: Readonly<Record<string, readonly unknown[]>>): Sample {
 
 const names = ["tokenIds", "lossMask", "logprobs", "policyVersions"] as const;
 
-/** Stretches of what such a list may hold, and of what it should not. */
+/** Slices of valid and invalid values of such a list. */
 const list = fc
   .array(
     fc.tuple(

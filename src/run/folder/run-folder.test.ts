@@ -311,7 +311,7 @@ describe("RunFolder after a crash", () => {
 });
 
 describe("RunFolder that dies while it is opened", () => {
-  test("loses no finished episode, wherever it dies", async () => {
+  test("loses no finished episode after a death at any point", async () => {
     const episodes = [testEpisode(0), testEpisode(1, failedEnd), testEpisode(2), testEpisode(3)];
     await write(episodes, { format: "slime" });
     await edit("samples.jsonl", (text) => text.replace(/.*"t#2".*\n/, ""));
@@ -341,7 +341,7 @@ describe("RunFolder that dies while it is opened", () => {
     }
   }, 900_000);
 
-  test("can be read wherever it dies as it takes failed episodes out", async () => {
+  test("can be read after a death at any point while it removes failed episodes", async () => {
     {
       await using folder = await open();
       await writeAndTell(folder, [testEpisode(0), testEpisode(1, failedEnd), testEpisode(2)]);
@@ -366,7 +366,7 @@ describe("RunFolder that dies while it is opened", () => {
       expect(rows, `died at call ${at}`).toEqual(finished);
       const found = [finished, await rolloutIdsIn(dir, "samples.jsonl")];
       read.add(found.map((ids) => ids.length).join());
-      // A start that does not play the failed one again reports nothing.
+      // A start that does not replay the failed one reports nothing.
       await using again = await open({ lock: { machine: fakeMachine({ pid: 2 }) } });
       expect([idsOf(again), again.notes]).toEqual([finished, []]);
       expect(await rolloutIdsIn(dir, "samples.jsonl")).toEqual(finished);
@@ -710,7 +710,7 @@ describe("RunFolder and its manifest", () => {
       await begin(asked({ "max-context": "4096" }));
       await expect(openAs(asked({ "max-context": "720" }))).rejects.toThrow(
         `${changed()}max-context was "4096" and is "720"; ` +
-          // An engine with less room could not hold what the former one did.
+          // An engine with a smaller context cannot hold the former one's conversations.
           "restore what was there or choose another --out",
       );
       await expect(openAs(asked({ "max-context": "8192" }))).rejects.toThrow(

@@ -31,7 +31,7 @@ import { createPushedTasks } from "../schedule/pushed-tasks.ts";
 import { createTaskList, type SourcedTask, type TaskSource } from "../schedule/task-source.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
-/** Lamps of 40 watts; what a lamp draws is its reward. */
+/** Lamps of 40 watts; a lamp's wattage is its reward. */
 const environment: Environment = {
   ...fiftyLamps,
   task: (split, index) => ({ ...fiftyLamps.task(split, index), data: { watts: 40 } }),

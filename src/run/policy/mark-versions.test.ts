@@ -25,25 +25,22 @@ function pieceOf(policyVersion: string): GenerationPiece {
 test.each([
   [false, ["7", "7", "3", "0", "7", "7"]],
   [true, ["7", "7", "7", "7", "7", "7"]],
-])(
-  "names the announced version if the engine names no whole number; overrules: %s",
-  async (...row) => {
-    const [overrules, expected] = row;
-    const pieces = ["", "default", "3", "0", "0x10", "v3"].map((name) => pieceOf(name));
-    const inner = preparedEngine([{ outputIds: [5, 5, 5, 5, 5, 2], pieces }]);
-    const engine = markVersions(inner, () => ({ version: 7, overrules }));
-    const generation = await engine.generate(request);
-    expect(generation.pieces).toEqual(expected.map((name) => pieceOf(name)));
-    expect(pieces.map(({ policyVersion }) => policyVersion)).toEqual([
-      "",
-      "default",
-      "3",
-      "0",
-      "0x10",
-      "v3",
-    ]);
-  },
-);
+])("names the announced version if the engine names no integer; overrules: %s", async (...row) => {
+  const [overrules, expected] = row;
+  const pieces = ["", "default", "3", "0", "0x10", "v3"].map((name) => pieceOf(name));
+  const inner = preparedEngine([{ outputIds: [5, 5, 5, 5, 5, 2], pieces }]);
+  const engine = markVersions(inner, () => ({ version: 7, overrules }));
+  const generation = await engine.generate(request);
+  expect(generation.pieces).toEqual(expected.map((name) => pieceOf(name)));
+  expect(pieces.map(({ policyVersion }) => policyVersion)).toEqual([
+    "",
+    "default",
+    "3",
+    "0",
+    "0x10",
+    "v3",
+  ]);
+});
 
 test.each([undefined, null, 7, {}, { pieces: "none" }, { pieces: [null, { policyVersion: 3 }] }])(
   "passes on anything but a generation to the caller: %j",

@@ -24,7 +24,7 @@ const request = {
 
 describe("PolicyGate", () => {
   test.each(["hold", "interrupt"] as const)(
-    "does not wait (%s) for a call that its caller gave up and the engine never ends",
+    "does not wait (%s) for a call that its caller cancelled and the engine never ends",
     async (mode) => {
       const gate = new PolicyGate({
         ...preparedEngine([]),
@@ -171,7 +171,7 @@ describe("PolicyGate", () => {
     expect(askedCount).toBe(1);
   });
 
-  /** A gate before an engine that hands over these ids one after the other, the first when it is cut short. */
+  /** A gate for an engine that streams these ids in order, the first when it is interrupted. */
   function gateBefore(parts: readonly (readonly number[])[]) {
     const asked: GenerateRequest[] = [];
     const gate = new PolicyGate({
@@ -239,7 +239,7 @@ describe("PolicyGate", () => {
       ]);
     });
 
-    test("keeps one that has come to its end as it was cut short", async () => {
+    test("keeps a turn that ended when it was interrupted", async () => {
       const { asked, gate } = gateBefore([[7, 2]]);
       const generating = gate.engine.generate(held);
       await gate.close("interrupt");
@@ -349,7 +349,7 @@ describe("PolicyGate", () => {
       },
     );
 
-    test("keeps the tokens through an update that comes before the first new id", async () => {
+    test("keeps the tokens through an update that precedes the first new id", async () => {
       const { again, cut, gate, generating } = gateBeforeCut(async (options) => {
         await untilCut(options);
         return emptyGeneration();
@@ -558,7 +558,7 @@ describe("PolicyGate", () => {
     expect(held.slice(2)).toEqual([true, false]);
   });
 
-  test("reports that the server cannot be told to a caller that cuts the turn short, and not for its own cuts", async () => {
+  test("reports an unreachable server to a caller that interrupts the turn, and not for its own interruptions", async () => {
     const { asked, gate, hand } = gateBeforeTelling();
     const cut = new AbortController();
     let notCutCount = 0;
@@ -583,7 +583,7 @@ describe("PolicyGate", () => {
     expect(await generating).toMatchObject({ outputIds: [], finish: { type: "length" } });
   });
 
-  test("reports that the server cannot be told when the caller cuts the turn short", async () => {
+  test("reports an unreachable server when the caller interrupts the turn", async () => {
     const { asked, gate } = gateBeforeTelling();
     const cut = new AbortController();
     let notCutCount = 0;
@@ -671,7 +671,7 @@ describe("PolicyGate", () => {
     await expect(before.engine.generate(request)).rejects.toBe(early);
   });
 
-  test("throws the reason of the caller's own signal, whatever was cut short", async () => {
+  test("throws the reason of the caller's own signal, regardless of the interrupted call", async () => {
     const caller = new AbortController();
     const cut = new AbortController();
     const gate = new PolicyGate({

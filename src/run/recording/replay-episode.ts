@@ -20,6 +20,7 @@ import {
   isOfOtherAttempt,
   isOfOtherRun,
 } from "./recording-line.ts";
+import { shortJson } from "../../secrets/shorten.ts";
 
 /** The result of playing a recorded episode again. */
 export type ReplayVerdict =
@@ -161,7 +162,10 @@ function withoutSegments({ segments: _segments, ...story }: Episode): object {
 /** Names the first place in which two JSON-able values differ; returns `undefined` if they are equal. */
 function firstDifference(before: unknown, now: unknown, place: string): string | undefined {
   const found = findDifference(before, now);
-  return found && `${place}${found.place} was ${brief(found.before)} and is ${brief(found.now)}`;
+  return (
+    found &&
+    `${place}${found.place} was ${shortJson(found.before, 120)} and is ${shortJson(found.now, 120)}`
+  );
 }
 
 /** Finds the first place in which two values differ. Builds the place's name only on the way back. */
@@ -191,9 +195,4 @@ function findDifference(
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
-}
-
-function brief(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
 }

@@ -19,7 +19,7 @@ function ask(gate: EngineGate, name: string, priority: number, order: string[]) 
 }
 
 describe("an admission gate", () => {
-  test("admits so many at once, the oldest group first, and within one in order", async () => {
+  test("admits a limited number at once, the oldest group first, and within one in order", async () => {
     await using gate = createAdmissionGate({ concurrency: 2 });
     const order: string[] = [];
     const first = [ask(gate, "b1", 1, order), ask(gate, "c1", 2, order)];
@@ -37,7 +37,7 @@ describe("an admission gate", () => {
     expect(gate.state).toEqual({ admitted: 0, waiting: 0, limit: 2 });
   });
 
-  test("releases a place once, however often it is called", async () => {
+  test("releases a place once, even if it is called several times", async () => {
     await using gate = createAdmissionGate({ concurrency: 1 });
     const leave = await gate.admit({ priority: 0, signal });
     leave();

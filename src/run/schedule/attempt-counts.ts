@@ -8,6 +8,17 @@ export interface AttemptCounts {
   readonly started: number;
 }
 
+/** Returns the attempt counts of a run's options. Without over-sampling, a group starts as many attempts as it needs. */
+export function groupingCounts({
+  size,
+  started = size,
+}: {
+  readonly size: number;
+  readonly started?: number;
+}): AttemptCounts {
+  return { size, started };
+}
+
 /** Returns the attempt counts that the last start recorded, or those of the plan if no start of the run recorded any. */
 export function attemptCountsOf(
   { size: recordedSize, begun }: RecordedGrouping,

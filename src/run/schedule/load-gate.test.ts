@@ -4,7 +4,7 @@ import type { Clock } from "../../async/clock.ts";
 import { openLoadGate } from "./load-gate.ts";
 import { PolicyGate } from "../policy/policy-gate.ts";
 
-/** Sleeps end when the test says so. */
+/** Sleeps end on the test's request. */
 function manualSleeps() {
   const sleeping: (() => void)[] = [];
   const clock: Clock = {
@@ -18,7 +18,7 @@ function manualSleeps() {
   };
   const wake = async () => {
     sleeping.shift()?.();
-    // A reading and what follows from it take a few turns.
+    // A reading and its consequences take a few turns of the event loop.
     for (let turn = 0; turn < 20; turn++) await Promise.resolve();
   };
   return { clock, wake };

@@ -6,6 +6,7 @@ import type { PlanRecord } from "./plan-run.ts";
 import type { RunFolder } from "../folder/run-folder.ts";
 import type { RunManifest } from "../folder/run-manifest.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
+import { groupingCounts } from "./attempt-counts.ts";
 
 /** The `plan` in `run.json` if the run's episodes are not known in advance. */
 export const openPlan = { isOpen: true } as const;
@@ -50,12 +51,13 @@ export class PlannedRun {
   endOf(
     end: RunResult["end"],
     {
-      grouping: { size, started = size },
+      grouping,
       ledger,
     }: { readonly grouping: StartRunOptions["grouping"]; readonly ledger: GroupLedger },
   ): { readonly end: RunResult["end"]; readonly planned?: number } {
     if (this.#plan === undefined) return { end };
     const { taskIndexes } = this.#plan;
+    const { size, started } = groupingCounts(grouping);
     const isPart = end === "finished" && !ledger.areFinished(taskIndexes.length);
     return {
       end: isPart ? "interrupted" : end,
@@ -85,7 +87,7 @@ function mayBePlanned(
   { finished }: Pick<RunFolder, "finished">,
 ): boolean {
   const { environment, groupId, taskIndexes, sampleCount } = plan;
-  const { size, started = size } = grouping;
+  const { size, started } = groupingCounts(grouping);
   const { length = 0 } = source;
   const known = new Set(taskIndexes);
   return (

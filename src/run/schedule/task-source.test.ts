@@ -358,7 +358,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
 });
 
 describe("createTaskStream()", () => {
-  /** A stream of tasks, each of which is given when that is said. */
+  /** A stream of tasks; the test decides when each is given. */
   const streamOf = (count: number) => {
     const gates = Array.from({ length: count }, () => withResolvers());
     async function* stream(): AsyncGenerator<Task> {
@@ -383,7 +383,7 @@ describe("createTaskStream()", () => {
   const idAt = async (source: TaskSource): Promise<string | undefined> =>
     (await askSource(source, 0, { signal }))?.task.id;
 
-  test("gives the next start a task that came too late for the one that asked", async () => {
+  test("gives the next start a task that arrived too late for the start that requested it", async () => {
     const { source, give } = streamOf(2);
     await askInVain(source);
     give(0);
@@ -394,7 +394,7 @@ describe("createTaskStream()", () => {
     expect(await idAt(source)).toBe(undefined);
   });
 
-  test("also if several starts did not wait for it, and it is still to come", async () => {
+  test("also if several starts did not wait for it, and it has not arrived yet", async () => {
     const { source, give } = streamOf(1);
     await askInVain(source);
     await askInVain(source);
@@ -511,7 +511,7 @@ describe("createPushedTasks()", () => {
 });
 
 describe("an id that was there before", () => {
-  test("is refused when it is pushed, and nothing of that push is taken", async () => {
+  test("is refused when it is pushed, and no task of that push is accepted", async () => {
     const source = createPushedTasks();
     source.push({ task: lampTask(3) });
     expect(() => source.push({ task: lampTask(4) }, { task: lampTask(3) })).toThrow(
@@ -575,7 +575,7 @@ describe("an id that was there before", () => {
     }
     for (const expected of [4, 0]) {
       await using folder = await openLamps(dir);
-      // Another spelling of the same tasks.
+      // Another form of the same tasks.
       const again = tasks.map(({ id, ...rest }) => ({ ...rest, id }));
       const run = startLamps({ folder, source: createTaskStream(again), redeliver: true });
       const groups = await takeAll(run);

@@ -29,7 +29,7 @@ async function open(
   }: Parameters<typeof openLamps>[1] & {
     readonly attempt?: string;
     readonly key?: string;
-    /** What becomes of a claim; `taking` resolves once something that was played is handed over. */
+    /** The result of a claim; `taking` resolves once a played rollout is delivered. */
     readonly claim?: (ask: () => Promise<boolean>, taking: Promise<void>) => Promise<boolean>;
   } = {},
 ) {
@@ -119,7 +119,7 @@ describe("agent-lightning's store", () => {
     expect(opened.service.health.unreadGroups).toBe(0);
   });
 
-  test("is told what failed, timed out, was cancelled or names no task, without events", async () => {
+  test("is notified of failed, timed-out and cancelled attempts and of unknown tasks, without events", async () => {
     await using server = await startAglServer();
     server.add("broken", { task_index: 1, split: "test" });
     server.add("nothing", { prompt: "hello" });
@@ -156,7 +156,7 @@ describe("agent-lightning's store", () => {
     expect(server.rollouts.get("r1")!.status.error_message).toBe("it was cancelled");
   });
 
-  test("is told of a cancellation that came before the answer to the claim, until it answers", async () => {
+  test("is notified of a cancellation that preceded the claim's answer, until it confirms", async () => {
     await using server = await startAglServer();
     server.add("r1", { task_index: 4, split: "test" });
     const claiming = withResolvers();
@@ -206,12 +206,12 @@ describe("agent-lightning's store", () => {
     expect([one.notes, two.notes]).toEqual([[], []]);
   });
 
-  test("is asked again while it does not answer, and when answers are lost: nothing is given twice", async () => {
+  test("is asked again while it does not answer, and when answers are lost: no result is sent twice", async () => {
     await using server = await startAglServer();
     for (let index = 0; index < 10; index++)
       server.add(`r${index}`, { task_index: index, split: "test" });
     let count = 0;
-    // Every second call fails: refused before it is done, or answered to nobody.
+    // Every second call fails: it is refused before it is done, or its answer is lost.
     server.fault = () => (++count % 2 === 0 ? undefined : count % 4 === 1 ? 503 : 0);
     await using opened = await open(server);
     for (const id of server.rollouts.keys()) await until(hasEnded(server, id));
@@ -221,7 +221,7 @@ describe("agent-lightning's store", () => {
     expect(opened.notes[0]).toContain("agent-lightning is asked again");
   });
 
-  test("is given what an earlier start had begun, and what that start could not give", async () => {
+  test("receives an earlier start's started rollouts and its undelivered results", async () => {
     await using server = await startAglServer();
     for (let index = 0; index < 6; index++)
       server.add(`r${index}`, { task_index: index, split: "test" });
@@ -250,7 +250,7 @@ describe("agent-lightning's store", () => {
     }
   });
 
-  test("is given what was played while the answer to the claim was on its way, and was lost", async () => {
+  test("receives a rollout that was played while the claim's answer was lost", async () => {
     await using server = await startAglServer();
     server.add("r1", { task_index: 4, split: "test" });
     let claims = 0;
@@ -274,7 +274,7 @@ describe("agent-lightning's store", () => {
     expect(opened.notes[0]).toBe("agent-lightning is asked again: gateway timeout");
   });
 
-  test("is given what was played before a stop came into the claim, by the next start", async () => {
+  test("receives from the next start a rollout that was played before a stop interrupted the claim", async () => {
     await using server = await startAglServer();
     server.add("r1", { task_index: 4, split: "test" });
     {
@@ -299,7 +299,7 @@ describe("agent-lightning's store", () => {
     expect(server.events.get("r1")!).toHaveLength(2);
   });
 
-  test("keeps what is somebody else's, also where it was played before the store said so", async () => {
+  test("keeps rollouts of other owners, even if they were played before the store said so", async () => {
     await using server = await startAglServer();
     server.add("theirs", { task_index: 4, split: "test" });
     server.add("ours", { task_index: 5, split: "test" });
@@ -323,7 +323,7 @@ describe("agent-lightning's store", () => {
     expect(opened.notes).toEqual([]);
   });
 
-  test("is told again why a rollout is not played, where it did not answer; others wait for neither", async () => {
+  test("is notified again of an unplayed rollout if it did not answer; other rollouts wait for neither", async () => {
     await using server = await startAglServer();
     server.add("nothing", { prompt: "hello" });
     server.add("ours", { task_index: 5, split: "test" });
@@ -349,7 +349,7 @@ describe("agent-lightning's store", () => {
       '[{"rollout_id": "r9", "input": {"task_index": 1}, "is_train": false}]',
       "at 0.config: Invalid input: expected object, received undefined",
     ],
-  ])("is asked again where its list is %s, which is another server's", async (list, fault) => {
+  ])("is asked again if its list is %s, as another server would answer", async (list, fault) => {
     await using server = await startAglServer();
     server.add("r1", { task_index: 4, split: "test" });
     let lies = 3;
@@ -367,7 +367,7 @@ describe("agent-lightning's store", () => {
     expect(opened.notes[0]).toContain(fault);
   });
 
-  test("is asked again where it does not say how a rollout stands: what was played is kept", async () => {
+  test("is asked again about a rollout of unknown state, and its result is kept", async () => {
     await using server = await startAglServer();
     server.add("r1", { task_index: 4, split: "test" });
     let lies = 3;

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { AglEvent, AglState } from "./agl-store.ts";
 
-/** What agent-lightning's store keeps of a rollout. */
+/** The fields that agent-lightning's store keeps for a rollout. */
 export interface KeptRollout {
   readonly rollout_id: string;
   readonly input: unknown;
@@ -17,14 +17,16 @@ export interface KeptRollout {
   };
 }
 
-/** A store that listens, with what is in it. */
+/** A listening store, with its contents. */
 export interface AglServer extends AsyncDisposable {
   readonly url: string;
   readonly rollouts: Map<string, KeptRollout>;
   /** By rollout, `attempt` and the event. */
   readonly events: Map<string, (AglEvent & { readonly attempt: string })[]>;
   add(id: string, input: unknown, more?: { isTrain?: boolean; timeoutS?: number }): void;
-  /** Is asked before each call; a status makes it the answer, 0 breaks the connection behind the work. */
+  /**
+   * Called before each call. A status becomes the answer; 0 breaks the connection after the work.
+   */
   fault: (method: string, path: string) => number | undefined;
   /** Is asked before each page that is read; a text is answered in its place, as if all were well. */
   lie: (path: string) => string | undefined;

@@ -8,7 +8,7 @@ const { signal } = new AbortController();
 test.each([
   ["as an answer", `unknown key Bearer ${key}`, '"unknown key Bearer [redacted]"'],
   ["astride where the answer is cut", "x".repeat(190) + key, `"${"x".repeat(190)}[redacted`],
-])("the store's key is in no error where the server repeats it %s", async (_how, said, told) => {
+])("no error contains the store's key if the server repeats it %s", async (_how, said, told) => {
   await using server = await answeringServer(() => ({ status: 401, body: said }));
   const store = new AglStore({ url: server.url, key, attempt: "tw" });
   await expect(store.queued(2, signal)).rejects.toMatchObject({
@@ -17,7 +17,7 @@ test.each([
   });
 });
 
-test("a rollout's id stays as it is where the key is a part of it", async () => {
+test("a rollout's id is not changed if it contains the key", async () => {
   const rollout = { rollout_id: `${key}-1`, input: {}, is_train: true, config: {} };
   await using server = await answeringServer(() => ({ body: [rollout] }));
   const store = new AglStore({ url: server.url, key, attempt: "tw" });

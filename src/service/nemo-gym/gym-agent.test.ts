@@ -59,13 +59,13 @@ describe("NeMo Gym's POST /run", () => {
       seen = [...call.prompt_token_ids, ...call.generation_token_ids];
     }
     expect(response.output.length).toBeGreaterThan(0);
-    // It is nobody else's, and forgotten once its folder is closed.
+    // The attempt belongs to no other call, and is forgotten once its folder is closed.
     while (service.health.batches > 0) await new Promise((resolve) => setImmediate(resolve));
     expect(service.health).toMatchObject({ batches: 0, unreadGroups: 0 });
     expect(service.batches).toEqual([]);
   });
 
-  test("plays as many calls at once as there are places, each anew though they are alike", async () => {
+  test("plays as many calls at once as it has places, each separately even if they are equal", async () => {
     let running = 0;
     let most = 0;
     const all = withResolvers();
@@ -85,7 +85,7 @@ describe("NeMo Gym's POST /run", () => {
     expect(most).toBe(32);
   });
 
-  test("asks to be called again where the rollout could only be played by another start", async () => {
+  test("asks for another call if only another start could play the rollout", async () => {
     const folder = path.join(dir, "batches/b1");
     await mkdir(folder, { recursive: true });
     await writeFile(path.join(folder, "episodes.jsonl"), "{}\n");
@@ -96,7 +96,7 @@ describe("NeMo Gym's POST /run", () => {
     expect(service.batches).toEqual([]);
   });
 
-  test("asks to be called again where what was played cannot be trained on", async () => {
+  test("asks for another call if the episode cannot be trained on", async () => {
     const engine = lampEngine(() => {
       throw new RolloutError("engine/timeout", "no answer");
     });
@@ -108,7 +108,7 @@ describe("NeMo Gym's POST /run", () => {
     expect(message).toContain("failed: engine/timeout: no answer");
   });
 
-  test("gives up what is played when the caller leaves, when it is cancelled, and when the service stops", async () => {
+  test("aborts its attempt when the caller leaves, when it is cancelled, and when the service stops", async () => {
     const playing = [withResolvers(), withResolvers(), withResolvers()];
     let asked = 0;
     const engine = lampEngine(async (_request, { signal } = {}) => {
@@ -137,13 +137,13 @@ describe("NeMo Gym's POST /run", () => {
       service.stop();
       expect((await stopped).status).toBe(503);
     }
-    // Nobody waits for what an earlier start was asked for.
+    // No caller waits for the attempts of an earlier start.
     const again = await open();
     await using later = again.service;
     expect(later.health).toMatchObject({ batches: 0, queuedAttempts: 0 });
   });
 
-  test("sums up what was collected as Gym asks for it", async () => {
+  test("sums up the collected episodes in Gym's form", async () => {
     const { service, call } = await open();
     await using _service = service;
     const told = [1, 0, 1].map((reward, index) => ({ reward, _ng_task_index: index >> 1 }));

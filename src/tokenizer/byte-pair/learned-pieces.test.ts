@@ -123,7 +123,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
     return (await library.encode(text, null, { addSpecialTokens: false })).getIds();
   }
 
-  test("texts whose words have all occurred get the library's ids at once", async () => {
+  test("texts of known words get the library's ids at once", async () => {
     const wrong: string[] = [];
     let knownCount = 0;
     for (const text of texts) {
@@ -150,7 +150,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
         .slice(from, from + 40)
         .map(surround)
         .join("");
-      // The first call learns the text, the second uses what was learned.
+      // The first call learns the text; the second uses the learned pieces.
       const expected = String(await codec.encode(text));
       if (String(codec.encodeNow?.(text)) !== expected) wrong.push(text);
     }
@@ -201,7 +201,7 @@ describe("learned pieces", () => {
     expect(learned?.encodeNow("")).toEqual([]);
   });
 
-  test("are dropped once the library cuts a text elsewhere", () => {
+  test("are dropped once the library cuts a text at another place", () => {
     const learned = learnedPieces();
     learned?.learn("ab", () => ({ ids: [2], words: [0] }));
     expect(learned?.encodeNow("ab")).toEqual([2]);

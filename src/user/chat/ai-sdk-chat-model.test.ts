@@ -474,7 +474,7 @@ describe("spending", () => {
 
 describe("the endpoint", () => {
   test.each(["https://api.example.com/v1", "http://127.0.0.1:1/v1"])(
-    "%s is refused where `apiKeyEnv` names no variable that is set, without a word of what it gives",
+    "%s is refused if `apiKeyEnv` names no variable that is set, and the error shows no part of its value",
     (baseUrl) => {
       for (const apiKeyEnv of ["EMPTY", "ABSENT", "sk-pasted-key-0123456789"]) {
         const endpoint = { baseUrl, model: "m", apiKeyEnv };

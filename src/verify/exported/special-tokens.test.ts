@@ -29,7 +29,7 @@ function check(
 }
 
 describe("checkSpecialTokens()", () => {
-  test("takes turns that end with a stop, one that was cut off, and one whose stop the template moved", () => {
+  test("accepts turns that end with a stop, one that was cut off, and one whose stop the template moved", () => {
     expect(check([10, 91, 90, 7, 12, 91], [1, 1, 0, 0, 1, 1])).toEqual([]);
     expect(check([10, 91, 90, 7, 12, 13], [1, 1, 0, 0, 1, 1])).toEqual([]);
     expect(check([10, 7, 90, 7, 12, 91], [1, 0, 0, 0, 1, 1])).toEqual([]);
@@ -63,7 +63,7 @@ describe("checkSpecialTokens()", () => {
     ]);
   });
 
-  test("reads what a model's folder says", async () => {
+  test("reads a model folder", async () => {
     const found = await readSpecialTokens(path.resolve("models/storefront-2m"));
     expect([...found.stops]).toEqual([2939, 2937]);
     expect(found.controls.get(2938)).toBe("<|im_start|>");

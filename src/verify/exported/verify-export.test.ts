@@ -26,7 +26,7 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
-/** A value with members; the tests know what is in it. */
+/** A value with members; the tests know their types. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type Loose = any;
 
@@ -49,7 +49,7 @@ async function changed(as: ExportTarget, change: (records: Loose[]) => void): Pr
   return file;
 }
 
-test("looks at special tokens where the model is known, in every form", async () => {
+test("looks at special tokens if the model is known, in every form", async () => {
   const special = {
     vocabularySize: 200,
     stops: new Set([99]),

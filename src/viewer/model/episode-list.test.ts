@@ -55,7 +55,7 @@ describe("readFilter()", () => {
     expect(kept(filter)).toEqual(orders);
   });
 
-  test("says what it does not know, and keeps the rest", () => {
+  test("reports unknown parts, and keeps the rest", () => {
     expect(readFilter("height>3 turns<x reward=1").problems).toEqual([
       "there is no “height”",
       "“turns<x” compares with no number",
@@ -68,7 +68,7 @@ describe("sortEpisodes()", () => {
   const orders = (order: string) =>
     sortEpisodes(entries, order, () => []).map((each) => each.order);
 
-  test("sorts both ways, and what has no value comes last", () => {
+  test("sorts both ways, with missing values last", () => {
     expect(orders("reward")).toEqual([1, 3, 0, 2]);
     expect(orders("-reward")).toEqual([0, 3, 1, 2]);
     expect(orders("-turns")).toEqual([0, 1, 2, 3]);
@@ -107,7 +107,7 @@ describe("verdictOf()", () => {
     attemptCounts: {},
   };
 
-  test("says what differs from what was wanted", () => {
+  test("shows the differences from the expected state", () => {
     const difference = {
       state: [{ table: "orders", record: "9029", field: "status", wanted: "c", got: "p" }],
       missingCalls: [{ name: "cancel_order", argumentsText: "{}" }],

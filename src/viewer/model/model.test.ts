@@ -26,7 +26,7 @@ describe("findKinds()", () => {
       promptLength: 2,
       turns: [
         { ...span, turnIndex: 0, start: 2, end: 4 },
-        // Cut off by length: what follows begins with a close that nobody sampled.
+        // Cut off by length: the next part starts with a close that was not sampled.
         { ...span, turnIndex: 1, start: 5, end: 7 },
         { ...span, turnIndex: 2, start: 9, end: 10 },
       ],
@@ -34,7 +34,7 @@ describe("findKinds()", () => {
     expect([...findKinds(row, stops)]).toEqual([0, 0, 1, 1, 2, 1, 1, 3, 2, 1]);
   });
 
-  test("finds no close behind a dropped stop, nor where the stop ids are not known", () => {
+  test("finds no close after a dropped stop, nor without known stop ids", () => {
     const turns = [{ ...span, turnIndex: 0, start: 1, end: 2, droppedStopId: 9 }];
     const row = { tokenIds: [1, 2, 3], promptLength: 1, turns };
     expect([...findKinds(row, stops)]).toEqual([0, 1, 2]);
@@ -43,7 +43,7 @@ describe("findKinds()", () => {
     expect([...findKinds(open, stops)]).toEqual([0, 1, 3]);
   });
 
-  test("takes a row's own word for what is context", () => {
+  test("trusts a row's own mark of context", () => {
     const turns = [{ ...span, turnIndex: 0, start: 1, end: 2 }];
     const spans = [{ kind: "context", start: 2, end: 4 }];
     const row = { tokenIds: [1, 9, 3, 4, 5], promptLength: 1, turns, spans };
@@ -140,10 +140,10 @@ describe("visibleText()", () => {
     expect(visibleText("x\uFE0F\u200D")).toBe("x⟨U+FE0F⟩⟨U+200D⟩");
   });
 
-  test("leaves nothing unseen in any text", () => {
+  test("makes every character of any text visible", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
-        // eslint-disable-next-line no-control-regex -- they are what is looked for
+        // eslint-disable-next-line no-control-regex -- the test looks for control characters
         expect(visibleText(text)).not.toMatch(/[\u0000-\u0008\u000B-\u001F\u202A-\u202E]/);
         expect(visibleText(text)).not.toMatch(/\p{Surrogate}/u);
       }),
@@ -192,14 +192,14 @@ describe("TokenTexts", () => {
     expect(texts.isSpecialAt(5)).toBe(true);
   });
 
-  test("shows ids where the tokenizer is not at hand", () => {
+  test("shows ids if there is no tokenizer", () => {
     const texts = new TokenTexts({ header: header(undefined), ids: Int32Array.of(7, 12) });
     expect(texts.hasText).toBe(false);
     expect([texts.shownAt(0), texts.shownAt(1)]).toEqual(["7", "12"]);
     expect(texts.slice(0, 2)).toBe("7 12");
   });
 
-  test("bears ten thousand parts of characters that never come together", () => {
+  test("handles ten thousand parts of characters that are never completed", () => {
     const count = 10_000;
     const texts = new TokenTexts({
       header: header([[2, "80", "bytes"]]),
@@ -228,7 +228,7 @@ describe("searchTokens()", () => {
     expect(searchTokens(tokens, "nothing")).toEqual({ count: 0, matches: [] });
   });
 
-  test("finds ids behind #", () => {
+  test("finds ids after #", () => {
     expect(searchTokens(tokens, "#5")).toEqual({
       count: 2,
       matches: [
@@ -294,7 +294,7 @@ describe("histogram()", () => {
     );
   });
 
-  test("gives whole numbers bins of their own", () => {
+  test("gives integers bins of their own", () => {
     expect(histogram([0, 0, 1], 12)).toEqual([
       { from: 0, to: 1, count: 2, isLast: false },
       { from: 1, to: 2, count: 1, isLast: true },
@@ -304,7 +304,7 @@ describe("histogram()", () => {
   });
 });
 
-test("firstDifference() finds where lists part", () => {
+test("firstDifference() finds the place from which lists differ", () => {
   expect(firstDifference(Int32Array.of(1, 2, 3), Int32Array.of(1, 2, 4))).toBe(2);
   expect(firstDifference(Int32Array.of(1, 2), Int32Array.of(1, 2, 4))).toBe(2);
   expect(firstDifference(Int32Array.of(1, 2), Int32Array.of(1, 2))).toBeUndefined();
@@ -330,7 +330,7 @@ test.each<Route>([
   expect(readRoute(linkTo(route))).toEqual(route);
 });
 
-test("an address that means nothing leads to the runs", () => {
+test("an unknown address leads to the runs", () => {
   expect(readRoute("#/episode/x")).toEqual({ page: "runs" });
   expect(readRoute("#/%E0%A4%A/…?turn=-1")).toEqual({ page: "runs" });
 });
@@ -391,8 +391,8 @@ describe("the rows of one episode", () => {
     ]);
   });
 
-  test("hang where a gateway's run says, with the cause of each root", () => {
-    // Turn 0 is gone on from twice, and the newest of its branches trains it; turn 3 begins anew.
+  test("branch at the place that a gateway's run names, with the cause of each root", () => {
+    // Turn 0 is continued twice, and the newest of its branches trains it; turn 3 starts again.
     const tree = [
       treeTurn({ cause: "first", turnIndex: 0 }),
       treeTurn({ parent: 0, turnIndex: 2 }),
@@ -428,7 +428,7 @@ describe("the rows of one episode", () => {
     ]);
   });
 
-  test("hang on the last turn that is trained, where one that they share is not", () => {
+  test("branch from the last trained turn, if a turn that they share is not trained", () => {
     const tree = [
       treeTurn({ cause: "first", turnIndex: 0 }),
       treeTurn({ parent: 0 }),
@@ -447,12 +447,12 @@ describe("the rows of one episode", () => {
     ]);
   });
 
-  test("name causes in words, and unknown ones as they are", () => {
+  test("name causes in words, and show unknown ones unchanged", () => {
     expect(causeWords("tools-changed")).toBe("the same conversation with other tools");
     expect(causeWords("<b>")).toBe("<b>");
   });
 
-  test("show as context what is trained in another", () => {
+  test("show tokens that another row trains as context", () => {
     markContext(branch, [main, other]);
     expect([...branch.kinds]).toEqual([0, 4, 4, 0, 1, 1]);
     markContext(main, [branch, other]);

@@ -7,7 +7,7 @@ function stalenessOf(versions: Readonly<Record<string, readonly string[]>>) {
   return withStaleness(entries, versions).map(({ staleness }) => staleness);
 }
 
-test("withStaleness() counts the versions between an episode's oldest and the run's newest by then", () => {
+test("withStaleness() counts the versions between an episode's oldest and the run's newest at its end", () => {
   expect(stalenessOf({ a: ["3"], b: ["3", "5"], c: ["4"], d: [], e: ["10"] })).toEqual([
     0,
     2,
@@ -17,7 +17,7 @@ test("withStaleness() counts the versions between an episode's oldest and the ru
   ]);
 });
 
-test("withStaleness() leaves what an entry says of a run that is not here as a whole", () => {
+test("withStaleness() leaves a branch's staleness open if the original's row is absent", () => {
   const entry = { rolloutId: "a", staleness: 7 } as EpisodeEntry;
   expect(withStaleness([entry], { a: ["3"] })).toEqual([entry]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { turnSum, turnTimes } from "./turn-time.ts";
 
-test("turnTimes() takes the queue out of the engine's time, and leaves open what is not measured", () => {
+test("turnTimes() subtracts the queue from the engine's time, and omits unmeasured parts", () => {
   const turn = { engineMs: 40, queueMs: 15.5, parseMs: 7, environmentMs: 5, userMs: 0 };
   expect(turnTimes(turn)).toEqual({
     queue: 15.5,
@@ -19,7 +19,7 @@ test("turnTimes() takes the queue out of the engine's time, and leaves open what
     environment: 5,
     user: undefined,
   });
-  // The engine's clock is not ours.
+  // The engine's clock differs from ours.
   expect(turnTimes({ engineMs: 3, queueMs: 4, environmentMs: 0 })).toMatchObject({
     queue: 3,
     engine: 0,

@@ -17,7 +17,7 @@ async function replace(name: string, lines: readonly string[]): Promise<void> {
   await rename(path.join(dir, "next"), path.join(dir, name));
 }
 
-test("a run whose rows were replaced has the damaged lines and the versions of the new ones", async () => {
+test("a run with replaced rows has the damaged lines and the versions of the new rows", async () => {
   const manifest = { format: 1, turnwright: "0", configuration: {}, found: {} };
   await writeFile(path.join(dir, "run.json"), JSON.stringify(manifest));
   const row = (version: string): string =>

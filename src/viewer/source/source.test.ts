@@ -38,7 +38,7 @@ describe("LineFollower", () => {
     return { file, follower, read };
   }
 
-  test("tells of whole lines, as they grow", async () => {
+  test("reports complete lines as they grow", async () => {
     const { file, follower, read } = await follow("grow");
     expect(await read()).toEqual([]);
     await writeFile(file, "first\n\nsec");
@@ -49,7 +49,7 @@ describe("LineFollower", () => {
     expect((await follower.lineAt({ start: 7, end: 13 })).toString()).toBe("second");
   });
 
-  test("reads a file anew that was replaced or cut", async () => {
+  test("reads a replaced or truncated file again from its start", async () => {
     const { file, read } = await follow("replaced");
     await writeFile(file, "one\ntwo\n");
     await read();
@@ -60,7 +60,7 @@ describe("LineFollower", () => {
     expect(await read()).toEqual(["reset", "two 0-3"]);
   });
 
-  test("reads a file anew that was cut and has grown beyond where it was", async () => {
+  test("reads a file again that was truncated and has grown beyond its earlier size", async () => {
     const { file, read } = await follow("regrown");
     await writeFile(file, "one\ntwo\n");
     await read();
@@ -72,7 +72,7 @@ describe("LineFollower", () => {
     expect(await read()).toEqual(["reset", "one 0-3", "drei 4-8", "vier 9-14"]);
   });
 
-  test("reads on where only a torn line was cut off, and written anew", async () => {
+  test("continues if only a torn line was removed and rewritten", async () => {
     const { file, read } = await follow("torn");
     await writeFile(file, "one\ntw");
     expect(await read()).toEqual(["one 0-3"]);
@@ -81,7 +81,7 @@ describe("LineFollower", () => {
     expect(await read()).toEqual(["thre 4-9"]);
   });
 
-  test("opens nothing where nothing was written since the read before the last", async () => {
+  test("opens no file that did not change since the read before the last", async () => {
     const file = path.join(dir, "still");
     await writeFile(file, "one\ntw");
     let openCount = 0;
@@ -162,7 +162,7 @@ describe("readEpisodeHead()", () => {
     expect(readEpisodeHead(line.subarray(0, 200), 4)).toBeUndefined();
   });
 
-  test("leaves another order of fields to the whole line", () => {
+  test("parses the complete line for another order of fields", () => {
     const { messages, ...rest } = row;
     const line = Buffer.from(JSON.stringify({ messages, ...rest }));
     expect(readEpisodeHead(line, 4)).toBeUndefined();
@@ -214,7 +214,7 @@ describe("spellIds()", () => {
   });
 });
 
-test("readBranchRow() reads of a row what the tree needs, however it is written", () => {
+test("readBranchRow() reads the tree's part of a row, in any layout", () => {
   const row = {
     tokenIds: [1, 2, 3, 4],
     lossMask: [0, 1, 1, 0],
@@ -269,7 +269,7 @@ describe("readRow()", () => {
     ]);
   });
 
-  test("shows what a damaged row lacks", async () => {
+  test("shows the missing parts of a damaged row", async () => {
     const damaged = { ...row, lossMask: [0, 1], logprobs: [0, null, -0.1, 0] };
     const { logprobs, mask } = readRow(Buffer.from(JSON.stringify(damaged)), {});
     expect([...mask]).toEqual([0, 1, 2, 2]);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ExactMessages } from "./exact-messages.ts";
 
-test("an object of any size is sent as it is written", () => {
+test("an object of any size is sent unchanged", () => {
   const messages = new ExactMessages();
   const value = new Map([["a", 'x\\"é'.repeat(2_000_000)]]);
   const text = JSON.stringify({ params: { arguments: messages.carry(value), name: "b" } });
@@ -9,7 +9,7 @@ test("an object of any size is sent as it is written", () => {
   expect(messages.outgoing(text) === JSON.stringify(expected)).toBe(true);
 });
 
-test("a text that nests too deeply reaches the client if it is not JSON, and is refused by its id otherwise", () => {
+test("a text that nests too deeply reaches the client if it is not JSON, and otherwise is refused by its id", () => {
   const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
   const read = (text: string) => new ExactMessages().incoming(Buffer.from(text));
   const broken = `{"id":1,"result":{"a":NaN,"b":${deep}}}`;

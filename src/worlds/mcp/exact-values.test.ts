@@ -92,7 +92,7 @@ describe.each([
     expect(writeCompactJson(tool!.definition.openai)).toContain(`"parameters":${schema}`);
   });
 
-  test("is told from others where it answers bytes that are not UTF-8", async () => {
+  test("is distinguished from other servers if it answers bytes that are not UTF-8", async () => {
     await expect(observe(await open(), "bytes", "{}")).rejects.toMatchObject({
       code: "environment/exception",
       message: expect.stringContaining("its message is not UTF-8") as string,

@@ -4,7 +4,7 @@ import { LineBytes } from "./line-bytes.ts";
 test.each([
   ["only line feeds", {}, ["a\r", "b\rc"], "d"],
   ["carriage returns, too", { takesReturns: true }, ["a", "b", "c"], "d"],
-])("lines end at %s, wherever a chunk ends", (_, options, expected, rest) => {
+])("lines end at %s, for any position of a chunk's end", (_, options, expected, rest) => {
   const text = "a\r\nb\rc\nd";
   for (let cut = 0; cut <= text.length; cut++) {
     const lines = new LineBytes(options);

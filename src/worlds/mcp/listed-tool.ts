@@ -1,5 +1,6 @@
 import { isObject } from "../../values/is-object.ts";
 import { isDeeper, maxValueDepth } from "../../json/nesting.ts";
+import { shortJson } from "../../secrets/shorten.ts";
 
 /** A tool of a server, as it is used. */
 export interface ListedTool {
@@ -38,7 +39,7 @@ export function readListedTool(sent: unknown): ListedTool | UnusableTool {
     return {
       problem:
         `tool ${JSON.stringify(name)} takes no object (its schema is ` +
-        `${brief(sent["inputSchema"])}), expected {"type": "object", …}`,
+        `${shortJson(sent["inputSchema"], 100)}), expected {"type": "object", …}`,
     };
   }
   return {
@@ -62,8 +63,3 @@ function readInputSchema(sent: unknown): ObjectSchemaJson | undefined {
 }
 
 const emptySchema: ObjectSchemaJson = { type: "object", properties: {} };
-
-function brief(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
-}

@@ -46,7 +46,7 @@ function call(name: string, given: object = {}): Action {
   return { type: "call", name, arguments: toPyValue(given as never) as PyDict };
 }
 
-/** What the agent reads after each call of one episode. */
+/** The texts that the agent reads after each call of one episode. */
 async function answers(tools: McpTools, ...actions: readonly Action[]) {
   const environment = environmentOf(tools);
   const task = environment.task("test", 0);
@@ -77,7 +77,7 @@ async function complaintOf(work: Promise<unknown>): Promise<string> {
 }
 
 describe("createMcpTools() over standard input and output", () => {
-  test("hands the server's tools to an environment as they are", async () => {
+  test("passes the server's tools to an environment unchanged", async () => {
     const tools = await open({ names: (name) => (name === "add" ? "plus" : undefined) });
     expect(tools.map(({ name }) => name)).toEqual(["plus"]);
     const { callable } = tools[0]!;
@@ -92,7 +92,7 @@ describe("createMcpTools() over standard input and output", () => {
     ]);
   });
 
-  test("shows what a result has of text, and what the server calls a mistake", async () => {
+  test("shows a result's text and the server's errors", async () => {
     const tools = await open({ maxResultLength: 10 });
     expect(await answers(tools, call("data"), call("big"))).toEqual([
       '{"a":[1]}',
@@ -134,7 +134,7 @@ describe("createMcpTools() over standard input and output", () => {
     }
   });
 
-  test("starts anew a server that died, with what it said last", async () => {
+  test("restarts a dead server, and reports its last output", async () => {
     const tools = await open();
     const error = await failureOf(answers(tools, call("count"), call("die")));
     expect(error).toMatchObject({ code: "environment/unreachable", retryable: true });
@@ -143,7 +143,7 @@ describe("createMcpTools() over standard input and output", () => {
     expect(await answers(tools, call("count"))).toEqual(["1"]);
   });
 
-  test("starts a server where it was named, wherever the process works by then", async () => {
+  test("starts a server in the folder that named it, from any working folder", async () => {
     const before = process.cwd();
     process.chdir(path.dirname(script));
     try {
@@ -155,7 +155,7 @@ describe("createMcpTools() over standard input and output", () => {
     }
   });
 
-  test("gives up a call that hangs, and goes on with the next", async () => {
+  test("aborts a call that hangs, and continues with the next", async () => {
     const tools = await open({ timeoutMs: 300 });
     const error = await failureOf(answers(tools, call("hang")));
     expect(error).toMatchObject({ code: "environment/timeout", retryable: true });
@@ -164,7 +164,7 @@ describe("createMcpTools() over standard input and output", () => {
     expect(await answers(patient, call("count"))).toEqual(["1"]);
   });
 
-  test("takes what was recorded in the place of the server", async () => {
+  test("uses recorded results in place of the server", async () => {
     const tools = await open({ names: (name) => (name === "count" ? name : undefined) });
     const environment = environmentOf(tools, true);
     const recorded: unknown[] = [];
@@ -205,7 +205,7 @@ describe("createMcpTools() over standard input and output", () => {
     await rm(dir, { recursive: true });
   });
 
-  test("refuses `repeatable` where each episode has a server of its own", async () => {
+  test("refuses `repeatable` if each episode has a server of its own", async () => {
     const tools = await open({ perEpisode: true });
     expect(() => environmentOf(tools, true)).toThrow(
       "Cannot define environment world: it is repeatable, but tool count works on what lies " +
@@ -221,7 +221,7 @@ describe("createMcpTools() over standard input and output", () => {
     delete process.env["TURNWRIGHT_TEST_SECRET"];
   });
 
-  test("says nothing of what a server was started with, whatever that says itself", async () => {
+  test("redacts the server's arguments and variables in its output", async () => {
     const secrets = { API_KEY: "sk-canary-7f3a", SHORT: "qwer", NAME: "plain-name" };
     const script =
       "console.error('x'.repeat(480) + Object.values(process.env).join(' ') + process.argv.join(' '));" +
@@ -238,7 +238,7 @@ describe("createMcpTools() over standard input and output", () => {
     for (const given of [...Object.values(secrets), "tok-canary", "key-canary", "positional"]) {
       expect(complaint).not.toContain(given);
     }
-    // What is a secret by its name or its look is in no text that is written later, either.
+    // A secret, by its name or its form, is in no text that is written later, either.
     expect(new Redactor().text("sk-canary-7f3a tok-canary key-canary plain-name")).toBe(
       "[redacted] [redacted] [redacted] plain-name",
     );
@@ -317,7 +317,7 @@ describe("createMcpTools() over streamable HTTP", () => {
     expect(complaint).toContain("expected headers that it accepts");
   });
 
-  test("follows a server within its origin, and takes its headers nowhere else", async () => {
+  test("follows redirects within a server's origin, and sends its headers to no other", async () => {
     const seen: (string | null)[] = [];
     const leadTo = (place: string) =>
       new Response(null, { status: 307, headers: { location: place } });
@@ -349,7 +349,7 @@ describe("createMcpTools() over streamable HTTP", () => {
     expect(await answers(tools, call("add", { a: 1, b: 1 }))).toEqual(["2"]);
   });
 
-  test("says where there is no server, or another one", async () => {
+  test("reports an absent server, and one of another kind", async () => {
     const plain = createHttpServer((_, response) => response.writeHead(404).end("nothing"));
     await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
     const { port } = plain.address() as { port: number };

@@ -19,7 +19,7 @@ interface Page {
   readonly nextCursor?: unknown;
 }
 
-/** Opens the tools of a server with these pages, and what was reported of them. */
+/** Opens the tools of a server with these pages, and returns the reports about them. */
 async function open(pages: Readonly<Record<string, Page>>, options: Partial<McpToolsOptions> = {}) {
   const troubles: string[] = [];
   const tools = await createMcpTools({
@@ -35,7 +35,7 @@ async function open(pages: Readonly<Record<string, Page>>, options: Partial<McpT
 /** Opens the tools of a server with one page. */
 const openPage = async (...tools: readonly unknown[]) => await open({ first: { tools } });
 
-/** What the agent reads after a call. */
+/** The text that the agent reads after a call. */
 async function observe(
   tools: Awaited<ReturnType<typeof open>>["tools"],
   name: string,
@@ -62,7 +62,7 @@ const tool = (name: string, properties: object = {}, more: object = {}) => ({
 });
 const plain = tool("plain", { a: { type: "number" } });
 
-describe("each tool of an MCP server stands alone", () => {
+describe("each tool of an MCP server is independent", () => {
   test("a part of a schema that cannot be used is not checked, and is reported once", async () => {
     const { tools, names, troubles } = await openPage(
       plain,
@@ -121,7 +121,7 @@ describe("each tool of an MCP server stands alone", () => {
     );
   });
 
-  test("what is no tool is left out and reported", async () => {
+  test("an invalid tool is omitted and reported", async () => {
     const { names, troubles } = await openPage(
       plain,
       { name: "text", inputSchema: { type: "string" } },
@@ -146,7 +146,7 @@ describe("each tool of an MCP server stands alone", () => {
     );
   });
 
-  test("a result may have null for what it leaves out", async () => {
+  test("a result may have null for absent members", async () => {
     const { tools } = await openPage(tool("nulls"));
     expect(await observe(tools, "nulls", "{}")).toBe("nulls {}");
   });
@@ -183,7 +183,7 @@ describe("each tool of an MCP server stands alone", () => {
     expect(troubles).toEqual([]);
   });
 
-  test("a name that engines do not allow is written with _ for the model, and called as it is", async () => {
+  test("a name that engines do not allow is written with _ for the model, and called by its own name", async () => {
     const { tools, names, troubles } = await openPage(
       tool("list/issues.all"),
       tool("höhe"),
@@ -219,7 +219,7 @@ describe("each tool of an MCP server stands alone", () => {
     );
   });
 
-  test("arguments that take too many steps are handed on, and this is reported once", async () => {
+  test("arguments that take too many steps are passed on, and this is reported once", async () => {
     const { tools, troubles } = await openPage(tool("odd", { a: { pattern: "^x+$" } }));
     const given = JSON.stringify({ a: "x".repeat(500_000) });
     for (const _ of [1, 2]) expect(await observe(tools, "odd", given)).toContain("odd ");

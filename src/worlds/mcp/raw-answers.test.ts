@@ -63,7 +63,7 @@ async function open({
   return tools;
 }
 
-/** What the agent reads after a call of the first tool. */
+/** The text that the agent reads after a call of the first tool. */
 async function observe(tools: Awaited<ReturnType<typeof open>>): Promise<string> {
   const environment = defineEnvironment({
     name: "world",
@@ -149,7 +149,7 @@ describe("a server is used", () => {
     expect(await observe(tools)).toBe("x");
   });
 
-  test("with a schema whose limits no number holds", async () => {
+  test("with a schema whose limits exceed all numbers", async () => {
     const limits = '{"type":"integer","maximum":1e400,"minimum":-1e400}';
     const list = `{"tools":[{"name":"ask","inputSchema":{"type":"object","properties":{"a":${limits}}}}]}`;
     const tools = await open({ list, call: '{"content":[{"type":"text","text":"x"}]}' });
@@ -174,7 +174,7 @@ describe("the answer to a notification is not waited for", () => {
   });
 });
 
-test("a server's folder that is not there is named, not its program", async () => {
+test("an error names a server's missing folder, not its program", async () => {
   const cwd = `${import.meta.dirname}/none`;
   await expect(createMcpTools({ command: process.execPath, cwd })).rejects.toThrow(
     `Cannot reach MCP server ${process.execPath}: its folder ${cwd} is not there`,

@@ -3,7 +3,7 @@ import { readPages, type ToolPage } from "./tool-pages.ts";
 
 const isRefusal = () => true;
 
-test("readPages() ends a list that has no end, and keeps what it read", async () => {
+test("readPages() stops an endless list, and keeps the pages read so far", async () => {
   let count = 0;
   const readPage = async (): Promise<ToolPage> => {
     count += 1;
@@ -14,7 +14,7 @@ test("readPages() ends a list that has no end, and keeps what it read", async ()
   expect(cut).toBe("its list has no end after 200 pages");
 });
 
-test("readPages() leaves a list of which three pages bring nothing new", async () => {
+test("readPages() stops a list after three pages without new tools", async () => {
   let count = 0;
   const readPage = async (): Promise<ToolPage> => {
     count += 1;
@@ -26,7 +26,7 @@ test("readPages() leaves a list of which three pages bring nothing new", async (
   expect(count).toBe(4);
 });
 
-test("readPages() reads a page without tools, and what comes after it", async () => {
+test("readPages() reads an empty page, and the pages after it", async () => {
   const pages: Record<string, ToolPage> = {
     first: { tools: [], nextCursor: "b" },
     b: { tools: [{ name: "one" }], nextCursor: undefined },

@@ -1,4 +1,5 @@
 import { describeError } from "../../errors.ts";
+import { shortJson } from "../../secrets/shorten.ts";
 
 /** A page of tools, as a server sent it. */
 export interface ToolPage {
@@ -39,7 +40,9 @@ export async function readPages(
       page = await readPage(cursor);
     } catch (error) {
       if (tools.size === 0 || !isRefusal(error)) throw error;
-      return cutAfter(`it refuses its own cursor ${brief(cursor)} (${describeError(error)})`);
+      return cutAfter(
+        `it refuses its own cursor ${shortJson(cursor, 100)} (${describeError(error)})`,
+      );
     }
     const before = tools.size;
     // The same tool again, word for word, is no other one.
@@ -48,11 +51,12 @@ export async function readPages(
     idleCount = isIdle ? idleCount + 1 : 0;
     const next = page.nextCursor;
     if (next === undefined || next === null) return { tools: [...tools.values()] };
-    if (typeof next !== "string") return cutAfter(`its cursor is ${brief(next)}, expected a text`);
+    if (typeof next !== "string")
+      return cutAfter(`its cursor is ${shortJson(next, 100)}, expected a text`);
     if (followed.has(next)) {
       return isIdle
         ? { tools: [...tools.values()] }
-        : cutAfter(`its cursor ${brief(next)} comes again`);
+        : cutAfter(`its cursor ${shortJson(next, 100)} comes again`);
     }
     if (idleCount >= mostIdlePages) {
       return cutAfter(`${mostIdlePages} pages one after the other bring nothing new`);
@@ -70,9 +74,4 @@ function keyOf(tool: unknown): unknown {
   } catch {
     return tool;
   }
-}
-
-function brief(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }

@@ -19,7 +19,10 @@ afterEach(async () => {
   for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();
 });
 
-/** An OpenEnv server of another kind: answers with the texts of a list, and keeps what it is sent. */
+/**
+ * Another implementation of an OpenEnv server: answers with the texts of a list, and keeps the
+ * messages that it receives.
+ */
 async function foreignServer(schema: string, answers: readonly (string | Buffer)[]) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -79,7 +82,7 @@ test("an action reaches the server as the policy wrote it, and the schema the po
   );
 });
 
-test("a tool's arguments and result are kept, and describe() is told the text", async () => {
+test("a tool's arguments and result are kept, and describe() receives the text", async () => {
   const listed =
     '{"tools":[{"name":"f","description":"d","input_schema":{"type":"object","properties":' +
     '{"10":{"default":1.0},"2":{}}}}]}';
@@ -132,7 +135,7 @@ test.each([
   });
 });
 
-test("an environment that is served gets and shows what it was sent", async () => {
+test("a served environment receives and shows the sent values", async () => {
   const tool = defineTool({
     name: "f",
     description: "d",

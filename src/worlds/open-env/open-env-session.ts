@@ -6,6 +6,7 @@ import { decodeText } from "../../text/decode-text.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { writeJsonWith } from "../../environment/plain-text.ts";
 import { parseExactJson, writeExactJson, writtenText } from "../../python/json/exact-json.ts";
+import { shorten } from "../../secrets/shorten.ts";
 
 /** A server's reply to a reset or a step. */
 export interface OpenEnvResult {
@@ -242,6 +243,5 @@ function brief(value: unknown): string {
   const whole =
     typeof value === "string" ? value : value == null ? "nothing" : writeExactJson(value);
   // Cut after redaction, because a part of a key would not be recognised.
-  const text = new Redactor().text(whole);
-  return text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;
+  return shorten(new Redactor().text(whole), quotedLength);
 }

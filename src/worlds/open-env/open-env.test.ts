@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();
 });
 
-/** Somebody wants a lamp at a level; each episode has a lamp of its own. */
+/** A user wants a lamp at a level; each episode has a lamp of its own. */
 function lamp(log: string[] = []) {
   return defineEnvironment({
     name: "lamp",
@@ -115,7 +115,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
     expect(other.score.reward).toBe(0);
   });
 
-  test("plays sessions apart, and frees what each took", async () => {
+  test("plays sessions separately, and frees the resources of each", async () => {
     const log: string[] = [];
     const server = await serve(lamp(log));
     const environment = await createOpenEnv(server);
@@ -133,23 +133,23 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
     }
     expect(server.sessionCount).toBe(2);
     for (const world of worlds) await world[Symbol.asyncDispose]();
-    // Its sessions end behind their connections.
+    // Its sessions end after their connections.
     await server[Symbol.asyncDispose]();
     expect(log.toSorted()).toEqual(["disposed at 5", "disposed at 6"]);
   });
 
-  test("fails the episode whose tool breaks, and no other", async () => {
+  test("fails only the episode whose tool breaks", async () => {
     const environment = await createOpenEnv(await serve());
     const error = await errorOf(play(environment, [call("set", { to: -1 })]));
     expect(error).toBeInstanceOf(RolloutError);
     expect(error).toMatchObject({ code: "environment/exception", retryable: true });
     expect(error.message).toContain("the lamp broke");
     const { score } = await play(environment, [call("set", { to: 3 })]);
-    // Nobody has ended it: there is no reward yet.
+    // The session has not ended: there is no reward yet.
     expect(score).toEqual({ reward: null, details: { rewards: [null, null], isDone: false } });
   });
 
-  test("takes no more sessions than it is told, and ends those that are silent", async () => {
+  test("accepts no more sessions than its limit, and ends silent ones", async () => {
     const due: (() => void)[] = [];
     const after = (ms: number, callback: () => void) => {
       if (ms === 5_000) due.push(callback);
@@ -175,7 +175,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
     expect((await play(environment, [])).opening).toContain("To 3, please.");
   });
 
-  test("answers what is no message, no action and no task, and goes on", async () => {
+  test("answers invalid messages, actions and tasks, and continues", async () => {
     const { url } = await serve();
     const socket = new WebSocket(`${url.replace("http", "ws")}/ws`);
     await new Promise((resolve) => socket.once("open", resolve));
@@ -217,7 +217,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
     socket.close();
   });
 
-  test("is no open door for pages of the web", async () => {
+  test("refuses web pages of other origins", async () => {
     const { url } = await serve();
     const ask = async (headers: Record<string, string>) =>
       (await fetch(`${url}/metadata`, { headers })).status;
@@ -256,7 +256,7 @@ describe("an environment that is served as OpenEnv, and played as one", () => {
   });
 });
 
-/** A server of another's making: says what it is, and answers each message as it is told. */
+/** Another implementation of a server: describes itself, and answers each message by a callback. */
 async function foreignServer(
   action: object,
   reply: (message: { type: string; data: object }) => unknown,
@@ -331,7 +331,7 @@ describe("createOpenEnv()", () => {
     ]);
   });
 
-  test("each of its tools stands alone: odd schemas and names are reported", async () => {
+  test("each of its tools is independent: odd schemas and names are reported", async () => {
     const properties = { type: { type: "string" }, tool_name: {}, arguments: {} };
     const asked: unknown[] = [];
     const tools = [
@@ -393,7 +393,7 @@ describe("createOpenEnv()", () => {
     });
   });
 
-  test("cuts what a server says behind a key, and not within it", async () => {
+  test("cuts a server's text after a key, and not within it", async () => {
     hideEverywhere({ secrets: ["world-canary-0123456789"] });
     const msg = `${"x".repeat(490)} world-canary-0123456789 is wrong`;
     const errors = [{ loc: ["number"], msg }];
@@ -494,7 +494,7 @@ describe("createOpenEnv()", () => {
     expect(error.message).toContain("says at the reset that the episode is done");
   });
 
-  test("is misused by whoever steps it before it begins, or behind its end", async () => {
+  test("is misused by a step before its start or after its end", async () => {
     const url = await foreignServer(guess, ({ type }) =>
       observation({ observation: {}, reward: 1, done: type === "step" }),
     );
@@ -513,7 +513,7 @@ describe("createOpenEnv()", () => {
     expect([early, late].map(isOwnBug)).toEqual([false, false]);
   });
 
-  test("says where no such server is", async () => {
+  test("reports an address without such a server", async () => {
     const messages = [];
     const other = createServer((_, response) => response.writeHead(404).end("{}"));
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));

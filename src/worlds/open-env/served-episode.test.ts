@@ -4,7 +4,7 @@ import { createClock } from "../../async/clock.ts";
 import { createManualClock } from "../../testing/manual-clock.ts";
 import { ServedEpisode } from "./served-episode.ts";
 
-test("a dispose() that hangs holds up the end of a session no longer than a call, and frees what was opened", async () => {
+test("a dispose() that hangs delays a session's end no longer than a call, and frees the opened parts", async () => {
   const hand = createManualClock();
   const log: string[] = [];
   const environment = defineEnvironment({

@@ -3,10 +3,10 @@ import { randomUUID } from "node:crypto";
 import { realpathSync } from "node:fs";
 import path from "node:path";
 
-/** What the tests run in a container. */
+/** The programs that the tests run in a container. */
 const programs = "sh sleep cat mkdir dirname yes head ls grep echo true tail setsid".split(" ");
 
-/** A Docker daemon, and an image on it that nobody else uses. */
+/** A Docker daemon, and an image on it that no other program uses. */
 export interface DockerDaemon {
   readonly image: string;
   /** Containers of the image, also those that have ended. */
@@ -43,7 +43,7 @@ export function findDockerDaemon(): DockerDaemon | string {
   };
 }
 
-/** An image of this machine's own programs, so that nothing has to be fetched. */
+/** An image of this machine's own programs, so that none has to be downloaded. */
 function importImage(image: string): void {
   const files = new Set(programs.flatMap((name) => programFiles(name)));
   const packed = ["--create", "--dereference", "--file=-", "--directory=/", ...files];
@@ -54,7 +54,7 @@ function importImage(image: string): void {
 /** A program's file and the libraries that it is linked with, seen from the root. */
 function programFiles(name: string): readonly string[] {
   const file = String(execFileSync("sh", ["-c", 'command -v -- "$1"', "sh", name])).trim();
-  // A shell has some of them built in, and says their name only.
+  // Some programs are built into the shell, which then prints only their name.
   const program = path.isAbsolute(file) ? file : `/bin/${name}`;
   const linked = String(spawnSync("ldd", [realpathSync(program)]).stdout).match(/\/\S+/g) ?? [];
   return [program, ...linked.map((text) => text.replace(/:$/, ""))].map((text) => text.slice(1));

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { fitArguments } from "./fit-arguments.ts";
 
-/** Runs what `fitArguments()` makes of a command. */
+/** Runs the result of `fitArguments()` for a command. */
 function run(...command: readonly string[]) {
   const [program = "", ...args] = fitArguments(command);
   const { status, stdout, error } = spawnSync(program, args, { encoding: "utf8" });
@@ -10,7 +10,7 @@ function run(...command: readonly string[]) {
 }
 
 describe("fitArguments()", () => {
-  test("leaves a command as it is that fits", () => {
+  test("does not change a command that fits", () => {
     const command = ["sh", "-c", "x".repeat(131_071)];
     expect(fitArguments(command)).toBe(command);
   });

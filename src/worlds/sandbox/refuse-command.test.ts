@@ -72,7 +72,7 @@ test.each<[string, string[], object, number, string]>([
   expect(refuseCommand(command, options)).toEqual(answer);
 });
 
-test("refuseCommand() lets pass what a system can start", () => {
+test("refuseCommand() accepts commands that a system can start", () => {
   const options = { cwd: "ü", env: { A: "😀\n" }, stdin: "a\0b" };
   expect(refuseCommand(["echo", "\ufeff", ""], options)).toBeUndefined();
 });

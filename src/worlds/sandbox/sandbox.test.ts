@@ -38,7 +38,10 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** This machine, told apart from all that is not this test, and whether the opener of a sandbox is alive. */
+/**
+ * This machine under another boot id, so that only this test's sandboxes count as its own.
+ * `isRunning` is the state of every sandbox's opener.
+ */
 function machineWith(isRunning: boolean): Machine {
   return {
     here: async () => ({ ...(await thisMachine.here()), bootId: dir }),
@@ -86,7 +89,7 @@ const byDaemon: Kind = {
   timeoutMs: 4_000,
 };
 
-/** Sees what is in a sandbox, also where its processes have numbers of their own. */
+/** Lists the processes of a sandbox, also if they have pids of their own. */
 async function untilGone(box: Sandbox, pid: number): Promise<void> {
   await vi.waitFor(
     async () => {
@@ -100,7 +103,7 @@ async function untilGone(box: Sandbox, pid: number): Promise<void> {
 const kinds = [local, inContainers, ...(isThere ? [byDaemon] : [])];
 
 describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
-  test("runs commands, whose failures are results, and clears all away", async () => {
+  test("runs commands, whose failures are results, and removes everything at its end", async () => {
     const box = await make().open({ signal });
     const run = async (script: string, options: object = {}) =>
       await box.run(["sh", "-c", script], { signal, ...options });
@@ -115,7 +118,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
       ...nothing,
       stdout: "in y z\n",
     });
-    // Nobody reads what it is given.
+    // The command does not read its input.
     expect(await run("exit 0", { stdin: "x".repeat(1_000_000) })).toEqual(nothing);
     await writeSandboxFile(box, { file: "a/b.txt", text: "ü\n", signal });
     expect(await readSandboxFile(box, { file: "a/b.txt", signal })).toBe("ü\n");
@@ -126,7 +129,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     await box[Symbol.asyncDispose]();
   });
 
-  test("reads a file whole or not at all", async () => {
+  test("reads a complete file or none of it", async () => {
     await using box = await make().open({ signal });
     const text = "0123456789abcdef".repeat(8_192);
     await writeSandboxFile(box, { file: "file", text, signal });
@@ -171,7 +174,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     expect({ stdout, omittedBytes }).toEqual({ stdout: "ü ", omittedBytes: 34 });
   });
 
-  test("answers a command that no system can start, and goes on", async () => {
+  test("answers a command that no system can start, and continues", async () => {
     await using box = await make().open({ signal });
     const nothing = { end: "exited", stdout: "", omittedBytes: 0 };
     expect(await box.run(["sh", "-c", "echo a\0b"], { signal })).toEqual({
@@ -216,7 +219,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     });
   });
 
-  test("refuses to write a file where there can be none", async () => {
+  test("refuses to write a file to an impossible place", async () => {
     await using box = await make().open({ signal });
     const write = async (file: string, text: string): Promise<unknown> =>
       await writeSandboxFile(box, { file, text, signal }).catch((thrown: unknown) => thrown);
@@ -234,7 +237,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     expect(await readSandboxFile(box, { file: "a\0", signal })).toBeUndefined();
   });
 
-  test("kills a command whose time is over, with what it started", async () => {
+  test("kills a command at its deadline, with all its child processes", async () => {
     await using box = await make().open({ signal });
     const script = "sleep 1000 & echo $!; wait";
     const { end, exitCode, stdout } = await box.run(["sh", "-c", script], {
@@ -247,7 +250,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     expect(after.stdout).toBe("still there\n");
   });
 
-  test("gives up a command when it is called off", async () => {
+  test("aborts a cancelled command", async () => {
     await using box = await make().open({ signal });
     const stop = new AbortController();
     const running = box.run(["sh", "-c", "echo $$ > pid; sleep 1000"], { signal: stop.signal });
@@ -265,7 +268,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     await untilGone(box, pid);
   });
 
-  test("clears away at the next start what a process that died has left", async () => {
+  test("removes at the next start the remains of a dead process", async () => {
     const first = await make().open({ signal });
     const script =
       "setsid sh -c 'echo $$ > pid; exec sleep 1000' < /dev/null > /dev/null 2>&1 & " +
@@ -278,7 +281,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     const box = await later.open({ signal });
     expect(await left()).toBe(1);
     expect((await box.run(["echo", "new"], { signal })).stdout).toBe("new\n");
-    // What a container ran dies with it; here, it is found by its variable.
+    // A container's processes die with it; on this machine they are found by their variable.
     if (name === local.name) await untilGone(box, Number(stdout));
     else if (name === inContainers.name) process.kill(Number(stdout), "SIGKILL");
     expect(await later.sweep()).toBe(1);
@@ -295,7 +298,8 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
         shell: {
           description: "Run a command.",
           parameters: { type: "object", properties: { command: { type: "string" } } },
-          // Real processes, on a machine that may be busy; what a limit does is tried where it belongs.
+          // A long limit: real processes run on a machine that may be busy. Other tests cover time
+          // limits.
           timeoutMs: 600_000,
           async execute(given, _, context) {
             const { command } = given as { command: string };
@@ -323,7 +327,7 @@ describe.each(kinds)("$name", ({ make, left, timeoutMs, name }) => {
     expect((await play("ls | grep answer")).steps[0]?.observation).toBe(
       '{"stdout":"","exitCode":1}',
     );
-    // A command that no system can start is the model's mistake, and the episode goes on.
+    // A command that no system can start is the model's mistake, and the episode continues.
     const mistaken = await play("echo a\0b", "printf hello > answer");
     expect(mistaken.steps[0]?.observation).toBe('{"stdout":"","exitCode":126}');
     expect(mistaken.score.reward).toBe(1);
@@ -340,7 +344,7 @@ describe("createLocalSandboxes()", () => {
     delete process.env["TURNWRIGHT_TEST_SECRET"];
   });
 
-  test("answers as a shell does where there is no such program, and says where it has no place", async () => {
+  test("answers like a shell for an unknown program, and reports a missing folder", async () => {
     await using box = await createLocalSandboxes({ dir }).open({ signal });
     expect(await box.run(["no-such-program"], { signal })).toMatchObject({ exitCode: 127 });
     const file = path.join(dir, "file");
@@ -383,7 +387,7 @@ describe("createLocalSandboxes()", () => {
     }
   });
 
-  test("clears away no folder behind a link", async () => {
+  test("removes no folder through a link", async () => {
     const elsewhere = path.join(dir, "elsewhere");
     await mkdir(elsewhere);
     await writeFile(
@@ -395,7 +399,7 @@ describe("createLocalSandboxes()", () => {
     expect(await readdir(elsewhere)).toEqual(["owner.json"]);
   });
 
-  test("leaves alone what is not its own", async () => {
+  test("ignores containers of other owners", async () => {
     await mkdir(path.join(dir, "holiday-pictures"));
     expect(await createLocalSandboxes({ dir, machine: machineWith(false) }).sweep()).toBe(0);
     expect(await readdir(dir)).toEqual(["holiday-pictures"]);
@@ -406,7 +410,7 @@ describe("createDockerSandboxes()", () => {
   const docker = (options: object = {}) =>
     createDockerSandboxes({ image: "python", program: standIn, ...options });
 
-  test("limits what a container may take", async () => {
+  test("limits a container's resources", async () => {
     await using _box = await docker({ memoryMiB: 64, cpus: 2, cwd: "/work" }).open({ signal });
     const lines = (await readFile(path.join(dir, "log.txt"), "utf8")).trim().split("\n");
     const args = JSON.parse(lines.at(-1)!) as string[];
@@ -443,7 +447,7 @@ describe("createDockerSandboxes()", () => {
     ]);
   });
 
-  test("tells a container that went away during a command from a command that was killed", async () => {
+  test("distinguishes a container that disappeared during a command from a killed command", async () => {
     const box = await docker().open({ signal });
     const killed = await box.run(["sh", "-c", "kill -9 $$"], { signal });
     expect(killed).toMatchObject({ end: "exited", exitCode: 137 });
@@ -493,7 +497,7 @@ describe("createDockerSandboxes()", () => {
     );
   });
 
-  test("says what Docker says where a container cannot be had, or is gone", async () => {
+  test("repeats Docker's message if a container cannot be started, or is gone", async () => {
     const errorOf = async (work: Promise<unknown>) =>
       (await work.catch((thrown: unknown) => thrown)) as Error;
     const missing = await errorOf(docker({ program: "no-such-docker" }).open({ signal }));
@@ -504,7 +508,7 @@ describe("createDockerSandboxes()", () => {
     );
     expect(() => docker({ image: "--privileged" })).toThrow(UsageError);
     const box = await docker().open({ signal });
-    // A command that says so itself is no outage.
+    // A command that prints the same message is not an outage.
     const liar = ["sh", "-c", "echo No such container >&2; exit 1"];
     expect((await box.run(liar, { signal })).exitCode).toBe(1);
     await rm(path.join(dir, box.id), { recursive: true });
@@ -535,7 +539,7 @@ describe.skipIf(!isThere)("createDockerSandboxes() of a daemon", () => {
       "CapEff:0000000000000000\nCapBnd:0000000000000000\nNoNewPrivs:1\n",
     );
     expect((await shell(box, "tail /dev/zero")).exitCode).toBe(137);
-    // Those that have ended count no more, whoever started them.
+    // Ended processes do not count any more, regardless of their parent.
     const orphans = "i=0; while [ $i -lt 100 ]; do (true &); i=$((i+1)); done; echo done";
     expect((await shell(box, orphans)).stdout).toBe("done\n");
     const bomb = "i=0; while [ $i -lt 100 ]; do sleep 1000 & i=$((i+1)); done; echo all";
@@ -544,7 +548,7 @@ describe.skipIf(!isThere)("createDockerSandboxes() of a daemon", () => {
     expect(stderr).toMatch(/fork/i);
   });
 
-  test("goes on with a container whose processes were too many, or killed all they could", async () => {
+  test("continues with a container that had too many processes, or one that killed all it could", async () => {
     await using box = await docker({ maxProcesses: 32 }).open({ signal });
     const bomb = "while :; do sleep 1000 & sleep 1000 & wait; done";
     const flood = `f() { ${bomb}; }; f & f & i=0; while :; do sleep 1000 || sleep 0.1; done`;
@@ -560,7 +564,7 @@ describe.skipIf(!isThere)("createDockerSandboxes() of a daemon", () => {
     await expect(shell(box, "true")).rejects.toMatchObject({ code: "environment/unreachable" });
   });
 
-  test("leaves nothing of a container that was called off while it was opened", async () => {
+  test("leaves no trace of a container that was cancelled while it was opened", async () => {
     const boxes = docker();
     await boxes.sweep();
     await Promise.all(

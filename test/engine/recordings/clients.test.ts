@@ -4,7 +4,7 @@ import { createLlamaCppEngine } from "../../../src/engine/llama-cpp/llama-cpp-en
 import { createSglangEngine } from "../../../src/engine/sglang/sglang-engine.ts";
 import { createVllmEngine } from "../../../src/engine/vllm/vllm-engine.ts";
 import { RolloutError } from "../../../src/errors.ts";
-import { listen } from "../../../src/testing/server/listen.ts";
+import { listen } from "../../../src/testing/protocol-servers/shared/listen.ts";
 import type { Recording } from "./recording.ts";
 import { readRecordings, toCases, toValue } from "./recording.ts";
 
@@ -15,7 +15,7 @@ interface Reader {
   readonly folder: string;
   readonly path: string;
   readonly connect: (url: string) => Engine;
-  /** What a request's body calls the parts of a turn. */
+  /** The names of a turn's parts in a request's body. */
   readonly toTurn: (
     body: JsonObject,
   ) => Pick<GenerateRequest, "promptIds" | "maxNewTokens" | "stopTokenIds" | "sampling">;
@@ -68,7 +68,7 @@ function toTurn(
     ...(stop !== undefined && { stop }),
     ...(ignoresEnd === true && { ignore_eos: true }),
   };
-  // vLLM's lowest; what it is does not matter to how a reply is read.
+  // The lowest value of vLLM; it has no effect on reading a reply.
   const isTaken = typeof temperature === "number" && temperature >= 0.01;
   return {
     promptIds: ids as number[],
@@ -93,7 +93,7 @@ function isTurn({ request, response }: Recording, { path }: Reader): boolean {
   return asksForLogprobs && isPlain && !/"n(_cmpl)?":2|prompt_logprobs/.test(JSON.stringify(body));
 }
 
-/** What a client makes of a recorded answer, or the code that it fails with. */
+/** The client's result for a recorded answer, or the code of its failure. */
 async function readWith(reader: Reader, recording: Recording): Promise<Generation | string> {
   const { response, request } = recording;
   const http = await listen(0, (incoming, outgoing) => {
@@ -122,7 +122,7 @@ async function readWith(reader: Reader, recording: Recording): Promise<Generatio
   }
 }
 
-/** Names of recordings that a client does not turn into ids, by what it says of them. */
+/** Names of recordings that a client does not turn into ids, by the client's error. */
 const FAILURES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "vllm, generate": {
     "gen-aborted-by-abort_requests": "engine/interrupted",
@@ -166,7 +166,10 @@ const FAILURES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** Tokens without a logprob of their own, for which the client asks again, which nobody answers here. */
+/**
+ * Tokens without a logprob of their own. The client asks for them again, which no server answers
+ * here.
+ */
 const ASKED_AGAIN = new Set([
   "ends-within-character-all-fields",
   "ends-within-character-chat_parser",
@@ -174,32 +177,35 @@ const ASKED_AGAIN = new Set([
   "stop-word",
 ]);
 
-describe.each(Object.entries(READERS))("what a real server said, read for %s", (name, reader) => {
-  const recordings = readRecordings(reader.folder).filter(
-    (recording) => isTurn(recording, reader) && !ASKED_AGAIN.has(recording.name),
-  );
-  test.each(toCases(recordings))("%s", async (recordingName, recording) => {
-    const read = await readWith(reader, recording);
-    const failure = FAILURES[name]?.[recordingName];
-    if (typeof read === "string" || failure !== undefined) {
-      expect(read).toBe(failure);
-      return;
-    }
-    const { outputIds, logprobs, finish, pieces } = read;
-    const said = sampledIn(toValue(recording.response?.text ?? ""));
-    expect({ ids: outputIds, logprobs }).toEqual(said);
-    expect(pieces.map(({ tokenCount }) => tokenCount)).toEqual([outputIds.length]);
-    const isLength =
-      outputIds.length === reader.toTurn(recording.request.body as JsonObject).maxNewTokens;
-    expect(["stop", "length"]).toContain(finish.type);
-    if (isLength && outputIds.at(-1) !== 2_939) expect(finish).toEqual({ type: "length" });
-    if (outputIds.at(-1) === 2_939) {
-      expect(finish).toEqual({ type: "stop", matched: 2_939 });
-    }
-  });
-});
+describe.each(Object.entries(READERS))(
+  "a recorded answer of a real server, read for %s",
+  (name, reader) => {
+    const recordings = readRecordings(reader.folder).filter(
+      (recording) => isTurn(recording, reader) && !ASKED_AGAIN.has(recording.name),
+    );
+    test.each(toCases(recordings))("%s", async (recordingName, recording) => {
+      const read = await readWith(reader, recording);
+      const failure = FAILURES[name]?.[recordingName];
+      if (typeof read === "string" || failure !== undefined) {
+        expect(read).toBe(failure);
+        return;
+      }
+      const { outputIds, logprobs, finish, pieces } = read;
+      const said = sampledIn(toValue(recording.response?.text ?? ""));
+      expect({ ids: outputIds, logprobs }).toEqual(said);
+      expect(pieces.map(({ tokenCount }) => tokenCount)).toEqual([outputIds.length]);
+      const isLength =
+        outputIds.length === reader.toTurn(recording.request.body as JsonObject).maxNewTokens;
+      expect(["stop", "length"]).toContain(finish.type);
+      if (isLength && outputIds.at(-1) !== 2_939) expect(finish).toEqual({ type: "length" });
+      if (outputIds.at(-1) === 2_939) {
+        expect(finish).toEqual({ type: "stop", matched: 2_939 });
+      }
+    });
+  },
+);
 
-/** The ids and logprobs of a reply, whichever server's it is. */
+/** The ids and logprobs of a reply of any server. */
 function sampledIn(reply: unknown): { ids: unknown; logprobs: unknown } {
   const {
     meta_info: meta,

@@ -7,7 +7,10 @@ import { normalise, readRecordings, replay, toCases, toEvents, toValue } from ".
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What no two servers say alike: texts of ids, other likely tokens, times, slots, configuration. */
+/**
+ * Values that differ between servers: texts of ids, other likely tokens, times, slots,
+ * configuration.
+ */
 const VOLATILE = new Set([
   "content",
   "prompt",
@@ -21,7 +24,7 @@ const VOLATILE = new Set([
   "has_new_line",
 ]);
 
-/** A bias forces their tokens, whose logprobs our server does not know. */
+/** A bias forces their tokens, and our server does not know the logprobs. */
 const FORCED = new Set(["forced-id-scoring", "stop-token-only-in-client"]);
 
 /** Pages of configuration and counters. */
@@ -37,7 +40,7 @@ const LEFT_OUT = new Set([
 
 const recordings = readRecordings("llama.cpp-xllamacpp-2026.10.11549");
 
-describe("what llama.cpp's server answered", () => {
+describe("recorded answers of llama.cpp's server", () => {
   const policy = recordedPolicy();
   let server: LlamaCppTestServer;
   beforeAll(async () => {
@@ -70,7 +73,7 @@ describe("what llama.cpp's server answered", () => {
     expect(answer.contentType).toBe(response.headers["content-type"]);
   });
 
-  test("/props says some of it, and nothing else", async () => {
+  test("/props reports a part of the recorded properties, and no others", async () => {
     const recording = recordings.find(({ name }) => name === "get_props");
     if (recording?.response === undefined) throw new Error("There is no such recording");
     const ours = toValue((await replay(server.url, recording)).text) as JsonObject;
@@ -87,7 +90,7 @@ function read(text: string, isForced: boolean): unknown {
   return withoutParserWords(normalise(value, volatileNames));
 }
 
-/** What each JSON reader says of a text that is none. */
+/** The message of each JSON reader about an invalid text. */
 function withoutParserWords(value: unknown): unknown {
   if (value === null || typeof value !== "object" || !("error" in value)) return value;
   const error = value.error as { message: string };
@@ -96,7 +99,7 @@ function withoutParserWords(value: unknown): unknown {
   return { error: { ...error, message: isParser ? message?.split(/: /)[0] : error.message } };
 }
 
-/** What was sampled for an answer. */
+/** The samples of an answer. */
 function readTurn(text: string): RecordedTurn {
   const value = toValue(text);
   const events = toEvents(text) as JsonObject[];

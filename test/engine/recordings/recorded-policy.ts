@@ -1,30 +1,30 @@
 import { createDeferred } from "../../../src/testing/deferred.ts";
 import type { PolicyToken, ServerPolicy } from "../../../src/testing/index.ts";
 
-/** What a real server sampled and scored, for a test server to say again. */
+/** The samples and scores of a real server, for a test server to repeat. */
 export interface RecordedTurn {
-  /** What it sampled for each prompt of the request, `logprobs[i]` for `ids[i]`. */
+  /** The samples for each prompt of the request; `logprobs[i]` belongs to `ids[i]`. */
   readonly outputs: readonly {
     readonly ids: readonly number[];
     readonly logprobs: readonly number[];
-    /** What the last id completes. */
+    /** The text that the last id completes. */
     readonly matched?: string;
   }[];
-  /** One for each id of the prompt, where these were asked for. */
+  /** One for each id of the prompt, if they were requested. */
   readonly inputLogprobs?: readonly number[];
-  /** Whether it was aborted behind them: no further id comes. */
+  /** True if the sequence was aborted after these ids: no further id comes. */
   readonly isAborted?: boolean;
 }
 
-/** A policy that samples what was recorded. */
+/** A policy that samples recorded ids. */
 export interface RecordedPolicy extends ServerPolicy {
-  /** What the next requests are answered with. */
+  /** The outputs of the next requests. */
   play(turn: RecordedTurn): void;
   /** Settles when a turn that was aborted has brought its last id. */
   readonly reachedAbort: Promise<void>;
 }
 
-/** Makes a policy that samples what was recorded, one output for each sequence in turn. */
+/** Makes a policy that samples recorded ids, one output for each sequence in turn. */
 export function recordedPolicy(): RecordedPolicy {
   let current: RecordedTurn = { outputs: [] };
   let begunCount = 0;

@@ -7,7 +7,7 @@ export interface Recording {
   readonly request: {
     readonly method: string;
     readonly path: string;
-    /** JSON, or text that is none. */
+    /** JSON, or invalid text. */
     readonly body: unknown;
   };
   /** Absent if the client or the server closed the connection. */
@@ -18,7 +18,7 @@ export interface Recording {
   };
 }
 
-/** What a server answered. */
+/** The answer of a server. */
 export interface Answer {
   readonly status: number;
   readonly contentType: string | undefined;
@@ -67,8 +67,8 @@ export function toEvents(text: string): readonly unknown[] {
 }
 
 /**
- * Replaces what no two servers say alike by its type: members of these names, wherever they are. The
- * rest must be equal, and so must which members there are.
+ * Replaces values that differ between servers by their type: members of these names, at any depth.
+ * All other members must be equal.
  */
 export function normalise(value: unknown, volatileNames: ReadonlySet<string>): unknown {
   if (Array.isArray(value)) return value.map((item) => normalise(item, volatileNames));

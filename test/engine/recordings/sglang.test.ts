@@ -9,7 +9,7 @@ import { normalise, readRecordings, replay, toCases, toEvents, toValue } from ".
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What no two servers say alike: names that the server makes, texts of ids, caches. */
+/** Values that differ between servers: generated names, texts of ids, caches. */
 const VOLATILE = new Set([
   "id",
   "text",
@@ -19,7 +19,7 @@ const VOLATILE = new Set([
   "cached_tokens_details",
 ]);
 
-/** How long things took, which our server does not say. */
+/** Durations, which our server does not report. */
 const TIMES = new Set([
   "storage_prefetch_wait",
   "storage_staging_wait",
@@ -35,7 +35,7 @@ const TIMES = new Set([
   "response_sent_to_client_ts",
 ]);
 
-/** What a server without a model cannot say; the long pages are looked at by themselves. */
+/** Values that a server without a model cannot report; the long pages have tests of their own. */
 const LEFT_OUT = new Set([
   "get_metrics",
   "get_model_info",
@@ -46,7 +46,7 @@ const LEFT_OUT = new Set([
 
 const recordings = readRecordings("sglang-0.5.23");
 
-describe("what sglang-0.5.23 answered", () => {
+describe("recorded answers of sglang-0.5.23", () => {
   const policy = recordedPolicy();
   let server: SglangTestServer;
   beforeAll(async () => {
@@ -97,7 +97,7 @@ describe("what sglang-0.5.23 answered", () => {
   }
 
   test.each(toCases(recordings.filter(({ name }) => name.endsWith("_info"))))(
-    "%s: our test server says some of it, and nothing else",
+    "%s: our test server's answer is a part of the recorded one",
     async (_, recording) => {
       const answer = await replay(server.url, recording);
       expect(answer.status).toBe(recording.response?.status);
@@ -141,7 +141,7 @@ function withoutTimes(value: unknown): unknown {
   );
 }
 
-/** What was sampled and scored for an answer. */
+/** The samples and scores of an answer. */
 function readTurn(text: string): RecordedTurn {
   const value = text.startsWith("data: ") ? toEvents(text).at(-2) : toValue(text);
   const replies = (Array.isArray(value) ? value : [value]) as JsonObject[];

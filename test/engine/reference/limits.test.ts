@@ -22,7 +22,7 @@ const config: RandomModelConfig = {
 };
 /** Keys and values of 16 positions. */
 const BLOCK_BYTES = 2 * 16 * 16 * 4;
-/** What one sequence as long as the context takes, and nothing beside. */
+/** The cache for one sequence as long as the context, and no more. */
 const ONE_SEQUENCE = 16 * BLOCK_BYTES;
 
 let folder: string;
@@ -58,7 +58,7 @@ const LONGEST = {
   maxNewTokens: 56,
 } as const;
 
-test("many more calls than the batch takes, over a cache for one sequence, all come through", async () => {
+test("many more calls than the batch size all finish, with a cache for one sequence", async () => {
   const [small, roomy] = [
     await start({ maxBatch: 4, kvMemoryBytes: ONE_SEQUENCE }),
     await start({ maxBatch: 200 }),
@@ -128,7 +128,8 @@ test("calls cancelled at any time give back all that they held", async () => {
       controller.abort(new Error("enough"));
     }
     expect((await ended).map(({ status }) => status)).toEqual(calls.map(() => "rejected"));
-    // Needs all of the cache and, with what is left in it or not, a place in the batch.
+    // Needs the complete cache and a place in the batch, whether or not the cache still has old
+    // blocks.
     const { outputIds, logprobs } = await engine.generate(toRequest(0, LONGEST));
     expect({ outputIds, logprobs }).toEqual({
       outputIds: expected.outputIds,

@@ -407,7 +407,7 @@ def hash_of(data):
 
 
 def call_tool(domain, data, call):
-    """What `Env.step()` does with a call, with the name of the exception that it hides."""
+    """Makes a call as `Env.step()` does, and returns the name of the exception that it hides."""
     kwargs = json.loads(json.dumps(call["kwargs"]))
     row = {"name": call["name"], "kwargs_json": json.dumps(kwargs)}
     try:

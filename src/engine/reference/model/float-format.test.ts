@@ -29,7 +29,7 @@ describe("decodeFloats()", () => {
     ]);
   });
 
-  test("reads single precision wherever it starts", () => {
+  test("reads single precision at any offset", () => {
     const buffer = new Uint8Array(9);
     new DataView(buffer.buffer).setFloat32(1, -0.1, true);
     new DataView(buffer.buffer).setFloat32(5, 3, true);

@@ -153,7 +153,7 @@ describe("weights", () => {
     await expect(score()).rejects.toThrow(
       /model-00002-of-00002\.safetensors is missing, which model\.safetensors\.index\.json names/,
     );
-    // An index that another form of the weights left behind.
+    // An old index of another weights format.
     await writeTensors(tensors);
     expect(await score()).toEqual(scores);
     await writeFile(index, JSON.stringify({ weight_map: { a: "../other.safetensors" } }));

@@ -4,7 +4,7 @@ import { findToolCallParser } from "../../registry.ts";
 const calls = '[{"f": {}}, {"g": {}}]';
 
 test.each([" ", "\n\t", "\u00a0", "\u2003\ufeff"])(
-  "the entries of a list share out its span, whatever white space stands before it: %j",
+  "the entries of a list divide its span, with any white space before it: %j",
   (space) => {
     const text = `Hi. <|tools_prefix|>${space}${calls}<|tools_suffix|>`;
     const { attempts } = findToolCallParser("apertus2509").parse(text, { tools: [] });

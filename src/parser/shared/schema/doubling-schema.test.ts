@@ -30,18 +30,15 @@ const shapes = ["anyOf", "allOf"].flatMap((keyword) =>
   ].map((size) => [keyword, size] as const),
 );
 
-test.each(shapes)(
-  "a client's schema that doubles by %s (%o) says nothing of a type",
-  (keyword, size) => {
-    const schema = toPyValue(parameters(keyword, size)) as PyDict;
-    expect(typesOfParameter(schema, { key: "a" })).toBeUndefined();
-    expect(typesOfParameter(schema, { key: "b" })).toEqual(new Set(["integer"]));
-    const properties = schema.get("properties") as PyDict;
-    expect(typeProperties(schema)?.get("b")).toEqual(properties.get("b"));
-    expect(typeProperties(schema)?.has("a")).toBe(true);
-    const openai = { type: "function", function: { name: "f", parameters: schema } };
-    const tools = [toolFromOpenAi(toPyValue(openai), "f")];
-    const context = { tools, dialect: "sglang", toolPositions: new Map([["f", 0]]) } as never;
-    expect(readDotsValue("1", { name: "f", key: "a" }, context)).toBe("1");
-  },
-);
+test.each(shapes)("a client's schema that doubles by %s (%o) defines no type", (keyword, size) => {
+  const schema = toPyValue(parameters(keyword, size)) as PyDict;
+  expect(typesOfParameter(schema, { key: "a" })).toBeUndefined();
+  expect(typesOfParameter(schema, { key: "b" })).toEqual(new Set(["integer"]));
+  const properties = schema.get("properties") as PyDict;
+  expect(typeProperties(schema)?.get("b")).toEqual(properties.get("b"));
+  expect(typeProperties(schema)?.has("a")).toBe(true);
+  const openai = { type: "function", function: { name: "f", parameters: schema } };
+  const tools = [toolFromOpenAi(toPyValue(openai), "f")];
+  const context = { tools, dialect: "sglang", toolPositions: new Map([["f", 0]]) } as never;
+  expect(readDotsValue("1", { name: "f", key: "a" }, context)).toBe("1");
+});

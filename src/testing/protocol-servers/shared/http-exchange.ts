@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { requestPath } from "../../../http/request-path.ts";
+
+/** One HTTP request and the way to answer it. */
+export interface HttpExchange {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The body's text, read to its end. */
+  readonly body: string;
+}
+
+/** Reads a request to its end. */
+export async function readExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<HttpExchange> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const { url = "/" } = request;
+  // No route has what is no path.
+  const path = requestPath(url) ?? url;
+  return {
+    method: request.method ?? "GET",
+    path,
+    query: new URLSearchParams(/\?(.*)$/s.exec(url)?.[1]),
+    request,
+    response,
+    body: Buffer.concat(chunks).toString("utf8"),
+  };
+}
+
+/** Answers with JSON. NaN and infinities become `null`, as they do in the engine's own JSON. */
+export function sendJson(
+  { response }: HttpExchange,
+  value: unknown,
+  {
+    status = 200,
+    headers = {},
+  }: { status?: number; headers?: Readonly<Record<string, string>> } = {},
+): void {
+  sendText({ response }, JSON.stringify(value), {
+    status,
+    headers: { "content-type": "application/json", ...headers },
+  });
+}
+
+/** Answers with the text as it is. Does nothing if the client has disconnected. */
+export function sendText(
+  { response }: Pick<HttpExchange, "response">,
+  text: string,
+  {
+    status = 200,
+    headers = {},
+  }: { status?: number; headers?: Readonly<Record<string, string>> } = {},
+): void {
+  if (response.destroyed || response.writableEnded) return;
+  const bytes = Buffer.from(text, "utf8");
+  response.writeHead(status, { ...headers, "content-length": bytes.length });
+  response.end(bytes);
+}

@@ -1,0 +1,33 @@
+import type { RequestListener, Server } from "node:http";
+import { createServer } from "node:http";
+import { listenAt } from "../../../http/listen.ts";
+
+/** A server that listens on this machine only. */
+interface ListeningServer {
+  readonly url: string;
+  readonly port: number;
+  /** Stops listening and drops all connections. */
+  close(): Promise<void>;
+}
+
+/** Connections that a client keeps idle must not be closed under its next request, in milliseconds. */
+const KEEP_ALIVE_MS = 60_000;
+
+/** Starts to listen; port 0 means any free one. */
+export async function listen(port: number, onRequest: RequestListener): Promise<ListeningServer> {
+  const http: Server = createServer(onRequest);
+  http.keepAliveTimeout = KEEP_ALIVE_MS;
+  const boundPort = await listenAt(http, { host: "127.0.0.1", port });
+  return {
+    url: `http://127.0.0.1:${boundPort}`,
+    port: boundPort,
+    async close() {
+      if (!http.listening) return;
+      const closed = new Promise((resolve) => {
+        http.close(resolve);
+      });
+      http.closeAllConnections();
+      await closed;
+    },
+  };
+}

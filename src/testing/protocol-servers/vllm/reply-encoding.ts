@@ -1,0 +1,292 @@
+import type { FinishReason, LiveSequence } from "../shared/request-scheduler.ts";
+import type { ReleaseTraits } from "./releases.ts";
+import type { DecodedRequest } from "./request-decoding.ts";
+import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
+
+/** The facts that a reply depends on. */
+export interface ReplyContext {
+  readonly traits: ReleaseTraits;
+  readonly modelName: string;
+  readonly eosTokenId: number;
+  /** The kind of the reported logprobs. */
+  readonly logprobsMode: "raw_logprobs" | "processed_logprobs";
+  /** True if `usage` has the number of cached prompt tokens. */
+  readonly reportsCachedTokens: boolean;
+  /** Text of ids. */
+  readonly detokenize: (ids: readonly number[]) => string;
+}
+
+type Sequence = LiveSequence<VllmSequenceRequest>;
+
+/** The options for encoding a choice. */
+interface ChoiceOptions {
+  readonly decoded: DecodedRequest;
+  readonly context: ReplyContext;
+  /** The position of a missing logprob. */
+  readonly missingAt?: number | undefined;
+}
+
+/** A value that JSON cannot represent. The server's JSON writer throws on it. */
+export class NotJsonCompliant extends Error {}
+
+/** The value for minus infinity. */
+const LOGPROB_FLOOR = -9_999;
+
+/**
+ * Encodes the reply to a request, or the frame with its tokens from `since` on.
+ * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py
+ * (GenerateResponse) and vllm/entrypoints/openai/completion/protocol.py (CompletionResponse).
+ * @throws NotJsonCompliant if a logprob is NaN.
+ */
+export function encodeReply(
+  sequences: readonly Sequence[],
+  options: ChoiceOptions,
+): Record<string, unknown> {
+  const { decoded, context } = options;
+  const { api, replyId } = decoded;
+  const choices = sequences.map((sequence, index) =>
+    encodeChoice(sequence, { index, since: 0 }, options),
+  );
+  const usage = encodeUsage(sequences, context);
+  const model = context.modelName;
+  const transfers = { kv_transfer_params: null, ec_transfer_params: null };
+  if (api === "generate") {
+    const head = { request_id: replyId, model, created: 0 };
+    const promptLogprobs = encodePromptLogprobs(sequences[0], context);
+    const reply = { ...head, choices, usage, prompt_logprobs: promptLogprobs, ...transfers };
+    if (!context.traits.hasTokensOutput) return reply;
+    return { ...reply, ...TOKENS_OUTPUT, ...encodePrompt(sequences[0], decoded) };
+  }
+  return {
+    id: replyId,
+    object: "text_completion",
+    created: 0,
+    model,
+    choices,
+    service_tier: null,
+    system_fingerprint: toFingerprint(context),
+    usage,
+    ...transfers,
+    metrics: null,
+  };
+}
+
+/** Returns the build's name in completions. */
+export function toFingerprint({ traits }: Pick<ReplyContext, "traits">): string | null {
+  return traits.hasTokensOutput ? "vllm-0.0.0+test" : null;
+}
+
+/** Members of an ids-only reply that this server cannot fill. */
+const TOKENS_OUTPUT = {
+  prompt_token_id_logprobs: null,
+  prompt_token_ids: null,
+  mm_placeholders: null,
+  metrics: null,
+  output_mode: "tokens",
+};
+
+/** Returns the prompt, if an ids-only request asks for it: once, in the first frame. */
+export function encodePrompt(
+  sequence: Sequence | undefined,
+  { listsPrompt }: DecodedRequest,
+): Record<string, unknown> {
+  return listsPrompt && sequence !== undefined
+    ? { prompt_token_ids: sequence.request.inputIds }
+    : {};
+}
+
+/** Returns the numbers of prompt and sampled tokens. */
+export function encodeUsage(
+  sequences: readonly Sequence[],
+  { reportsCachedTokens }: Pick<ReplyContext, "reportsCachedTokens">,
+): Record<string, unknown> {
+  const [first] = sequences;
+  const prompt = first?.request.inputIds.length ?? 0;
+  const completion = sequences.reduce((sum, { outputIds }) => sum + outputIds.length, 0);
+  return {
+    prompt_tokens: prompt,
+    total_tokens: prompt + completion,
+    completion_tokens: completion,
+    prompt_tokens_details: reportsCachedTokens
+      ? { cached_tokens: first?.cachedTokenCount ?? 0 }
+      : null,
+    completion_tokens_details: null,
+  };
+}
+
+/** One sequence: its tokens from `since` on. */
+export function encodeChoice(
+  sequence: Sequence,
+  { index, since }: { index: number; since: number },
+  { decoded, context, missingAt }: ChoiceOptions,
+): Record<string, unknown> {
+  const { request, finish, outputIds } = sequence;
+  const ids = outputIds.slice(since);
+  const logprobs = ids.map((_, offset) =>
+    since + offset === missingAt ? undefined : toLogprob(sequence, since + offset, context),
+  );
+  const finishReason = finish?.type ?? null;
+  if (decoded.api === "generate") {
+    const { hasTokensOutput } = context.traits;
+    const encode = hasTokensOutput ? encodeNumbered : encodeContent;
+    return {
+      index,
+      logprobs: request.logprobCount === undefined ? null : encode(ids, logprobs),
+      finish_reason: finishReason,
+      token_ids: ids,
+      routed_experts: null,
+      sampling_mask: null,
+      ...(hasTokensOutput && {
+        stop_reason: toStopReason(finish, context),
+        weight_versions: finish === undefined ? null : sequence.versionSpans,
+      }),
+    };
+  }
+  return {
+    index,
+    text: encodeText(sequence, { ids, context }),
+    logprobs:
+      request.logprobCount === undefined
+        ? null
+        : encodeColumns(outputIds, { since, logprobs, decoded, context }),
+    finish_reason: finishReason,
+    stop_reason: toStopReason(finish, context),
+    token_ids: decoded.returnTokenIds ? ids : null,
+    prompt_logprobs: encodePromptLogprobs(sequence, context),
+    prompt_token_ids: decoded.returnTokenIds && since === 0 ? request.inputIds : null,
+    routed_experts: null,
+  };
+}
+
+/** Returns `undefined` if the logprob is missing. */
+function toLogprob(
+  { request, outputLogprobs }: Sequence,
+  index: number,
+  { logprobsMode }: ReplyContext,
+): number | undefined {
+  const logprob = outputLogprobs[index];
+  if (logprob === undefined) return undefined;
+  refuseNan(logprob);
+  const { temperature, top_k: topK } = request.samplingParams;
+  const isOnlyCandidate = temperature !== 0 && topK === 1;
+  if (logprobsMode === "processed_logprobs" && isOnlyCandidate) return 0;
+  return Math.max(logprob, LOGPROB_FLOOR);
+}
+
+/** @throws NotJsonCompliant */
+function refuseNan(logprob: number): void {
+  if (!Number.isNaN(logprob)) return;
+  throw new NotJsonCompliant("Out of range float values are not JSON compliant: nan");
+}
+
+/**
+ * Returns the score of each prompt token, if requested, without the most likely alternatives. No
+ * sampling transform applies to it in any mode.
+ * **Source:** vllm-project/vllm vllm/v1/worker/gpu/sample/prompt_logprob.py and vllm/logprobs.py.
+ */
+function encodePromptLogprobs(
+  sequence: Sequence | undefined,
+  { detokenize }: ReplyContext,
+): readonly unknown[] | null {
+  const logprobs = sequence?.inputLogprobs;
+  if (sequence === undefined || logprobs === undefined) return null;
+  return sequence.request.inputIds.map((id, index) => {
+    if (index === 0) return null;
+    const logprob = logprobs[index] ?? 0;
+    refuseNan(logprob);
+    const scored = { logprob: Math.max(logprob, LOGPROB_FLOOR), rank: 1 };
+    return { [id]: { ...scored, decoded_token: detokenize([id]) } };
+  });
+}
+
+/** Ids by number, each with its place among all. */
+function encodeNumbered(
+  ids: readonly number[],
+  logprobs: readonly (number | undefined)[],
+): Record<string, unknown> {
+  return {
+    content: ids.map((id, index) => {
+      const logprob = logprobs[index];
+      if (logprob === undefined) {
+        return { token_id: id, logprob: LOGPROB_FLOOR, rank: null, top_logprobs: [] };
+      }
+      const top = { token_id: id, logprob, rank: 1 };
+      return { ...top, top_logprobs: [top] };
+    }),
+  };
+}
+
+function encodeContent(
+  ids: readonly number[],
+  logprobs: readonly (number | undefined)[],
+): Record<string, unknown> {
+  return {
+    content: ids.map((id, index) => {
+      const token = `token_id:${id}`;
+      const logprob = logprobs[index];
+      if (logprob === undefined) {
+        return { token, logprob: LOGPROB_FLOOR, bytes: null, top_logprobs: [] };
+      }
+      const top = { token, logprob, bytes: null };
+      return { ...top, top_logprobs: [top] };
+    }),
+  };
+}
+
+/** Encodes the ids from `since` on, with their `logprobs`. Positions count from the first id. */
+function encodeColumns(
+  outputIds: readonly number[],
+  {
+    since,
+    logprobs,
+    decoded,
+    context,
+  }: {
+    since: number;
+    logprobs: readonly (number | undefined)[];
+    decoded: DecodedRequest;
+    context: ReplyContext;
+  },
+): Record<string, unknown> {
+  const all = outputIds.map((id) =>
+    decoded.returnTokensAsTokenIds ? `token_id:${id}` : context.detokenize([id]),
+  );
+  let offset = 0;
+  const offsets = all.map((token) => {
+    const start = offset;
+    offset += token.length;
+    return start;
+  });
+  const tokens = all.slice(since);
+  return {
+    text_offset: offsets.slice(since),
+    token_logprobs: logprobs.map((logprob) => logprob ?? null),
+    tokens,
+    top_logprobs: tokens.map((token, index) => {
+      const logprob = logprobs[index];
+      return logprob === undefined ? null : { [token]: logprob };
+    }),
+  };
+}
+
+/** The text leaves out what ended it, unless the request keeps it; the ids never do. */
+function encodeText(
+  { request, finish }: Sequence,
+  { ids, context }: { ids: readonly number[]; context: ReplyContext },
+): string {
+  const isKept = request.samplingParams["include_stop_str_in_output"] === true;
+  if (isKept || finish?.type !== "stop") return context.detokenize(ids);
+  if (typeof finish.matched === "number") return context.detokenize(ids.slice(0, -1));
+  const text = context.detokenize(ids);
+  const cut = text.lastIndexOf(finish.matched);
+  return cut < 0 ? text : text.slice(0, cut);
+}
+
+/** Returns the stop, unless it is the model's own end token. */
+function toStopReason(
+  finish: FinishReason | undefined,
+  { eosTokenId }: ReplyContext,
+): number | string | null {
+  if (finish?.type !== "stop" || finish.matched === eosTokenId) return null;
+  return finish.matched;
+}
