@@ -3,6 +3,8 @@ FROM node:22-bookworm-slim AS build
 WORKDIR /source
 # By themselves, so that a change of the sources downloads nothing again.
 COPY package.json package-lock.json .npmrc ./
+COPY packages/create-turnwright/package.json packages/create-turnwright/
+COPY packages/python-values/package.json packages/python-values/
 RUN npm ci --ignore-scripts
 COPY . .
 # What is packed is what npm would publish, which the scripts of npm's own would build twice.

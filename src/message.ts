@@ -1,5 +1,5 @@
-import type { PyDict, PyValue } from "./python/value.ts";
-import { isPyDict, isPyList } from "./python/value.ts";
+import type { PyDict, PyValue } from "../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../packages/python-values/src/value.ts";
 import { UsageError } from "./errors.ts";
 
 /** One tool call of an assistant message. */

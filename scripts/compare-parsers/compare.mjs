@@ -49,7 +49,7 @@ const load = (file) => import(path.join(dist, file));
 const { listToolCallParsers } = await load("src/parser/registry.js");
 const { listReasoningParsers } = await load("src/parser/reasoning/registry.js");
 const { toolsFromOpenAi } = await load("src/message.js");
-const { toPyValue } = await load("src/python/value.js");
+const { toPyValue } = await load("packages/python-values/src/value.js");
 const { mutate } = await load("test/parser/fuzz.js");
 const { createRandom } = await load("test/parser/random.js");
 const { callSamples, reasoningSamples } = await load("test/parser/samples.js");

@@ -6,7 +6,7 @@ import type {
   ParseResult,
   ToolCallParser,
 } from "../parser/tool-call-parser.ts";
-import type { PyDict } from "../python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { Agent } from "./agent.ts";
 import { withoutReasoning, type SplitReasoning } from "./split-reasoning.ts";
 import {

@@ -7,7 +7,7 @@ import { playEpisode } from "../episode/play-episode.ts";
 import type { Episode } from "../episode/episode.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import { findToolCallParser } from "../parser/registry.ts";
-import { toPyValue, type PyDict } from "../python/value.ts";
+import { toPyValue, type PyDict } from "../../packages/python-values/src/value.ts";
 import { characterIds, createCharacterRenderer } from "../testing/character-renderer.ts";
 import { createScriptedEngine } from "../testing/scripted-engine.ts";
 import { defineEnvironment, type DefinedEnvironment } from "./define-environment.ts";

@@ -1,4 +1,10 @@
-import { isPyDict, isPyList, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PlainJson,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
 
 /**
  * The deepest nesting of a policy's arguments. Results, states and scores allow twice as much, so that a tool may

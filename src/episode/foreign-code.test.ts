@@ -10,7 +10,7 @@ import { createClock } from "../async/clock.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { PlaybackStop } from "../outside.ts";
 import { findToolCallParser } from "../parser/registry.ts";
-import { toPyValue, type PyValue } from "../python/value.ts";
+import { toPyValue, type PyValue } from "../../packages/python-values/src/value.ts";
 import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { createCharacterRenderer } from "../testing/character-renderer.ts";

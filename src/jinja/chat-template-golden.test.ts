@@ -10,8 +10,8 @@ import {
 } from "../renderer/chat-templates.fixture.ts";
 import { sharedData } from "../testing/shared-data.fixture.ts";
 import { UsageError } from "../errors.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import type { PyDict, PyList } from "../python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict, PyList } from "../../packages/python-values/src/value.ts";
 import type { ChatTemplate } from "./chat-template.ts";
 import { compileChatTemplate } from "./chat-template.ts";
 import { TemplateError } from "./template-error.ts";

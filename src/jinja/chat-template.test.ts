@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../errors.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import type { PyDict, PyList, PyValue } from "../python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict, PyList, PyValue } from "../../packages/python-values/src/value.ts";
 import { compileChatTemplate } from "./chat-template.ts";
 import { TemplateError } from "./template-error.ts";
 

@@ -1,6 +1,6 @@
 import { setEscaping } from "./evaluate/autoescape.ts";
 import { UsageError } from "../errors.ts";
-import type { PyDict, PyValue } from "../python/value.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import type { TemplateLimits } from "./evaluate/budget.ts";
 import { defaultTemplateLimits, runWithin } from "./evaluate/budget.ts";
 import type { Execute, Frame, RenderContext } from "./evaluate/frame.ts";

@@ -1,5 +1,5 @@
-import type { PythonExceptionName } from "../python/python-error.ts";
-import { PythonError } from "../python/python-error.ts";
+import type { PythonExceptionName } from "../../packages/python-values/src/python-error.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
 
 /** Python's names for the errors of a template. */
 type TemplateErrorKind =

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { toolsFromOpenAi } from "../message.ts";
-import { toPyValue } from "../python/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { toAttempts, type Block } from "./attempt.ts";
 import { createParseContext } from "./parse-context.ts";
 import type { CompatCall, Dialect } from "./tool-call-parser.ts";

@@ -1,6 +1,6 @@
-import { appendToList } from "../values/append-to-list.ts";
-import { isPyDict, type PyValue } from "../python/value.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
+import { appendToList } from "../../packages/python-values/src/support/append-to-list.ts";
+import { isPyDict, type PyValue } from "../../packages/python-values/src/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
 import { catchPython } from "./shared/python/python-catch.ts";
 import { findReasoningSpans } from "./reasoning-spans.ts";
 import { findSchemaMismatches } from "./schema-mismatch.ts";

@@ -1,5 +1,5 @@
 import { UsageError } from "../errors.ts";
-import { PythonError } from "../python/python-error.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
 import { toAttempts, type Block } from "./attempt.ts";
 import { ReleasingStream, type ReleaseRule } from "./tool-call-stream.ts";
 import { createParseContext, type ParseContext } from "./parse-context.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { toolsFromOpenAi, type ToolDefinition } from "../message.ts";
-import { toPyValue } from "../python/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { createParseContext } from "./parse-context.ts";
 
 const named = (name: string) => ({ type: "function", function: { name } });

@@ -1,5 +1,5 @@
 import { toolParameters, type ToolDefinition } from "../message.ts";
-import { isPyDict, type PyDict } from "../python/value.ts";
+import { isPyDict, type PyDict } from "../../packages/python-values/src/value.ts";
 import { resolveEngineVersion } from "./engine-version.ts";
 import type { Dialect, ParseOptions } from "./tool-call-parser.ts";
 

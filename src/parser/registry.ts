@@ -1,5 +1,5 @@
 import { UsageError } from "../errors.ts";
-import { expectedName } from "../values/nearest-name.ts";
+import { expectedName } from "../../packages/python-values/src/support/nearest-name.ts";
 import { families } from "./families.ts";
 import type { ToolCallParser } from "./tool-call-parser.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toPyValue, type PlainJson, type PyDict } from "../python/value.ts";
+import { toPyValue, type PlainJson, type PyDict } from "../../packages/python-values/src/value.ts";
 import { toolFromOpenAi } from "../message.ts";
 import { findToolCallParser } from "./registry.ts";
 import { findSchemaMismatches } from "./schema-mismatch.ts";

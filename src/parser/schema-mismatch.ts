@@ -1,4 +1,4 @@
-import type { PyDict } from "../python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import { checkSchema } from "../schema/check-schema.ts";
 
 /** The differences between arguments and a schema. */

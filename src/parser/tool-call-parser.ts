@@ -1,5 +1,5 @@
 import type { ToolDefinition } from "../message.ts";
-import type { PyDict } from "../python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 
 /** The engine that `compat` reproduces. */
 export type Dialect = "sglang" | "vllm";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../message.ts";
-import { toPyValue, type PyDict } from "../python/value.ts";
+import { toPyValue, type PyDict } from "../../packages/python-values/src/value.ts";
 import { findToolCallParser, listToolCallParsers } from "./registry.ts";
 import type { CompatCall, ParseOptions, ToolCallParser } from "./tool-call-parser.ts";
 

@@ -1,5 +1,5 @@
 import { assertInvariant } from "../errors.ts";
-import { isPythonSpace } from "../python/text/white-space.ts";
+import { isPythonSpace } from "../../packages/python-values/src/text/white-space.ts";
 import { holdBackLength } from "./hold-back.ts";
 import type { ParseResult, ToolCallStream, ToolStreamEvent } from "./tool-call-parser.ts";
 

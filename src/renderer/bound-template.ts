@@ -1,4 +1,4 @@
-import type { PyDict, PyValue } from "../python/value.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import type { ChatTemplate } from "../jinja/chat-template.ts";
 import { TemplateError } from "../jinja/template-error.ts";
 import { copyReasoning } from "./copy-reasoning.ts";

@@ -10,7 +10,7 @@ import {
 } from "./chat-templates.fixture.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import { toolsFromOpenAi } from "../message.ts";
-import type { PyDict } from "../python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { loadTokenCodec } from "../tokenizer/load-codec.ts";
 import { assembleRenderer } from "./assemble-renderer.ts";

@@ -3,7 +3,7 @@ import { toolsFromOpenAi } from "../message.ts";
 import { findReasoningParser } from "../parser/reasoning/registry.ts";
 import { findToolCallParser } from "../parser/registry.ts";
 import type { Dialect } from "../parser/tool-call-parser.ts";
-import type { PyDict } from "../python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { opensReasoning } from "./continues.ts";
 import { literalPattern } from "./guard/literal-pattern.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
-import { stringifyPythonJson } from "../python/json/json-stringify.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
 import { toTauBenchResult, writeTauBenchResults } from "./tau-bench-results.ts";
 
 describe("toTauBenchResult()", () => {

@@ -1,4 +1,4 @@
-import { isPyList, type PyValue } from "../python/value.ts";
+import { isPyList, type PyValue } from "../../packages/python-values/src/value.ts";
 import { canonicalText } from "./canonical-text.ts";
 import {
   fail,

@@ -1,4 +1,4 @@
-import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
+import { isPyDict, isPyList, type PyValue } from "../../packages/python-values/src/value.ts";
 import type { StepBudget } from "../pattern/step-budget.ts";
 
 /**

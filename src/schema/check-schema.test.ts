@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import { toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import {
+  toPyValue,
+  type PlainJson,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
 import { checkSchema } from "./check-schema.ts";
 
 const dict = (value: PlainJson) => toPyValue(value) as PyDict;

@@ -1,5 +1,5 @@
 import { StepBudget, StepLimitError } from "../pattern/step-budget.ts";
-import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../packages/python-values/src/value.ts";
 import { EvaluatedParts } from "./evaluated-parts.ts";
 import { maxSchemaDepth, SchemaDocument } from "./schema-document.ts";
 import { applies, ruleRanks, schemaRules } from "./schema-rules.ts";

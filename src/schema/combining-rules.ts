@@ -1,4 +1,4 @@
-import { isPyList, type PyDict, type PyValue } from "../python/value.ts";
+import { isPyList, type PyDict, type PyValue } from "../../packages/python-values/src/value.ts";
 import type { SchemaDocument, Target } from "./schema-document.ts";
 import {
   fail,

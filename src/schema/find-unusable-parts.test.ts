@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toPyValue, type PlainJson, type PyDict } from "../python/value.ts";
+import { toPyValue, type PlainJson, type PyDict } from "../../packages/python-values/src/value.ts";
 import { findUnusableParts } from "./find-unusable-parts.ts";
 
 const find = (schema: PlainJson) => findUnusableParts(toPyValue(schema) as PyDict);

@@ -1,4 +1,4 @@
-import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../packages/python-values/src/value.ts";
 import { maxSchemaDepth, SchemaDocument } from "./schema-document.ts";
 import { unusablePattern } from "./schema-pattern.ts";
 import { isSchema } from "./schema-rule.ts";

@@ -1,5 +1,5 @@
 import type { LinearPattern } from "../pattern/compile-pattern.ts";
-import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../packages/python-values/src/value.ts";
 import { patternOf, unusablePattern } from "./schema-pattern.ts";
 import {
   fail,

@@ -1,5 +1,10 @@
-import { decodeOrKeep } from "../text/decode-or-keep.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
+import { decodeOrKeep } from "../../packages/python-values/src/support/decode-or-keep.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
 import { draftOf, type SchemaDraft } from "./schema-draft.ts";
 import { subschemasOf } from "./subschemas.ts";
 

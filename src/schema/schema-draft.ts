@@ -1,4 +1,4 @@
-import { isPyDict, type PyValue } from "../python/value.ts";
+import { isPyDict, type PyValue } from "../../packages/python-values/src/value.ts";
 
 /** The drafts of JSON Schema with different keyword semantics, in order. */
 export type SchemaDraft = 4 | 6 | 7 | 2019 | 2020;

@@ -1,5 +1,10 @@
 import type { StepBudget } from "../pattern/step-budget.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
 import type { EvaluatedParts } from "./evaluated-parts.ts";
 import type { SchemaDocument } from "./schema-document.ts";
 import type { SchemaDraft } from "./schema-draft.ts";

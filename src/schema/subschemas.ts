@@ -1,4 +1,9 @@
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
 
 const single: ReadonlySet<string> = new Set([
   "items",

@@ -1,4 +1,4 @@
-import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
+import { isPyDict, isPyList, type PyValue } from "../../packages/python-values/src/value.ts";
 import { canonicalText } from "./canonical-text.ts";
 import { isMultipleOf } from "./decimal.ts";
 import { patternOf, unusablePattern } from "./schema-pattern.ts";

@@ -35,7 +35,8 @@ async function foldersIn(url: string): Promise<readonly string[]> {
   if (!existsSync(file)) return [];
   const map = JSON.parse(await readFile(file, "utf8")) as { sources: string[] };
   return map.sources.flatMap((source) => {
-    const [, folder] = /^(?:\.\.\/)+((?:src|environments)\/[^/]+)\//.exec(source) ?? [];
+    const [, folder] =
+      /^(?:\.\.\/)+((?:src|environments|packages\/[^/]+\/src)\/[^/]+)\//.exec(source) ?? [];
     return folder ?? [];
   });
 }
@@ -56,7 +57,14 @@ async function loadedBy(args: readonly string[], input = ""): Promise<ReadonlySe
   return new Set((await Promise.all(names)).flat());
 }
 
-const shared = ["src/async", "src/files", "src/json", "src/secrets", "src/text"];
+const shared = [
+  "packages/python-values/src/support",
+  "src/async",
+  "src/files",
+  "src/json",
+  "src/secrets",
+  "src/text",
+];
 const light = ["commander", "src/cli", "src/composition", ...shared].toSorted();
 
 describe("a command loads what it uses, and nothing else", () => {

@@ -18,7 +18,7 @@ import { createClock } from "../../src/async/clock.ts";
 import { Redactor } from "../../src/secrets/redactor.ts";
 import { withResolvers } from "../../src/async/with-resolvers.ts";
 import { toolFromOpenAi } from "../../src/message.ts";
-import { toPyValue } from "../../src/python/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import type { Renderer } from "../../src/renderer/renderer.ts";
 import { createCharacterRenderer } from "../../src/testing/character-renderer.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";

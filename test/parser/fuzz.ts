@@ -13,8 +13,8 @@ import type {
   ToolCallParser,
 } from "../../src/parser/tool-call-parser.ts";
 import type { ToolDefinition } from "../../src/message.ts";
-import type { PyDict } from "../../src/python/value.ts";
-import { toPyValue } from "../../src/python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { templateSamples } from "./response-templates.ts";
 import { createRandom, type Random } from "./random.ts";
 

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../src/message.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";
 import type { Dialect } from "../../src/parser/tool-call-parser.ts";
-import type { PlainJson, PyDict } from "../../src/python/value.ts";
-import { toPyValue } from "../../src/python/value.ts";
+import type { PlainJson, PyDict } from "../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { templateSamples } from "./response-templates.ts";
 
 /** The first line of a recording. */

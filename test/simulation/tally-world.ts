@@ -8,7 +8,7 @@ import type { Clock } from "../../src/async/clock.ts";
 import { toolFromOpenAi } from "../../src/message.ts";
 import type { Outside } from "../../src/outside.ts";
 import { findToolCallParser } from "../../src/parser/registry.ts";
-import { toPyValue } from "../../src/python/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { isLeaving, textOfLine, type User, type UserLine } from "../../src/user/user.ts";
 
 /** What the parts of a world have from their process. */

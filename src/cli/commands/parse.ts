@@ -9,8 +9,8 @@ import type {
   ParseResult,
   ToolCallStream,
 } from "../../parser/tool-call-parser.ts";
-import type { PlainJson, PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
+import type { PlainJson, PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../../packages/python-values/src/value.ts";
 import { assertInvariant, UsageError } from "../../errors.ts";
 import {
   answerJsonLines,

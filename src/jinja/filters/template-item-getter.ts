@@ -1,4 +1,4 @@
-import { pythonLower } from "../../python/text/lower.ts";
+import { pythonLower } from "../../../packages/python-values/src/text/lower.ts";
 import { getItem } from "../values/template-attribute.ts";
 import { isTruthy } from "../values/template-iterate.ts";
 import { textLike } from "../values/template-markup.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PyDict, PyValue } from "../../python/value.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import { compileChatTemplate } from "../chat-template.ts";
 
 const tool: PyDict = new Map<string, PyValue>([

@@ -1,8 +1,8 @@
-import type { PythonDumpsOptions } from "../../python/json/json-stringify.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
-import { formatFloat } from "../../python/numbers/float-text.ts";
-import { formatInt } from "../../python/numbers/int-text.ts";
-import { isPyDict, type PyValue } from "../../python/value.ts";
+import type { PythonDumpsOptions } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { formatFloat } from "../../../packages/python-values/src/numbers/float-text.ts";
+import { formatInt } from "../../../packages/python-values/src/numbers/int-text.ts";
+import { isPyDict, type PyValue } from "../../../packages/python-values/src/value.ts";
 import { spend, spendOn, stepsLeft } from "../evaluate/budget.ts";
 import { compareForSort } from "../values/template-compare.ts";
 import { typeError, valueError } from "../template-error.ts";

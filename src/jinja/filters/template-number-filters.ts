@@ -1,5 +1,5 @@
-import { roundHalfEven } from "../../python/numbers/round.ts";
-import { pythonStrip } from "../../python/text/strip.ts";
+import { roundHalfEven } from "../../../packages/python-values/src/numbers/round.ts";
+import { pythonStrip } from "../../../packages/python-values/src/text/strip.ts";
 import { calculate } from "../values/template-arithmetic.ts";
 import { numberOf } from "../values/template-compare.ts";
 import { TemplateError, typeError } from "../template-error.ts";

@@ -1,5 +1,5 @@
-import { pythonLower } from "../../python/text/lower.ts";
-import { pythonSpaces } from "../../python/text/white-space.ts";
+import { pythonLower } from "../../../packages/python-values/src/text/lower.ts";
+import { pythonSpaces } from "../../../packages/python-values/src/text/white-space.ts";
 import { requireCount, requireText } from "../evaluate/template-argument.ts";
 import { TemplateError } from "../template-error.ts";
 import { codePointCount, isTruthy, len } from "../values/template-iterate.ts";

@@ -1,6 +1,6 @@
-import { compareCodePoints } from "../../python/text/compare-code-points.ts";
-import { pythonSplit } from "../../python/text/split.ts";
-import { pythonSpaces } from "../../python/text/white-space.ts";
+import { compareCodePoints } from "../../../packages/python-values/src/text/compare-code-points.ts";
+import { pythonSplit } from "../../../packages/python-values/src/text/split.ts";
+import { pythonSpaces } from "../../../packages/python-values/src/text/white-space.ts";
 import { isEscaping } from "../evaluate/autoescape.ts";
 import { TemplateError, typeError } from "../template-error.ts";
 import { isTruthy, iterate } from "../values/template-iterate.ts";

@@ -1,5 +1,5 @@
-import { unescapeHtml } from "../../python/text/html-unescape.ts";
-import { pythonSplit } from "../../python/text/split.ts";
+import { unescapeHtml } from "../../../packages/python-values/src/text/html-unescape.ts";
+import { pythonSplit } from "../../../packages/python-values/src/text/split.ts";
 import { formatMagnitude } from "../values/template-float-format.ts";
 import { iterableOf, isTruthy, toList } from "../values/template-iterate.ts";
 import { convertToFloat } from "./template-number-filters.ts";

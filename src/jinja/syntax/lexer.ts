@@ -1,5 +1,5 @@
-import { pythonRstrip } from "../../python/text/strip.ts";
-import { pythonSpaces } from "../../python/text/white-space.ts";
+import { pythonRstrip } from "../../../packages/python-values/src/text/strip.ts";
+import { pythonSpaces } from "../../../packages/python-values/src/text/white-space.ts";
 import { unescapePythonString } from "./string-literal.ts";
 import type { JinjaToken } from "./token.ts";
 import { templateSyntaxError } from "./token.ts";

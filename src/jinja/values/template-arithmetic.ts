@@ -2,7 +2,7 @@ import {
   calculateNumbers,
   type NumberOperator,
   raiseNumber,
-} from "../../python/numbers/calculate-numbers.ts";
+} from "../../../packages/python-values/src/numbers/calculate-numbers.ts";
 import { spend } from "../evaluate/budget.ts";
 import { numberOf } from "./template-compare.ts";
 import { TemplateError, typeError } from "../template-error.ts";

@@ -1,4 +1,4 @@
-import { compareCodePoints } from "../../python/text/compare-code-points.ts";
+import { compareCodePoints } from "../../../packages/python-values/src/text/compare-code-points.ts";
 import { spend, spendOn } from "../evaluate/budget.ts";
 import { typeError } from "../template-error.ts";
 import { iterate } from "./template-iterate.ts";

@@ -1,5 +1,5 @@
-import { formatFloat } from "../../python/numbers/float-text.ts";
-import { roundHalfEven } from "../../python/numbers/round.ts";
+import { formatFloat } from "../../../packages/python-values/src/numbers/float-text.ts";
+import { roundHalfEven } from "../../../packages/python-values/src/numbers/round.ts";
 
 /** Presentation types of floats, as Python's format specifications name them. */
 export type FloatPresentation = "e" | "f" | "g" | "%" | "repr";

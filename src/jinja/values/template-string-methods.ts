@@ -1,6 +1,10 @@
 import { encodeText } from "./template-bytes.ts";
-import { pythonLower } from "../../python/text/lower.ts";
-import { pythonLstrip, pythonRstrip, pythonStrip } from "../../python/text/strip.ts";
+import { pythonLower } from "../../../packages/python-values/src/text/lower.ts";
+import {
+  pythonLstrip,
+  pythonRstrip,
+  pythonStrip,
+} from "../../../packages/python-values/src/text/strip.ts";
 import { requireCount, requireText } from "../evaluate/template-argument.ts";
 import { TemplateError, typeError } from "../template-error.ts";
 import { codePointCount, iterate } from "./template-iterate.ts";

@@ -1,6 +1,6 @@
-import { pythonSplit } from "../../python/text/split.ts";
-import { pythonLstrip, pythonRstrip } from "../../python/text/strip.ts";
-import { isPythonSpace } from "../../python/text/white-space.ts";
+import { pythonSplit } from "../../../packages/python-values/src/text/split.ts";
+import { pythonLstrip, pythonRstrip } from "../../../packages/python-values/src/text/strip.ts";
+import { isPythonSpace } from "../../../packages/python-values/src/text/white-space.ts";
 import { valueError } from "../template-error.ts";
 import { Tuple } from "./template-value.ts";
 

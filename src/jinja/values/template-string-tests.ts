@@ -1,5 +1,5 @@
-import { isPrintable } from "../../python/text/is-printable.ts";
-import { isPythonSpace } from "../../python/text/white-space.ts";
+import { isPrintable } from "../../../packages/python-values/src/text/is-printable.ts";
+import { isPythonSpace } from "../../../packages/python-values/src/text/white-space.ts";
 
 /** Digits that are not decimal digits: superscripts, subscripts, circled and similar. */
 const digitLike =

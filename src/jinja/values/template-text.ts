@@ -1,6 +1,6 @@
-import { formatFloat } from "../../python/numbers/float-text.ts";
-import { formatInt } from "../../python/numbers/int-text.ts";
-import { reprString } from "../../python/text/repr.ts";
+import { formatFloat } from "../../../packages/python-values/src/numbers/float-text.ts";
+import { formatInt } from "../../../packages/python-values/src/numbers/int-text.ts";
+import { reprString } from "../../../packages/python-values/src/text/repr.ts";
 import { spendOn } from "../evaluate/budget.ts";
 import { TemplateError } from "../template-error.ts";
 import type { TemplateValue } from "./template-value.ts";

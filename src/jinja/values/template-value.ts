@@ -1,4 +1,4 @@
-import { pythonTypeName } from "../../python/type-name.ts";
+import { pythonTypeName } from "../../../packages/python-values/src/type-name.ts";
 import { TemplateError } from "../template-error.ts";
 
 /**

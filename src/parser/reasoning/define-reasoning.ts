@@ -1,5 +1,5 @@
 import { assertInvariant } from "../../errors.ts";
-import type { PyDict } from "../../python/value.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import { resolveEngineVersion, vllmVersions, type SglangVersion } from "../engine-version.ts";
 import type { Dialect } from "../tool-call-parser.ts";
 import type {

@@ -1,4 +1,4 @@
-import type { PyDict } from "../../python/value.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import type { Dialect } from "../tool-call-parser.ts";
 
 /** The options of a reasoning parser. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { toPyValue, type PyDict } from "../../python/value.ts";
+import { toPyValue, type PyDict } from "../../../packages/python-values/src/value.ts";
 import { beamTemplate } from "../formats/response-template/beam-template.ts";
 import type { ReasoningOptions, ReasoningParser, ReasoningResult } from "./reasoning-parser.ts";
 import { findReasoningParser, listReasoningParsers } from "./registry.ts";

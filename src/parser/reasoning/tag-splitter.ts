@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../python/text/strip.ts";
+import { pythonStrip } from "../../../packages/python-values/src/text/strip.ts";
 import { isSince } from "../engine-version.ts";
 import { holdBackLength } from "../hold-back.ts";
 import type { ReasoningContext } from "./define-reasoning.ts";

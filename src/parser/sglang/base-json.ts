@@ -1,7 +1,12 @@
-import { PythonError } from "../../python/python-error.ts";
-import { pythonTruthy } from "../../python/truthy.ts";
-import { pythonTypeName } from "../../python/type-name.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import { pythonTruthy } from "../../../packages/python-values/src/truthy.ts";
+import { pythonTypeName } from "../../../packages/python-values/src/type-name.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../packages/python-values/src/value.ts";
 import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 import type { CompatCall } from "../tool-call-parser.ts";

@@ -1,5 +1,10 @@
 import { toolParameters, type ToolDefinition } from "../../message.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../packages/python-values/src/value.ts";
 import { isSince } from "../engine-version.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { sglangVersion } from "./sglang-version.ts";

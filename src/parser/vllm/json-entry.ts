@@ -1,5 +1,10 @@
-import { PythonError } from "../../python/python-error.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../packages/python-values/src/value.ts";
 import { asName, type VllmCall } from "./vllm-reading.ts";
 import { writeJson } from "../shared/json/write-json.ts";
 

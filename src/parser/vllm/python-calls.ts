@@ -1,5 +1,5 @@
-import { PythonError } from "../../python/python-error.ts";
-import type { PyValue } from "../../python/value.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { parseFirstStatement, type Expression } from "../shared/python-source/expression.ts";
 import { readLiteralArgument } from "../shared/python/literal-argument.ts";

@@ -1,11 +1,16 @@
-import { parsePythonJson } from "../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
-import { pythonEquals } from "../../python/equals.ts";
-import { pythonLower } from "../../python/text/lower.ts";
-import { PythonError } from "../../python/python-error.ts";
-import { pythonStrip } from "../../python/text/strip.ts";
-import { pythonTruthy } from "../../python/truthy.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
+import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { pythonEquals } from "../../../packages/python-values/src/equals.ts";
+import { pythonLower } from "../../../packages/python-values/src/text/lower.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../packages/python-values/src/text/strip.ts";
+import { pythonTruthy } from "../../../packages/python-values/src/truthy.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../packages/python-values/src/value.ts";
 import { toolParameters } from "../../message.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../shared/python/python-catch.ts";

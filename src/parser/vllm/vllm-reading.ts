@@ -1,4 +1,4 @@
-import { PythonError } from "../../python/python-error.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
 import type { EngineReading } from "../grammar.ts";
 import type { ParseContext } from "../parse-context.ts";
 import { catchPython } from "../shared/python/python-catch.ts";

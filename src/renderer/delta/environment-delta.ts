@@ -1,6 +1,6 @@
 import { RolloutError } from "../../errors.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "../bound-template.ts";
 import { literalPattern } from "../guard/literal-pattern.ts";
 import { messageTexts, occurInOrder } from "../message-texts.ts";

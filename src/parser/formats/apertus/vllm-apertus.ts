@@ -1,7 +1,7 @@
-import { decodePythonJsonAt } from "../../../python/json/json-parse.ts";
-import { pythonLstrip, pythonStrip } from "../../../python/text/strip.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
+import { decodePythonJsonAt } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonLstrip, pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../../packages/python-values/src/value.ts";
 import { parsePartialJson } from "../../shared/json/partial-json.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { pythonTextEnd } from "../../shared/text/python-pattern.ts";

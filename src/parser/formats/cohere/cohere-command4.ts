@@ -1,5 +1,5 @@
-import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
-import { PythonError } from "../../../python/python-error.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../../packages/python-values/src/value.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
 import { cohereClose as close, cohereOpen as open, findCohereBlocks } from "./blocks.ts";
 import { isSince } from "../../engine-version.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";

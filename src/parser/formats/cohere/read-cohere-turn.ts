@@ -1,4 +1,4 @@
-import { PythonError } from "../../../python/python-error.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
 import { holdBackLength } from "../../hold-back.ts";
 import { ActionReader, type CohereCall } from "./action-reader.ts";
 import { rustTrimEnd, rustTrimStart } from "../../shared/text/rust-space.ts";

@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineReading, type EngineResult } from "../../grammar.ts";
 import { readJson } from "../../shared/json/json-payload.ts";
@@ -8,7 +8,7 @@ import { malformed, invalidJson, type Frame } from "../../shared/tags/tag-blocks
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { sglangReading } from "../../sglang/sglang-reading.ts";
 import type { ToolCallParser } from "../../tool-call-parser.ts";
-import { PythonError } from "../../../python/python-error.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
 import { vllmDeepseekV3, vllmDeepseekV31 } from "./vllm-deepseek-v3.ts";
 import { callsNamed } from "../../sglang/base-json.ts";
 

@@ -1,7 +1,7 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { PythonValueError } from "../../../python/python-error.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { isPyDict, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { PythonValueError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { isPyDict, type PyValue } from "../../../../packages/python-values/src/value.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
 import { isSince, type SglangVersion } from "../../engine-version.ts";
 import { defineParser, type EngineReading, type EngineResult } from "../../grammar.ts";

@@ -1,9 +1,14 @@
 import { withinSteps, type StepBudget } from "../../../pattern/step-budget.ts";
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonLower } from "../../../python/text/lower.ts";
-import { pythonStr } from "../../../python/text/str.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonLower } from "../../../../packages/python-values/src/text/lower.ts";
+import { pythonStr } from "../../../../packages/python-values/src/text/str.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";

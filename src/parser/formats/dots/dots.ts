@@ -1,7 +1,11 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import {
+  isPyDict,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";
 import { blocksOfPayload, readJson } from "../../shared/json/json-payload.ts";

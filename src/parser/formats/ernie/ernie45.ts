@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonRstrip } from "../../../python/text/strip.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonRstrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { defineParser } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";

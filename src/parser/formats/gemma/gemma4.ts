@@ -1,7 +1,7 @@
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
-import { PythonError } from "../../../python/python-error.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { malformed, type Frame } from "../../shared/tags/tag-blocks.ts";
 import type { CompatCall } from "../../tool-call-parser.ts";

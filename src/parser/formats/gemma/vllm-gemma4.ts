@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import type { EngineReading } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { parseGemmaArguments } from "./gemma4-arguments.ts";

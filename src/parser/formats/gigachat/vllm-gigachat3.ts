@@ -1,6 +1,6 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonRstrip } from "../../../python/text/strip.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonRstrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { isPyDict } from "../../../../packages/python-values/src/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { asName, vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";

@@ -1,8 +1,8 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { PythonError } from "../../../python/python-error.ts";
-import { pythonStr } from "../../../python/text/str.ts";
-import { pythonLower } from "../../../python/text/lower.ts";
-import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStr } from "../../../../packages/python-values/src/text/str.ts";
+import { pythonLower } from "../../../../packages/python-values/src/text/lower.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../../packages/python-values/src/value.ts";
 import { isSince, type SglangVersion } from "../../engine-version.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { evaluatePythonLiteral, type PythonLiteral } from "../../shared/python/python-literal.ts";

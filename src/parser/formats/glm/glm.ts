@@ -1,7 +1,11 @@
 import { defineParser, type EngineReading } from "../../grammar.ts";
 import type { CompatCall, ToolCallParser } from "../../tool-call-parser.ts";
-import { pythonLstrip, pythonRstrip, pythonStrip } from "../../../python/text/strip.ts";
-import { isPyDict, type PyValue } from "../../../python/value.ts";
+import {
+  pythonLstrip,
+  pythonRstrip,
+  pythonStrip,
+} from "../../../../packages/python-values/src/text/strip.ts";
+import { isPyDict, type PyValue } from "../../../../packages/python-values/src/value.ts";
 import type { Block } from "../../attempt.ts";
 import { isSince } from "../../engine-version.ts";
 import { schemaOfTool, type ParseContext } from "../../parse-context.ts";

@@ -1,8 +1,13 @@
 import { withinSteps, type StepBudget } from "../../../pattern/step-budget.ts";
-import { PythonError } from "../../../python/python-error.ts";
-import { pythonEquals } from "../../../python/equals.ts";
-import { pythonTypeName } from "../../../python/type-name.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonEquals } from "../../../../packages/python-values/src/equals.ts";
+import { pythonTypeName } from "../../../../packages/python-values/src/type-name.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { parsePythonInt } from "../../shared/python/python-number.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { schemaTypeOf } from "../../shared/schema/schema-type.ts";

@@ -1,8 +1,8 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import type { PyDict, PyValue } from "../../../../packages/python-values/src/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { evaluatePythonLiteral, type PythonLiteral } from "../../shared/python/python-literal.ts";
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
 import { parsePythonInt } from "../../shared/python/python-number.ts";
 import { parseUnescaped, toNumber } from "./glm-value.ts";
 import { dependsOnOthers, isNumeric, jsonTypeOf, typesOfParameter } from "./glm47-schema.ts";

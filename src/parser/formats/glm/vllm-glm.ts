@@ -1,5 +1,5 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import type { PyValue } from "../../../../packages/python-values/src/value.ts";
 import { findArgPairs } from "../../shared/tags/arg-pairs.ts";
 import { engineReading } from "../../vllm/parser-engine.ts";
 import { sinceVllm033 } from "../../vllm/vllm-reading.ts";

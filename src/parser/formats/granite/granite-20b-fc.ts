@@ -1,4 +1,4 @@
-import { decodePythonJsonAt } from "../../../python/json/json-parse.ts";
+import { decodePythonJsonAt } from "../../../../packages/python-values/src/json/json-parse.ts";
 import { defineParser } from "../../grammar.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";

@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { defineParser } from "../../grammar.ts";
 import { findJsonTagBlocks } from "../../shared/json/json-tag-blocks.ts";
 import { findObjectEnd, graniteMarkers as markers, walkGranite } from "./granite-walk.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { workedMs } from "../../../testing/worked-ms.fixture.ts";
 import { toolFromOpenAi } from "../../../message.ts";
-import { toPyValue } from "../../../python/value.ts";
+import { toPyValue } from "../../../../packages/python-values/src/value.ts";
 import { gptOss } from "./gpt-oss.ts";
 
 const tools = [

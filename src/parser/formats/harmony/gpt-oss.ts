@@ -1,6 +1,6 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import type { PyValue } from "../../../../packages/python-values/src/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";
 import { parseHarmony } from "./harmony.ts";

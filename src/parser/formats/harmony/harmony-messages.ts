@@ -1,4 +1,4 @@
-import { pythonRstrip } from "../../../python/text/strip.ts";
+import { pythonRstrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { rustSpace, rustTrimEnd, rustTrimStart } from "../../shared/text/rust-space.ts";
 
 /** A message between its header and its end. */

@@ -1,7 +1,7 @@
 import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { pythonLower } from "../../../python/text/lower.ts";
-import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { pythonLower } from "../../../../packages/python-values/src/text/lower.ts";
+import { isPythonSpace } from "../../../../packages/python-values/src/text/white-space.ts";
 import { holdBackLength } from "../../hold-back.ts";
 import type { HarmonyEvent } from "./harmony-event.ts";
 

@@ -1,5 +1,5 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { pythonLower } from "../../../python/text/lower.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { pythonLower } from "../../../../packages/python-values/src/text/lower.ts";
 import { holdBackLength } from "../../hold-back.ts";
 import type { HarmonyEvent } from "./harmony-event.ts";
 import { parseHarmonyProse, soundsLikeHarmonyProse } from "./harmony-prose.ts";

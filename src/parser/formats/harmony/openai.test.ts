@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toolFromOpenAi } from "../../../message.ts";
-import { toPyValue } from "../../../python/value.ts";
+import { toPyValue } from "../../../../packages/python-values/src/value.ts";
 import { findReasoningParser } from "../../reasoning/registry.ts";
 import { openai, readHarmonyTurn } from "./openai.ts";
 

@@ -1,6 +1,6 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
-import type { PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../../packages/python-values/src/json/json-stringify.ts";
+import type { PyValue } from "../../../../packages/python-values/src/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser } from "../../grammar.ts";
 import { readHarmonyMessages, type HarmonyMessage } from "./harmony-messages.ts";

@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { defineParser, type EngineResult, type Grammar } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { argumentsOfEntry, parseBaseJson } from "../../sglang/base-json.ts";

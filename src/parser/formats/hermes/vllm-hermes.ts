@@ -1,5 +1,5 @@
 import { callOfEntry } from "../../vllm/json-entry.ts";
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
 import type { EngineReading } from "../../grammar.ts";
 import { vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";
 import { findOpened } from "../../shared/tags/between-tags.ts";

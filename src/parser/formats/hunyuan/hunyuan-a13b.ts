@@ -1,6 +1,6 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { isPyList, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { isPyList, type PyValue } from "../../../../packages/python-values/src/value.ts";
 import { defineParser } from "../../grammar.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { callsOfList } from "../../vllm/json-entry.ts";

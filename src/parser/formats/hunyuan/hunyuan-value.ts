@@ -1,7 +1,11 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonLower } from "../../../python/text/lower.ts";
-import { PythonError } from "../../../python/python-error.ts";
-import { isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonLower } from "../../../../packages/python-values/src/text/lower.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import {
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";

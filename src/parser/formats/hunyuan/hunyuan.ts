@@ -1,5 +1,5 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict } from "../../../python/value.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import type { PyDict } from "../../../../packages/python-values/src/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";
 import { findHunyuanSchema, readHunyuanValue } from "./hunyuan-value.ts";

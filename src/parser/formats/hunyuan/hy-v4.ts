@@ -1,6 +1,6 @@
-import { PythonError } from "../../../python/python-error.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyValue } from "../../../python/value.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import type { PyValue } from "../../../../packages/python-values/src/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser } from "../../grammar.ts";
 import {

@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import {
   findHunyuanSchema,
   readHunyuanValue,

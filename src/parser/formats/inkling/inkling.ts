@@ -1,8 +1,12 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../../packages/python-values/src/json/json-stringify.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import {
+  isPyDict,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";
 import { inkling as tokens, inklingControlPattern } from "./inkling-tokens.ts";

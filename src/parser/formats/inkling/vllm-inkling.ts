@@ -1,6 +1,6 @@
-import { PythonValueError } from "../../../python/python-error.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
+import { PythonValueError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
 import type { EngineReading } from "../../grammar.ts";
 import { inkling as tokens } from "./inkling-tokens.ts";
 import type { ParseContext } from "../../parse-context.ts";

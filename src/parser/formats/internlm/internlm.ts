@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { PythonError } from "../../../python/python-error.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
 import { defineParser } from "../../grammar.ts";
 import { asEntry } from "../../vllm/json-entry.ts";
 import { asName, vllmReading, type VllmExtraction } from "../../vllm/vllm-reading.ts";

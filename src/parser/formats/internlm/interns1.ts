@@ -1,8 +1,12 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { PythonError } from "../../../python/python-error.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import {
+  isPyDict,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";

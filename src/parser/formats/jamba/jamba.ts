@@ -1,4 +1,4 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
 import { defineParser } from "../../grammar.ts";
 import { betweenTags } from "../../shared/tags/between-tags.ts";
 import { callOfEntry, iterateCalls } from "../../vllm/json-entry.ts";

@@ -1,9 +1,14 @@
 import { findArguments } from "../../shared/tags/arg-pairs.ts";
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { PythonValueError } from "../../../python/python-error.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { PythonValueError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";

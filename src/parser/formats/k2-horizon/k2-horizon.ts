@@ -1,4 +1,4 @@
-import { pythonLstrip, pythonStrip } from "../../../python/text/strip.ts";
+import { pythonLstrip, pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";
 import { entryStarts } from "../../shared/json/json-payload.ts";

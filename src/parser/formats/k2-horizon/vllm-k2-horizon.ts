@@ -1,7 +1,7 @@
-import { PythonValueError } from "../../../python/python-error.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { isPyDict, type PyValue } from "../../../python/value.ts";
-import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { PythonValueError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { isPyDict, type PyValue } from "../../../../packages/python-values/src/value.ts";
+import { isPythonSpace } from "../../../../packages/python-values/src/text/white-space.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { typesOfSchema } from "../../shared/schema/schema-type.ts";

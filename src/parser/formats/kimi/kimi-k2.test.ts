@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../../message.ts";
-import { toPyValue } from "../../../python/value.ts";
+import { toPyValue } from "../../../../packages/python-values/src/value.ts";
 import { kimiK2 } from "./kimi-k2.ts";
 
 const tools = toolsFromOpenAi(toPyValue([{ type: "function", function: { name: "f" } }]), "tools");

@@ -1,7 +1,7 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { PythonError } from "../../../python/python-error.ts";
-import { isPyDict } from "../../../python/value.ts";
-import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { isPyDict } from "../../../../packages/python-values/src/value.ts";
+import { isPythonSpace } from "../../../../packages/python-values/src/text/white-space.ts";
 import type { Block } from "../../attempt.ts";
 import { isSince } from "../../engine-version.ts";
 import { defineParser, type EngineResult, type Grammar } from "../../grammar.ts";

@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import type { PyDict } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict } from "../../../../packages/python-values/src/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 
 /** The markers of Kimi K3's channels. */

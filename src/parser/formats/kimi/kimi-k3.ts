@@ -1,4 +1,4 @@
-import type { PyValue } from "../../../python/value.ts";
+import type { PyValue } from "../../../../packages/python-values/src/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";
 import {

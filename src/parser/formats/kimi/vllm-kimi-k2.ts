@@ -1,4 +1,4 @@
-import { pythonRstrip, pythonStrip } from "../../../python/text/strip.ts";
+import { pythonRstrip, pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { indexesOf } from "../../shared/text/indexes-of.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import { engineReading, findQuotedName } from "../../vllm/parser-engine.ts";

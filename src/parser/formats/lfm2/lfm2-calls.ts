@@ -1,5 +1,9 @@
-import { PythonValueError } from "../../../python/python-error.ts";
-import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
+import { PythonValueError } from "../../../../packages/python-values/src/python-error.ts";
+import {
+  isPyDict,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { readLiteralArgument } from "../../shared/python/literal-argument.ts";

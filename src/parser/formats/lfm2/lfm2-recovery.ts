@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parseFirstStatement, type Expression } from "../../shared/python-source/expression.ts";
 import { dropLeadingZeros, escapeControls, renameReserved, splitCalls } from "./lfm2-rewrites.ts";

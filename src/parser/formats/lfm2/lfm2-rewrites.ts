@@ -1,4 +1,4 @@
-import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { isPythonSpace } from "../../../../packages/python-values/src/text/white-space.ts";
 import { keywords } from "../../shared/python-source/tokens.ts";
 import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 

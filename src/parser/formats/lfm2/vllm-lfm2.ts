@@ -1,7 +1,7 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
-import { PythonError } from "../../../python/python-error.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
 import { recoverVllmStatement } from "./lfm2-recovery.ts";
 import { restoreReserved } from "./lfm2-rewrites.ts";
 import { readVllmCallList, readVllmPythonCalls } from "../../vllm/python-calls.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../../message.ts";
-import { toPyValue } from "../../../python/value.ts";
+import { toPyValue } from "../../../../packages/python-values/src/value.ts";
 import { llama3 } from "./llama3.ts";
 
 const tools = toolsFromOpenAi(

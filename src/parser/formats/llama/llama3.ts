@@ -1,6 +1,9 @@
-import { decodePythonJsonAt, PythonJsonError } from "../../../python/json/json-parse.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { isPyDict, type PyValue } from "../../../python/value.ts";
+import {
+  decodePythonJsonAt,
+  PythonJsonError,
+} from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { isPyDict, type PyValue } from "../../../../packages/python-values/src/value.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";
 import { readJson } from "../../shared/json/json-payload.ts";

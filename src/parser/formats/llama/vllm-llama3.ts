@@ -1,6 +1,6 @@
-import { decodePythonJsonAt } from "../../../python/json/json-parse.ts";
-import { PythonError } from "../../../python/python-error.ts";
-import { isPyDict } from "../../../python/value.ts";
+import { decodePythonJsonAt } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { isPyDict } from "../../../../packages/python-values/src/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { asName, vllmReading, type VllmCall } from "../../vllm/vllm-reading.ts";
 import { writeJson } from "../../shared/json/write-json.ts";

@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { pythonPattern } from "../../shared/text/python-pattern.ts";
 import { parseXmlElement } from "../../shared/xml/xml-element.ts";
 import { findClosed } from "../../shared/tags/between-tags.ts";

@@ -1,5 +1,5 @@
-import { pythonTruthy } from "../../../python/truthy.ts";
-import type { PyValue } from "../../../python/value.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import type { PyValue } from "../../../../packages/python-values/src/value.ts";
 
 /** A call with its arguments. */
 interface NamedCall {

@@ -1,7 +1,12 @@
-import { PythonError } from "../../../python/python-error.ts";
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { sglangParameters } from "../../sglang/sglang-parameters.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";

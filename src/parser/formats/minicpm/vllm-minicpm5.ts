@@ -1,6 +1,10 @@
-import { PythonError } from "../../../python/python-error.ts";
-import { pythonLstrip, pythonStrip } from "../../../python/text/strip.ts";
-import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonLstrip, pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import {
+  isPyDict,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { toolParameters } from "../../../message.ts";
 import {
   miniCpmTags,

@@ -1,7 +1,12 @@
-import { pythonLower } from "../../../python/text/lower.ts";
-import { PythonError } from "../../../python/python-error.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import { pythonLower } from "../../../../packages/python-values/src/text/lower.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { propertiesOfSchema } from "../../sglang/sglang-parameters.ts";
 import { parsePythonInt, parsePythonNumber } from "../../shared/python/python-number.ts";

@@ -1,5 +1,9 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import {
+  isPyDict,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";

@@ -1,4 +1,4 @@
-import { pythonLstrip } from "../../../python/text/strip.ts";
+import { pythonLstrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { isSince } from "../../engine-version.ts";
 import { defineReasoning } from "../../reasoning/define-reasoning.ts";
 import type { ReasoningResult, ReasoningStream } from "../../reasoning/reasoning-parser.ts";

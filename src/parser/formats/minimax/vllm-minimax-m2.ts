@@ -1,5 +1,5 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import type { PyDict, PyValue } from "../../../../packages/python-values/src/value.ts";
 import { unicodePattern } from "../../shared/text/python-pattern.ts";
 import { engineReading, type EngineStep, type EngineTable } from "../../vllm/parser-engine.ts";
 import { byVersion } from "../../vllm/vllm-reading.ts";

@@ -1,5 +1,10 @@
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { typesOfSchema } from "../../shared/schema/schema-type.ts";
 import { minimaxNamespace } from "./minimax-m3-elements.ts";
 import { engineReading, type EngineStep } from "../../vllm/parser-engine.ts";

@@ -1,7 +1,10 @@
-import { decodePythonJsonAt, parsePythonJson } from "../../../python/json/json-parse.ts";
-import { PythonError } from "../../../python/python-error.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
+import {
+  decodePythonJsonAt,
+  parsePythonJson,
+} from "../../../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../../packages/python-values/src/value.ts";
 import type { EngineReading } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";

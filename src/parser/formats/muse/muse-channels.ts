@@ -1,8 +1,8 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict, PyValue } from "../../../../packages/python-values/src/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { findAttributeTag } from "../../shared/tags/attribute-tags.ts";
-import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { isPythonSpace } from "../../../../packages/python-values/src/text/white-space.ts";
 import { skipPythonSpace } from "../../shared/text/skip-characters.ts";
 
 /** The markers of Muse's recipient channels, and of the calls in them. */

@@ -1,6 +1,6 @@
 import { readMuseArguments, holdsMuseCall, muse as markers } from "./muse-channels.ts";
-import { PythonError } from "../../../python/python-error.ts";
-import { isPyDict, type PyValue } from "../../../python/value.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { isPyDict, type PyValue } from "../../../../packages/python-values/src/value.ts";
 import { toolParameters } from "../../../message.ts";
 import { findAttributeTag } from "../../shared/tags/attribute-tags.ts";
 import type { ParseContext } from "../../parse-context.ts";

@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { defineParser } from "../../grammar.ts";
 import { findPythonicBlocks } from "../../shared/python/pythonic-blocks.ts";
 import { matchesPythonicList } from "../../shared/python/pythonic-list.ts";

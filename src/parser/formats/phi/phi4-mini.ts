@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { isPyList } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { isPyList } from "../../../../packages/python-values/src/value.ts";
 import { defineParser } from "../../grammar.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { callOfEntry } from "../../vllm/json-entry.ts";

@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import type { Block } from "../../attempt.ts";
 import { defineParser, type EngineReading } from "../../grammar.ts";
 import { readJson } from "../../shared/json/json-payload.ts";

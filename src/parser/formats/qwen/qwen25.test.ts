@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../../message.ts";
-import { toPyValue } from "../../../python/value.ts";
+import { toPyValue } from "../../../../packages/python-values/src/value.ts";
 import type { ParseOptions, ParseResult } from "../../tool-call-parser.ts";
 import { qwen25 } from "./qwen25.ts";
 

@@ -1,5 +1,5 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
 import { isSince, type SglangVersion } from "../../engine-version.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";

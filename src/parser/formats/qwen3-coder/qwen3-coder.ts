@@ -1,6 +1,6 @@
 import { pythonTextEnd } from "../../shared/text/python-pattern.ts";
 import { malformed, unclosed, type TagFormat, type Frame } from "../../shared/tags/tag-blocks.ts";
-import { isPyDict, type PyValue } from "../../../python/value.ts";
+import { isPyDict, type PyValue } from "../../../../packages/python-values/src/value.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
 import { defineParser, type EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";

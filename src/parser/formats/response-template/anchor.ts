@@ -1,4 +1,4 @@
-import { isPyList, type PyDict } from "../../../python/value.ts";
+import { isPyList, type PyDict } from "../../../../packages/python-values/src/value.ts";
 import { readPythonRegex } from "./python-regex.ts";
 import { templateProblem } from "./template-problem.ts";
 import { searchLiterals, searchPattern, type TemplateSearch } from "./template-search.ts";

@@ -1,4 +1,4 @@
-import type { PlainJson } from "../../../python/value.ts";
+import type { PlainJson } from "../../../../packages/python-values/src/value.ts";
 
 /**
  * Beam's response template, which is built into SGLang.

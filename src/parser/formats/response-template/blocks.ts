@@ -1,4 +1,4 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";

@@ -1,10 +1,14 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
-import { pythonLower } from "../../../python/text/lower.ts";
-import { PythonValueError } from "../../../python/python-error.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import { isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../../packages/python-values/src/json/json-stringify.ts";
+import { pythonLower } from "../../../../packages/python-values/src/text/lower.ts";
+import { PythonValueError } from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import {
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-number.ts";
 import { regexWordClass } from "../../../pattern/read-pattern.ts";

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../errors.ts";
-import { toPyValue, type PlainJson, type PyDict } from "../../../python/value.ts";
+import {
+  toPyValue,
+  type PlainJson,
+  type PyDict,
+} from "../../../../packages/python-values/src/value.ts";
 import { toolsFromOpenAi } from "../../../message.ts";
 import { findReasoningParser } from "../../reasoning/registry.ts";
 import { findToolCallParser } from "../../registry.ts";

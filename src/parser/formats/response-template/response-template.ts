@@ -1,7 +1,11 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { stringifyPythonJson } from "../../../../packages/python-values/src/json/json-stringify.ts";
 import type { Dialect } from "../../tool-call-parser.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import {
+  isPyDict,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { compileAnchor, type Anchor } from "./anchor.ts";
 import { compileContent, type ContentReader } from "./content.ts";
 import { expandLiterals } from "./literals.ts";

@@ -1,4 +1,9 @@
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { EngineResult } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";

@@ -1,5 +1,5 @@
 import { UsageError } from "../../../errors.ts";
-import type { PyDict } from "../../../python/value.ts";
+import type { PyDict } from "../../../../packages/python-values/src/value.ts";
 import type { Dialect } from "../../tool-call-parser.ts";
 import { loadResponseTemplate, type ResponseTemplate } from "./response-template.ts";
 

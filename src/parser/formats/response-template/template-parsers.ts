@@ -1,5 +1,5 @@
 import { UsageError } from "../../../errors.ts";
-import { toPyValue, type PyDict } from "../../../python/value.ts";
+import { toPyValue, type PyDict } from "../../../../packages/python-values/src/value.ts";
 import { defineParser, type Grammar } from "../../grammar.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { beamTemplate } from "./beam-template.ts";

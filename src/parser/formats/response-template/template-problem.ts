@@ -1,5 +1,9 @@
 import { UsageError } from "../../../errors.ts";
-import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
+import {
+  isPyDict,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 
 /** The error for a response template that cannot be used. */
 export function templateProblem(what: string): UsageError {

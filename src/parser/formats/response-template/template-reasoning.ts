@@ -1,4 +1,4 @@
-import { toPyValue, type PyDict } from "../../../python/value.ts";
+import { toPyValue, type PyDict } from "../../../../packages/python-values/src/value.ts";
 import { beamTemplate } from "./beam-template.ts";
 import { templateOfModel } from "./template-of-model.ts";
 import { walkTurn } from "./vllm-calls.ts";

@@ -1,5 +1,13 @@
-import { PythonError, PythonValueError } from "../../../python/python-error.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import {
+  PythonError,
+  PythonValueError,
+} from "../../../../packages/python-values/src/python-error.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import { regexWordClass } from "../../../pattern/read-pattern.ts";
 
 const path = `[${regexWordClass}]+(?:\\.[${regexWordClass}]+)*`;

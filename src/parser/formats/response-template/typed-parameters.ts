@@ -1,5 +1,10 @@
 import { withinSteps, type StepBudget } from "../../../pattern/step-budget.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 
 const jsonTypes = ["string", "number", "integer", "boolean", "array", "object", "null"] as const;
 

@@ -1,6 +1,6 @@
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
-import { pythonLower } from "../../../python/text/lower.ts";
-import type { PyValue } from "../../../python/value.ts";
+import { stringifyPythonJson } from "../../../../packages/python-values/src/json/json-stringify.ts";
+import { pythonLower } from "../../../../packages/python-values/src/text/lower.ts";
+import type { PyValue } from "../../../../packages/python-values/src/value.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { parsePythonInt, parsePythonNumber } from "../../shared/python/python-number.ts";
 import { step3p5TextTypes } from "./step3p5-schema.ts";

@@ -1,4 +1,4 @@
-import { pythonStrip } from "../../../python/text/strip.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";
 import { evaluatePythonLiteral } from "../../shared/python/python-literal.ts";

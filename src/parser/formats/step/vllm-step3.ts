@@ -1,7 +1,7 @@
-import { pythonLower } from "../../../python/text/lower.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import type { PyDict, PyValue } from "../../../python/value.ts";
+import { pythonLower } from "../../../../packages/python-values/src/text/lower.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import type { PyDict, PyValue } from "../../../../packages/python-values/src/value.ts";
 import { toolParameters } from "../../../message.ts";
 import type { ParseContext } from "../../parse-context.ts";
 import { catchPython } from "../../shared/python/python-catch.ts";

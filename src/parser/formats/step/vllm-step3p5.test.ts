@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../../message.ts";
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
 import { step3p5 } from "./step3p5.ts";
 
 const tools = toolsFromOpenAi(

@@ -1,4 +1,4 @@
-import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../../packages/python-values/src/value.ts";
 
 /** True if the value contains neither NaN nor an infinity, at any depth. */
 export function isFiniteJson(value: PyValue): boolean {

@@ -1,6 +1,14 @@
-import { decodePythonJsonAt, parsePythonJson } from "../../../python/json/json-parse.ts";
-import { PythonError } from "../../../python/python-error.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import {
+  decodePythonJsonAt,
+  parsePythonJson,
+} from "../../../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
 import { skipCharacters } from "../text/skip-characters.ts";
 import { divideSpan } from "../tags/between-tags.ts";

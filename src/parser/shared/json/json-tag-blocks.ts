@@ -1,4 +1,4 @@
-import { pythonLstrip, pythonRstrip } from "../../../python/text/strip.ts";
+import { pythonLstrip, pythonRstrip } from "../../../../packages/python-values/src/text/strip.ts";
 import type { Block, Diagnostic } from "../../attempt.ts";
 import {
   blocksOfPayload,

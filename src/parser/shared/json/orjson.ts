@@ -1,6 +1,6 @@
-import { parsePythonJson } from "../../../python/json/json-parse.ts";
-import { PythonValueError } from "../../../python/python-error.ts";
-import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
+import { parsePythonJson } from "../../../../packages/python-values/src/json/json-parse.ts";
+import { PythonValueError } from "../../../../packages/python-values/src/python-error.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../../packages/python-values/src/value.ts";
 
 const MAX_UNSIGNED = 2n ** 64n - 1n;
 const MIN_SIGNED = -(2n ** 63n);

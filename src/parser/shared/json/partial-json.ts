@@ -2,10 +2,13 @@ import {
   decodePythonJsonAt,
   parsePythonJson,
   PythonJsonError,
-} from "../../../python/json/json-parse.ts";
-import { PythonError, PythonValueError } from "../../../python/python-error.ts";
-import type { PyValue } from "../../../python/value.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
+} from "../../../../packages/python-values/src/json/json-parse.ts";
+import {
+  PythonError,
+  PythonValueError,
+} from "../../../../packages/python-values/src/python-error.ts";
+import type { PyValue } from "../../../../packages/python-values/src/value.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
 import { skipPythonSpace } from "../text/skip-characters.ts";
 
 /** An open bracket and its place. */

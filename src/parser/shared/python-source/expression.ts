@@ -1,5 +1,5 @@
-import { PythonError } from "../../../python/python-error.ts";
-import type { PyValue } from "../../../python/value.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import type { PyValue } from "../../../../packages/python-values/src/value.ts";
 import { keywords, readNumber, TokenReader, type Token } from "./tokens.ts";
 import { syntaxError } from "./syntax-error.ts";
 

@@ -1,5 +1,8 @@
-import { PythonError, PythonValueError } from "../../../python/python-error.ts";
-import { parseIntDigits } from "../../../python/numbers/int-text.ts";
+import {
+  PythonError,
+  PythonValueError,
+} from "../../../../packages/python-values/src/python-error.ts";
+import { parseIntDigits } from "../../../../packages/python-values/src/numbers/int-text.ts";
 import { syntaxError } from "./syntax-error.ts";
 import { readStringLiteral } from "./string-literal.ts";
 

@@ -1,5 +1,8 @@
-import { PythonError, PythonValueError } from "../../../python/python-error.ts";
-import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
+import {
+  PythonError,
+  PythonValueError,
+} from "../../../../packages/python-values/src/python-error.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../../packages/python-values/src/value.ts";
 import { toJsonKey } from "./python-literal.ts";
 import type { DictEntry, Expression } from "../python-source/expression.ts";
 

@@ -1,4 +1,7 @@
-import { PythonError, type PythonExceptionName } from "../../../python/python-error.ts";
+import {
+  PythonError,
+  type PythonExceptionName,
+} from "../../../../packages/python-values/src/python-error.ts";
 
 /**
  * Python's `try: … except …: None`. Returns the value of `read()`, or `undefined` if it raises one

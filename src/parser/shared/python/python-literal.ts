@@ -1,6 +1,6 @@
-import { PythonError } from "../../../python/python-error.ts";
-import { isPyDict, isPyList, type PyValue } from "../../../python/value.ts";
-import { stringifyPythonJson } from "../../../python/json/json-stringify.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import { isPyDict, isPyList, type PyValue } from "../../../../packages/python-values/src/value.ts";
+import { stringifyPythonJson } from "../../../../packages/python-values/src/json/json-stringify.ts";
 import { parseExpression, type DictEntry, type Expression } from "../python-source/expression.ts";
 
 /** The value of a literal. */

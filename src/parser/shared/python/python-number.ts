@@ -1,7 +1,10 @@
-import { parseIntDigits } from "../../../python/numbers/int-text.ts";
-import { PythonError, PythonValueError } from "../../../python/python-error.ts";
-import { pythonStrip } from "../../../python/text/strip.ts";
-import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { parseIntDigits } from "../../../../packages/python-values/src/numbers/int-text.ts";
+import {
+  PythonError,
+  PythonValueError,
+} from "../../../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../../../packages/python-values/src/text/strip.ts";
+import { isPythonSpace } from "../../../../packages/python-values/src/text/white-space.ts";
 
 const intPattern = /^([+-]?)(\d+(?:_\d+)*)$/;
 const floatPattern =

@@ -1,5 +1,5 @@
-import { PythonError } from "../../../python/python-error.ts";
-import type { PyValue } from "../../../python/value.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import type { PyValue } from "../../../../packages/python-values/src/value.ts";
 import { toJsonKey } from "./python-literal.ts";
 import type { Expression } from "../python-source/expression.ts";
 

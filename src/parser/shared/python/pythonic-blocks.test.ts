@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../../message.ts";
-import { toPyValue } from "../../../python/value.ts";
+import { toPyValue } from "../../../../packages/python-values/src/value.ts";
 import { findToolCallParser } from "../../registry.ts";
 
 const tools = toolsFromOpenAi(

@@ -1,4 +1,4 @@
-import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { isPythonSpace } from "../../../../packages/python-values/src/text/white-space.ts";
 import {
   compileLinear,
   optional,

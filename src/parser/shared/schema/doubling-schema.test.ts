@@ -1,6 +1,10 @@
 import { expect, test } from "vitest";
 import { toolFromOpenAi } from "../../../message.ts";
-import { toPyValue, type PlainJson, type PyDict } from "../../../python/value.ts";
+import {
+  toPyValue,
+  type PlainJson,
+  type PyDict,
+} from "../../../../packages/python-values/src/value.ts";
 import { typeProperties } from "../../formats/response-template/typed-parameters.ts";
 import { readDotsValue } from "../../formats/dots/dots-value.ts";
 import { typesOfParameter } from "../../formats/glm/glm47-schema.ts";

@@ -1,5 +1,9 @@
-import { PythonError } from "../../../python/python-error.ts";
-import { isPyDict, type PyDict, type PyValue } from "../../../python/value.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
+import {
+  isPyDict,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 
 /**
  * Returns a schema that must be an object.

@@ -1,8 +1,13 @@
 import { isSince, type SglangVersion } from "../../engine-version.ts";
-import { pythonEquals } from "../../../python/equals.ts";
-import { pythonTruthy } from "../../../python/truthy.ts";
-import { pythonTypeName } from "../../../python/type-name.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../../python/value.ts";
+import { pythonEquals } from "../../../../packages/python-values/src/equals.ts";
+import { pythonTruthy } from "../../../../packages/python-values/src/truthy.ts";
+import { pythonTypeName } from "../../../../packages/python-values/src/type-name.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../../packages/python-values/src/value.ts";
 
 /** JSON Schema's name for the type of a value. */
 export function schemaTypeOf(value: PyValue): string {

@@ -1,4 +1,4 @@
-import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { isPythonSpace } from "../../../../packages/python-values/src/text/white-space.ts";
 import { indexesOf } from "../text/indexes-of.ts";
 
 /** The tags around keys and values, and the rules for what may stand between them. */

@@ -1,4 +1,4 @@
-import { pythonSpaces } from "../../../python/text/white-space.ts";
+import { pythonSpaces } from "../../../../packages/python-values/src/text/white-space.ts";
 
 /** Compiles a pattern in which `\s` has Python's meaning. */
 export function pythonPattern(source: string, flags: string): RegExp {

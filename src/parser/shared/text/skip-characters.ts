@@ -1,4 +1,4 @@
-import { isPythonSpace } from "../../../python/text/white-space.ts";
+import { isPythonSpace } from "../../../../packages/python-values/src/text/white-space.ts";
 
 /** The first place at or after `start` with a character that is not one of `characters`. */
 export function skipCharacters(text: string, start: number, characters: string): number {

@@ -1,4 +1,4 @@
-import { PythonError } from "../../../python/python-error.ts";
+import { PythonError } from "../../../../packages/python-values/src/python-error.ts";
 import {
   readComment,
   readEndTag,

@@ -1,6 +1,6 @@
-import { isWellFormed } from "../../text/well-formed.ts";
-import { parsePythonJson } from "./json-parse.ts";
-import { stringifyPythonJson } from "./json-stringify.ts";
+import { isWellFormed } from "../text/well-formed.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
 import {
   isPyDict,
   isPyList,
@@ -8,7 +8,7 @@ import {
   toPyValue,
   type PlainJson,
   type PyValue,
-} from "../value.ts";
+} from "../../packages/python-values/src/value.ts";
 
 /** The exact values of lists and objects that were read from JSON, by the result of `JSON.parse()`. */
 const exactValues = new WeakMap<object, PyValue>();

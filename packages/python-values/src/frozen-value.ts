@@ -1,4 +1,4 @@
-import { ownBug } from "../errors.ts";
+import { ownBug } from "./support/errors.ts";
 import type { PyDict, PyValue } from "./value.ts";
 import { isPyDict, isPyList } from "./value.ts";
 
