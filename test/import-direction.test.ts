@@ -24,7 +24,7 @@ const layers: readonly (readonly string[])[] = [
     "outside.ts",
     "task.ts",
   ],
-  ["jinja", "tokenizer", "engine", "environment", "user", "hub"],
+  ["tokenizer", "engine", "environment", "user", "hub"],
   ["renderer", "parser", "trajectory"],
   ["agent"],
   ["episode"],

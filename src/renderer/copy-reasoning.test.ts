@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { compileChatTemplate } from "../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
 import type { PlainJson, PyDict } from "../../packages/python-values/src/value.ts";
 import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { bindTemplate } from "./bound-template.ts";

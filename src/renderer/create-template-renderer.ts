@@ -5,7 +5,7 @@ import type { PyDict } from "../../packages/python-values/src/value.ts";
 import { bindTemplate } from "./bound-template.ts";
 import { buildCard, namesOfChoices } from "./capability/build-card.ts";
 import type { CapabilityCard } from "./capability/capability-card.ts";
-import { compileChatTemplate } from "../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
 import type { HistoryPolicy } from "./capability/classify-template.ts";
 import { classifyTemplate } from "./capability/classify-template.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";

@@ -16,7 +16,7 @@ import { loadTokenCodec } from "../tokenizer/load-codec.ts";
 import { assembleRenderer } from "./assemble-renderer.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { bindTemplate, tryRender } from "./bound-template.ts";
-import { compileChatTemplate } from "../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
 import { createControlTokenGuard } from "./guard/control-token-guard.ts";
 import type { ProbeCall } from "./capability/probe-messages.ts";
 import {

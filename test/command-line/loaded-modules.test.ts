@@ -75,7 +75,13 @@ describe("a command loads what it uses, and nothing else", () => {
   test("parse needs neither a tokenizer nor templates", async () => {
     const line = JSON.stringify({ text: "hi", tools: [] });
     const loaded = await loadedBy(["parse", "--parser", "qwen25"], line);
-    for (const one of ["src/tokenizer", "src/renderer", "src/jinja", "src/engine", "src/user"]) {
+    for (const one of [
+      "src/tokenizer",
+      "src/renderer",
+      "packages/chat-template/src/evaluate",
+      "src/engine",
+      "src/user",
+    ]) {
       expect(loaded).not.toContain(one);
     }
     for (const one of ["tokenizers", "zod", "ai", "undici"]) expect(loaded).not.toContain(one);
@@ -87,7 +93,7 @@ describe("a command loads what it uses, and nothing else", () => {
     for (const one of [
       "src/tokenizer",
       "src/renderer",
-      "src/jinja",
+      "packages/chat-template/src/evaluate",
       "src/run",
       "src/user",
       "zod",

@@ -6,7 +6,7 @@ import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import { toPyValue } from "../../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "../bound-template.ts";
 import { bindTemplate, tryRender } from "../bound-template.ts";
-import { compileChatTemplate } from "../../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../../packages/chat-template/src/chat-template.ts";
 import type { DeltaPlan, TurnChange } from "./environment-delta.ts";
 import { renderDeltaText } from "./environment-delta.ts";
 import { messageTexts, occurInOrder } from "../message-texts.ts";

@@ -7,7 +7,7 @@ import { messageTexts, occurInOrder } from "../message-texts.ts";
 import { roleOf } from "../openai-messages.ts";
 import { someString } from "../python-strings.ts";
 import { userMessage } from "../capability/probe-messages.ts";
-import { TemplateError } from "../../jinja/template-error.ts";
+import { TemplateError } from "../../../packages/chat-template/src/template-error.ts";
 
 /** The way to render the deltas of one template. */
 export interface DeltaPlan {
