@@ -17,8 +17,6 @@ const layers: readonly (readonly string[])[] = [
     "http",
     "secrets",
     "python",
-    "pattern",
-    "schema",
     "message.ts",
     "errors.ts",
     "outside.ts",

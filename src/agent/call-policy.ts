@@ -1,5 +1,5 @@
 import type { ToolDefinition } from "../message.ts";
-import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { Attempt, AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
 import { PythonError } from "../../packages/python-values/src/python-error.ts";
 import { isPyDict, type PyDict, type PyValue } from "../../packages/python-values/src/value.ts";

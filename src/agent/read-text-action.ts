@@ -1,4 +1,4 @@
-import type { AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import {
   parsePythonJson,
   PythonJsonError,

@@ -1,5 +1,5 @@
-import { evaluatePythonLiteral } from "../parser/shared/python/python-literal.ts";
-import type { Attempt } from "../parser/tool-call-parser.ts";
+import { evaluatePythonLiteral } from "../../packages/tool-parsers/src/shared/python/python-literal.ts";
+import type { Attempt } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
 import { PythonError } from "../../packages/python-values/src/python-error.ts";
 import {

@@ -1,5 +1,9 @@
 import type { ToolDefinition } from "../message.ts";
-import type { Attempt, AttemptStatus, CompatCall } from "../parser/tool-call-parser.ts";
+import type {
+  Attempt,
+  AttemptStatus,
+  CompatCall,
+} from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
 import { PythonError } from "../../packages/python-values/src/python-error.ts";
 import { isPyDict } from "../../packages/python-values/src/value.ts";

@@ -6,7 +6,7 @@ import { defaultLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
 import type { Episode } from "../episode/episode.ts";
 import { RolloutError, UsageError } from "../errors.ts";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { toPyValue, type PyDict } from "../../packages/python-values/src/value.ts";
 import { characterIds, createCharacterRenderer } from "../testing/character-renderer.ts";
 import { createScriptedEngine } from "../testing/scripted-engine.ts";

@@ -9,7 +9,7 @@ import { RolloutError, describeStack } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { PlaybackStop } from "../outside.ts";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { toPyValue, type PyValue } from "../../packages/python-values/src/value.ts";
 import { ConversationRefusal, HiddenTool } from "../renderer/render-prompt.ts";
 import type { Renderer } from "../renderer/renderer.ts";

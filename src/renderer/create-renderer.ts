@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { UsageError } from "../errors.ts";
-import type { ParserSettings } from "../parser/choose-parser.ts";
+import type { ParserSettings } from "../../packages/tool-parsers/src/choose-parser.ts";
 import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { loadTokenCodec } from "../tokenizer/load-codec.ts";

@@ -1,6 +1,6 @@
 import { UsageError, describeError } from "../errors.ts";
 import type { Message, ToolDefinition } from "../message.ts";
-import type { ParserSettings } from "../parser/choose-parser.ts";
+import type { ParserSettings } from "../../packages/tool-parsers/src/choose-parser.ts";
 import type { PyDict } from "../../packages/python-values/src/value.ts";
 import { bindTemplate } from "./bound-template.ts";
 import { buildCard, namesOfChoices } from "./capability/build-card.ts";

@@ -85,7 +85,7 @@ describe("a command loads what it uses, and nothing else", () => {
       expect(loaded).not.toContain(one);
     }
     for (const one of ["tokenizers", "zod", "ai", "undici"]) expect(loaded).not.toContain(one);
-    expect(loaded).toContain("src/parser");
+    expect(loaded).toContain("packages/tool-parsers/src/formats");
   });
 
   test("rollout --help shows the settings without what they are for", async () => {

@@ -11,7 +11,7 @@ import { defaultLimits } from "../../src/episode/limits.ts";
 import { createCommandAgent } from "../../src/gateway/agent/command-agent.ts";
 import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
 import { createForeignPlayer } from "../../src/gateway/agent/foreign-player.ts";
-import { findToolCallParser } from "../../src/parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { episodeSamples } from "../../src/run/folder/episode-samples.ts";
 import { PolicyGate } from "../../src/run/policy/policy-gate.ts";
 import { createClock } from "../../src/async/clock.ts";

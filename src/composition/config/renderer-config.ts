@@ -1,5 +1,5 @@
 import { UsageError, describeError } from "../../errors.ts";
-import type { ParserSettings } from "../../parser/choose-parser.ts";
+import type { ParserSettings } from "../../../packages/tool-parsers/src/choose-parser.ts";
 import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
 import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import type { RendererOptions } from "../../renderer/create-renderer.ts";

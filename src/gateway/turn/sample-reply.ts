@@ -6,7 +6,7 @@ import { attribute } from "../../episode/boundary.ts";
 import { ownBug, RolloutError } from "../../errors.ts";
 import { withDeadline } from "../../async/deadline.ts";
 import { endedBy } from "../../async/ended-by.ts";
-import type { Attempt } from "../../parser/tool-call-parser.ts";
+import type { Attempt } from "../../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import { TokenNotifier } from "../../run/policy/token-notifier.ts";
 import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
