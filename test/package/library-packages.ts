@@ -105,10 +105,12 @@ describe.each(names)("@turnwright/%s", (name) => {
     }
   });
 
+  // TypeScript 5.9 takes seconds, and the package that imports most covers the others.
   test.each([
     ["typescript", ["--module", "nodenext"]],
-    ["typescript-5", ["--module", "esnext", "--moduleResolution", "bundler"]],
-  ])("has types: %s, %j", async (compiler, resolution) => {
+    ["typescript", ["--module", "esnext", "--moduleResolution", "bundler"]],
+    ...(name === "tool-parsers" ? [["typescript-5", ["--module", "nodenext"]] as const] : []),
+  ] as const)("has types: %s, %j", async (compiler, resolution) => {
     for (const [index, code] of blocks.entries()) {
       await writeFile(path.join(folder, `program-${index}.ts`), code);
     }
@@ -121,30 +123,32 @@ describe.each(names)("@turnwright/%s", (name) => {
     expect(status).toBe(0);
   });
 
-  test("exports each type that its signatures mention", () => {
-    const installed = path.join(folder, "node_modules/@turnwright");
-    const entries = [name, "python-values"].map((one) =>
-      path.join(installed, one, "dist/index.d.ts"),
-    );
-    expect(findUnexportedTypes([...new Set(entries)])).toEqual([]);
-  });
-
   test("has the files that people read and run", () => {
     const { files } = packed.get(name)!;
     expect(files).toEqual(expect.arrayContaining(["README.md", "LICENSE", "dist/index.js"]));
     expect(files.filter((file) => /\.test\.|\.fixture\.|\.map$|^src\//.test(file))).toEqual([]);
   });
 
-  test.each([
-    ["publint", "publint/src/cli.js", ["run", "--strict"]],
-    [
-      "attw",
-      "@arethetypeswrong/cli/dist/index.js",
-      ["--profile", "esm-only", "--no-definitely-typed"],
-    ],
-  ])("%s finds nothing wrong in the tarball", async (_, program, flags) => {
-    const args = [path.join(modules, program), ...flags, packed.get(name)!.tarball];
-    const { status, output } = await run(process.execPath, args, folder);
+  test("has nothing wrong for publint", async () => {
+    const publint = [path.join(modules, "publint/src/cli.js"), "run", "--strict"];
+    const { status, output } = await run(
+      process.execPath,
+      [...publint, packed.get(name)!.tarball],
+      folder,
+    );
     expect(status, output).toBe(0);
   });
+});
+
+test("the libraries export each type that their signatures mention", () => {
+  const entries = names.map((name) => path.join(root, "dist/packages", name, "src/index.d.ts"));
+  expect(findUnexportedTypes(entries)).toEqual([]);
+});
+
+test("attw finds nothing wrong in the library with the most entries", async () => {
+  const attw = [path.join(modules, "@arethetypeswrong/cli/dist/index.js")];
+  const flags = ["--profile", "esm-only", "--no-definitely-typed"];
+  const args = [...attw, packed.get("python-values")!.tarball, ...flags];
+  const { status, output } = await run(process.execPath, args, scratch);
+  expect(status, output).toBe(0);
 });

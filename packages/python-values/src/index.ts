@@ -36,7 +36,7 @@ export { PythonError, PythonValueError, type PythonExceptionName } from "./pytho
 export { setItem } from "./set-item.ts";
 export { pythonSorted } from "./sorted.ts";
 export { pythonTruthy } from "./truthy.ts";
-export { pythonTypeName } from "./type-name.ts";
+export { pythonTypeName, type PythonTypeName } from "./type-name.ts";
 
 // Numbers.
 export { absolute, add, multiply, negate, subtract, type PyNumber } from "./numbers/arithmetic.ts";

@@ -1,7 +1,7 @@
 import type { PyValue } from "./value.ts";
 
 /** Names of the Python types that values can have. */
-type PythonTypeName = "NoneType" | "bool" | "int" | "float" | "str" | "list" | "dict";
+export type PythonTypeName = "NoneType" | "bool" | "int" | "float" | "str" | "list" | "dict";
 
 /** The name of a value's Python type, as error messages print it. Lists and maps may contain anything. */
 export function pythonTypeName(
