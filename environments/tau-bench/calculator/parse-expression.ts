@@ -1,5 +1,8 @@
 import type { Token } from "../../../packages/tool-parsers/src/shared/python-source/tokens.ts";
-import { readNumber, TokenReader } from "../../../packages/tool-parsers/src/shared/python-source/tokens.ts";
+import {
+  readNumber,
+  TokenReader,
+} from "../../../packages/tool-parsers/src/shared/python-source/tokens.ts";
 import { PythonError } from "../../../packages/python-values/src/python-error.ts";
 import type { BinaryOperator, Call, ChainLink, Expression, Factor } from "./expression.ts";
 

@@ -1,5 +1,8 @@
 import type { SyntaxNode } from "@lezer/common";
-import type { Expression, OtherKind } from "../../../packages/tool-parsers/src/shared/python-source/expression.ts";
+import type {
+  Expression,
+  OtherKind,
+} from "../../../packages/tool-parsers/src/shared/python-source/expression.ts";
 import { parseExpression } from "../../../packages/tool-parsers/src/shared/python-source/expression.ts";
 import { PythonError } from "../../../packages/python-values/src/python-error.ts";
 import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
