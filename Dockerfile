@@ -3,6 +3,10 @@ FROM node:22-bookworm-slim AS build
 WORKDIR /source
 # By themselves, so that a change of the sources downloads nothing again.
 COPY package.json package-lock.json .npmrc ./
+COPY packages/chat-template/package.json packages/chat-template/
+COPY packages/create-turnwright/package.json packages/create-turnwright/
+COPY packages/python-values/package.json packages/python-values/
+COPY packages/tool-parsers/package.json packages/tool-parsers/
 RUN npm ci --ignore-scripts
 COPY . .
 # What is packed is what npm would publish, which the scripts of npm's own would build twice.

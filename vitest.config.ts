@@ -31,6 +31,11 @@ export default defineConfig({
       "--max-semi-space-size=64",
     ],
     sequence: { sequencer: LongestFirst },
-    include: ["src/**/*.test.ts", "environments/**/*.test.ts", "test/**/*.test.ts"],
+    include: [
+      "src/**/*.test.ts",
+      "packages/*/src/**/*.test.ts",
+      "environments/**/*.test.ts",
+      "test/**/*.test.ts",
+    ],
   },
 });

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import path from "node:path";
 import { toolFromOpenAi, type ToolDefinition } from "../src/message.ts";
-import { toPyValue } from "../src/python/value.ts";
+import { toPyValue } from "../packages/python-values/src/value.ts";
 
 /** The folder of the Qwen3 tokenizer and chat template that comes as a development dependency. */
 export function qwen3Folder(): string {

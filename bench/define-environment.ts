@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEnvironment } from "../src/environment/define-environment.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { toolFromOpenAi } from "../src/message.ts";
-import { toPyValue } from "../src/python/value.ts";
+import { toPyValue } from "../packages/python-values/src/value.ts";
 import { createScriptedUser } from "../src/user/scripted-user.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { cpuMs, median } from "./cpu-time.ts";

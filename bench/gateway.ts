@@ -5,7 +5,7 @@ import { inProcessUrl, openInProcess } from "../src/gateway/create-gateway.ts";
 import { listen, serveGateway, type ServedGateway } from "../src/gateway/server/serve.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
-import { toPlainJson } from "../src/python/value.ts";
+import { toPlainJson } from "../packages/python-values/src/value.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { qwen3Folder, sixteenTools } from "./bench-model.ts";
 import { median } from "./cpu-time.ts";

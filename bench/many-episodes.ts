@@ -9,7 +9,7 @@ import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import { defineEnvironment } from "../src/environment/define-environment.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
-import { findToolCallParser } from "../src/parser/registry.ts";
+import { findToolCallParser } from "../packages/tool-parsers/src/registry.ts";
 import { planRun } from "../src/run/schedule/plan-run.ts";
 import { RunFolder } from "../src/run/folder/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";

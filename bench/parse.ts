@@ -1,8 +1,8 @@
-import { listReasoningParsers } from "../src/parser/reasoning/registry.ts";
-import { listToolCallParsers } from "../src/parser/registry.ts";
-import type { Dialect, ToolCallParser } from "../src/parser/tool-call-parser.ts";
+import { listReasoningParsers } from "../packages/tool-parsers/src/reasoning/registry.ts";
+import { listToolCallParsers } from "../packages/tool-parsers/src/registry.ts";
+import type { Dialect, ToolCallParser } from "../packages/tool-parsers/src/tool-call-parser.ts";
 import { toolsFromOpenAi } from "../src/message.ts";
-import { toPyValue } from "../src/python/value.ts";
+import { toPyValue } from "../packages/python-values/src/value.ts";
 import type { HostileText } from "../test/parser/hostile.ts";
 import { hostileReasoning, hostileTexts } from "../test/parser/hostile.ts";
 import { callSamples } from "../test/parser/samples.ts";

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { compileChatTemplate } from "../src/jinja/chat-template.ts";
+import { compileChatTemplate } from "../packages/chat-template/src/chat-template.ts";
 import type { RunPlan } from "../src/run/schedule/plan-run.ts";
 import { RunFolder } from "../src/run/folder/run-folder.ts";
 import { runRollouts } from "../src/run/run-rollouts.ts";

@@ -9,7 +9,7 @@ import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
 import { Redactor } from "../src/secrets/redactor.ts";
-import { findToolCallParser } from "../src/parser/registry.ts";
+import { findToolCallParser } from "../packages/tool-parsers/src/registry.ts";
 import { serveRollouts } from "../src/service/server/serve-rollouts.ts";
 import { RolloutService } from "../src/service/rollout-service.ts";
 import { createCharacterRenderer } from "../src/testing/character-renderer.ts";

@@ -6,7 +6,7 @@ import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
 import type { EpisodeSetup } from "../src/episode/episode-setup.ts";
-import { findToolCallParser } from "../src/parser/registry.ts";
+import { findToolCallParser } from "../packages/tool-parsers/src/registry.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
 import { planRun, type RunPlan } from "../src/run/schedule/plan-run.ts";
 import { qwen3Folder } from "./bench-model.ts";

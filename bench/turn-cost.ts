@@ -1,5 +1,8 @@
 import type { Message, ToolDefinition } from "../src/message.ts";
-import { compileChatTemplate, type ChatTemplate } from "../src/jinja/chat-template.ts";
+import {
+  compileChatTemplate,
+  type ChatTemplate,
+} from "../packages/chat-template/src/chat-template.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
 import { toTemplateMessage, toTemplateTools } from "../src/renderer/openai-messages.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";

@@ -17,6 +17,12 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const main = path.join(root, "dist/src/cli/main.js");
 const stamp = path.join(root, "dist/.tsbuildinfo");
 
+/** Returns the source folders of the library packages, whose sources the build bundles. */
+function librarySources() {
+  const names = readdirSync(path.join(root, "packages"));
+  return names.map((name) => `packages/${name}/src`);
+}
+
 /** True where a source file is newer than the last build. */
 export function isStale() {
   if (!existsSync(main) || !existsSync(stamp)) return true;
@@ -26,7 +32,7 @@ export function isStale() {
       .filter((entry) => entry.isFile() && /\.(ts|css|cjs)$/.test(entry.name))
       .some((entry) => statSync(path.join(entry.parentPath, entry.name)).mtimeMs > built);
   return (
-    ["src", "environments", "bench", "examples"].some(
+    ["src", "environments", "bench", "examples", ...librarySources()].some(
       (f) => existsSync(path.join(root, f)) && newest(f),
     ) ||
     ["tsconfig.json", "tsconfig.build.json", "package.json"].some(

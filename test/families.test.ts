@@ -14,7 +14,7 @@ import {
 } from "../environments/storefront/index.ts";
 import type { Environment } from "../src/environment/environment.ts";
 import { toTemplateMessage } from "../src/renderer/openai-messages.ts";
-import { stringifyPythonJson } from "../src/python/json/json-stringify.ts";
+import { stringifyPythonJson } from "../packages/python-values/src/json/json-stringify.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
 import { planRun } from "../src/run/schedule/plan-run.ts";

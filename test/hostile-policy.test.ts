@@ -8,7 +8,7 @@ import { createSglangEngine } from "../src/engine/sglang/sglang-engine.ts";
 import type { Episode } from "../src/episode/episode.ts";
 import { defaultLimits, type EpisodeLimits } from "../src/episode/limits.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
-import { findToolCallParser } from "../src/parser/registry.ts";
+import { findToolCallParser } from "../packages/tool-parsers/src/registry.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
 import type { Renderer } from "../src/renderer/renderer.ts";
 import {

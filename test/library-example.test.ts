@@ -17,7 +17,7 @@ import { playActions } from "../src/environment/play-actions.ts";
 import type { Episode } from "../src/episode/episode.ts";
 import { defaultLimits } from "../src/episode/limits.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
-import { findToolCallParser } from "../src/parser/registry.ts";
+import { findToolCallParser } from "../packages/tool-parsers/src/registry.ts";
 import { createRenderer } from "../src/renderer/create-renderer.ts";
 import {
   startLlamaCppTestServer,

@@ -158,6 +158,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
   "turnwright/trajectory": ["TokenLedger", "rescoreFile", "toSamples", "verifyFile"],
   "turnwright/user": ["STOP_MARKER", "createUser", "isLeaving", "textOfLine"],
   "turnwright/verify": ["verifyExport"],
+  "turnwright/viewer": ["startRunViewer"],
   "turnwright/worlds": [
     "createDockerSandboxes",
     "createLocalSandboxes",

@@ -11,7 +11,7 @@ import { toolUsePolicies } from "../dist/src/agent/tool-use-policy.js";
 import { createReferenceEngine } from "../dist/src/engine/reference/index.js";
 import { defaultLimits } from "../dist/src/episode/limits.js";
 import { playEpisode } from "../dist/src/episode/play-episode.js";
-import { findToolCallParser } from "../dist/src/parser/registry.js";
+import { findToolCallParser } from "../dist/packages/tool-parsers/src/registry.js";
 import { createRenderer } from "../dist/src/renderer/create-renderer.js";
 
 const { values } = parseArgs({

@@ -14,7 +14,7 @@ import { createWriteStream, readFileSync } from "node:fs";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { createStorefront, demonstrate, createStorefrontNovice } from "../dist/environments/storefront/index.js";
-import { compileChatTemplate } from "../dist/src/jinja/chat-template.js";
+import { compileChatTemplate } from "../dist/packages/chat-template/src/chat-template.js";
 import { toTemplateMessage, toTemplateTools } from "../dist/src/renderer/openai-messages.js";
 
 const { values } = parseArgs({

@@ -1,6 +1,6 @@
 import type { Agent } from "../../src/agent/agent.ts";
 import type { Environment } from "../../src/environment/environment.ts";
-import type { ChatTemplate } from "../../src/jinja/chat-template.ts";
+import type { ChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
 import type { Message, ToolDefinition } from "../../src/message.ts";
 import { toTemplateMessage, toTemplateTools } from "../../src/renderer/openai-messages.ts";
 import type { PlannedEpisode } from "../../src/run/schedule/plan-run.ts";

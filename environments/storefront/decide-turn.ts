@@ -1,5 +1,5 @@
 import type { Message } from "../../src/message.ts";
-import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
 import type { agentPhrases } from "./agent-phrases.ts";
 import {
   type ConversationFacts,

@@ -1,7 +1,7 @@
 import { assertInvariant } from "../../src/errors.ts";
 import type { Action } from "../../src/environment/environment.ts";
 import type { Message } from "../../src/message.ts";
-import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
 import type { Task } from "../../src/task.ts";
 import type { StorefrontData } from "./draw-task.ts";
 import { createStorefront } from "./storefront.ts";

@@ -4,8 +4,8 @@ import type {
   StateDifference,
 } from "../../src/environment/state/difference.ts";
 import { briefText, briefValue } from "../../src/environment/brief-value.ts";
-import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import type { Goal, WriteCall } from "./goal.ts";
 import { changeable, isSameIn, type Order, type Shop } from "./shop.ts";
 

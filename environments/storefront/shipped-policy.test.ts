@@ -8,7 +8,7 @@ import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import { createReferenceEngine } from "../../src/engine/reference/index.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { playEpisode } from "../../src/episode/play-episode.ts";
-import { findToolCallParser } from "../../src/parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { createRenderer } from "../../src/renderer/create-renderer.ts";
 import type { Renderer } from "../../src/renderer/renderer.ts";
 import { createStorefront } from "./storefront.ts";

@@ -1,7 +1,7 @@
 import type { Action } from "../../src/environment/environment.ts";
 import { type Random, createSeededRandom } from "../../src/environment/seeded-random.ts";
 import type { Message } from "../../src/message.ts";
-import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
 import { agentPhrases } from "./agent-phrases.ts";
 import { decideTurn, type ExpertTurn } from "./decide-turn.ts";
 import { fillPhrase } from "./phrase.ts";

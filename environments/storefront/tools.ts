@@ -1,7 +1,7 @@
 import { briefText } from "../../src/environment/brief-value.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../../src/message.ts";
-import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
-import { type PlainJson, type PyDict, toPyValue } from "../../src/python/value.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
+import { type PlainJson, type PyDict, toPyValue } from "../../packages/python-values/src/value.ts";
 import type { OwnOrder, Shop } from "./shop.ts";
 import { sparseRecord } from "./sparse-record.ts";
 

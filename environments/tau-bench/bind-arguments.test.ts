@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PyDict } from "../../src/python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import { bindArguments } from "./bind-arguments.ts";
 
 const bound = {

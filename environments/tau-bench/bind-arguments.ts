@@ -1,6 +1,6 @@
-import { PythonError } from "../../src/python/python-error.ts";
-import { reprString } from "../../src/python/text/repr.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
+import { reprString } from "../../packages/python-values/src/text/repr.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import type { TauTool } from "./tau-tool.ts";
 
 /** The tool of a call, and its domain's name as the original's modules spell it. */

@@ -3,7 +3,7 @@ import path from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { writeTinyTauBundle } from "./tiny-tau-bundle.fixture.ts";
 import { UsageError } from "../../src/errors.ts";
-import type { PyValue } from "../../src/python/value.ts";
+import type { PyValue } from "../../packages/python-values/src/value.ts";
 import { loadTauBenchBundle } from "./bundle.ts";
 
 const folders: string[] = [];

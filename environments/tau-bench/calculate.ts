@@ -1,5 +1,5 @@
-import { iterate } from "../../src/python/iterate.ts";
-import { contains } from "../../src/python/contains.ts";
+import { iterate } from "../../packages/python-values/src/iterate.ts";
+import { contains } from "../../packages/python-values/src/contains.ts";
 import { ERROR_PREFIX } from "./call-tool.ts";
 import { evaluateExpression } from "./calculator/evaluate-expression.ts";
 import { defineTool } from "./tau-tool.ts";

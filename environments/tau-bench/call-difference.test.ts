@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toPyValue, type PlainJson, type PyDict } from "../../src/python/value.ts";
+import { toPyValue, type PlainJson, type PyDict } from "../../packages/python-values/src/value.ts";
 import { callDifference } from "./call-difference.ts";
 
 const given = (value: PlainJson) => toPyValue(value) as PyDict;

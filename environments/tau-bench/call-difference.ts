@@ -1,7 +1,12 @@
 import { briefText, briefValue } from "../../src/environment/brief-value.ts";
 import type { DifferenceCall } from "../../src/environment/state/difference.ts";
-import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../src/python/value.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
 
 /** A call that an episode made. */
 export interface MadeCall {

@@ -1,6 +1,6 @@
-import { PythonError } from "../../src/python/python-error.ts";
-import type { PythonExceptionName } from "../../src/python/python-error.ts";
-import type { PyDict } from "../../src/python/value.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
+import type { PythonExceptionName } from "../../packages/python-values/src/python-error.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import { bindArguments } from "./bind-arguments.ts";
 import type { Tables, TauDomain } from "./tau-domain.ts";
 

@@ -1,5 +1,5 @@
-import { attributeError } from "../../src/python/attribute-error.ts";
-import type { MutableDict, MutableValue } from "../../src/python/mutable-value.ts";
+import { attributeError } from "../../packages/python-values/src/attribute-error.ts";
+import type { MutableDict, MutableValue } from "../../packages/python-values/src/mutable-value.ts";
 
 /**
  * Returns the list that a method such as `append` will change.

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { freezeDict } from "../../src/python/frozen-value.ts";
-import type { MutableValue } from "../../src/python/mutable-value.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { freezeDict } from "../../packages/python-values/src/frozen-value.ts";
+import type { MutableValue } from "../../packages/python-values/src/mutable-value.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import { DatabaseHasher } from "./database-hash.ts";
 import { hashableText, sameDatabase } from "./database-text.ts";
 import { dict } from "./containers.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Hash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import { compareCodePoints } from "../../src/python/text/compare-code-points.ts";
-import { reprString } from "../../src/python/text/repr.ts";
+import { compareCodePoints } from "../../packages/python-values/src/text/compare-code-points.ts";
+import { reprString } from "../../packages/python-values/src/text/repr.ts";
 import { pairText } from "./database-text.ts";
 import type { RecordTable, SharedTable } from "./record-table.ts";
 import type { SharedTables, Tables } from "./tau-domain.ts";

@@ -1,7 +1,7 @@
-import { compareCodePoints } from "../../src/python/text/compare-code-points.ts";
-import { pythonRepr, reprString } from "../../src/python/text/repr.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
-import { isPyDict, isPyList } from "../../src/python/value.ts";
+import { compareCodePoints } from "../../packages/python-values/src/text/compare-code-points.ts";
+import { pythonRepr, reprString } from "../../packages/python-values/src/text/repr.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../packages/python-values/src/value.ts";
 import type { Tables } from "./tau-domain.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Difference } from "../../src/environment/state/difference.ts";
-import type { PyValue } from "../../src/python/value.ts";
+import type { PyValue } from "../../packages/python-values/src/value.ts";
 import type { MadeCall } from "./call-difference.ts";
 import { callDifference } from "./call-difference.ts";
 import { unsaidOutputs } from "./reward.ts";

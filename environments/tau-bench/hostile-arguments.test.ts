@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { parsePythonJson } from "../../src/python/json/json-parse.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import { openTinyTau } from "./tiny-tau-bundle.fixture.ts";
 
 const environments = await openTinyTau();

@@ -1,6 +1,6 @@
-import { attributeError } from "../../src/python/attribute-error.ts";
-import { pythonLower } from "../../src/python/text/lower.ts";
-import type { PyValue } from "../../src/python/value.ts";
+import { attributeError } from "../../packages/python-values/src/attribute-error.ts";
+import { pythonLower } from "../../packages/python-values/src/text/lower.ts";
+import type { PyValue } from "../../packages/python-values/src/value.ts";
 
 /**
  * Python's `value.lower()`.

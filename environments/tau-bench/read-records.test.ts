@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../src/errors.ts";
-import { MAX_JSON_DEPTH } from "../../src/python/json/json-parse.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { MAX_JSON_DEPTH } from "../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import { readRecords } from "./read-records.ts";
 
 function read(text: string) {

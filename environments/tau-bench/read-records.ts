@@ -1,9 +1,12 @@
 import { UsageError } from "../../src/errors.ts";
-import { freezeDict } from "../../src/python/frozen-value.ts";
-import { MAX_JSON_DEPTH, parsePythonJson } from "../../src/python/json/json-parse.ts";
-import { PythonError } from "../../src/python/python-error.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
-import { isPyDict } from "../../src/python/value.ts";
+import { freezeDict } from "../../packages/python-values/src/frozen-value.ts";
+import {
+  MAX_JSON_DEPTH,
+  parsePythonJson,
+} from "../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyDict } from "../../packages/python-values/src/value.ts";
 import { findMembers } from "../../src/json/json-members.ts";
 import type { Extent } from "../../src/json/json-members.ts";
 import type { SharedTable } from "./record-table.ts";

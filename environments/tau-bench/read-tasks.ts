@@ -1,8 +1,11 @@
 import { UsageError } from "../../src/errors.ts";
 import { findItems, type Extent } from "../../src/json/json-members.ts";
-import { MAX_JSON_DEPTH, parsePythonJson } from "../../src/python/json/json-parse.ts";
-import type { PyValue } from "../../src/python/value.ts";
-import { isPyList } from "../../src/python/value.ts";
+import {
+  MAX_JSON_DEPTH,
+  parsePythonJson,
+} from "../../packages/python-values/src/json/json-parse.ts";
+import type { PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyList } from "../../packages/python-values/src/value.ts";
 import type { Task } from "../../src/task.ts";
 import { isAlikeJson, parseBundleJson } from "./read-records.ts";
 import { readTauTask, type TaskPlace, type TauTaskData } from "./tau-task.ts";

@@ -1,9 +1,9 @@
 import { CopyOnWriteTable } from "../../src/environment/state/copy-on-write-table.ts";
-import { keyError } from "../../src/python/get-item.ts";
-import { assertHashable } from "../../src/python/hashable.ts";
-import type { MutableDict } from "../../src/python/mutable-value.ts";
-import { copyDict } from "../../src/python/mutable-value.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { keyError } from "../../packages/python-values/src/get-item.ts";
+import { assertHashable } from "../../packages/python-values/src/hashable.ts";
+import type { MutableDict } from "../../packages/python-values/src/mutable-value.ts";
+import { copyDict } from "../../packages/python-values/src/mutable-value.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 
 /** A table of τ-bench's database in one episode. */
 export type RecordTable = CopyOnWriteTable<PyDict, MutableDict>;

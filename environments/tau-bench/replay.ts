@@ -1,8 +1,8 @@
 import { UsageError } from "../../src/errors.ts";
-import { parsePythonJson } from "../../src/python/json/json-parse.ts";
-import { PythonError } from "../../src/python/python-error.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
-import { isPyDict } from "../../src/python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyDict } from "../../packages/python-values/src/value.ts";
 import type { TauEnvironment } from "./tau-environment.ts";
 
 /** A tool call to replay. Its arguments are data, or JSON in Python's dialect. */

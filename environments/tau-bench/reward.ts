@@ -1,6 +1,6 @@
-import { pythonLower } from "../../src/python/text/lower.ts";
-import { toPlainJson } from "../../src/python/value.ts";
-import type { PyValue } from "../../src/python/value.ts";
+import { pythonLower } from "../../packages/python-values/src/text/lower.ts";
+import { toPlainJson } from "../../packages/python-values/src/value.ts";
+import type { PyValue } from "../../packages/python-values/src/value.ts";
 import { lowerOf } from "./lower-of.ts";
 import type { TauAction, TauTaskData } from "./tau-task.ts";
 import { RESPOND_ACTION } from "./tau-task.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { parsePythonJson } from "../../src/python/json/json-parse.ts";
-import type { MutableDict } from "../../src/python/mutable-value.ts";
-import { isPyDict, type PyDict } from "../../src/python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import type { MutableDict } from "../../packages/python-values/src/mutable-value.ts";
+import { isPyDict, type PyDict } from "../../packages/python-values/src/value.ts";
 import { sameDatabase } from "./database-text.ts";
 import { openTable } from "./record-table.ts";
 import { stateDifference } from "./state-difference.ts";

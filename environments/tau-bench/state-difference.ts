@@ -1,9 +1,9 @@
 import { briefValue } from "../../src/environment/brief-value.ts";
 import type { Difference, StateDifference } from "../../src/environment/state/difference.ts";
-import { compareCodePoints } from "../../src/python/text/compare-code-points.ts";
-import { pythonRepr } from "../../src/python/text/repr.ts";
-import type { PyDict, PyList, PyValue } from "../../src/python/value.ts";
-import { isPyDict, isPyList, toPlainJson } from "../../src/python/value.ts";
+import { compareCodePoints } from "../../packages/python-values/src/text/compare-code-points.ts";
+import { pythonRepr } from "../../packages/python-values/src/text/repr.ts";
+import type { PyDict, PyList, PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList, toPlainJson } from "../../packages/python-values/src/value.ts";
 import { sameText } from "./database-text.ts";
 import type { Tables } from "./tau-domain.ts";
 

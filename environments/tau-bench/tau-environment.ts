@@ -1,6 +1,6 @@
 import type { Environment, World } from "../../src/environment/environment.ts";
 import { UsageError } from "../../src/errors.ts";
-import type { PyDict } from "../../src/python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { Task } from "../../src/task.ts";
 import type { UserSession } from "../../src/user/user.ts";
 import type { DomainData } from "./bundle.ts";

@@ -1,6 +1,6 @@
 import { UsageError } from "../../src/errors.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
-import { isPyDict, isPyList } from "../../src/python/value.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../packages/python-values/src/value.ts";
 import type { Task } from "../../src/task.ts";
 
 /** One action: a tool call, or `respond` with `content` for a message to the user. */

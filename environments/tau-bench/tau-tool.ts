@@ -1,4 +1,4 @@
-import type { PyValue } from "../../src/python/value.ts";
+import type { PyValue } from "../../packages/python-values/src/value.ts";
 
 /** A tool of a τ-bench domain, as the original defines it. */
 export interface TauTool<Database> {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { InvariantError, UsageError, isOwnBug } from "../../src/errors.ts";
 import type { Action, World } from "../../src/environment/environment.ts";
-import type { PyValue } from "../../src/python/value.ts";
+import type { PyValue } from "../../packages/python-values/src/value.ts";
 import { createScriptedUser } from "../../src/user/scripted-user.ts";
 import type { UserLine, UserSession } from "../../src/user/user.ts";
 import { openTinyTau } from "./tiny-tau-bundle.fixture.ts";

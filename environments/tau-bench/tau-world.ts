@@ -1,9 +1,9 @@
 import { InvariantError } from "../../src/errors.ts";
 import type { Difference } from "../../src/environment/state/difference.ts";
 import type { Action, Score, Step, World } from "../../src/environment/environment.ts";
-import { PythonError } from "../../src/python/python-error.ts";
-import { pythonStr } from "../../src/python/text/str.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
+import { pythonStr } from "../../packages/python-values/src/text/str.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import type { UserSession, UserUsage } from "../../src/user/user.ts";
 import { readStopMarker } from "../../src/user/stop-marker.ts";
 import { isLeaving, textOfLine } from "../../src/user/user.ts";

@@ -14,8 +14,9 @@ export async function openShop(index) {
   const { createStorefront } = await shop("storefront");
   const { createStorefrontUser } = await shop("storefront-user");
   const { createStorefrontExpert, toTurnText } = await shop("storefront-expert");
-  const { stringifyPythonJson } = await import("../../dist/src/python/json/json-stringify.js");
-  const { toPlainJson, toPyValue } = await import("../../dist/src/python/value.js");
+  const { stringifyPythonJson } =
+    await import("../../dist/packages/python-values/src/json/json-stringify.js");
+  const { toPlainJson, toPyValue } = await import("../../dist/packages/python-values/src/value.js");
   const storefront = createStorefront();
   const task = storefront.task("test", index);
   const { signal } = new AbortController();

@@ -10,7 +10,7 @@
 // When an engine is released:
 // 1. Unpack its wheel, and run this script with the newest --release that the parsers support.
 // 2. Read the differences, parser by parser (--parser NAME --show 20).
-// 3. Add an entry to src/parser/engine-version.ts, and change the families that differ.
+// 3. Add an entry to packages/tool-parsers/src/engine-version.ts, and change the families that differ.
 // 4. Add a family for each name that `--names` lists as missing; docs/parsers.md shows how.
 // 5. Record texts with the results of the original (--record FILE) in test/parser/recorded/.
 //
@@ -46,10 +46,10 @@ const { values: given } = parseArgs({
 if (isStale()) await build();
 const dist = path.resolve(here, "../../dist");
 const load = (file) => import(path.join(dist, file));
-const { listToolCallParsers } = await load("src/parser/registry.js");
-const { listReasoningParsers } = await load("src/parser/reasoning/registry.js");
+const { listToolCallParsers } = await load("packages/tool-parsers/src/registry.js");
+const { listReasoningParsers } = await load("packages/tool-parsers/src/reasoning/registry.js");
 const { toolsFromOpenAi } = await load("src/message.js");
-const { toPyValue } = await load("src/python/value.js");
+const { toPyValue } = await load("packages/python-values/src/value.js");
 const { mutate } = await load("test/parser/fuzz.js");
 const { createRandom } = await load("test/parser/random.js");
 const { callSamples, reasoningSamples } = await load("test/parser/samples.js");

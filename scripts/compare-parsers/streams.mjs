@@ -21,8 +21,8 @@ const { values: given } = parseArgs({
 });
 if (isStale()) await build();
 const load = (file) => import(path.resolve(here, "../../dist", file));
-const { listToolCallParsers } = await load("src/parser/registry.js");
-const { listReasoningParsers } = await load("src/parser/reasoning/registry.js");
+const { listToolCallParsers } = await load("packages/tool-parsers/src/registry.js");
+const { listReasoningParsers } = await load("packages/tool-parsers/src/reasoning/registry.js");
 const { callSamples } = await load("test/parser/samples.js");
 const { templateSamples } = await load("test/parser/response-templates.js");
 

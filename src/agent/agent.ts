@@ -1,6 +1,6 @@
 import type { Action } from "../environment/environment.ts";
 import type { AssistantMessage, Message, ToolDefinition } from "../message.ts";
-import type { AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { TurnForm } from "./turn-form.ts";
 
 /** The messages and tools of the prompt before the first turn. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { toolFromOpenAi } from "../message.ts";
-import { findToolCallParser } from "../parser/registry.ts";
-import type { Attempt } from "../parser/tool-call-parser.ts";
-import { toPyValue } from "../python/value.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
+import type { Attempt } from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { decideCall, repairableStatuses, type CallPolicy } from "./call-policy.ts";
 
 const tools = ["get_order", "cancel_order"].map((name) =>

@@ -1,8 +1,8 @@
 import type { ToolDefinition } from "../message.ts";
-import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import { PythonError } from "../python/python-error.ts";
-import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
+import type { Attempt, AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../packages/python-values/src/value.ts";
 import { repairCall } from "./repair-call.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { createFewShotAgent, type FewShotOptions } from "./few-shot-agent.ts";
 import { toolUsePolicies } from "./tool-use-policy.ts";
 

@@ -1,5 +1,5 @@
 import { UsageError } from "../errors.ts";
-import { pythonRandomSample } from "../python/random-sample.ts";
+import { pythonRandomSample } from "../../packages/python-values/src/random-sample.ts";
 import type { Agent } from "./agent.ts";
 import { createToolCallingAgent, type ToolCallingOptions } from "./tool-calling-agent.ts";
 

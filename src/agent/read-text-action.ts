@@ -1,8 +1,11 @@
-import type { AttemptStatus } from "../parser/tool-call-parser.ts";
-import { parsePythonJson, PythonJsonError } from "../python/json/json-parse.ts";
-import { PythonError } from "../python/python-error.ts";
-import { pythonStrip } from "../python/text/strip.ts";
-import { isPyDict, type PyDict, type PyValue } from "../python/value.ts";
+import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import {
+  parsePythonJson,
+  PythonJsonError,
+} from "../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
+import { pythonStrip } from "../../packages/python-values/src/text/strip.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../packages/python-values/src/value.ts";
 
 /**
  * The name of the action with which an agent without tool calls talks to the user. Its argument is

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { workedMs } from "../testing/worked-ms.fixture.ts";
-import type { Attempt } from "../parser/tool-call-parser.ts";
+import { workedMs } from "../../packages/tool-parsers/src/worked-ms.fixture.ts";
+import type { Attempt } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import { repairCall } from "./repair-call.ts";
 
 function invalid(raw: string, name?: string): Attempt {

@@ -1,8 +1,13 @@
-import { evaluatePythonLiteral } from "../parser/shared/python/python-literal.ts";
-import type { Attempt } from "../parser/tool-call-parser.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import { PythonError } from "../python/python-error.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
+import { evaluatePythonLiteral } from "../../packages/tool-parsers/src/shared/python/python-literal.ts";
+import type { Attempt } from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
 
 /** A repaired call. */
 interface RepairedCall {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toolFromOpenAi } from "../message.ts";
-import { findToolCallParser } from "../parser/registry.ts";
-import { toPyValue } from "../python/value.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { asReported } from "./reported-calls.ts";
 
 const tools = [

@@ -1,8 +1,12 @@
 import type { ToolDefinition } from "../message.ts";
-import type { Attempt, AttemptStatus, CompatCall } from "../parser/tool-call-parser.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import { PythonError } from "../python/python-error.ts";
-import { isPyDict } from "../python/value.ts";
+import type {
+  Attempt,
+  AttemptStatus,
+  CompatCall,
+} from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
+import { isPyDict } from "../../packages/python-values/src/value.ts";
 
 /**
  * Converts a turn's attempts to the view of the engine's parser. A call that it reports is `ok` if

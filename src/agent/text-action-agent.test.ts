@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../message.ts";
-import { toPyValue } from "../python/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { ownTextActionPrompts } from "./own-text-action-prompts.ts";
 import { readTextAction } from "./read-text-action.ts";
 import { createTextActionAgent, type TextActionOptions } from "./text-action-agent.ts";

@@ -1,5 +1,5 @@
 import type { ToolDefinition } from "../message.ts";
-import { stringifyPythonJson } from "../python/json/json-stringify.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
 
 /** The parts of the system prompt that surround the policy text and the tools. */
 export interface TextActionPrompt {

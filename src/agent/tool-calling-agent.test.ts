@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toolFromOpenAi } from "../message.ts";
-import { findToolCallParser } from "../parser/registry.ts";
-import { toPyValue } from "../python/value.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { createToolCallingAgent } from "./tool-calling-agent.ts";
 import { instructTemplate, toolUsePolicies, type ToolUsePolicy } from "./tool-use-policy.ts";
 

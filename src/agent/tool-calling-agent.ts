@@ -1,5 +1,5 @@
 import type { AssistantMessage, Message, ToolCall, ToolDefinition } from "../message.ts";
-import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { Attempt, AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { Agent, Intent, Observed, Opening, Reading } from "./agent.ts";
 import { callId, chooseCallIds } from "./call-id.ts";
 import { decideCall, explainAttempt, type CallPolicy } from "./call-policy.ts";

@@ -1,4 +1,4 @@
-import type { Attempt, AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { Attempt, AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import { literalPattern } from "../renderer/guard/literal-pattern.ts";
 
 /** A range of a text: the first character and the one after the last. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { toolFromOpenAi } from "../message.ts";
-import { findReasoningParser } from "../parser/reasoning/registry.ts";
-import { findToolCallParser } from "../parser/registry.ts";
-import { toPyValue } from "../python/value.ts";
+import { findReasoningParser } from "../../packages/tool-parsers/src/reasoning/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { createToolCallingAgent, type ToolCallingOptions } from "./tool-calling-agent.ts";
 import { toolUsePolicies } from "./tool-use-policy.ts";
 

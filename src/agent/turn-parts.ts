@@ -5,8 +5,8 @@ import type {
   ParseOptions,
   ParseResult,
   ToolCallParser,
-} from "../parser/tool-call-parser.ts";
-import type { PyDict } from "../python/value.ts";
+} from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { Agent } from "./agent.ts";
 import { withoutReasoning, type SplitReasoning } from "./split-reasoning.ts";
 import {

@@ -1,8 +1,8 @@
 import { describeError } from "../errors.ts";
 import type { Environment } from "../environment/environment.ts";
 import { shownToolName, toolParameters, type ToolDefinition } from "../message.ts";
-import { isPyDict } from "../python/value.ts";
-import { findUnusableParts } from "../schema/find-unusable-parts.ts";
+import { isPyDict } from "../../packages/python-values/src/value.ts";
+import { findUnusableParts } from "../../packages/tool-parsers/src/schema/find-unusable-parts.ts";
 import type { Task } from "../task.ts";
 
 /** Finds problems in the definitions of tools, one line each. */

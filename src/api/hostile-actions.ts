@@ -1,6 +1,11 @@
 import type { Action } from "../environment/environment.ts";
 import { toolParameters, type ToolDefinition } from "../message.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../python/value.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
 
 /** The actions of one agent, in order. The agent stops when the episode is over. */
 export interface HostileAgent {

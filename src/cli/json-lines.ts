@@ -4,9 +4,15 @@ import type { Readable } from "node:stream";
 import { InvariantError, RolloutError, UsageError, describeError } from "../errors.ts";
 import { splitLines } from "../text/split-lines.ts";
 import { toolsFromOpenAi, type ToolDefinition } from "../message.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import { isPyDict, toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
-import { stringifyPythonJson } from "../python/json/json-stringify.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import {
+  isPyDict,
+  toPyValue,
+  type PlainJson,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
 
 /** The input of a command. */
 interface LinesInput {

@@ -1,7 +1,7 @@
 import { describeError, UsageError } from "../errors.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import type { PyDict, PyValue } from "../python/value.ts";
-import { isPyDict } from "../python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyDict } from "../../packages/python-values/src/value.ts";
 import { readTextFile } from "../text/decode-text.ts";
 
 /** The flag that names a model's response template. */

@@ -1,6 +1,6 @@
 import type { TauTaskData } from "../../environments/tau-bench/index.ts";
 import type { Environment } from "../environment/environment.ts";
-import type { PyValue } from "../python/value.ts";
+import type { PyValue } from "../../packages/python-values/src/value.ts";
 import type { TaskInfo } from "../report/tau-bench-results.ts";
 import type { Task } from "../task.ts";
 

@@ -10,8 +10,8 @@ import { createToolCallingAgent, type ToolCallingOptions } from "../agent/tool-c
 import type { ReasoningMarkup } from "../agent/turn-form.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
-import { findReasoningParser } from "../parser/reasoning/registry.ts";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findReasoningParser } from "../../packages/tool-parsers/src/reasoning/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import type { CapabilityCard } from "../renderer/capability/capability-card.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { whyUnplayable } from "../renderer/capability/why-unplayable.ts";

@@ -1,4 +1,4 @@
-import { expectedName } from "../values/nearest-name.ts";
+import { expectedName } from "../../packages/python-values/src/support/nearest-name.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError } from "../errors.ts";
 import { parseTaskIndexes, type RunScope } from "../run/schedule/plan-run.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { hideEverywhere } from "../secrets/redactor.ts";
-import { toPlainJson, toPyValue, type PlainJson } from "../python/value.ts";
+import { toPlainJson, toPyValue, type PlainJson } from "../../packages/python-values/src/value.ts";
 import { briefText, briefValue } from "./brief-value.ts";
 
 const brief = (value: PlainJson) => toPlainJson(briefValue(toPyValue(value)));

@@ -1,5 +1,5 @@
 import { safeCutIndex } from "../secrets/redactor.ts";
-import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
+import { isPyDict, isPyList, type PyValue } from "../../packages/python-values/src/value.ts";
 
 /** The most that a brief value keeps: text characters, plus one for each value. */
 const maxBriefLength = 2000;

@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import { toolFromOpenAi, type ToolDefinition } from "../message.ts";
-import { exactOf } from "../python/json/exact-json.ts";
+import { exactOf } from "../json/exact-json.ts";
 import { refuseMisspelt } from "./refuse-misspelt.ts";
 import type { CallableTool, ToolContext } from "./tool-call.ts";
 import { readParameters, type CheckedArguments, type ToolParameters } from "./tool-parameters.ts";

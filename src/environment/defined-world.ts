@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { InvariantError, RolloutError, describeError, isOwnBug } from "../errors.ts";
 import type { ToolDefinition } from "../message.ts";
-import type { PlainJson } from "../python/value.ts";
+import type { PlainJson } from "../../packages/python-values/src/value.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import { isLeaving, textOfLine, type UserSession } from "../user/user.ts";

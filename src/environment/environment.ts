@@ -1,5 +1,5 @@
 import type { ToolDefinition } from "../message.ts";
-import type { PyDict } from "../python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Outside } from "../outside.ts";
 import { PlaybackStop } from "../outside.ts";
-import type { PyDict } from "../python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { defineEnvironment } from "./define-environment.ts";
 import type { Action } from "./environment.ts";

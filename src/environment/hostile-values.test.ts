@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import type { PyDict } from "../python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import { defineEnvironment } from "./define-environment.ts";
 import { defineTool } from "./define-tool.ts";
 import { playActions } from "./play-actions.ts";

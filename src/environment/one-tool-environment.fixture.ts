@@ -1,6 +1,6 @@
 import type { Action, Environment, Score, Step } from "./environment.ts";
 import { toolFromOpenAi } from "../message.ts";
-import { type PlainJson, toPyValue } from "../python/value.ts";
+import { type PlainJson, toPyValue } from "../../packages/python-values/src/value.ts";
 import { isLeaving, textOfLine } from "../user/user.ts";
 
 /** Options of `oneToolEnvironment()`. */

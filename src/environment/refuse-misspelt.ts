@@ -1,5 +1,5 @@
 import { UsageError } from "../errors.ts";
-import { nearestName } from "../values/nearest-name.ts";
+import { nearestName } from "../../packages/python-values/src/support/nearest-name.ts";
 
 /**
  * Refuses an unknown member with a name that resembles a known one. It would be ignored, and the intended member

@@ -3,7 +3,11 @@ import { PlaybackStop, type Outside } from "../outside.ts";
 import { briefText } from "./brief-value.ts";
 import type { GetResource } from "./episode-resources.ts";
 import { RolloutError, describeError, isOwnBug } from "../errors.ts";
-import { toPlainJson, type PlainJson, type PyDict } from "../python/value.ts";
+import {
+  toPlainJson,
+  type PlainJson,
+  type PyDict,
+} from "../../packages/python-values/src/value.ts";
 import { NotPlain, writePlainJson, writeShownJson } from "./plain-text.ts";
 import { isRefusal } from "./refuse.ts";
 import { placeOfThrow } from "../text/source-place.ts";

@@ -1,9 +1,9 @@
 import { UsageError, describeError } from "../errors.ts";
-import { stringifyPythonJson } from "../python/json/json-stringify.ts";
-import { toPyValue, type PlainJson, type PyDict } from "../python/value.ts";
-import { checkSchema } from "../schema/check-schema.ts";
-import { findUnusableParts } from "../schema/find-unusable-parts.ts";
-import type { Mismatch } from "../schema/schema-rule.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
+import { toPyValue, type PlainJson, type PyDict } from "../../packages/python-values/src/value.ts";
+import { checkSchema } from "../../packages/tool-parsers/src/schema/check-schema.ts";
+import { findUnusableParts } from "../../packages/tool-parsers/src/schema/find-unusable-parts.ts";
+import type { Mismatch } from "../../packages/tool-parsers/src/schema/schema-rule.ts";
 import {
   isStandardSchema,
   type ObjectSchema,

@@ -1,4 +1,10 @@
-import { isPyDict, isPyList, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PlainJson,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
 import { shorten } from "../secrets/shorten.ts";
 
 /**

@@ -5,7 +5,7 @@ import { defineEnvironment } from "../environment/define-environment.ts";
 import type { Environment } from "../environment/environment.ts";
 import { RolloutError, type FailureCode } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { createDeferred } from "../testing/deferred.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { noSpending } from "../user/chat/add-spending.ts";

@@ -1,4 +1,4 @@
-import type { AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { Segment } from "../trajectory/trajectory-recorder.ts";
 import type { EpisodeCounts, TurnRecord } from "./episode.ts";
 

@@ -5,7 +5,7 @@ import type { Engine, GenerateRequest } from "../engine/engine.ts";
 import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { UsageError, isOwnBug } from "../errors.ts";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { createScriptedUser } from "../user/scripted-user.ts";

@@ -1,5 +1,5 @@
 import type { AttemptPlace } from "../agent/turn-form.ts";
-import type { AttemptStatus } from "../parser/tool-call-parser.ts";
+import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { DiscardedSampling, GenerationPiece } from "../engine/engine.ts";
 import type { Failure } from "../errors.ts";
 import type { Message } from "../message.ts";

@@ -8,7 +8,7 @@ import { emptyGeneration } from "../engine/empty-generation.ts";
 import { RolloutError } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { characterIds, createCharacterRenderer } from "../testing/character-renderer.ts";
 import { PolicyGate } from "../run/policy/policy-gate.ts";
 import { createManualClock } from "../testing/manual-clock.ts";

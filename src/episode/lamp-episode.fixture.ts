@@ -7,7 +7,7 @@ import type { Action, Environment, Step } from "../environment/environment.ts";
 import { oneToolEnvironment } from "../environment/one-tool-environment.fixture.ts";
 import type { RolloutError } from "../errors.ts";
 import type { Clock } from "../async/clock.ts";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { characterIds, createCharacterRenderer } from "../testing/character-renderer.ts";
 import { toSamples } from "../trajectory/sample.ts";

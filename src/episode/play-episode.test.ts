@@ -5,7 +5,7 @@ import { createSglangEngine } from "../engine/sglang/sglang-engine.ts";
 import type { Action, Environment, Step } from "../environment/environment.ts";
 import { InvariantError, RolloutError, assertInvariant } from "../errors.ts";
 import type { TurnToContinue } from "../renderer/renderer.ts";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import {
   characterIds,
   createCharacterRenderer,

@@ -3,7 +3,7 @@ import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
 import type { RolloutError } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { hashIds } from "../trajectory/rolling-hash.ts";

@@ -27,7 +27,7 @@ import {
 } from "./turn/turn-constraint.ts";
 import type { ReplyFormats } from "./turn/turn-reader.ts";
 import { writeJsonWith } from "../environment/plain-text.ts";
-import { writtenText } from "../python/json/exact-json.ts";
+import { writtenText } from "../json/exact-json.ts";
 
 /** The shared services that answer turns: engine, renderer, limits, counters and journal. */
 export interface TurnServices {

@@ -3,15 +3,25 @@
  *
  * @module
  */
-export { chooseParser, type ParserChoice, type ParserSettings } from "./choose-parser.ts";
+export {
+  chooseParser,
+  type ParserChoice,
+  type ParserSettings,
+} from "../../packages/tool-parsers/src/choose-parser.ts";
 export type {
   ReasoningOptions,
   ReasoningParser,
   ReasoningResult,
   ReasoningStream,
-} from "./reasoning/reasoning-parser.ts";
-export { findReasoningParser, listReasoningParsers } from "./reasoning/registry.ts";
-export { findToolCallParser, listToolCallParsers } from "./registry.ts";
+} from "../../packages/tool-parsers/src/reasoning/reasoning-parser.ts";
+export {
+  findReasoningParser,
+  listReasoningParsers,
+} from "../../packages/tool-parsers/src/reasoning/registry.ts";
+export {
+  findToolCallParser,
+  listToolCallParsers,
+} from "../../packages/tool-parsers/src/registry.ts";
 export type {
   Attempt,
   AttemptStatus,
@@ -23,4 +33,4 @@ export type {
   ToolCallParser,
   ToolCallStream,
   ToolStreamEvent,
-} from "./tool-call-parser.ts";
+} from "../../packages/tool-parsers/src/tool-call-parser.ts";

@@ -3,8 +3,14 @@
  *
  * @module
  */
-export { parsePythonJson, type PythonJsonOptions } from "./json/json-parse.ts";
-export { stringifyPythonJson, type PythonDumpsOptions } from "./json/json-stringify.ts";
+export {
+  parsePythonJson,
+  type PythonJsonOptions,
+} from "../../packages/python-values/src/json/json-parse.ts";
+export {
+  stringifyPythonJson,
+  type PythonDumpsOptions,
+} from "../../packages/python-values/src/json/json-stringify.ts";
 export {
   toPlainJson,
   toPyValue,
@@ -12,4 +18,4 @@ export {
   type PyDict,
   type PyList,
   type PyValue,
-} from "./value.ts";
+} from "../../packages/python-values/src/value.ts";

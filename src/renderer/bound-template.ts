@@ -1,6 +1,6 @@
-import type { PyDict, PyValue } from "../python/value.ts";
-import type { ChatTemplate } from "../jinja/chat-template.ts";
-import { TemplateError } from "../jinja/template-error.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import type { ChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
+import { TemplateError } from "../../packages/chat-template/src/template-error.ts";
 import { copyReasoning } from "./copy-reasoning.ts";
 import { copiesReasoning, defaultTransformersVersion } from "./transformers-version.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { compileChatTemplate } from "../jinja/chat-template.ts";
-import type { PlainJson, PyDict } from "../python/value.ts";
-import { toPyValue } from "../python/value.ts";
+import { compileChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
+import type { PlainJson, PyDict } from "../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { bindTemplate } from "./bound-template.ts";
 import { copyReasoning } from "./copy-reasoning.ts";
 import { copiesReasoning } from "./transformers-version.ts";

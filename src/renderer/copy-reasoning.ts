@@ -1,4 +1,4 @@
-import type { PyDict, PyValue } from "../python/value.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 
 /** The field names of a message's reasoning, by priority. */
 export const reasoningFields = ["reasoning_content", "thinking", "reasoning"] as const;

@@ -6,7 +6,7 @@ import { modelCodec, modelFolder } from "../tokenizer/real-tokenizers.fixture.ts
 import { sampleTemplates } from "./sample-templates.fixture.ts";
 import type { Message, ToolCall, ToolDefinition } from "../message.ts";
 import { toolsFromOpenAi } from "../message.ts";
-import type { PyDict, PyValue } from "../python/value.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { loadTokenCodec } from "../tokenizer/load-codec.ts";
 import { createRenderer } from "./create-renderer.ts";

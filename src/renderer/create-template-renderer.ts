@@ -1,11 +1,11 @@
 import { UsageError, describeError } from "../errors.ts";
 import type { Message, ToolDefinition } from "../message.ts";
-import type { ParserSettings } from "../parser/choose-parser.ts";
-import type { PyDict } from "../python/value.ts";
+import type { ParserSettings } from "../../packages/tool-parsers/src/choose-parser.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import { bindTemplate } from "./bound-template.ts";
 import { buildCard, namesOfChoices } from "./capability/build-card.ts";
 import type { CapabilityCard } from "./capability/capability-card.ts";
-import { compileChatTemplate } from "../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
 import type { HistoryPolicy } from "./capability/classify-template.ts";
 import { classifyTemplate } from "./capability/classify-template.ts";
 import { toTemplateMessage, toTemplateTools } from "./openai-messages.ts";

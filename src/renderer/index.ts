@@ -3,7 +3,7 @@
  *
  * @module
  */
-export type { TemplateLimits } from "../jinja/evaluate/budget.ts";
+export type { TemplateLimits } from "../../packages/chat-template/src/evaluate/budget.ts";
 export type { CapabilityCard, HistoryEdit } from "./capability/capability-card.ts";
 export type { HistoryPolicy } from "./capability/classify-template.ts";
 export { createRenderer, type RendererOptions } from "./create-renderer.ts";

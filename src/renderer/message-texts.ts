@@ -1,7 +1,7 @@
-import { stringifyPythonJson } from "../python/json/json-stringify.ts";
-import type { PyDict, PyValue } from "../python/value.ts";
-import { pythonStrip } from "../python/text/strip.ts";
-import { isPyDict, isPyList } from "../python/value.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import { pythonStrip } from "../../packages/python-values/src/text/strip.ts";
+import { isPyDict, isPyList } from "../../packages/python-values/src/value.ts";
 
 /** The texts of a message's content: the content itself, or the texts of its parts. */
 export function messageTexts(message: PyDict): readonly string[] {

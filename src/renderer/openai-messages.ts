@@ -1,8 +1,8 @@
 import type { Message, ToolCall, ToolDefinition } from "../message.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import { PythonError } from "../python/python-error.ts";
-import type { PyDict, PyValue } from "../python/value.ts";
-import { isPyDict } from "../python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../packages/python-values/src/python-error.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyDict } from "../../packages/python-values/src/value.ts";
 
 /** Returns a message in OpenAI's shape, as chat templates read it. Dictionaries are not changed. */
 export function toTemplateMessage(message: Message | PyDict): PyDict {

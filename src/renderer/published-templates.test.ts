@@ -10,13 +10,13 @@ import {
 } from "./chat-templates.fixture.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import { toolsFromOpenAi } from "../message.ts";
-import type { PyDict } from "../python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import { loadTokenCodec } from "../tokenizer/load-codec.ts";
 import { assembleRenderer } from "./assemble-renderer.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { bindTemplate, tryRender } from "./bound-template.ts";
-import { compileChatTemplate } from "../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
 import { createControlTokenGuard } from "./guard/control-token-guard.ts";
 import type { ProbeCall } from "./capability/probe-messages.ts";
 import {

@@ -1,5 +1,5 @@
-import type { PyValue } from "../python/value.ts";
-import { isPyDict, isPyList } from "../python/value.ts";
+import type { PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../packages/python-values/src/value.ts";
 
 /** True if any string of the value, dictionary keys included, passes the test. */
 export function someString(value: PyValue, test: (text: string) => boolean): boolean {

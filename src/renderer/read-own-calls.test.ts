@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { sampleTemplates } from "./sample-templates.fixture.ts";
 import { bindTemplate } from "./bound-template.ts";
-import { compileChatTemplate } from "../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../packages/chat-template/src/chat-template.ts";
 import { readOwnCalls, type ReadingParsers } from "./read-own-calls.ts";
 
 /** A template that writes a call in the given way. */

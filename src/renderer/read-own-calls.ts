@@ -1,9 +1,9 @@
 import type { ToolDefinition } from "../message.ts";
 import { toolsFromOpenAi } from "../message.ts";
-import { findReasoningParser } from "../parser/reasoning/registry.ts";
-import { findToolCallParser } from "../parser/registry.ts";
-import type { Dialect } from "../parser/tool-call-parser.ts";
-import type { PyDict } from "../python/value.ts";
+import { findReasoningParser } from "../../packages/tool-parsers/src/reasoning/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
+import type { Dialect } from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { opensReasoning } from "./continues.ts";
 import { literalPattern } from "./guard/literal-pattern.ts";

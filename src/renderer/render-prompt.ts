@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import type { BoundTemplate, TemplateConversation } from "./bound-template.ts";
-import { TemplateError } from "../jinja/template-error.ts";
+import { TemplateError } from "../../packages/chat-template/src/template-error.ts";
 
 /** A chat template refuses a conversation, as with `raise_exception()`; it may accept another one. */
 export class ConversationRefusal extends UsageError {}

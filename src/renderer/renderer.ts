@@ -1,5 +1,5 @@
 import type { Message, ToolDefinition } from "../message.ts";
-import type { PyDict } from "../python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import type { CapabilityCard } from "./capability/capability-card.ts";
 

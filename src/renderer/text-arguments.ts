@@ -1,6 +1,6 @@
-import { stringifyPythonJson } from "../python/json/json-stringify.ts";
-import type { PyDict, PyValue } from "../python/value.ts";
-import { isPyDict, isPyList } from "../python/value.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "./bound-template.ts";
 import { assistantMessage, toolMessage } from "./capability/probe-messages.ts";
 import { createProber } from "./capability/prober.ts";

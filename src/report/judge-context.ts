@@ -1,7 +1,7 @@
 import { differenceOf } from "../environment/state/difference.ts";
 import type { Message } from "../message.ts";
-import { stringifyPythonJson } from "../python/json/json-stringify.ts";
-import { isPyDict, type PyValue } from "../python/value.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
+import { isPyDict, type PyValue } from "../../packages/python-values/src/value.ts";
 import type { EpisodeRow } from "../run/folder/run-folder.ts";
 import { describeDifference } from "./describe-difference.ts";
 

@@ -1,6 +1,6 @@
 import { UsageError, describeError } from "../errors.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import { isPyDict, isPyList, type PyValue } from "../python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import { isPyDict, isPyList, type PyValue } from "../../packages/python-values/src/value.ts";
 import { collectResults, type AttemptEntry, type RunResults } from "./collect-results.ts";
 import { isFolder, openStoredRun } from "./read-run.ts";
 import { addResult, type TaskRewards } from "./task-rewards.ts";

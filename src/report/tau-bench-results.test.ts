@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
-import type { PyValue } from "../python/value.ts";
+import type { PyValue } from "../../packages/python-values/src/value.ts";
 import type { NumberedEpisode } from "./number-trials.ts";
 import { writeTauBenchResults } from "./tau-bench-results.ts";
 

@@ -1,6 +1,11 @@
 import type { Message } from "../message.ts";
-import { stringifyPythonJson } from "../python/json/json-stringify.ts";
-import { toPyValue, type PlainJson, type PyDict, type PyValue } from "../python/value.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
+import {
+  toPyValue,
+  type PlainJson,
+  type PyDict,
+  type PyValue,
+} from "../../packages/python-values/src/value.ts";
 import type { EpisodeRow } from "../run/folder/run-folder.ts";
 import { writeAtomically } from "../run/disk/write-atomically.ts";
 import type { NumberedEpisode } from "./number-trials.ts";

@@ -6,7 +6,7 @@ import { lamp, lampTask, preparedEngine, says } from "../episode/lamp-episode.fi
 import { defaultLimits } from "../episode/limits.ts";
 import { withDeadline } from "../async/deadline.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
-import { findToolCallParser } from "../parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import { createScriptedUser } from "../user/scripted-user.ts";
 import { type RunPlan, planRun } from "./schedule/plan-run.ts";

@@ -1,4 +1,4 @@
-import { decodeOrKeep } from "../text/decode-or-keep.ts";
+import { decodeOrKeep } from "../../packages/python-values/src/support/decode-or-keep.ts";
 import { parseJsonText } from "../json/parse-json.ts";
 import { Redactor } from "./redactor.ts";
 import { isDigestName, isSecretName } from "./secret-name.ts";

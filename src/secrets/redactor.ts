@@ -1,4 +1,4 @@
-import { decodeOrKeep } from "../text/decode-or-keep.ts";
+import { decodeOrKeep } from "../../packages/python-values/src/support/decode-or-keep.ts";
 import { jsonPieces } from "../json/json-pieces.ts";
 import { isSecretParameter } from "./secret-name.ts";
 import { formsOf } from "./secret-forms.ts";

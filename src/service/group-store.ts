@@ -1,4 +1,4 @@
-import { appendToList } from "../values/append-to-list.ts";
+import { appendToList } from "../../packages/python-values/src/support/append-to-list.ts";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { systemClock, type Clock } from "../async/clock.ts";

@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import type { Message } from "../message.ts";
-import { isPyDict, type PyDict } from "../python/value.ts";
+import { isPyDict, type PyDict } from "../../packages/python-values/src/value.ts";
 import type { CapabilityCard } from "../renderer/capability/capability-card.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";

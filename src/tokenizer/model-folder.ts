@@ -1,7 +1,7 @@
 import type { JsonObject } from "../values/is-object.ts";
-import { parsePythonJson } from "../python/json/json-parse.ts";
-import type { PyDict } from "../python/value.ts";
-import { isPyDict } from "../python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
+import { isPyDict } from "../../packages/python-values/src/value.ts";
 import { assertModelFolder, objectOf, readModelJson, readModelText } from "./model-file.ts";
 
 /** The files of a model folder other than its tokenizer and weights. */

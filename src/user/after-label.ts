@@ -1,5 +1,5 @@
 import { RolloutError } from "../errors.ts";
-import { pythonStrip } from "../python/text/strip.ts";
+import { pythonStrip } from "../../packages/python-values/src/text/strip.ts";
 
 /**
  * Normalises a label at the start of a line: other letter case, bold, a heading mark, or a space

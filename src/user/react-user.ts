@@ -1,4 +1,4 @@
-import { pythonStrip } from "../python/text/strip.ts";
+import { pythonStrip } from "../../packages/python-values/src/text/strip.ts";
 import { afterLabel, plainLabel } from "./after-label.ts";
 import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";
 import { modelUser, promptsOf, repairsOf } from "./model-conversation.ts";

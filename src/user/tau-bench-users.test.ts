@@ -5,7 +5,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { sharedData } from "../testing/shared-data.fixture.ts";
 import { RolloutError } from "../errors.ts";
-import { pythonRepr } from "../python/text/repr.ts";
+import { pythonRepr } from "../../packages/python-values/src/text/repr.ts";
 import type { ChatMessage } from "./chat/chat-model.ts";
 import { llmStrategy } from "./llm-user.ts";
 import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";

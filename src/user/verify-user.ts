@@ -1,4 +1,4 @@
-import { reprString } from "../python/text/repr.ts";
+import { reprString } from "../../packages/python-values/src/text/repr.ts";
 import type { ChatModel } from "./chat/chat-model.ts";
 import type { ModelUserOptions, UserStrategy } from "./model-conversation.ts";
 import { modelUser, promptsOf, repairsOf } from "./model-conversation.ts";

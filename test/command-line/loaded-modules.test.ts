@@ -35,7 +35,8 @@ async function foldersIn(url: string): Promise<readonly string[]> {
   if (!existsSync(file)) return [];
   const map = JSON.parse(await readFile(file, "utf8")) as { sources: string[] };
   return map.sources.flatMap((source) => {
-    const [, folder] = /^(?:\.\.\/)+((?:src|environments)\/[^/]+)\//.exec(source) ?? [];
+    const [, folder] =
+      /^(?:\.\.\/)+((?:src|environments|packages\/[^/]+\/src)\/[^/]+)\//.exec(source) ?? [];
     return folder ?? [];
   });
 }
@@ -56,7 +57,14 @@ async function loadedBy(args: readonly string[], input = ""): Promise<ReadonlySe
   return new Set((await Promise.all(names)).flat());
 }
 
-const shared = ["src/async", "src/files", "src/json", "src/secrets", "src/text"];
+const shared = [
+  "packages/python-values/src/support",
+  "src/async",
+  "src/files",
+  "src/json",
+  "src/secrets",
+  "src/text",
+];
 const light = ["commander", "src/cli", "src/composition", ...shared].toSorted();
 
 describe("a command loads only the modules that it uses", () => {
@@ -67,11 +75,17 @@ describe("a command loads only the modules that it uses", () => {
   test("parse needs neither a tokenizer nor templates", async () => {
     const line = JSON.stringify({ text: "hi", tools: [] });
     const loaded = await loadedBy(["parse", "--parser", "qwen25"], line);
-    for (const one of ["src/tokenizer", "src/renderer", "src/jinja", "src/engine", "src/user"]) {
+    for (const one of [
+      "src/tokenizer",
+      "src/renderer",
+      "packages/chat-template/src/evaluate",
+      "src/engine",
+      "src/user",
+    ]) {
       expect(loaded).not.toContain(one);
     }
     for (const one of ["tokenizers", "zod", "ai", "undici"]) expect(loaded).not.toContain(one);
-    expect(loaded).toContain("src/parser");
+    expect(loaded).toContain("packages/tool-parsers/src/formats");
   });
 
   test("rollout --help lists the settings without loading the modules that use them", async () => {
@@ -79,7 +93,7 @@ describe("a command loads only the modules that it uses", () => {
     for (const one of [
       "src/tokenizer",
       "src/renderer",
-      "src/jinja",
+      "packages/chat-template/src/evaluate",
       "src/run",
       "src/user",
       "zod",

@@ -9,7 +9,7 @@ import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { playEpisode } from "../../src/episode/play-episode.ts";
-import { findToolCallParser } from "../../src/parser/registry.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
 import { createRenderer } from "../../src/renderer/create-renderer.ts";
 import { createScriptedPolicy, startSglangTestServer } from "../../src/testing/index.ts";
 import { sessionScriptPolicy } from "../../src/testing/policies/session-script-policy.ts";

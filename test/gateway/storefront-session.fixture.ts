@@ -11,8 +11,13 @@ import type { Episode } from "../../src/episode/episode.ts";
 import { openInProcess, type GatewayInProcess } from "../../src/gateway/create-gateway.ts";
 import type { Gateway, GatewayOptions } from "../../src/gateway/gateway.ts";
 import type { Message } from "../../src/message.ts";
-import { stringifyPythonJson } from "../../src/python/json/json-stringify.ts";
-import { toPlainJson, toPyValue, type PlainJson, type PyDict } from "../../src/python/value.ts";
+import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
+import {
+  toPlainJson,
+  toPyValue,
+  type PlainJson,
+  type PyDict,
+} from "../../packages/python-values/src/value.ts";
 import { createRenderer } from "../../src/renderer/create-renderer.ts";
 import type { Renderer } from "../../src/renderer/renderer.ts";
 

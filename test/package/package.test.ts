@@ -4,6 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import "./create-package.ts";
+import "./library-packages.ts";
 import { packMain, removePacked, root, run } from "./pack.fixture.ts";
 import { findUnexportedTypes } from "./unexported-types.ts";
 

@@ -1,11 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { workedMs } from "../../src/testing/worked-ms.fixture.ts";
+import { workedMs } from "../../packages/tool-parsers/src/worked-ms.fixture.ts";
 import { toolsFromOpenAi } from "../../src/message.ts";
-import { findToolCallParser, listToolCallParsers } from "../../src/parser/registry.ts";
-import type { Attempt, Dialect, ToolCallParser } from "../../src/parser/tool-call-parser.ts";
-import type { PyDict } from "../../src/python/value.ts";
-import { toPyValue } from "../../src/python/value.ts";
+import {
+  findToolCallParser,
+  listToolCallParsers,
+} from "../../packages/tool-parsers/src/registry.ts";
+import type {
+  Attempt,
+  Dialect,
+  ToolCallParser,
+} from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { hostileTexts } from "./hostile.ts";
 import { templateSamples } from "./response-templates.ts";
 import { callSamples } from "./samples.ts";

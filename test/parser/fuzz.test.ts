@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../src/message.ts";
-import { toPyValue } from "../../src/python/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import type { FuzzSeed } from "./fuzz.ts";
 import { fuzzParsers } from "./fuzz.ts";
 import { callSamples } from "./samples.ts";

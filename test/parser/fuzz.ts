@@ -1,20 +1,20 @@
 import { isDeepStrictEqual } from "node:util";
-import { sglangVersions, vllmVersions } from "../../src/parser/engine-version.ts";
+import { sglangVersions, vllmVersions } from "../../packages/tool-parsers/src/engine-version.ts";
 import type {
   ReasoningOptions,
   ReasoningParser,
-} from "../../src/parser/reasoning/reasoning-parser.ts";
-import { listReasoningParsers } from "../../src/parser/reasoning/registry.ts";
-import { listToolCallParsers } from "../../src/parser/registry.ts";
+} from "../../packages/tool-parsers/src/reasoning/reasoning-parser.ts";
+import { listReasoningParsers } from "../../packages/tool-parsers/src/reasoning/registry.ts";
+import { listToolCallParsers } from "../../packages/tool-parsers/src/registry.ts";
 import type {
   Attempt,
   ParseOptions,
   ParseResult,
   ToolCallParser,
-} from "../../src/parser/tool-call-parser.ts";
+} from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { ToolDefinition } from "../../src/message.ts";
-import type { PyDict } from "../../src/python/value.ts";
-import { toPyValue } from "../../src/python/value.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { templateSamples } from "./response-templates.ts";
 import { createRandom, type Random } from "./random.ts";
 

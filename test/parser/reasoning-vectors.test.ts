@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 import type {
   ReasoningOptions,
   ReasoningResult,
-} from "../../src/parser/reasoning/reasoning-parser.ts";
-import { findReasoningParser } from "../../src/parser/reasoning/registry.ts";
+} from "../../packages/tool-parsers/src/reasoning/reasoning-parser.ts";
+import { findReasoningParser } from "../../packages/tool-parsers/src/reasoning/registry.ts";
 import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 
 /** A folder of vectors from SGLang's tests, which this repository does not contain. */

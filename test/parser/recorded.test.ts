@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../src/message.ts";
-import { findToolCallParser } from "../../src/parser/registry.ts";
-import type { Dialect } from "../../src/parser/tool-call-parser.ts";
-import type { PlainJson, PyDict } from "../../src/python/value.ts";
-import { toPyValue } from "../../src/python/value.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
+import type { Dialect } from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import type { PlainJson, PyDict } from "../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { templateSamples } from "./response-templates.ts";
 
 /** The first line of a recording. */

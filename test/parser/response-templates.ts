@@ -1,5 +1,5 @@
-import type { PlainJson } from "../../src/python/value.ts";
-import { beamTemplate } from "../../src/parser/formats/response-template/beam-template.ts";
+import type { PlainJson } from "../../packages/python-values/src/value.ts";
+import { beamTemplate } from "../../packages/tool-parsers/src/formats/response-template/beam-template.ts";
 
 /** A response template, and a turn of a model that has it. */
 export interface TemplateSample {

@@ -4,11 +4,11 @@ import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../src/message.ts";
-import { listToolCallParsers } from "../../src/parser/registry.ts";
-import type { CompatResult, Dialect } from "../../src/parser/tool-call-parser.ts";
-import { parsePythonJson } from "../../src/python/json/json-parse.ts";
-import type { PyDict, PyValue } from "../../src/python/value.ts";
-import { isPyDict, isPyList } from "../../src/python/value.ts";
+import { listToolCallParsers } from "../../packages/tool-parsers/src/registry.ts";
+import type { CompatResult, Dialect } from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../packages/python-values/src/value.ts";
 import { absentFromVllm, knownDifferences } from "./known-differences.ts";
 import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 

@@ -7,8 +7,8 @@ import { RolloutError } from "../../src/errors.ts";
 import type { Clock } from "../../src/async/clock.ts";
 import { toolFromOpenAi } from "../../src/message.ts";
 import type { Outside } from "../../src/outside.ts";
-import { findToolCallParser } from "../../src/parser/registry.ts";
-import { toPyValue } from "../../src/python/value.ts";
+import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import { isLeaving, textOfLine, type User, type UserLine } from "../../src/user/user.ts";
 
 /** The services that a process gives to the parts of a world. */

@@ -14,9 +14,13 @@ import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { playEpisode } from "../../src/episode/play-episode.ts";
 import { toolsFromOpenAi, type Message, type ToolDefinition } from "../../src/message.ts";
-import type { Attempt, AttemptStatus, ToolCallParser } from "../../src/parser/tool-call-parser.ts";
-import { parsePythonJson } from "../../src/python/json/json-parse.ts";
-import { isPyDict, type PyValue } from "../../src/python/value.ts";
+import type {
+  Attempt,
+  AttemptStatus,
+  ToolCallParser,
+} from "../../packages/tool-parsers/src/tool-call-parser.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import { isPyDict, type PyValue } from "../../packages/python-values/src/value.ts";
 import { characterIds, createCharacterRenderer } from "../../src/testing/character-renderer.ts";
 import { createScriptedEngine } from "../../src/testing/scripted-engine.ts";
 import { toSamples } from "../../src/trajectory/sample.ts";

@@ -12,9 +12,9 @@ import {
   playActions,
   readTauTask,
 } from "../../environments/tau-bench/index.ts";
-import { parsePythonJson } from "../../src/python/json/json-parse.ts";
-import type { PlainJson, PyDict } from "../../src/python/value.ts";
-import { toPyValue } from "../../src/python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import type { PlainJson, PyDict } from "../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../packages/python-values/src/value.ts";
 import type { Task } from "../../src/task.ts";
 import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 import type { RecordedAction, RecordedObservation } from "../support/tau-bench-golden.ts";

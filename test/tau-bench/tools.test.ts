@@ -6,8 +6,8 @@ import {
   loadTauBenchBundle,
   type TauEnvironment,
 } from "../../environments/tau-bench/index.ts";
-import { parsePythonJson } from "../../src/python/json/json-parse.ts";
-import type { PyDict } from "../../src/python/value.ts";
+import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict } from "../../packages/python-values/src/value.ts";
 import { sharedData } from "../../src/testing/shared-data.fixture.ts";
 import type { RecordedAction } from "../support/tau-bench-golden.ts";
 import {

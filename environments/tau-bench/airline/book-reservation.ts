@@ -1,16 +1,19 @@
-import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
-import { add, multiply, subtract } from "../../../src/python/numbers/arithmetic.ts";
-import { contains } from "../../../src/python/contains.ts";
-import { pythonEquals } from "../../../src/python/equals.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import { iterate, lengthOf } from "../../../src/python/iterate.ts";
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
-import { lessThan } from "../../../src/python/less-than.ts";
-import type { MutableDict, MutableValue } from "../../../src/python/mutable-value.ts";
-import { copyValue } from "../../../src/python/mutable-value.ts";
-import { setItem } from "../../../src/python/set-item.ts";
-import { pythonStr } from "../../../src/python/text/str.ts";
-import type { PyDict, PyValue } from "../../../src/python/value.ts";
+import type { PyNumber } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { add, multiply, subtract } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { contains } from "../../../packages/python-values/src/contains.ts";
+import { pythonEquals } from "../../../packages/python-values/src/equals.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { iterate, lengthOf } from "../../../packages/python-values/src/iterate.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { lessThan } from "../../../packages/python-values/src/less-than.ts";
+import type {
+  MutableDict,
+  MutableValue,
+} from "../../../packages/python-values/src/mutable-value.ts";
+import { copyValue } from "../../../packages/python-values/src/mutable-value.ts";
+import { setItem } from "../../../packages/python-values/src/set-item.ts";
+import { pythonStr } from "../../../packages/python-values/src/text/str.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import { dict, listForMethod } from "../containers.ts";
 import type { RecordTable } from "../record-table.ts";
 import { findRecord, ownRecord } from "../record-table.ts";

@@ -1,13 +1,13 @@
-import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
-import { multiply } from "../../../src/python/numbers/arithmetic.ts";
-import { contains } from "../../../src/python/contains.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import { lessThan } from "../../../src/python/less-than.ts";
-import type { MutableValue } from "../../../src/python/mutable-value.ts";
-import { copyValue } from "../../../src/python/mutable-value.ts";
-import { setItem } from "../../../src/python/set-item.ts";
-import { pythonStr } from "../../../src/python/text/str.ts";
-import type { PyValue } from "../../../src/python/value.ts";
+import type { PyNumber } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { multiply } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { contains } from "../../../packages/python-values/src/contains.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { lessThan } from "../../../packages/python-values/src/less-than.ts";
+import type { MutableValue } from "../../../packages/python-values/src/mutable-value.ts";
+import { copyValue } from "../../../packages/python-values/src/mutable-value.ts";
+import { setItem } from "../../../packages/python-values/src/set-item.ts";
+import { pythonStr } from "../../../packages/python-values/src/text/str.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
 import { findRecord } from "../record-table.ts";
 import type { AirlineDatabase } from "./airline-database.ts";
 

@@ -1,6 +1,6 @@
-import { getItem } from "../../../src/python/get-item.ts";
-import { iterate } from "../../../src/python/iterate.ts";
-import type { PyDict, PyValue } from "../../../src/python/value.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { iterate } from "../../../packages/python-values/src/iterate.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 
 /** A flight as the original's searches show it: all fields but its dates, and one date's entry. */
 export function flightOnDate(flight: PyDict, date: PyValue): Map<string, PyValue> {

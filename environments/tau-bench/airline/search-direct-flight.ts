@@ -1,8 +1,8 @@
-import { contains } from "../../../src/python/contains.ts";
-import { pythonEquals } from "../../../src/python/equals.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
-import type { PyValue } from "../../../src/python/value.ts";
+import { contains } from "../../../packages/python-values/src/contains.ts";
+import { pythonEquals } from "../../../packages/python-values/src/equals.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
 import { defineTool } from "../tau-tool.ts";
 import type { AirlineDatabase } from "./airline-database.ts";
 import { flightOnDate, isAvailable } from "./flight-on-date.ts";

@@ -1,8 +1,8 @@
-import { contains } from "../../../src/python/contains.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import { copyValue } from "../../../src/python/mutable-value.ts";
-import { setItem } from "../../../src/python/set-item.ts";
-import { pythonStr } from "../../../src/python/text/str.ts";
+import { contains } from "../../../packages/python-values/src/contains.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { copyValue } from "../../../packages/python-values/src/mutable-value.ts";
+import { setItem } from "../../../packages/python-values/src/set-item.ts";
+import { pythonStr } from "../../../packages/python-values/src/text/str.ts";
 import { dict } from "../containers.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";

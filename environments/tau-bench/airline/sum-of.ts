@@ -1,8 +1,8 @@
-import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
-import { add } from "../../../src/python/numbers/arithmetic.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import { iterate } from "../../../src/python/iterate.ts";
-import type { PyValue } from "../../../src/python/value.ts";
+import type { PyNumber } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { add } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { iterate } from "../../../packages/python-values/src/iterate.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
 
 /**
  * Python's `sum(item[key] for item in items)`.

@@ -1,8 +1,8 @@
-import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
-import { multiply, subtract } from "../../../src/python/numbers/arithmetic.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
-import { copyValue } from "../../../src/python/mutable-value.ts";
+import type { PyNumber } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { multiply, subtract } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { copyValue } from "../../../packages/python-values/src/mutable-value.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";
 import type { AirlineDatabase } from "./airline-database.ts";

@@ -1,7 +1,7 @@
-import { getItem } from "../../../src/python/get-item.ts";
-import { lengthOf } from "../../../src/python/iterate.ts";
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
-import { copyValue } from "../../../src/python/mutable-value.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { lengthOf } from "../../../packages/python-values/src/iterate.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { copyValue } from "../../../packages/python-values/src/mutable-value.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";
 import type { AirlineDatabase } from "./airline-database.ts";

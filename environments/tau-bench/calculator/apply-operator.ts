@@ -1,6 +1,9 @@
-import { calculateNumbers, raiseNumber } from "../../../src/python/numbers/calculate-numbers.ts";
-import { PythonError } from "../../../src/python/python-error.ts";
-import { toFloat } from "../../../src/python/numbers/to-float.ts";
+import {
+  calculateNumbers,
+  raiseNumber,
+} from "../../../packages/python-values/src/numbers/calculate-numbers.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import { toFloat } from "../../../packages/python-values/src/numbers/to-float.ts";
 import { complex, divideComplex, multiplyComplex, powerComplex } from "./complex.ts";
 import type { BinaryOperator } from "./expression.ts";
 import type { Complex, Operand } from "./operand.ts";

@@ -1,4 +1,4 @@
-import { PythonError } from "../../../src/python/python-error.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
 import type { Complex } from "./operand.ts";
 
 /** The largest exponent that is computed by multiplication. */

@@ -1,7 +1,7 @@
-import { formatFloat } from "../../../src/python/numbers/float-text.ts";
-import { PythonError } from "../../../src/python/python-error.ts";
-import { roundHalfEven } from "../../../src/python/numbers/round.ts";
-import { toFloat } from "../../../src/python/numbers/to-float.ts";
+import { formatFloat } from "../../../packages/python-values/src/numbers/float-text.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import { roundHalfEven } from "../../../packages/python-values/src/numbers/round.ts";
+import { toFloat } from "../../../packages/python-values/src/numbers/to-float.ts";
 import { applyOperator, applySign } from "./apply-operator.ts";
 import type { Call, Expression, Factor } from "./expression.ts";
 import { expressionDepth } from "./expression-depth.ts";

@@ -1,5 +1,5 @@
-import { formatFloat } from "../../../src/python/numbers/float-text.ts";
-import { formatInt } from "../../../src/python/numbers/int-text.ts";
+import { formatFloat } from "../../../packages/python-values/src/numbers/float-text.ts";
+import { formatInt } from "../../../packages/python-values/src/numbers/int-text.ts";
 
 /** A value of an expression: a Python `int`, `float` or `complex`, `()`, or `...`. */
 export type Operand =

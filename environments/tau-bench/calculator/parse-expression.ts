@@ -1,6 +1,9 @@
-import type { Token } from "../../../src/parser/shared/python-source/tokens.ts";
-import { readNumber, TokenReader } from "../../../src/parser/shared/python-source/tokens.ts";
-import { PythonError } from "../../../src/python/python-error.ts";
+import type { Token } from "../../../packages/tool-parsers/src/shared/python-source/tokens.ts";
+import {
+  readNumber,
+  TokenReader,
+} from "../../../packages/tool-parsers/src/shared/python-source/tokens.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
 import type { BinaryOperator, Call, ChainLink, Expression, Factor } from "./expression.ts";
 
 /** CPython's limit on nested grammar rules, and the number of rules from an expression down to a number. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PyValue } from "../../../src/python/value.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
 import { evaluateLiteral, type RecordMaker } from "./evaluate-literal.ts";
 import { assignedValue, readPythonModule } from "./python-module.ts";
 

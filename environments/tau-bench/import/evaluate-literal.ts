@@ -1,8 +1,11 @@
 import type { SyntaxNode } from "@lezer/common";
-import type { Expression, OtherKind } from "../../../src/parser/shared/python-source/expression.ts";
-import { parseExpression } from "../../../src/parser/shared/python-source/expression.ts";
-import { PythonError } from "../../../src/python/python-error.ts";
-import type { PyDict, PyValue } from "../../../src/python/value.ts";
+import type {
+  Expression,
+  OtherKind,
+} from "../../../packages/tool-parsers/src/shared/python-source/expression.ts";
+import { parseExpression } from "../../../packages/tool-parsers/src/shared/python-source/expression.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import type { PythonModule } from "./python-module.ts";
 import { textOf, unreadable } from "./python-module.ts";
 

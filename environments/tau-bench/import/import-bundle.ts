@@ -1,9 +1,9 @@
 import { UsageError } from "../../../src/errors.ts";
-import { parsePythonJson } from "../../../src/python/json/json-parse.ts";
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
-import { PythonError } from "../../../src/python/python-error.ts";
-import type { PlainJson, PyValue } from "../../../src/python/value.ts";
-import { isPyDict, isPyList, toPyValue } from "../../../src/python/value.ts";
+import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import type { PlainJson, PyValue } from "../../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList, toPyValue } from "../../../packages/python-values/src/value.ts";
 import { userPromptsFromPython } from "../../../src/user/user-prompts-from-python.ts";
 import type { BundleManifest } from "./bundle-manifest.ts";
 import { manifestFile, sha256Of } from "./bundle-manifest.ts";

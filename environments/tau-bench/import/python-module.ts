@@ -1,8 +1,8 @@
 import type { SyntaxNode } from "@lezer/common";
 import { parser } from "@lezer/python";
 import { UsageError } from "../../../src/errors.ts";
-import { catchPython } from "../../../src/parser/shared/python/python-catch.ts";
-import { parseExpression } from "../../../src/parser/shared/python-source/expression.ts";
+import { catchPython } from "../../../packages/tool-parsers/src/shared/python/python-catch.ts";
+import { parseExpression } from "../../../packages/tool-parsers/src/shared/python-source/expression.ts";
 
 /** A Python source file as a syntax tree. It is read, never run. */
 export interface PythonModule {

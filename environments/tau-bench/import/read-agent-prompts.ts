@@ -1,7 +1,7 @@
 import type { SyntaxNode } from "@lezer/common";
 import { UsageError } from "../../../src/errors.ts";
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
-import type { PyValue } from "../../../src/python/value.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
 import { evaluateFormatString } from "./evaluate-format-string.ts";
 import { evaluateLiteral } from "./evaluate-literal.ts";
 import type { PythonModule } from "./python-module.ts";

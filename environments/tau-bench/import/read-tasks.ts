@@ -1,5 +1,5 @@
-import type { PyDict, PyValue } from "../../../src/python/value.ts";
-import { isPyDict, isPyList } from "../../../src/python/value.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../../packages/python-values/src/value.ts";
 import { UsageError } from "../../../src/errors.ts";
 import type { RecordMaker, RecordMakers } from "./evaluate-literal.ts";
 import { evaluateLiteral } from "./evaluate-literal.ts";

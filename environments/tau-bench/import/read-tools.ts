@@ -1,6 +1,6 @@
 import type { SyntaxNode } from "@lezer/common";
 import { UsageError } from "../../../src/errors.ts";
-import type { PyValue } from "../../../src/python/value.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
 import { evaluateLiteral } from "./evaluate-literal.ts";
 import type { PythonModule } from "./python-module.ts";
 import {

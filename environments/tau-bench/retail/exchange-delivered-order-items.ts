@@ -1,10 +1,10 @@
-import { contains } from "../../../src/python/contains.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
-import { lessThan } from "../../../src/python/less-than.ts";
-import { copyValue } from "../../../src/python/mutable-value.ts";
-import { roundHalfEven } from "../../../src/python/numbers/round.ts";
-import { pythonSorted } from "../../../src/python/sorted.ts";
+import { contains } from "../../../packages/python-values/src/contains.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { lessThan } from "../../../packages/python-values/src/less-than.ts";
+import { copyValue } from "../../../packages/python-values/src/mutable-value.ts";
+import { roundHalfEven } from "../../../packages/python-values/src/numbers/round.ts";
+import { pythonSorted } from "../../../packages/python-values/src/sorted.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";
 import { priceDifference } from "./order-items.ts";

@@ -1,4 +1,4 @@
-import { getItem } from "../../../src/python/get-item.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
 import { lowerOf } from "../lower-of.ts";
 import { defineTool } from "../tau-tool.ts";
 import type { RetailDatabase } from "./retail-database.ts";

@@ -1,6 +1,6 @@
-import { pythonEquals } from "../../../src/python/equals.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import type { PyDict } from "../../../src/python/value.ts";
+import { pythonEquals } from "../../../packages/python-values/src/equals.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import { lowerOf } from "../lower-of.ts";
 import { defineTool } from "../tau-tool.ts";
 import type { RetailDatabase } from "./retail-database.ts";

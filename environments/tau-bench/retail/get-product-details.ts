@@ -1,4 +1,4 @@
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
 import { findRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";
 import type { RetailDatabase } from "./retail-database.ts";

@@ -1,7 +1,7 @@
-import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
-import { pythonStr } from "../../../src/python/text/str.ts";
-import type { PyValue } from "../../../src/python/value.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { pythonStr } from "../../../packages/python-values/src/text/str.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
 import { defineTool } from "../tau-tool.ts";
 import type { RetailDatabase } from "./retail-database.ts";
 

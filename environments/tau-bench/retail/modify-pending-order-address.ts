@@ -1,4 +1,4 @@
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";
 import { addressParts, postalAddress } from "./postal-address.ts";

@@ -1,15 +1,15 @@
-import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
-import { add, subtract } from "../../../src/python/numbers/arithmetic.ts";
-import { contains } from "../../../src/python/contains.ts";
-import { countOf } from "../../../src/python/count.ts";
-import { pythonEquals } from "../../../src/python/equals.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import { iterate, lengthOf } from "../../../src/python/iterate.ts";
-import type { MutableValue } from "../../../src/python/mutable-value.ts";
-import { PythonError } from "../../../src/python/python-error.ts";
-import { pythonStr } from "../../../src/python/text/str.ts";
-import { pythonTruthy } from "../../../src/python/truthy.ts";
-import type { PyDict, PyValue } from "../../../src/python/value.ts";
+import type { PyNumber } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { add, subtract } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { contains } from "../../../packages/python-values/src/contains.ts";
+import { countOf } from "../../../packages/python-values/src/count.ts";
+import { pythonEquals } from "../../../packages/python-values/src/equals.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { iterate, lengthOf } from "../../../packages/python-values/src/iterate.ts";
+import type { MutableValue } from "../../../packages/python-values/src/mutable-value.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import { pythonStr } from "../../../packages/python-values/src/text/str.ts";
+import { pythonTruthy } from "../../../packages/python-values/src/truthy.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import { readRecord } from "../record-table.ts";
 import type { RetailDatabase } from "./retail-database.ts";
 

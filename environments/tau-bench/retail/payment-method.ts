@@ -1,9 +1,9 @@
-import type { PyNumber } from "../../../src/python/numbers/arithmetic.ts";
-import { add, negate } from "../../../src/python/numbers/arithmetic.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import { roundHalfEven } from "../../../src/python/numbers/round.ts";
-import { setItem } from "../../../src/python/set-item.ts";
-import type { PyDict, PyValue } from "../../../src/python/value.ts";
+import type { PyNumber } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { add, negate } from "../../../packages/python-values/src/numbers/arithmetic.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { roundHalfEven } from "../../../packages/python-values/src/numbers/round.ts";
+import { setItem } from "../../../packages/python-values/src/set-item.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import { ownRecord, readRecord } from "../record-table.ts";
 import type { RetailDatabase } from "./retail-database.ts";
 

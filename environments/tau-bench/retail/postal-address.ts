@@ -1,6 +1,6 @@
-import type { MutableDict } from "../../../src/python/mutable-value.ts";
-import { copyValue } from "../../../src/python/mutable-value.ts";
-import type { PyValue } from "../../../src/python/value.ts";
+import type { MutableDict } from "../../../packages/python-values/src/mutable-value.ts";
+import { copyValue } from "../../../packages/python-values/src/mutable-value.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
 
 /** The parts of a postal address, in the order in which the original's tools take and store them. */
 export const addressParts = ["address1", "address2", "city", "state", "country", "zip"] as const;

@@ -1,10 +1,10 @@
-import { contains } from "../../../src/python/contains.ts";
-import { pythonEquals } from "../../../src/python/equals.ts";
-import { getItem } from "../../../src/python/get-item.ts";
-import { stringifyPythonJson } from "../../../src/python/json/json-stringify.ts";
-import { copyValue } from "../../../src/python/mutable-value.ts";
-import { pythonSorted } from "../../../src/python/sorted.ts";
-import type { PyDict, PyValue } from "../../../src/python/value.ts";
+import { contains } from "../../../packages/python-values/src/contains.ts";
+import { pythonEquals } from "../../../packages/python-values/src/equals.ts";
+import { getItem } from "../../../packages/python-values/src/get-item.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { copyValue } from "../../../packages/python-values/src/mutable-value.ts";
+import { pythonSorted } from "../../../packages/python-values/src/sorted.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import { findRecord, ownRecord } from "../record-table.ts";
 import { defineTool } from "../tau-tool.ts";
 import { findExcessItem } from "./order-items.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { PyDict } from "../../python/value.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import { createRenderer } from "../../renderer/create-renderer.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import {

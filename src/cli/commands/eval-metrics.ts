@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { PyDict } from "../../python/value.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
 import {
   countIrregular,
   tauBenchMetrics,

@@ -1,16 +1,19 @@
 import { Option, type Command } from "commander";
 import { toolsFromOpenAi } from "../../message.ts";
-import { listReasoningParsers } from "../../parser/reasoning/registry.ts";
-import { findToolCallParser, listToolCallParsers } from "../../parser/registry.ts";
+import { listReasoningParsers } from "../../../packages/tool-parsers/src/reasoning/registry.ts";
+import {
+  findToolCallParser,
+  listToolCallParsers,
+} from "../../../packages/tool-parsers/src/registry.ts";
 import type {
   CompatCall,
   Dialect,
   ParseOptions,
   ParseResult,
   ToolCallStream,
-} from "../../parser/tool-call-parser.ts";
-import type { PlainJson, PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
+} from "../../../packages/tool-parsers/src/tool-call-parser.ts";
+import type { PlainJson, PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../../packages/python-values/src/value.ts";
 import { assertInvariant, UsageError } from "../../errors.ts";
 import {
   answerJsonLines,

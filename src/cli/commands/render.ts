@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { UsageError, describeError } from "../../errors.ts";
-import { compileChatTemplate } from "../../jinja/chat-template.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
+import { compileChatTemplate } from "../../../packages/chat-template/src/chat-template.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import { bindTemplate } from "../../renderer/bound-template.ts";
 import { createControlTokenGuard } from "../../renderer/guard/control-token-guard.ts";
 import { unseal } from "../../renderer/guard/seal.ts";

@@ -1,7 +1,7 @@
 import type { TauTaskData } from "../../../environments/tau-bench/index.ts";
 import type { Random } from "../../../environments/storefront/index.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
-import type { PyDict } from "../../python/value.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 
 /** The mistakes that a script makes on purpose. */
 type Mistake = "none" | "skipped-action" | "malformed-call" | "unknown-tool" | "silent-ending";

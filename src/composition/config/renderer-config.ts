@@ -1,7 +1,7 @@
 import { UsageError, describeError } from "../../errors.ts";
-import type { ParserSettings } from "../../parser/choose-parser.ts";
-import { parsePythonJson } from "../../python/json/json-parse.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
+import type { ParserSettings } from "../../../packages/tool-parsers/src/choose-parser.ts";
+import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import type { RendererOptions } from "../../renderer/create-renderer.ts";
 import type { EngineName } from "./engine-config.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";

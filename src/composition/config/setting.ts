@@ -1,5 +1,5 @@
 import { withoutSecretsOf } from "../../secrets/find-secrets.ts";
-import { expectedName } from "../../values/nearest-name.ts";
+import { expectedName } from "../../../packages/python-values/src/support/nearest-name.ts";
 import { UsageError } from "../../errors.ts";
 import { shorten } from "../../secrets/shorten.ts";
 

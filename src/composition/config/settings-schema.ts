@@ -1,4 +1,4 @@
-import type { PlainJson } from "../../python/value.ts";
+import type { PlainJson } from "../../../packages/python-values/src/value.ts";
 import type { Setting, SettingKind } from "./setting.ts";
 
 /** A JSON Schema of a configuration file, for editors: one property for each setting. JSON-able. */

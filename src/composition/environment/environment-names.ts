@@ -1,4 +1,4 @@
-import { expectedName } from "../../values/nearest-name.ts";
+import { expectedName } from "../../../packages/python-values/src/support/nearest-name.ts";
 import { UsageError } from "../../errors.ts";
 
 /** τ-bench's domains: they play on a bundle of its data. */

@@ -1,4 +1,8 @@
-import { toPlainJson, toPyValue, type PlainJson } from "../../python/value.ts";
+import {
+  toPlainJson,
+  toPyValue,
+  type PlainJson,
+} from "../../../packages/python-values/src/value.ts";
 import { briefValue } from "../brief-value.ts";
 import { contentText, isNumbers, isTextual, shownContent, type Numbers } from "../content-text.ts";
 import type { StateDifference } from "./difference.ts";

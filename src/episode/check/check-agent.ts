@@ -2,7 +2,7 @@ import { isObject } from "../../values/is-object.ts";
 import type { Intent, Opening, Reading } from "../../agent/agent.ts";
 import type { AttemptPlace, TurnForm } from "../../agent/turn-form.ts";
 import type { AssistantMessage, Message } from "../../message.ts";
-import { isPyDict } from "../../python/value.ts";
+import { isPyDict } from "../../../packages/python-values/src/value.ts";
 import { isCount, type RawRow } from "../../trajectory/violation.ts";
 import {
   describe,

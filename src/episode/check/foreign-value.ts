@@ -3,8 +3,8 @@ import { RolloutError, type FailureCode } from "../../errors.ts";
 import { shorten, shortJson } from "../../secrets/shorten.ts";
 import { isSmallData, whyNotJson } from "../../json/why-not-json.ts";
 import { shownToolName } from "../../message.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
-import { isPyDict, type PyDict, type PyValue } from "../../python/value.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { isPyDict, type PyDict, type PyValue } from "../../../packages/python-values/src/value.ts";
 import { type RawRow } from "../../trajectory/violation.ts";
 
 /** The source of a checked value, and the failure code for it. */

@@ -10,7 +10,7 @@ import { RolloutError, UsageError } from "../../errors.ts";
 import { createClock, type Clock } from "../../async/clock.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { OutsideMisuse, type Outside } from "../../outside.ts";
-import { findToolCallParser } from "../../parser/registry.ts";
+import { findToolCallParser } from "../../../packages/tool-parsers/src/registry.ts";
 import { characterIds, createCharacterRenderer } from "../../testing/character-renderer.ts";
 import { createManualClock } from "../../testing/manual-clock.ts";
 import { toSamples } from "../../trajectory/sample.ts";

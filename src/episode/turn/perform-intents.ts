@@ -1,7 +1,7 @@
 import type { Intent, Observed } from "../../agent/agent.ts";
 import type { Action, Step, World } from "../../environment/environment.ts";
 import { RolloutError, describeError } from "../../errors.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
 import { checkStep, copyStep } from "../check/check-foreign.ts";
 import type { TurnRecord, TurnStep } from "../episode.ts";
 import { askWorld, isTimeOver, type Play } from "../play.ts";

@@ -7,7 +7,7 @@ import type { Environment } from "../../environment/environment.ts";
 import { RolloutError } from "../../errors.ts";
 import { createClock } from "../../async/clock.ts";
 import type { Message } from "../../message.ts";
-import { findToolCallParser } from "../../parser/registry.ts";
+import { findToolCallParser } from "../../../packages/tool-parsers/src/registry.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import { createCharacterRenderer } from "../../testing/character-renderer.ts";
 import { createDeferred } from "../../testing/deferred.ts";

@@ -31,7 +31,7 @@ import {
   unreadMembers,
   type Json,
 } from "./read-body.ts";
-import { writeExactJson } from "../../python/json/exact-json.ts";
+import { writeExactJson } from "../../json/exact-json.ts";
 import { readFunctionCall, readToolChoice } from "./tool-choice.ts";
 import { toolsOf } from "./tool-set.ts";
 

@@ -2,7 +2,7 @@ import type Anthropic from "@anthropic-ai/sdk";
 import type OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { toolParameters } from "../../message.ts";
-import { toPlainJson } from "../../python/value.ts";
+import { toPlainJson } from "../../../packages/python-values/src/value.ts";
 import { ClientError } from "../client-error.ts";
 import { anthropicToolTypes, type AnthropicToolType } from "./anthropic-tools.ts";
 import type { RequestedTurn } from "../conversation.ts";

@@ -6,7 +6,7 @@ import { dialects } from "./registry.ts";
 import { responsesDialect } from "./responses.ts";
 import { askedFor, sampleParts, sampleReply, streamOf } from "./sample-reply.fixture.ts";
 import { writeJsonWith } from "../../environment/plain-text.ts";
-import { rememberExact, writtenText } from "../../python/json/exact-json.ts";
+import { rememberExact, writtenText } from "../../json/exact-json.ts";
 
 /** Returns the kind and message of a decoder's refusal. */
 function refusal(work: () => unknown): string {

@@ -1,7 +1,7 @@
 import type { ClientError, ClientErrorKind } from "../client-error.ts";
 import type { Reply, ReplyEvent, ReplyFinish, ReplyPart, ReplyStart } from "../conversation.ts";
 import { sseEvent, type ReplyEnd, type StreamWriter } from "./dialect.ts";
-import { WrittenJson } from "../../python/json/exact-json.ts";
+import { WrittenJson } from "../../json/exact-json.ts";
 
 /** Encodes a finished reply for Messages. */
 export function encodeMessagesReply({ start, parts, finish, usage }: Reply): object {

@@ -1,4 +1,4 @@
-import { exactKey } from "../../python/json/exact-json.ts";
+import { exactKey } from "../../json/exact-json.ts";
 import type { RequestedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
 import { alternatives, openAiSampling, parallelCallsOf } from "./chat-decode.ts";
 import { contentText, readContent } from "./content-text.ts";

@@ -1,8 +1,8 @@
 import { toolFromOpenAi, type ToolDefinition } from "../../message.ts";
 import { isWellFormed } from "../../text/well-formed.ts";
-import { exactOf } from "../../python/json/exact-json.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
-import { toPyValue, type PlainJson } from "../../python/value.ts";
+import { exactOf } from "../../json/exact-json.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
+import { toPyValue, type PlainJson } from "../../../packages/python-values/src/value.ts";
 import type { CallForm } from "../call-form.ts";
 import type { ToolSet, UnsupportedFeature } from "../conversation.ts";
 import type { DialectName, Recollection } from "./dialect.ts";

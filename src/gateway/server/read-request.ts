@@ -10,7 +10,7 @@ import {
 import { ClientError } from "../client-error.ts";
 import { describeError } from "../../errors.ts";
 import { decodeText } from "../../text/decode-text.ts";
-import { rememberExact } from "../../python/json/exact-json.ts";
+import { rememberExact } from "../../json/exact-json.ts";
 import { parseStrictJson } from "../../json/strict-json.ts";
 
 /** Maximum size of a body, in bytes. */

@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { writeCompactJson } from "../../python/json/exact-json.ts";
+import { writeCompactJson } from "../../json/exact-json.ts";
 import type { TaskEndpoint } from "../agent/task-endpoint.ts";
 import { ClientError } from "../client-error.ts";
 import { textOf } from "../dialects/read-body.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { writeCompactJson } from "../../python/json/exact-json.ts";
+import { writeCompactJson } from "../../json/exact-json.ts";
 import { ClientError } from "../client-error.ts";
 import type { RequestedTurn, ToolSet } from "../conversation.ts";
 import type { DialectName } from "../dialects/dialect.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { findRecordedProblem } from "../../engine/check-sampled.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
-import { writeCompactJson } from "../../python/json/exact-json.ts";
+import { writeCompactJson } from "../../json/exact-json.ts";
 import type { RequestedTurn, ReplyPart } from "../conversation.ts";
 import type { PlaceKey } from "../tree/session-tree.ts";
 import { rootCauses, type RootCause } from "../tree/turn-node.ts";

@@ -17,7 +17,7 @@ import {
   type BodyPlan,
 } from "./random-bodies.fixture.ts";
 import { decodeText } from "../../text/decode-text.ts";
-import { rememberExact } from "../../python/json/exact-json.ts";
+import { rememberExact } from "../../json/exact-json.ts";
 
 const recollection: Recollection = {
   item: (id) => (id === "known" ? { role: "user", content: "as before" } : undefined),

@@ -1,5 +1,5 @@
-import { PythonError } from "../../python/python-error.ts";
-import { mayChange, rememberExact } from "../../python/json/exact-json.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import { mayChange, rememberExact } from "../../json/exact-json.ts";
 import { findItems, findMembers } from "../../json/json-members.ts";
 import { ClientError } from "../client-error.ts";
 

@@ -1,7 +1,7 @@
 import { UsageError } from "../../errors.ts";
 import { toolsFromOpenAi } from "../../message.ts";
-import { parsePythonJson } from "../../python/json/json-parse.ts";
-import { PythonError } from "../../python/python-error.ts";
+import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
 import type { FinishedEpisode } from "../../run/folder/episode-row.ts";
 import type { JsonlJournal } from "../../run/disk/jsonl-journal.ts";
 import { isOfOtherRun } from "../../run/recording/recording-line.ts";

@@ -1,7 +1,7 @@
 import type { DialectName } from "../dialects/dialect.ts";
 import type { ToolSet } from "../conversation.ts";
 import { TextCache } from "./text-cache.ts";
-import { exactKey } from "../../python/json/exact-json.ts";
+import { exactKey } from "../../json/exact-json.ts";
 
 /** A request's list of tools. */
 interface ToolList {

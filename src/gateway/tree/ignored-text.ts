@@ -1,6 +1,12 @@
 import { UsageError, describeError } from "../../errors.ts";
-import { compilePattern, removeAll } from "../../pattern/compile-pattern.ts";
-import { StepBudget, StepLimitError } from "../../pattern/step-budget.ts";
+import {
+  compilePattern,
+  removeAll,
+} from "../../../packages/tool-parsers/src/pattern/compile-pattern.ts";
+import {
+  StepBudget,
+  StepLimitError,
+} from "../../../packages/tool-parsers/src/pattern/step-budget.ts";
 import { ClientError } from "../client-error.ts";
 
 /** Text that is removed from messages before they are compared. */

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from "../../message.ts";
 import type { RequestedTurn, ClientMessage } from "../conversation.ts";
 import { assertInvariant } from "../../errors.ts";
-import { toPlainJson } from "../../python/value.ts";
+import { toPlainJson } from "../../../packages/python-values/src/value.ts";
 import { valueKey } from "./json-key.ts";
 import { matchTurn, type Strictness } from "./match-turn.ts";
 import {

@@ -1,6 +1,6 @@
 import { RolloutError, UsageError } from "../../errors.ts";
 import { toolFromOpenAi, type Message, type ToolDefinition } from "../../message.ts";
-import { toPyValue } from "../../python/value.ts";
+import { toPyValue } from "../../../packages/python-values/src/value.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 
 /** The rules by which a chat template renders calls and their results. */

@@ -1,4 +1,4 @@
-import { compileChatTemplate } from "../../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../../packages/chat-template/src/chat-template.ts";
 import { bindTemplate } from "../../renderer/bound-template.ts";
 import { toTemplateMessage, toTemplateTools } from "../../renderer/openai-messages.ts";
 import { renderPrompt } from "../../renderer/render-prompt.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { toolsFromOpenAi } from "../../message.ts";
-import type { PyDict, PyList } from "../../python/value.ts";
-import { toPyValue } from "../../python/value.ts";
+import type { PyDict, PyList } from "../../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../../packages/python-values/src/value.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import { replyFormats } from "./reply-formats.ts";
 

@@ -1,6 +1,6 @@
 import { UsageError } from "../../errors.ts";
-import { findReasoningParser } from "../../parser/reasoning/registry.ts";
-import { findToolCallParser } from "../../parser/registry.ts";
+import { findReasoningParser } from "../../../packages/tool-parsers/src/reasoning/registry.ts";
+import { findToolCallParser } from "../../../packages/tool-parsers/src/registry.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import type { ReplyFormats } from "./turn-reader.ts";
 

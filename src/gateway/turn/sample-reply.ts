@@ -4,7 +4,7 @@ import { findOutputRule } from "../../engine/output-rule.ts";
 import type { CallWatch } from "../../episode/turn/call-watch.ts";
 import { splitStop } from "../../episode/turn/record-turn.ts";
 import { emptyReply, requestTurn } from "../../episode/turn/request-turn.ts";
-import type { Attempt } from "../../parser/tool-call-parser.ts";
+import type { Attempt } from "../../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import { IncrementalDecoder } from "../../tokenizer/incremental-decoder.ts";
 import type { ReplyEvent, ReplyFinish, ReplyPart } from "../conversation.ts";

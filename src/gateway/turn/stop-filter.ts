@@ -1,4 +1,4 @@
-import { holdBackLength } from "../../parser/hold-back.ts";
+import { holdBackLength } from "../../../packages/tool-parsers/src/hold-back.ts";
 
 /** Cuts streamed text at the first of several stop texts. */
 export class StopFilter {

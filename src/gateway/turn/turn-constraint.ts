@@ -1,7 +1,7 @@
 import type { SamplingConstraint } from "../../engine/engine.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 import type { ToolDefinition } from "../../message.ts";
-import { toPlainJson, type PyDict } from "../../python/value.ts";
+import { toPlainJson, type PyDict } from "../../../packages/python-values/src/value.ts";
 import { ClientError } from "../client-error.ts";
 import type {
   ReplyFinish,

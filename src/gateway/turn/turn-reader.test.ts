@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toolFromOpenAi } from "../../message.ts";
-import { findReasoningParser } from "../../parser/reasoning/registry.ts";
-import { findToolCallParser } from "../../parser/registry.ts";
-import { toPyValue } from "../../python/value.ts";
+import { findReasoningParser } from "../../../packages/tool-parsers/src/reasoning/registry.ts";
+import { findToolCallParser } from "../../../packages/tool-parsers/src/registry.ts";
+import { toPyValue } from "../../../packages/python-values/src/value.ts";
 import type { ReplyEvent } from "../conversation.ts";
 import { TurnReader } from "./turn-reader.ts";
 

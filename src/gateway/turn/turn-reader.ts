@@ -2,7 +2,7 @@ import { fitsForm, type CallForm } from "../call-form.ts";
 import { parseJsonObject } from "../json-object.ts";
 import type { ReplyEvent, ReplyPart } from "../conversation.ts";
 import type { ToolDefinition } from "../../message.ts";
-import type { ReasoningStream } from "../../parser/reasoning/reasoning-parser.ts";
+import type { ReasoningStream } from "../../../packages/tool-parsers/src/reasoning/reasoning-parser.ts";
 import type {
   Attempt,
   CompatCall,
@@ -10,7 +10,7 @@ import type {
   ToolCallParser,
   ToolCallStream,
   ToolStreamEvent,
-} from "../../parser/tool-call-parser.ts";
+} from "../../../packages/tool-parsers/src/tool-call-parser.ts";
 import { ReplySequencer, type PartIds } from "./reply-sequencer.ts";
 import { StopFilter } from "./stop-filter.ts";
 

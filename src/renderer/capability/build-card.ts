@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto";
-import { chooseParser, type ParserSettings } from "../../parser/choose-parser.ts";
-import { resolveEngineVersion } from "../../parser/engine-version.ts";
-import { findToolCallParser } from "../../parser/registry.ts";
-import { toPlainJson, type PyDict } from "../../python/value.ts";
+import {
+  chooseParser,
+  type ParserSettings,
+} from "../../../packages/tool-parsers/src/choose-parser.ts";
+import { resolveEngineVersion } from "../../../packages/tool-parsers/src/engine-version.ts";
+import { findToolCallParser } from "../../../packages/tool-parsers/src/registry.ts";
+import { toPlainJson, type PyDict } from "../../../packages/python-values/src/value.ts";
 import type { CapabilityCard } from "./capability-card.ts";
 import type { TemplateProfile } from "./classify-template.ts";
 import { readOwnCalls } from "../read-own-calls.ts";

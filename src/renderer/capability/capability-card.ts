@@ -1,5 +1,5 @@
-import type { Dialect } from "../../parser/tool-call-parser.ts";
-import type { PlainJson } from "../../python/value.ts";
+import type { Dialect } from "../../../packages/tool-parsers/src/tool-call-parser.ts";
+import type { PlainJson } from "../../../packages/python-values/src/value.ts";
 
 /** The effect on the history when a turn is added. */
 export type HistoryEdit =

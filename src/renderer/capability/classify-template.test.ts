@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { sampleTemplates } from "../sample-templates.fixture.ts";
 import { readOwnTemplates, readPublishedTemplates } from "../chat-templates.fixture.ts";
-import type { PyDict } from "../../python/value.ts";
-import { toPyValue } from "../../python/value.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../../packages/python-values/src/value.ts";
 import { bindTemplate } from "../bound-template.ts";
-import { compileChatTemplate } from "../../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../../packages/chat-template/src/chat-template.ts";
 import type { HistoryPolicy, TemplateProfile } from "./classify-template.ts";
 import { classifyTemplate } from "./classify-template.ts";
 import { assistantMessage, toolMessage, userMessage } from "./probe-messages.ts";

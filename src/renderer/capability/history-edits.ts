@@ -1,4 +1,4 @@
-import type { PyDict } from "../../python/value.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "../bound-template.ts";
 import type { HistoryEdit } from "./capability-card.ts";
 import { continues } from "../continues.ts";

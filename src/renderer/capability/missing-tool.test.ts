@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toPyValue } from "../../python/value.ts";
+import { toPyValue } from "../../../packages/python-values/src/value.ts";
 import { missingTool } from "./missing-tool.ts";
 
 const tools = ["lift", "lower", "turn"].map((name) =>

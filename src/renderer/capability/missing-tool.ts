@@ -1,5 +1,5 @@
-import type { PyValue } from "../../python/value.ts";
-import { isPyDict } from "../../python/value.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
+import { isPyDict } from "../../../packages/python-values/src/value.ts";
 
 /**
  * Returns the name of the first tool that a prompt does not contain, or `undefined` if it contains all. A policy

@@ -1,5 +1,5 @@
-import type { PlainJson, PyDict, PyValue } from "../../python/value.ts";
-import { toPyValue } from "../../python/value.ts";
+import type { PlainJson, PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../../packages/python-values/src/value.ts";
 
 /** A call in a probe conversation. */
 export interface ProbeCall {

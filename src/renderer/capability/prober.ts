@@ -1,4 +1,4 @@
-import type { PyDict, PyValue } from "../../python/value.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "../bound-template.ts";
 import { tryRender } from "../bound-template.ts";
 import { probeTools, systemMessage, userMessage } from "./probe-messages.ts";

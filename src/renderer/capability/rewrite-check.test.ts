@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { sampleTemplates } from "../sample-templates.fixture.ts";
-import type { PyDict } from "../../python/value.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import { bindTemplate } from "../bound-template.ts";
-import { compileChatTemplate } from "../../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../../packages/chat-template/src/chat-template.ts";
 import {
   assistantMessage,
   probeTools,

@@ -1,5 +1,5 @@
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyList } from "../../python/value.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
+import { isPyList } from "../../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "../bound-template.ts";
 import { continues } from "../continues.ts";
 import type { TurnChange } from "../delta/environment-delta.ts";

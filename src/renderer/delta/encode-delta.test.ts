@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { compileChatTemplate } from "../../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../../packages/chat-template/src/chat-template.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
 import { assembleRenderer } from "../assemble-renderer.ts";
 import type { Renderer } from "../renderer.ts";

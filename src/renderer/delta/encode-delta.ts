@@ -1,6 +1,6 @@
 import { RolloutError } from "../../errors.ts";
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
-import type { PyDict } from "../../python/value.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import { bindFor, type BoundTemplate } from "../bound-template.ts";
 import type { ControlTokenGuard } from "../guard/control-token-guard.ts";
 import { renderDeltaText } from "./environment-delta.ts";

@@ -1,13 +1,13 @@
 import { RolloutError } from "../../errors.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "../bound-template.ts";
 import { literalPattern } from "../guard/literal-pattern.ts";
 import { messageTexts, occurInOrder } from "../message-texts.ts";
 import { roleOf } from "../openai-messages.ts";
 import { someString } from "../python-strings.ts";
 import { userMessage } from "../capability/probe-messages.ts";
-import { TemplateError } from "../../jinja/template-error.ts";
+import { TemplateError } from "../../../packages/chat-template/src/template-error.ts";
 
 /** The way to render the deltas of one template. */
 export interface DeltaPlan {

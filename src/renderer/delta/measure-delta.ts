@@ -1,5 +1,5 @@
 import { RolloutError } from "../../errors.ts";
-import type { PyDict } from "../../python/value.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "../bound-template.ts";
 import { tryRender } from "../bound-template.ts";
 import type { DeltaPlan, TurnChange } from "./environment-delta.ts";

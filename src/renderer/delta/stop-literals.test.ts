@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { sampleTemplates } from "../sample-templates.fixture.ts";
 import { bindTemplate } from "../bound-template.ts";
-import { compileChatTemplate } from "../../jinja/chat-template.ts";
+import { compileChatTemplate } from "../../../packages/chat-template/src/chat-template.ts";
 import type { StopLiterals } from "./stop-literals.ts";
 import { controlShapes, learnStopLiterals } from "./stop-literals.ts";
 

@@ -1,4 +1,4 @@
-import type { PyDict } from "../../python/value.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import type { BoundTemplate } from "../bound-template.ts";
 import { tryRender } from "../bound-template.ts";
 import { literalPattern } from "../guard/literal-pattern.ts";

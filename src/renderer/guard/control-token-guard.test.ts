@@ -7,8 +7,8 @@ import {
   metaspaceTokenizer,
 } from "../../tokenizer/metaspace-tokenizer.fixture.ts";
 import { modelCodec, modelNames } from "../../tokenizer/real-tokenizers.fixture.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
-import { toPyValue } from "../../python/value.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
+import { toPyValue } from "../../../packages/python-values/src/value.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
 import type { ControlTokenGuard, GuardPolicy } from "./control-token-guard.ts";
 import { createControlTokenGuard } from "./control-token-guard.ts";

@@ -1,7 +1,7 @@
 import { RolloutError, UsageError } from "../../errors.ts";
 import { takeTurn } from "../../async/take-turn.ts";
 import type { Message } from "../../message.ts";
-import type { PyDict, PyValue } from "../../python/value.ts";
+import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
 import type { AddedToken, TokenCodec } from "../../tokenizer/codec.ts";
 import { isAscii, isSmallWord } from "../../tokenizer/disguising-text.ts";
 import { isOrdinaryText } from "../../tokenizer/plain-check.ts";

@@ -1,4 +1,4 @@
-import { pythonLstrip, pythonRstrip } from "../../python/text/strip.ts";
+import { pythonLstrip, pythonRstrip } from "../../../packages/python-values/src/text/strip.ts";
 
 /**
  * The ends of a text that could become part of a literal, in UTF-16 code units, without white space at the ends. An

@@ -1,6 +1,6 @@
-import { pythonLstrip, pythonRstrip } from "../../python/text/strip.ts";
-import type { PyValue } from "../../python/value.ts";
-import { isPyDict, isPyList } from "../../python/value.ts";
+import { pythonLstrip, pythonRstrip } from "../../../packages/python-values/src/text/strip.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../../packages/python-values/src/value.ts";
 import { createEdgeFinder } from "./literal-edges.ts";
 import { literalPattern } from "./literal-pattern.ts";
 import { mapStrings, someString } from "../python-strings.ts";

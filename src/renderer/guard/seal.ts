@@ -1,6 +1,6 @@
 import { RolloutError } from "../../errors.ts";
 import { takeTurn } from "../../async/take-turn.ts";
-import type { PyValue } from "../../python/value.ts";
+import type { PyValue } from "../../../packages/python-values/src/value.ts";
 import { someString } from "../python-strings.ts";
 
 /**

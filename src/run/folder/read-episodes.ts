@@ -1,4 +1,4 @@
-import { appendToList } from "../../values/append-to-list.ts";
+import { appendToList } from "../../../packages/python-values/src/support/append-to-list.ts";
 import path from "node:path";
 import type { Episode } from "../../episode/episode.ts";
 import type { Sample } from "../../trajectory/sample.ts";

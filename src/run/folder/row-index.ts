@@ -1,4 +1,4 @@
-import { appendToList } from "../../values/append-to-list.ts";
+import { appendToList } from "../../../packages/python-values/src/support/append-to-list.ts";
 import { type Files, readBytes, withFile } from "../disk/files.ts";
 import { type LineRange, scanLines } from "../disk/line-ranges.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";

@@ -1,4 +1,4 @@
-import { appendToList } from "../../values/append-to-list.ts";
+import { appendToList } from "../../../packages/python-values/src/support/append-to-list.ts";
 import path from "node:path";
 import { hashRow } from "../../trajectory/hash-row.ts";
 import { hashLine } from "../disk/encode-line.ts";

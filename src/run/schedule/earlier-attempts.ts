@@ -1,4 +1,4 @@
-import { appendToList } from "../../values/append-to-list.ts";
+import { appendToList } from "../../../packages/python-values/src/support/append-to-list.ts";
 import type { FinishedEpisode } from "../folder/episode-row.ts";
 import {
   requireSameGroups,

@@ -1,4 +1,4 @@
-import { appendToList } from "../../values/append-to-list.ts";
+import { appendToList } from "../../../packages/python-values/src/support/append-to-list.ts";
 import { isShareOver, takeTurn } from "../../async/take-turn.ts";
 import { encodeRow } from "../disk/encode-line.ts";
 import { diskFiles, readBytes, type Files } from "../disk/files.ts";

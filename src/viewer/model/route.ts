@@ -1,4 +1,4 @@
-import { decodeOrKeep } from "../../text/decode-or-keep.ts";
+import { decodeOrKeep } from "../../../packages/python-values/src/support/decode-or-keep.ts";
 /** The colour scheme of the token strip. */
 export type StripMode = "mask" | "logprob" | "version" | "rescored";
 

@@ -2,10 +2,15 @@ import { isUtf8 } from "node:buffer";
 import { byteOrderMark } from "../../text/decode-text.ts";
 import { endOfString } from "../../json/json-change.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
-import { rememberExact, writeCompactJson } from "../../python/json/exact-json.ts";
-import { parsePythonJson } from "../../python/json/json-parse.ts";
-import { PythonError } from "../../python/python-error.ts";
-import { isPyDict, isPyList, type PyDict, type PyValue } from "../../python/value.ts";
+import { rememberExact, writeCompactJson } from "../../json/exact-json.ts";
+import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
+import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import {
+  isPyDict,
+  isPyList,
+  type PyDict,
+  type PyValue,
+} from "../../../packages/python-values/src/value.ts";
 
 /**
  * Carries values through the MCP client unchanged. The client uses `JSON.parse()` and

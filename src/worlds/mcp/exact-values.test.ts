@@ -7,9 +7,9 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
-import { writeCompactJson } from "../../python/json/exact-json.ts";
-import { parsePythonJson } from "../../python/json/json-parse.ts";
-import type { PyDict } from "../../python/value.ts";
+import { writeCompactJson } from "../../json/exact-json.ts";
+import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import { answer, bytesOf, schema, structured } from "./raw-server.fixture.mjs";
 import { createMcpTools, type McpTools, type McpToolsOptions } from "./mcp-tools.ts";
 

@@ -3,8 +3,8 @@ import { z } from "zod";
 import { UsageError, describeError } from "../../errors.ts";
 import { readTextFile } from "../../text/decode-text.ts";
 import { Redactor } from "../../secrets/redactor.ts";
-import { exactOf, parseExactJson } from "../../python/json/exact-json.ts";
-import { stringifyPythonJson } from "../../python/json/json-stringify.ts";
+import { exactOf, parseExactJson } from "../../json/exact-json.ts";
+import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
 import type { ListedTool } from "./listed-tool.ts";
 
 const keptSchema = z.array(

@@ -10,7 +10,7 @@ import { ExactMessages } from "./exact-messages.ts";
 import { exactFetch, exactStdio } from "./exact-transport.ts";
 import { PageWatch } from "./page-watch.ts";
 import { readPages, type ToolListing, type ToolPage } from "./tool-pages.ts";
-import type { PyDict } from "../../python/value.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 
 /** A call of a tool. */
 interface McpCall {

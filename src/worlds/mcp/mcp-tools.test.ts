@@ -12,7 +12,7 @@ import { playActions } from "../../environment/play-actions.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { callThrough, type Outside } from "../../outside.ts";
-import { toPyValue, type PyDict } from "../../python/value.ts";
+import { toPyValue, type PyDict } from "../../../packages/python-values/src/value.ts";
 import { createServer } from "./mcp-test-server.fixture.mjs";
 import { createMcpTools, type McpTools, type McpToolsOptions } from "./mcp-tools.ts";
 

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
 import { UsageError } from "../../errors.ts";
-import { parsePythonJson } from "../../python/json/json-parse.ts";
-import type { PyDict } from "../../python/value.ts";
+import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import { createMcpTools, type McpToolsOptions } from "./mcp-tools.ts";
 
 const script = fileURLToPath(new URL("odd-mcp-server.fixture.mjs", import.meta.url));

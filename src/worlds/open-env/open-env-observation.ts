@@ -3,8 +3,8 @@ import { RolloutError } from "../../errors.ts";
 import { refuse } from "../../environment/refuse.ts";
 import { readListedTool, type ListedTool } from "../mcp/listed-tool.ts";
 import { readAnswer } from "../mcp/mcp-answer.ts";
-import { exactOf, writeCompactJson } from "../../python/json/exact-json.ts";
-import type { PyDict } from "../../python/value.ts";
+import { exactOf, writeCompactJson } from "../../json/exact-json.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 
 /** Characters of an observation that the agent is shown. */
 const maxLength = 100_000;

@@ -5,7 +5,7 @@ import { plainReply, readReplyText } from "../../http/read-reply.ts";
 import type { ObjectSchema } from "../../environment/standard-schema.ts";
 import { shownUrl } from "../../secrets/find-secrets.ts";
 import type { OpenEnvPlace } from "./open-env-session.ts";
-import { parseExactJson } from "../../python/json/exact-json.ts";
+import { parseExactJson } from "../../json/exact-json.ts";
 
 /** A server's description of itself. */
 export interface OpenEnvServerFacts {

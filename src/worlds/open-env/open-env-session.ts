@@ -5,7 +5,7 @@ import { withDeadline } from "../../async/deadline.ts";
 import { decodeText } from "../../text/decode-text.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { writeJsonWith } from "../../environment/plain-text.ts";
-import { parseExactJson, writeExactJson, writtenText } from "../../python/json/exact-json.ts";
+import { parseExactJson, writeExactJson, writtenText } from "../../json/exact-json.ts";
 import { shorten } from "../../secrets/shorten.ts";
 
 /** A server's reply to a reset or a step. */

@@ -11,7 +11,7 @@ import type { UserSession } from "../../user/user.ts";
 import type { ActingWorld, Limits, OpenEnvOptions, OpenEnvTask } from "./open-env-options.ts";
 import { describeObservation } from "./open-env-observation.ts";
 import { OpenEnvSession, RefusedAction, type OpenEnvResult } from "./open-env-session.ts";
-import { writeExactJson } from "../../python/json/exact-json.ts";
+import { writeExactJson } from "../../json/exact-json.ts";
 
 /** The parts of an episode on an OpenEnv server. */
 interface OpenEnvWorldParts {

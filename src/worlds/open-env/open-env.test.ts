@@ -8,7 +8,7 @@ import { playActions } from "../../environment/play-actions.ts";
 import { refuse } from "../../environment/refuse.ts";
 import { RolloutError, UsageError, isOwnBug } from "../../errors.ts";
 import { hideEverywhere } from "../../secrets/redactor.ts";
-import { toPyValue, type PyDict } from "../../python/value.ts";
+import { toPyValue, type PyDict } from "../../../packages/python-values/src/value.ts";
 import type { User } from "../../user/user.ts";
 import { createOpenEnv, type OpenEnvEnvironment } from "./open-env.ts";
 import { serveOpenEnv, type ServedOpenEnv, type ServeOpenEnvOptions } from "./serve-open-env.ts";

@@ -19,13 +19,8 @@ import type { ActingWorld, Limits, OpenEnvOptions, OpenEnvTask } from "./open-en
 import { OpenEnvWorld } from "./open-env-world.ts";
 import { readServerFacts, type OpenEnvServerFacts } from "./open-env-server-facts.ts";
 import { readListedTools } from "./open-env-observation.ts";
-import {
-  WrittenJson,
-  exactOf,
-  rememberValue,
-  writeCompactJson,
-} from "../../python/json/exact-json.ts";
-import type { PyDict } from "../../python/value.ts";
+import { WrittenJson, exactOf, rememberValue, writeCompactJson } from "../../json/exact-json.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 
 /** A world on an OpenEnv server, as an environment. */
 export interface OpenEnvEnvironment extends Environment<OpenEnvTask> {

@@ -14,7 +14,7 @@ import { answerHttp, HttpRefusal } from "./open-env-routes.ts";
 import { ServedEpisode } from "./served-episode.ts";
 import { writeJsonWith } from "../../environment/plain-text.ts";
 import { decodeText } from "../../text/decode-text.ts";
-import { rememberExact, writtenText } from "../../python/json/exact-json.ts";
+import { rememberExact, writtenText } from "../../json/exact-json.ts";
 
 /** Options for serving an environment. */
 export interface ServeOpenEnvOptions {

@@ -11,8 +11,8 @@ import {
 import { UsageError } from "../../errors.ts";
 import type { Clock } from "../../async/clock.ts";
 import { toolParameters, type ToolDefinition } from "../../message.ts";
-import { WrittenJson, exactOf, writeCompactJson } from "../../python/json/exact-json.ts";
-import type { PyDict } from "../../python/value.ts";
+import { WrittenJson, exactOf, writeCompactJson } from "../../json/exact-json.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import type { Task } from "../../task.ts";
 import type { User } from "../../user/user.ts";
 import type { OpenEnvResult } from "./open-env-session.ts";

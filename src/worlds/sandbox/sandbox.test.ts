@@ -17,7 +17,7 @@ import { defineEnvironment } from "../../environment/define-environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
 import { isRefusal } from "../../environment/refuse.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
-import { toPyValue, type PyDict } from "../../python/value.ts";
+import { toPyValue, type PyDict } from "../../../packages/python-values/src/value.ts";
 import { thisMachine, type Machine } from "../../run/disk/process-place.ts";
 import { findDockerDaemon } from "./docker-daemon.fixture.ts";
 import { createDockerSandboxes } from "./docker-sandboxes.ts";

@@ -1,6 +1,0 @@
-import { PythonError } from "../../../python/python-error.ts";
-
-/** The exception that CPython raises for text that is not Python. */
-export function syntaxError(problem: string): PythonError {
-  return new PythonError("SyntaxError", problem);
-}

@@ -1,0 +1,23 @@
+import { startViewer, type ViewerServer } from "./server.ts";
+import { openRuns } from "./source/run-index.ts";
+
+/** Options of `startRunViewer()`. */
+export interface RunViewerOptions {
+  /** A port of 127.0.0.1. Default 0: any free one. */
+  readonly port?: number;
+  /** A model folder whose tokenizer reads the tokens' texts. Default: the model of each run. */
+  readonly model?: string;
+}
+
+/**
+ * Serves runs to a browser on this machine, read-only, as `turnwright view` does. A run may still be playing.
+ *
+ * @param dirs - The runs' folders.
+ * @throws UsageError if a folder has no run, or if the port is in use.
+ */
+export async function startRunViewer(
+  dirs: readonly string[],
+  { port = 0, model }: RunViewerOptions = {},
+): Promise<ViewerServer> {
+  return await startViewer(await openRuns(dirs), { port, ...(model !== undefined && { model }) });
+}
