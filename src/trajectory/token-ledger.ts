@@ -39,7 +39,7 @@ export class TokenLedger {
    * The last sampled id, which is not hashed yet because it may be removed. A separate list, because a reader may have
    * changed the view.
    */
-  #unhashed: readonly number[] = [];
+  #unhashed: TokenIds = [];
   #lastTurnIndex = -1;
   #digest: string | undefined;
 
@@ -171,7 +171,7 @@ export class TokenLedger {
     const hashedCount = kind === "sampled" ? ids.length - 1 : ids.length;
     if (this.#unhashed.length > 0) this.#hash.append(this.#unhashed);
     this.#hash.append(ids, hashedCount);
-    this.#unhashed = [...ids.slice(hashedCount)];
+    this.#unhashed = ids.slice(hashedCount);
     this.#ids.append(ids);
     this.#spans.push({ kind, start, end: this.#ids.length, ...sampled });
   }
