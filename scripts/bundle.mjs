@@ -27,8 +27,12 @@ function findEntries(root) {
   const environments = readdirSync(path.join(root, "environments"), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => `environments/${name}/index`);
-  const cli = ["src/cli/main", "src/cli/run-command-line"];
-  const names = [...exported.filter((name) => !name.includes("*")), ...cli, ...environments];
+  const programs = [
+    "src/cli/main",
+    "src/cli/run-command-line",
+    "src/engine/reference/thread/worker",
+  ];
+  const names = [...exported.filter((name) => !name.includes("*")), ...programs, ...environments];
   return Object.fromEntries(names.map((name) => [name, path.join(root, `${name}.ts`)]));
 }
 

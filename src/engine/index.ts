@@ -50,5 +50,6 @@ export {
 } from "./reference/index.ts";
 export { createSglangEngine, type SglangEngine } from "./sglang/sglang-engine.ts";
 export type { SglangEngineOptions } from "./sglang/sglang-options.ts";
+export type { TokenIds } from "./token-id.ts";
 export { createVllmEngine, type VllmEngine } from "./vllm/vllm-engine.ts";
 export type { VllmApi, VllmEngineOptions } from "./vllm/vllm-options.ts";

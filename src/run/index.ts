@@ -82,6 +82,7 @@ export {
   type SlimeMember,
   type SlimeOmission,
   type SlimePlace,
+  type SlimeRow,
   type SlimeSample,
 } from "./slime/slime.ts";
 export type { AdmissionGate, StartRunOptions } from "./start-run-options.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { lstat, readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
@@ -100,7 +100,7 @@ async function readPublished(request: IncomingMessage): Promise<StoredPackage> {
   return { manifest: manifest!, tarball: Buffer.from(attachment!.data, "base64") };
 }
 
-/** Packs a package of a `node_modules` folder, without the packages within it. */
+/** Packs a package of a `node_modules` folder, without the packages within it. A link is a package of this repository. */
 async function packInstalled(
   modules: string | undefined,
   name: string,
@@ -108,6 +108,7 @@ async function packInstalled(
   const folder = path.join(modules ?? "", name);
   const text = await readFile(path.join(folder, "package.json"), "utf8").catch(() => undefined);
   if (modules === undefined || text === undefined) return undefined;
+  if ((await lstat(folder)).isSymbolicLink()) return undefined;
   const nested = path.join(folder, "node_modules");
   const tar = packTar(folder, {
     filter: (file) => path.resolve(folder, file) !== nested,
