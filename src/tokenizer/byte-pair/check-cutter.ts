@@ -54,7 +54,7 @@ const fragments: readonly string[] = [
 ];
 
 /** Number of fragments in the sample. */
-const fragmentCount = 2000;
+const fragmentCount = 1000;
 
 function createSample(tokens: readonly string[]): string {
   const all = [...fragments, ...tokens.slice(0, 4)];

@@ -49,12 +49,15 @@ export function createPieceCutter(outline: JsonObject): PieceCutter | undefined 
     hasBoundaries: patterns.at(-1)?.matchesAllSpace === true,
   });
   const cuts: Cuts = { count: 0, ends: [] };
+  const [first, ...others] = patterns;
   const cut = (stretch: string, at: number): Cuts => {
     cuts.count = 0;
-    const [first, ...others] = patterns;
-    if (first === undefined) cuts.ends[cuts.count++] = stretch.length;
+    if (first === undefined) {
+      cuts.ends[cuts.count++] = stretch.length;
+      return cuts;
+    }
     const limit = Math.min(stretch.length, at + cutLength);
-    for (let from = at; first !== undefined && from < limit;) {
+    for (let from = at; from < limit;) {
       const end = endOfPiece(stretch, from, first);
       if (others.length === 0) cuts.ends[cuts.count++] = end;
       else cutPart(stretch, from, end, others, cuts);
@@ -70,8 +73,11 @@ export function cutText(cutter: PieceCutter, text: string): readonly string[] | 
   const pieces: string[] = [];
   for (const { kind, text: stretch } of cutter.divide(text, true)) {
     if (kind === "unsettled") return undefined;
-    if (kind === "token") pieces.push(stretch);
-    for (let from = 0; kind === "settled" && from < stretch.length;) {
+    if (kind === "token") {
+      pieces.push(stretch);
+      continue;
+    }
+    for (let from = 0; from < stretch.length;) {
       const { count, ends } = cutter.cut(stretch, from);
       for (const end of ends.slice(0, count)) {
         pieces.push(stretch.slice(from, end));

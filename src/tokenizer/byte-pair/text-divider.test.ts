@@ -132,7 +132,8 @@ describe.each(
     for (const { kind, text: stretch } of cutter.divide(text, findsTokens)) {
       if (kind === "token") found.push(stretch);
       if (kind === "unsettled") found.push(...(await askLibrary("plain", stretch)));
-      for (let at = 0; kind === "settled" && at < stretch.length;) {
+      if (kind !== "settled") continue;
+      for (let at = 0; at < stretch.length;) {
         const { ends, count } = cutter.cut(stretch, at);
         for (const end of ends.slice(0, count)) {
           found.push(Buffer.from(stretch.slice(at, end)).toString("latin1"));

@@ -39,9 +39,12 @@ export class BytePairTextEncoder {
     if (text.length > maxTextLength) return undefined;
     const ids: number[] = [];
     for (const { kind, text: stretch } of this.#parts.cutter.divide(text, true)) {
-      if (kind === "token") ids.push(this.#parts.addedIds.get(stretch) as number);
-      else if (kind === "unsettled") return undefined;
-      for (let at = 0; kind === "settled" && at < stretch.length;) {
+      if (kind === "unsettled") return undefined;
+      if (kind === "token") {
+        ids.push(this.#parts.addedIds.get(stretch) as number);
+        continue;
+      }
+      for (let at = 0; at < stretch.length;) {
         const { end, long } = this.#encodePieces(stretch, at, ids);
         if (long !== undefined) return undefined;
         at = end;
@@ -61,10 +64,13 @@ export class BytePairTextEncoder {
     for (const { kind, text: stretch } of this.#parts.cutter.divide(text, findsTokens)) {
       if (kind === "token") {
         ids.push(this.#parts.addedIds.get(stretch) as number);
-      } else if (kind === "unsettled") {
-        for (const id of await this.#parts.encodeByLibrary(stretch)) ids.push(id);
+        continue;
       }
-      for (let at = 0; kind === "settled" && at < stretch.length;) {
+      if (kind === "unsettled") {
+        for (const id of await this.#parts.encodeByLibrary(stretch)) ids.push(id);
+        continue;
+      }
+      for (let at = 0; at < stretch.length;) {
         const { end, long } = this.#encodePieces(stretch, at, ids);
         at = end;
         if (long !== undefined) await this.#insertLong(long, ids);
