@@ -16,7 +16,7 @@ const newLength = 1_000_000;
 
 const roundCount = 5;
 
-/** What is put before every fiftieth line of a text that is not ASCII. */
+/** The texts before every fiftieth line of a source that is not ASCII. */
 const marks = ["✓", "│", "🚀", "naïve", "→", "🤖", "├──"];
 
 /**

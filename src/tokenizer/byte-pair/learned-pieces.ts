@@ -17,8 +17,8 @@ export interface LibraryEncoding {
 }
 
 /**
- * Creates a memory of a tokenizer's pieces, for a file with known patterns (`isWellKnown()`) whose
- * merges only the library knows.
+ * Creates a memory of a tokenizer's pieces, for a file with known patterns (`isWellKnown()`) if only
+ * the library can read its merges.
  *
  * @returns `undefined` if this kind of tokenizer is not cut into pieces here.
  */

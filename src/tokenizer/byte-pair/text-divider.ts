@@ -40,7 +40,7 @@ interface DividerParts {
 }
 
 /**
- * Creates the function that divides texts for a tokenizer whose patterns are known.
+ * Creates the function that divides texts for a tokenizer with known patterns (`isWellKnown()`).
  *
  * Texts are divided at added tokens, and where a letter or number meets a space, tab or line end.
  * That is a boundary between pieces that does not depend on other text:
