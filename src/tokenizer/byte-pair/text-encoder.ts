@@ -71,10 +71,12 @@ export class BytePairTextEncoder {
         continue;
       }
       for (let at = 0; at < stretch.length;) {
+        if (isShareOver()) await takeTurn();
         const { end, long } = this.#encodePieces(stretch, at, ids);
         at = end;
-        if (long !== undefined) await this.#insertLong(long, ids);
+        if (long === undefined) continue;
         if (isShareOver()) await takeTurn();
+        await this.#insertLong(long, ids);
       }
     }
     return ids;
