@@ -31,7 +31,7 @@ export async function createNativeCodec(
   library: NativeLibrary,
   file: TokenizerFile,
 ): Promise<TokenCodec> {
-  const own = createBytePairCodec(library, file);
+  const own = await createBytePairCodec(library, file);
   if (own !== undefined) return own;
   const shared = await loadSharedModel(library, file);
   const tokenizer = shared?.full ?? library.Tokenizer.fromFile(file.path);

@@ -41,7 +41,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
   const folder = name === "storefront-2m" ? shippedModel : modelFolder(name);
   let codec: TokenCodec;
   beforeAll(async () => {
-    codec = createBytePairCodec(native, await readTokenizerFile(folder))!;
+    codec = (await createBytePairCodec(native, await readTokenizerFile(folder)))!;
   });
   afterAll(async () => {
     await codec.close?.();
@@ -136,7 +136,7 @@ async function codecOf(changed: Partial<typeof document>): Promise<TokenCodec | 
   try {
     const text = JSON.stringify({ ...document, ...changed });
     await writeFile(path.join(folder, "tokenizer.json"), text);
-    return createBytePairCodec(native, await readTokenizerFile(folder));
+    return await createBytePairCodec(native, await readTokenizerFile(folder));
   } finally {
     await rm(folder, { recursive: true });
   }

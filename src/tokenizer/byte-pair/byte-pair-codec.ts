@@ -3,32 +3,30 @@ import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import { createByteLevelText } from "./byte-level.ts";
 import { readBytePairModel } from "./byte-pair-model.ts";
 import type { TokenCodec } from "../codec.ts";
-import { createLearnedPieces, type LibraryEncoding } from "./learned-pieces.ts";
+import { cutsAsLibrary } from "./check-cutter.ts";
 import { byteCount, type CutText, LibraryCut } from "./library-cut.ts";
+import { PieceMemory } from "./piece-memory.ts";
+import { createPieceCutter } from "./piece-splitter.ts";
 import { createPlainCheck } from "../plain-check.ts";
+import { BytePairTextEncoder } from "./text-encoder.ts";
 import { assertTextLength } from "../text-length.ts";
 import type { TokenizerFile } from "../tokenizer-file.ts";
-
-/** The ids of a text, with the piece that each belongs to. */
-interface MergedText extends LibraryEncoding {
-  readonly ids: number[];
-  readonly words: (number | null | undefined)[];
-}
 
 /**
  * Creates a codec for a byte-level byte-pair model.
  *
- * Hugging Face's tokenizer library splits texts on its own threads, and the merges run here and
- * yield to other tasks. Loading the model into the library as well would take a quarter of the time
- * before the first turn.
+ * Texts are cut into pieces and merged here, in small steps. Hugging Face's tokenizer library cuts
+ * the stretches with characters that releases of Unicode classify differently, and all texts of
+ * tokenizers that are not cut here. Loading the model into the library as well would take a quarter
+ * of the time before the first turn.
  *
  * @returns `undefined` for another kind of model (see `readBytePairModel()`).
  * @throws if the library refuses the file.
  */
-export function createBytePairCodec(
+export async function createBytePairCodec(
   native: typeof library,
   file: TokenizerFile,
-): TokenCodec | undefined {
+): Promise<TokenCodec | undefined> {
   const model = readBytePairModel(file);
   if (model === undefined) return undefined;
   const { vocabularySize, addedTokens, outline } = file;
@@ -38,13 +36,11 @@ export function createBytePairCodec(
   const tokenOf = (id: number): string | undefined => contents.get(id) ?? tokenTexts.textOf(id);
   const bytes = createByteLevelText(outline, tokenOf);
   if (bytes === undefined) return undefined;
-  const learned = createLearnedPieces({ outline, addedTokens, bytes, merger });
   const checkPlain = createPlainCheck(addedTokens);
-  const cutter = new LibraryCut(native, outline, added);
+  const libraryCut = new LibraryCut(native, outline, added);
 
-  const mergeAll = async ({ symbols, pieces }: CutText): Promise<MergedText> => {
+  const mergeAll = async ({ symbols, pieces }: CutText): Promise<number[]> => {
     const ids: number[] = [];
-    const words: MergedText["words"] = [];
     let end = 0;
     for (let from = 0; from < symbols.length; from = end) {
       const first = symbols[from] as number;
@@ -53,14 +49,24 @@ export function createBytePairCodec(
       while (end < symbols.length && pieces[end] === piece) end += 1;
       const own =
         first < byteCount ? merger.merge(symbols.slice(from, end)) : [added[first - byteCount]!.id];
-      for (const id of Array.isArray(own) ? own : await own) {
-        ids.push(id);
-        words.push(piece);
-      }
+      for (const id of Array.isArray(own) ? own : await own) ids.push(id);
       if (isTurnOver()) await takeTurn();
     }
-    return { ids, words };
+    return ids;
   };
+
+  const createEncoder = async (): Promise<BytePairTextEncoder | undefined> => {
+    const cutter = createPieceCutter(outline);
+    const literals = added.map(({ content }) => content);
+    if (cutter === undefined || !(await cutsAsLibrary(cutter, libraryCut, literals))) {
+      return undefined;
+    }
+    const encodeByLibrary = async (stretch: string): Promise<number[]> =>
+      await mergeAll(await libraryCut.cut("plain", stretch));
+    const memory = new PieceMemory();
+    return new BytePairTextEncoder({ cutter, memory, merger, addedIds, encodeByLibrary });
+  };
+  const encoder = await createEncoder();
 
   return {
     backend: "native",
@@ -70,17 +76,17 @@ export function createBytePairCodec(
     tokenOf,
     async encode(text) {
       if (text === "") return [];
-      const known = learned?.encodeNow(text);
-      if (known !== undefined) return known;
       assertTextLength(text);
-      const merged = await mergeAll(await cutter.cut("full", text));
-      learned?.learn(text, () => merged);
-      return merged.ids;
+      if (encoder !== undefined) return await encoder.encode(text, true);
+      return await mergeAll(await libraryCut.cut("full", text));
     },
     async encodePlain(text) {
       if (text === "") return [];
       assertTextLength(text);
-      const { ids } = await mergeAll(await cutter.cut("plain", text));
+      const ids =
+        encoder === undefined
+          ? await mergeAll(await libraryCut.cut("plain", text))
+          : await encoder.encode(text, false);
       return await checkPlain(ids);
     },
     // Invalid ids decode to nothing.
@@ -88,10 +94,10 @@ export function createBytePairCodec(
       (await bytes.decode(ids)) ??
       (await bytes.decode(ids.filter((id) => tokenOf(id) !== undefined))) ??
       "",
-    ...(learned && { encodeNow: (text) => learned.encodeNow(text) }),
+    ...(encoder && { encodeNow: (text) => encoder.encodeNow(text) }),
     decodeNow: (ids) => bytes.decodeNow(ids),
     byteLengthOf: (id) => bytes.byteLengthOf(id),
     bytesOf: (id) => bytes.bytesOf(id),
-    close: () => cutter.close(),
+    close: () => libraryCut.close(),
   };
 }

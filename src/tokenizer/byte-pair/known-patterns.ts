@@ -1,8 +1,10 @@
 /**
  * The alternatives in the patterns of published tokenizers. Each scans any text in linear time, and
- * so do patterns that combine them, so that the native library stays within its limits.
+ * so do patterns that combine them, so that the native library stays within its limits. None of them
+ * matches white space after a letter or number, so that texts can be divided there
+ * (`createTextDivider()`).
  */
-const knownAlternatives: ReadonlySet<string> = new Set([
+export const knownAlternatives: ReadonlySet<string> = new Set([
   // GPT-2 and its successors: contractions, words, numbers, punctuation, white space
   "'s",
   "'t",

@@ -66,7 +66,10 @@ export async function mergeLongPiece(
     enqueue(at);
   }
   const ids: number[] = [];
-  for (let at = 0; at < count; at = after[at] as number) ids.push(symbols[at] as number);
+  for (let at = 0; at < count; at = after[at] as number) {
+    if (ids.length % mergesPerCheck === 0 && isTurnOver()) await takeTurn();
+    ids.push(symbols[at] as number);
+  }
   return ids;
 }
 

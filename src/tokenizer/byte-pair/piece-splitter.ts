@@ -1,5 +1,8 @@
 import type { JsonObject } from "../../values/is-object.ts";
+import { type AddedTokenRecord, readAddedTokenRecords } from "../added-token-records.ts";
 import { objectOf } from "../model-file.ts";
+import { CharacterTable } from "./character-table.ts";
+import { copyOf, createTextDivider, type TextDivider } from "./text-divider.ts";
 
 /**
  * The ends of the pieces of a text, in UTF-16 units. Each piece starts at the end of the one
@@ -12,71 +15,85 @@ export interface Cuts {
   readonly ends: number[];
 }
 
-/**
- * Cuts a text into the pieces that a tokenizer's model encodes one by one: words and added tokens.
- * The next call overwrites the result, because texts are cut each turn and have dozens of pieces.
- */
-export type PieceCutter = (text: string) => Cuts | undefined;
-
-/** True if the text has only settled characters. */
-export function isSettled(text: string): boolean {
-  return settledText.test(text);
+/** Cuts texts into the pieces that a tokenizer's model encodes one by one: words and added tokens. */
+export interface PieceCutter {
+  /** Divides a text into added tokens and stretches that are cut one by one. */
+  readonly divide: TextDivider;
+  /**
+   * Cuts a settled stretch from `at` on. The first piece starts there. Stops after a few thousand
+   * units. The next call overwrites the pieces, because texts have thousands of them.
+   */
+  readonly cut: (stretch: string, at: number) => Cuts;
 }
 
-/**
- * Settled characters: every release of Unicode classifies them alike and no normal form composes
- * them, so that JavaScript's patterns and the library's agree on them.
- *
- * They are most of Latin, Greek, Cyrillic, Chinese, Japanese and Korean. `ſ` is not one, because it
- * folds to `s`, for which JavaScript needs another flag.
- */
-const settledText = new RegExp(
-  "^[\\t\\n\\r -~\u00a0-\u00a9\u00ab-\u00b9\u00bb-\u017e\u0180-\u024f\u0391-\u03a1\u03a3-\u03ab\u03b1-\u03c9\u0400-\u045f" +
-    "\u2010-\u2027\u2030-\u205e\u20ac\u2122\u2190-\u21ff\u3001-\u3003\u3008-\u3011" +
-    "\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fa5\uac00-\ud7a3\uff01-\uff5e]*$",
-  "u",
-);
+/** Number of UTF-16 units after which a cut stops, so that callers can yield to other tasks. */
+const cutLength = 4096;
 
 /**
- * Creates a cutter for a tokenizer that keeps settled characters when normalising, finds pieces by
- * patterns, and has a model of bytes. The cutter returns `undefined` for texts with other
- * characters.
+ * Creates a cutter for a tokenizer that normalises to NFC or not at all, finds pieces by patterns,
+ * and has a model of bytes.
  *
  * @param outline - The document of a tokenizer whose patterns are known (`isWellKnown()`).
  * @returns `undefined` for another kind of tokenizer.
  */
 export function createPieceCutter(outline: JsonObject): PieceCutter | undefined {
+  const normalization = readNormalization(outline["normalizer"]);
+  const tokens = readLiterals(outline, normalization === "none");
   const patterns = readPatterns(outline["pre_tokenizer"]);
-  const literals = readLiterals(outline["added_tokens"] ?? []);
-  if (!keepsSettledText(outline["normalizer"]) || !isPlainBpe(outline["model"])) return undefined;
-  if (patterns === undefined || literals === undefined) return undefined;
+  if (normalization === undefined || !isPlainBpe(outline["model"])) return undefined;
+  if (patterns === undefined || tokens === undefined) return undefined;
+  const divide = createTextDivider({
+    characters: new CharacterTable(tokens),
+    tokens,
+    normalizes: normalization === "NFC",
+    hasBoundaries: patterns.at(-1)?.matchesAllSpace === true,
+  });
   const cuts: Cuts = { count: 0, ends: [] };
-  return (text) => {
-    if (!isSettled(text)) return undefined;
+  const [first, ...others] = patterns;
+  const cut = (stretch: string, at: number): Cuts => {
     cuts.count = 0;
-    let from = 0;
-    if (literals !== null) {
-      literals.lastIndex = 0;
-      for (let found = literals.exec(text); found !== null; found = literals.exec(text)) {
-        cutPart(text, from, found.index, patterns, cuts);
-        from = literals.lastIndex;
-        cuts.ends[cuts.count++] = from;
-      }
+    if (first === undefined) {
+      cuts.ends[cuts.count++] = stretch.length;
+      return cuts;
     }
-    cutPart(text, from, text.length, patterns, cuts);
+    const limit = Math.min(stretch.length, at + cutLength);
+    for (let from = at; from < limit;) {
+      const end = endOfPiece(stretch, from, first);
+      if (others.length === 0) cuts.ends[cuts.count++] = end;
+      else cutPart(stretch, from, end, others, cuts);
+      from = end;
+    }
     return cuts;
   };
+  return { divide, cut };
 }
 
-/** Returns the pieces as texts. */
-export function piecesOf(text: string, { count, ends }: Cuts): readonly string[] {
-  return ends.slice(0, count).map((end, place) => text.slice(ends[place - 1] ?? 0, end));
+/** Cuts a text into pieces. Returns `undefined` if it has unsettled characters. */
+export function cutText(cutter: PieceCutter, text: string): readonly string[] | undefined {
+  const pieces: string[] = [];
+  for (const { kind, text: stretch } of cutter.divide(text, true)) {
+    if (kind === "unsettled") return undefined;
+    if (kind === "token") {
+      pieces.push(stretch);
+      continue;
+    }
+    for (let from = 0; from < stretch.length;) {
+      const { count, ends } = cutter.cut(stretch, from);
+      for (const end of ends.slice(0, count)) {
+        pieces.push(stretch.slice(from, end));
+        from = end;
+      }
+    }
+  }
+  return pieces;
 }
 
 /** A pattern in two forms: one matches only at `lastIndex`, the other finds the next match. */
 interface Pattern {
   readonly here: RegExp;
   readonly next: RegExp;
+  /** True if an alternative matches every run of white space. */
+  readonly matchesAllSpace: boolean;
 }
 
 /** Cuts a part of a text by several patterns in order. */
@@ -84,23 +101,19 @@ function cutPart(
   text: string,
   from: number,
   to: number,
-  patterns: readonly Pattern[],
+  [pattern, ...others]: readonly Pattern[],
   cuts: Cuts,
-  level = 0,
 ): void {
-  if (from === to) return;
-  const pattern = patterns[level];
   if (pattern === undefined) {
     cuts.ends[cuts.count++] = to;
     return;
   }
   // A pattern must not see the text around the part.
-  const part = text.slice(from, to);
-  const isLast = level === patterns.length - 1;
+  const part = copyOf(text.slice(from, to));
   for (let at = 0, end = 0; at < part.length; at = end) {
     end = endOfPiece(part, at, pattern);
-    if (isLast) cuts.ends[cuts.count++] = from + end;
-    else cutPart(text, from + at, from + end, patterns, cuts, level + 1);
+    if (others.length === 0) cuts.ends[cuts.count++] = from + end;
+    else cutPart(text, from + at, from + end, others, cuts);
   }
 }
 
@@ -112,8 +125,14 @@ function endOfPiece(part: string, at: number, { here, next }: Pattern): number {
   return Math.max(at + 1, next.exec(part)?.index ?? part.length);
 }
 
-function keepsSettledText(normalizer: unknown): boolean {
-  return normalizer === null || normalizer === undefined || typeOf(normalizer) === "NFC";
+/** Returns the normal form of a normaliser, or `undefined` for a normaliser of another kind. */
+function readNormalization(normalizer: unknown): "NFC" | "none" | undefined {
+  const { type, normalizers } = objectOf(normalizer);
+  if (normalizer === null || normalizer === undefined) return "none";
+  if (type === "NFC") return "NFC";
+  return type === "Sequence" && Array.isArray(normalizers) && normalizers.length === 0
+    ? "none"
+    : undefined;
 }
 
 /**
@@ -121,11 +140,12 @@ function keepsSettledText(normalizer: unknown): boolean {
  */
 function isPlainBpe(model: unknown): boolean {
   const {
+    type,
     dropout,
     continuing_subword_prefix: prefix,
     end_of_word_suffix: suffix,
   } = objectOf(model);
-  return typeOf(model) === "BPE" && !dropout && !prefix && !suffix;
+  return type === "BPE" && !dropout && !prefix && !suffix;
 }
 
 /** Reads the patterns that cut in order, before bytes are encoded as characters. */
@@ -147,38 +167,54 @@ function readPatterns(preTokenizer: unknown): readonly Pattern[] | undefined {
 const byteLevelPattern = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
 
 const foldedContractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
-const expandedContractions = "'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])";
+/** U+017F is a small s too. */
+const expandedContractions = "(?:'(?:[sS\u017ftTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))";
+
+const whiteSpaceEscapes: Readonly<Record<string, string>> = {
+  [String.raw`\s`]: String.raw`\p{White_Space}`,
+  [String.raw`\S`]: String.raw`\P{White_Space}`,
+};
 
 /** Converts a pattern if it means the same in JavaScript for settled characters. */
 function toJavascript(pattern: unknown): Pattern | undefined {
   if (typeof pattern !== "string") return undefined;
-  const expanded = pattern.replaceAll(foldedContractions, expandedContractions);
+  const expanded = pattern
+    .replaceAll(foldedContractions, expandedContractions)
+    // JavaScript's own white space has U+FEFF and lacks U+0085.
+    .replaceAll(/\\[^]/g, (escape) => whiteSpaceEscapes[escape] ?? escape);
   if (/\(\?(?![:!])/.test(expanded)) return undefined;
-  return { here: new RegExp(expanded, "uy"), next: new RegExp(expanded, "gu") };
+  return {
+    here: new RegExp(expanded, "uy"),
+    next: new RegExp(expanded, "gu"),
+    matchesAllSpace: pattern === String.raw`\s+` || pattern.endsWith(String.raw`|\s+`),
+  };
 }
 
 /**
- * Returns the pattern of the added tokens, or `null` for an empty list. Returns `undefined` if a
- * token also matches adjacent spaces, matches only complete words, or is searched in normalised
- * text.
+ * Returns the texts of the added tokens. Returns `undefined` if a token also matches adjacent
+ * spaces or halves of surrogate pairs, matches only complete words, or is searched in text that was
+ * changed.
+ *
+ * The library searches for tokens that are not normalised first. A text has the same tokens in one
+ * search if none of them overlaps one of the others.
  */
-function readLiterals(entries: unknown): RegExp | null | undefined {
-  if (!Array.isArray(entries)) return undefined;
-  if (entries.length === 0) return null;
-  const contents: string[] = [];
-  for (const entry of entries as unknown[]) {
-    const { content, single_word: word, lstrip, rstrip, normalized } = objectOf(entry);
-    if (typeof content !== "string" || content === "") return undefined;
-    if (word !== false || lstrip !== false || rstrip !== false || normalized !== false) {
-      return undefined;
-    }
-    contents.push(content);
-  }
-  const longestFirst = contents.toSorted((left, right) => right.length - left.length);
-  const escaped = longestFirst.map((content) => content.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
-  return new RegExp(escaped.join("|"), "gu");
+function readLiterals(outline: JsonObject, keepsText: boolean): readonly string[] | undefined {
+  const tokens = readAddedTokenRecords(outline);
+  const isLiteral = ({ content, single_word: word, lstrip, rstrip }: AddedTokenRecord): boolean =>
+    content !== "" && !word && !lstrip && !rstrip && !content.includes("\uFFFD");
+  if (tokens === undefined || !tokens.every(isLiteral)) return undefined;
+  const raw = tokens.filter(({ normalized }) => !normalized).map(({ content }) => content);
+  const normalized = tokens.filter((token) => token.normalized).map(({ content }) => content);
+  if (normalized.length > 0 && !keepsText) return undefined;
+  const overlaps = normalized.some((left) => raw.some((right) => mayOverlap(left, right)));
+  return overlaps ? undefined : [...raw, ...normalized];
 }
 
-function typeOf(part: unknown): unknown {
-  return objectOf(part)["type"];
+/** True if a text can have both literals with a common character. */
+function mayOverlap(left: string, right: string): boolean {
+  if (left.includes(right) || right.includes(left)) return true;
+  for (let length = 1; length < Math.min(left.length, right.length); length++) {
+    if (left.endsWith(right.slice(0, length)) || right.endsWith(left.slice(0, length))) return true;
+  }
+  return false;
 }

@@ -62,15 +62,14 @@ export class ShortPieces {
 
 /**
  * Returns the slot of a part of a text and writes its first numbers to `key`. Returns -1 if the
- * part is too long or has characters above U+00FF. The rest of `key` is U+0000, which settled text
- * does not contain.
+ * part is too long, or has U+0000 or characters above U+00FF. The rest of `key` is U+0000.
  */
 function findSlot(text: string, from: number, end: number): number {
   if (end - from > maxLength) return -1;
   key[0] = key[1] = key[2] = key[3] = 0;
   for (let at = from; at < end; at++) {
     const unit = text.charCodeAt(at);
-    if (unit > 0xff) return -1;
+    if (unit > 0xff || unit === 0) return -1;
     const place = at - from;
     key[place >> 2]! |= unit << ((place & 3) << 3);
   }
