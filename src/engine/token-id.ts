@@ -11,19 +11,25 @@ export function isTokenId(value: unknown, vocabularySize = largestTokenId + 1): 
 
 /** Returns the index of the first value that is not a token id (`isTokenId()`), or -1. */
 export function findForeignId(values: ArrayLike<unknown>, vocabularySize?: number): number {
-  // Plain loops, because they check the complete prompt each turn.
   const end = vocabularySize ?? largestTokenId + 1;
-  if (values instanceof Int32Array) {
-    for (let index = 0; index < values.length; index++) {
-      if (values[index]! < 0 || values[index]! >= end) return index;
-    }
-    return -1;
-  }
+  if (values instanceof Int32Array && areBelow(values, end)) return -1;
   for (let index = 0; index < values.length; index++) {
     const value = values[index];
     if (!Number.isInteger(value) || (value as number) < 0 || (value as number) >= end) return index;
   }
   return -1;
+}
+
+/** True if all numbers are from 0 to `end` (exclusive). One pass without branches: each turn checks its complete prompt. */
+function areBelow(values: Int32Array, end: number): boolean {
+  let signs = 0;
+  let largest = 0;
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]!;
+    signs |= value;
+    largest = Math.max(largest, value);
+  }
+  return signs >= 0 && largest < end;
 }
 
 /** Describes the valid ids, for messages. */
