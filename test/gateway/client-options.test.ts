@@ -220,13 +220,19 @@ describe("options without enforcement", () => {
   });
 
   test("is counted if only a server or an engine could enforce it", async () => {
-    const { ask, gateway } = await open(["a", "b", "c"]);
+    const { ask, gateway } = await open(["a", "b", "c", "d"]);
     await ask("chat/completions", {
       ...hi,
       web_search_options: {},
       guided_json: { type: "object" },
       logit_bias: { 5: -100 },
       ignore_eos: true,
+      min_tokens: 50,
+      max_output_tokens: 9,
+      chat_template: "{{ messages }}",
+      add_generation_prompt: false,
+      truncate_prompt_tokens: 10,
+      user: "me",
       structured_outputs: { choice: ["a"] },
       grammar: "root ::= x",
       stop_token_ids: [5],
@@ -246,14 +252,27 @@ describe("options without enforcement", () => {
         grammar: 1,
         mcp_servers: 1,
         stop_token_ids: 1,
+        ignore_eos: 1,
+        min_tokens: 1,
+        max_output_tokens: 1,
+        chat_template: 1,
+        add_generation_prompt: 1,
+        truncate_prompt_tokens: 1,
         bad_words: 1,
         allowed_token_ids: 1,
         structural_tag: 1,
         documents: 1,
       },
-      ignoredFields: { ignore_eos: 1 },
+      ignoredFields: { user: 1 },
     });
     expect(gateway.counts.ignoredFields).not.toHaveProperty("mcp_servers");
+    const plain = { ignore_eos: false, min_tokens: 0, add_generation_prompt: true };
+    await ask("chat/completions", { ...hi, ...plain });
+    expect(gateway.counts.unenforced).toMatchObject({
+      ignore_eos: 1,
+      min_tokens: 1,
+      add_generation_prompt: 1,
+    });
     const strict = await open([], { constraints: "refuse" });
     const servers = { mcp_servers: [{ type: "url", name: "x" }] };
     expect((await strict.post("messages", { ...hi, max_tokens: 9, ...servers })).status).toBe(400);

@@ -59,3 +59,40 @@ test("the standard error of a failed command is quoted without a part of a key",
     expect(message).not.toContain("6789");
   }
 });
+
+test("a command gets no variable that is named like a secret or has a password, and its failure names them", async () => {
+  const secrets = {
+    TURNWRIGHT_TEST_TOKEN: "canary-in-a-token",
+    TURNWRIGHT_TEST_API_KEY: "canary-in-a-key",
+    TURNWRIGHT_TEST_DATABASE: "postgres://reader:canary@host/db",
+  };
+  const plain = {
+    TURNWRIGHT_TEST_MODE: "shown",
+    TURNWRIGHT_TEST_AUTH_MODE: "required",
+    TURNWRIGHT_TEST_PROXY: "http://proxy:8080",
+  };
+  Object.assign(process.env, secrets, plain);
+  const file = path.join(dir, "variables");
+  const run = {
+    task: { id: "e/test/0" },
+    policyText: "p",
+    firstUserText: "f",
+    baseUrl: "http://127.0.0.1:1",
+    apiKey: "key",
+    signal: new AbortController().signal,
+  } as unknown as ForeignRun;
+  const failed = createCommandAgent(`env > '${file}'; exit 3`).run(run);
+  const { message } = (await failed.catch((error: unknown) => error)) as Error;
+  for (const name of Object.keys({ ...secrets, ...plain })) delete process.env[name];
+  const seen = (await readFile(file, "utf8")).split("\n");
+  expect(seen.filter((line) => line.startsWith("TURNWRIGHT_TEST_")).toSorted()).toEqual(
+    Object.entries(plain)
+      .map(([name, value]) => `${name}=${value}`)
+      .toSorted(),
+  );
+  expect(seen).toContain("OPENAI_API_KEY=key");
+  const hint = /\(it is not given variables with secrets, here (.*)\)$/.exec(message)?.[1];
+  expect(hint?.split(", ")).toEqual(expect.arrayContaining(Object.keys(secrets)));
+  expect(hint).not.toMatch(/OPENAI_API_KEY|ANTHROPIC_AUTH_TOKEN/);
+  expect(message).not.toContain("canary");
+});

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { RolloutError } from "../../errors.ts";
 import { secretsOfCommand } from "../../secrets/find-secrets.ts";
 import { hideEverywhere, Redactor, withoutCutSecret } from "../../secrets/redactor.ts";
+import { isSecretName } from "../../secrets/secret-name.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import type { ForeignAgent, ForeignRun } from "./foreign-agent.ts";
 
@@ -23,7 +24,9 @@ const graceMs = 5000;
  * The command gets the policy's address and key in the variables of OpenAI's and Anthropic's SDKs,
  * the task as JSON in `TURNWRIGHT_TASK` (unless it exceeds the length limit of a variable), and the
  * base URL of its task, tools and user in `TURNWRIGHT_TASK_URL`. It inherits this process's
- * variables except those that contain registered secrets, such as the engine's key.
+ * variables except secrets, because its policy may have a shell: those named like one, such as
+ * `GH_TOKEN`, and those with a known secret or a password in an address. The message of a failure
+ * names them.
  *
  * @param command - A line for the shell.
  */
@@ -34,12 +37,14 @@ export function createCommandAgent(command: string): ForeignAgent {
     async run(run) {
       const { apiKey, signal } = run;
       signal.throwIfAborted();
+      const own = variablesOf(run);
+      const { open, withheldNames } = withoutSecrets(process.env, Object.keys(own));
       const child = spawn(command, {
         shell: true,
         // A process group of its own, so that the shell's children end with it.
         detached: process.platform !== "win32",
         stdio: ["ignore", "ignore", "pipe"],
-        env: { ...variablesWithoutSecrets(process.env), ...variablesOf(run) },
+        env: { ...open, ...own },
       });
       let stderrText = "";
       child.stderr.setEncoding("utf8").on("data", (text: string) => {
@@ -54,8 +59,10 @@ export function createCommandAgent(command: string): ForeignAgent {
       signal.addEventListener("abort", stop, { once: true });
       try {
         const [code, killedBy] = await closed.promise;
-        if (code !== 0)
-          throw failed(command, { code, killedBy, stderrText: quote(stderrText, apiKey) });
+        if (code !== 0) {
+          const text = quote(stderrText, apiKey);
+          throw failed(command, { code, killedBy, stderrText: text, withheldNames });
+        }
       } finally {
         signal.removeEventListener("abort", stop);
       }
@@ -63,11 +70,22 @@ export function createCommandAgent(command: string): ForeignAgent {
   };
 }
 
-/** Returns the variables without registered secrets, because the policy may have a shell. */
-function variablesWithoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+/** Matches an address with a password, such as `postgres://user:password@host/db`. */
+const withPassword = /:\/\/[^\s/@:]*:[^\s/@]+@/;
+
+/**
+ * Returns the variables without secrets, and the names of the others. Variables in `replaced` are neither: the agent
+ * gets values of its own for them.
+ */
+function withoutSecrets(env: NodeJS.ProcessEnv, replaced: readonly string[]) {
   const redactor = new Redactor();
-  const open = Object.entries(env).filter(([, value = ""]) => redactor.text(value) === value);
-  return Object.fromEntries(open);
+  const isSecret = ([name, value = ""]: readonly [string, string | undefined]): boolean =>
+    isSecretName(name) || withPassword.test(value) || redactor.text(value) !== value;
+  const variables = Object.entries(env).filter(([name]) => !replaced.includes(name));
+  return {
+    open: Object.fromEntries(variables.filter((variable) => !isSecret(variable))),
+    withheldNames: variables.filter(isSecret).map(([name]) => name),
+  };
 }
 
 /**
@@ -125,9 +143,13 @@ function failed(
     readonly code: number | null;
     readonly killedBy: string | null;
     readonly stderrText: string;
+    readonly withheldNames: readonly string[];
   },
 ): RolloutError {
   const how = end.code === null ? `was ended by ${end.killedBy}` : `ended with status ${end.code}`;
   const more = end.stderrText.trim() === "" ? "" : `: ${end.stderrText.trim()}`;
-  return new RolloutError("agent/exit", `The agent ${command} ${how}${more}`, { retryable: true });
+  const names = end.withheldNames.join(", ");
+  const hint = names === "" ? "" : ` (it is not given variables with secrets, here ${names})`;
+  const message = `The agent ${command} ${how}${more}${hint}`;
+  return new RolloutError("agent/exit", message, { retryable: true });
 }

@@ -154,6 +154,9 @@ const unsupportedFields: Readonly<Record<string, string>> = {
     "stop_sequences",
     "parallel_tool_calls",
     "functions",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
   ]),
   ...sameReason("no biases are passed to the engine", [
     "logit_bias",
@@ -161,7 +164,16 @@ const unsupportedFields: Readonly<Record<string, string>> = {
     "bad_words_token_ids",
     "allowed_token_ids",
   ]),
-  stop_token_ids: "a turn ends only at the model's own tokens and at texts in stop",
+  ...sameReason("a turn ends only at the model's own tokens and at texts in stop", [
+    "stop_token_ids",
+    "ignore_eos",
+    "min_tokens",
+  ]),
+  ...sameReason("each prompt is rendered whole, with the model's own template", [
+    "chat_template",
+    "add_generation_prompt",
+    "truncate_prompt_tokens",
+  ]),
   documents: "the policy sees only messages and tools; send the documents in a message",
 };
 
@@ -190,8 +202,16 @@ function unreadFields(
 /** Fields in which another protocol sends text for the policy. */
 const textFields = ["system", "instructions", "messages", "input"];
 
+/** Values of these fields that ask for nothing. */
+const defaults: Readonly<Record<string, unknown>> = {
+  parallel_tool_calls: true,
+  ignore_eos: false,
+  min_tokens: 0,
+  add_generation_prompt: true,
+};
+
 function isSet(name: string, value: unknown): boolean {
-  if (value === "" || (name === "parallel_tool_calls" && value === true)) return false;
+  if (value === "" || value === defaults[name]) return false;
   // An empty object requests a search with default settings.
   if (name === "web_search_options") return true;
   return typeof value !== "object" || value === null || Object.keys(value).length > 0;

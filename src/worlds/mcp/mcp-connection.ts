@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { StringDecoder } from "node:string_decoder";
 import type * as mcp from "@modelcontextprotocol/client";
 import { RolloutError, UsageError, describeError } from "../../errors.ts";
 import { withDeadline } from "../../async/deadline.ts";
@@ -27,6 +28,14 @@ interface McpCall {
 const quotedLength = 500;
 /** Characters of it that are kept. */
 const keptLength = 64 * 1024;
+
+/** The code of a call that the server did not perform, because it no longer knows the session. */
+const sessionEnded = "environment/session-ended";
+
+/** True if a call failed because the server no longer knows its session. */
+export function isSessionEnded(error: unknown): boolean {
+  return error instanceof RolloutError && error.code === sessionEnded;
+}
 
 /** A conversation with an MCP server, over the official client. */
 export class McpConnection implements AsyncDisposable {
@@ -118,7 +127,8 @@ export class McpConnection implements AsyncDisposable {
 
   /**
    * Calls a tool. An error that the server reports is an answer.
-   * @throws RolloutError with party `environment`; the signal's reason if it is aborted.
+   * @throws RolloutError with party `environment`, `environment/session-ended` if the server no longer knows the
+   *   session and so did not perform the call; the signal's reason if it is aborted.
    */
   async call({ tool, signal, timeoutMs, maxLength, ...call }: McpCall): Promise<McpAnswer> {
     const params = { name: tool, arguments: this.#messages.carry(call.arguments) };
@@ -136,8 +146,21 @@ export class McpConnection implements AsyncDisposable {
       if (error instanceof ProtocolError && error.code === INVALID_PARAMS) {
         return { text: error.message, isError: true };
       }
-      throw this.#attribute(error, `call tool ${tool} of`);
+      throw this.#attribute(this.#asSessionEnd(error) ?? error, `call tool ${tool} of`);
     }
+  }
+
+  /**
+   * Returns the end of the session, if this error reports one. The protocol has 404 for it. Other servers answer 410,
+   * or 400 with a word about the session.
+   */
+  #asSessionEnd(error: unknown): SessionEnd | undefined {
+    if (!(error instanceof this.#library.SdkHttpError)) return undefined;
+    if (this.#client.transport?.sessionId === undefined) return undefined;
+    const { status } = error.data;
+    const isEnd =
+      status === 404 || status === 410 || (status === 400 && /session/i.test(error.message));
+    return isEnd ? new SessionEnd(describeError(error), { cause: error }) : undefined;
   }
 
   #attribute(error: unknown, doing: string): RolloutError {
@@ -145,7 +168,7 @@ export class McpConnection implements AsyncDisposable {
     const said = this.#lastWords();
     const words = said === "" ? "" : ` (its standard error ends with: ${said})`;
     const { code, why, retryable } = describeFailure(error, this.#library);
-    if (code === "environment/unreachable") this.isClosed = true;
+    if (code === "environment/unreachable" || code === sessionEnded) this.isClosed = true;
     const place = `MCP server ${describeServer(this.#server)}`;
     const message = `Cannot ${doing} ${place}: ${withoutValues(why, this.#server)}${words}`;
     if (error instanceof Error) new Redactor().error(error);
@@ -158,6 +181,9 @@ export class McpConnection implements AsyncDisposable {
     await this.#client.close().catch(() => undefined);
   }
 }
+
+/** A session that a server no longer knows, for example after its restart or after an idle time. */
+class SessionEnd extends Error {}
 
 /** Node names the program although its working directory is missing. */
 async function blameFolder(failure: unknown, { cwd }: McpServer): Promise<unknown> {
@@ -179,6 +205,9 @@ interface DescribedFailure {
 function describeFailure(error: unknown, library: typeof mcp): DescribedFailure {
   const { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } = library;
   const why = describeError(error);
+  if (error instanceof SessionEnd) {
+    return { code: sessionEnded, why: `it has ended the session: ${why}`, retryable: true };
+  }
   if (error instanceof SdkHttpError) {
     const { status } = error.data;
     if (status === 401 || status === 403) {
@@ -248,8 +277,10 @@ async function createTransport(
   });
   exactStdio(transport, messages);
   let said = "";
+  // A character can be split over several pieces.
+  const decoder = new StringDecoder("utf8");
   transport.stderr?.on("data", (piece: Buffer) => {
-    said = `${said}${piece.toString("utf8")}`.slice(-keptLength);
+    said = `${said}${decoder.write(piece)}`.slice(-keptLength);
   });
   const lastWords = (): string => {
     const { args = [], env = {} } = server;

@@ -221,6 +221,15 @@ describe("createMcpTools() over standard input and output", () => {
     delete process.env["TURNWRIGHT_TEST_SECRET"];
   });
 
+  test("quotes a character of standard error that arrives in two pieces", async () => {
+    const script =
+      "const bytes = Buffer.from('naïve');" +
+      "process.stderr.write(bytes.subarray(0, 3));" +
+      "setTimeout(() => process.stderr.write(bytes.subarray(3), () => process.exit(1)), 200)";
+    const complaint = await complaintOf(open({ command: process.execPath, args: ["-e", script] }));
+    expect(complaint).toContain("(its standard error ends with: naïve)");
+  });
+
   test("redacts the server's arguments and variables in its output", async () => {
     const secrets = { API_KEY: "sk-canary-7f3a", SHORT: "qwer", NAME: "plain-name" };
     const script =

@@ -6,7 +6,7 @@ import { shownUrl } from "../../secrets/find-secrets.ts";
 import type { ToolContext } from "../../environment/tool-call.ts";
 import { keepListedTools } from "./kept-tools.ts";
 import { readListedTool, type ListedTool } from "./listed-tool.ts";
-import { McpConnection } from "./mcp-connection.ts";
+import { isSessionEnded, McpConnection } from "./mcp-connection.ts";
 import { describeServer, hideServer, type McpServer } from "./mcp-server.ts";
 import { nameTools, type NamedTool } from "./name-tools.ts";
 import { reportUnchecked } from "./report-unchecked.ts";
@@ -157,13 +157,13 @@ function toTool(
       async execute(_given, _state, context) {
         const { outside, signal } = context;
         const { text, isError } = await outside(`mcp ${name}`, async () => {
+          const given = context.exactArguments;
+          const call = { tool: name, arguments: given, signal, timeoutMs, maxLength };
           const connection = await connect(context);
-          return await connection.call({
-            tool: name,
-            arguments: context.exactArguments,
-            signal,
-            timeoutMs,
-            maxLength,
+          return await connection.call(call).catch(async (error: unknown) => {
+            // An episode's own session had a state, which a new one lacks.
+            if (options.perEpisode === true || !isSessionEnded(error)) throw error;
+            return await (await connect(context)).call(call);
           });
         });
         // The answer to a mistake says once that it is one.
