@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
 import type { Action } from "../../environment/environment.ts";
 import { playActions } from "../../environment/play-actions.ts";
-import { toPyValue, type PyDict } from "../../python/value.ts";
+import { toPyValue, type PyDict } from "../../../packages/python-values/src/value.ts";
 import { createMcpTools, type McpToolsOptions } from "./mcp-tools.ts";
 
 const opened: AsyncDisposable[] = [];
