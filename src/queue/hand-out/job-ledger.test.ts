@@ -1,15 +1,15 @@
 import { expect, test, vi } from "vitest";
 import type { Episode } from "../../episode/episode.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
-import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
-import { MemoryStore } from "../store/memory-store.fixture.ts";
+import { faultyClients, plainLine } from "../local/faulty-connection.fixture.ts";
+import { FaultyStore } from "../local/faulty-connection.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { HandedJob } from "./handed-job.ts";
 import { JobLedger } from "./job-ledger.ts";
 
 test("a job whose answer is of no use waits for a store that takes nothing", async () => {
-  const memory = new MemoryStore(() => 0);
-  const clients = memoryClients(plainLine(memory));
+  const memory = new FaultyStore(() => 0);
+  const clients = faultyClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
   const queue = new store.bullmq.Queue("r", store.bullOptions);
   const told: string[] = [];

@@ -1,12 +1,12 @@
 import type { Queue, Worker } from "bullmq";
 import { describe, expect, test } from "vitest";
-import { holdKey, leaveKey } from "./held-key.ts";
-import { memoryClients, plainLine } from "./memory-clients.fixture.ts";
-import { workerAliveKey } from "./keys.ts";
-import { takeOutDead } from "./take-out-dead.ts";
-import { MemoryStore } from "./memory-store.fixture.ts";
-import { QueueStore } from "./queue-store.ts";
-import { missingStore, startStore } from "./store-server.fixture.ts";
+import { holdKey, leaveKey } from "../store/held-key.ts";
+import { faultyClients, plainLine } from "./faulty-connection.fixture.ts";
+import { workerAliveKey } from "../store/keys.ts";
+import { takeOutDead } from "../store/take-out-dead.ts";
+import { FaultyStore } from "./faulty-connection.fixture.ts";
+import { QueueStore } from "../store/queue-store.ts";
+import { missingStore, startStore } from "../store/store-server.fixture.ts";
 
 /** A store, and where its time goes on when it is asked to. */
 interface Opened extends AsyncDisposable {
@@ -30,8 +30,8 @@ async function openReal(): Promise<Opened> {
 
 async function openMemory(): Promise<Opened> {
   let nowMs = 0;
-  const memory = new MemoryStore(() => nowMs);
-  const clients = memoryClients(plainLine(memory));
+  const memory = new FaultyStore(() => nowMs);
+  const clients = faultyClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients });
   return {
     store,
