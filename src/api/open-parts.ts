@@ -71,7 +71,8 @@ export interface OpenParts extends AsyncDisposable {
  * @throws RolloutError where the engine does not answer.
  */
 export async function openParts(options: RolloutOptions): Promise<OpenParts> {
-  if (options.queue !== undefined || options.shared !== undefined) {
+  const { queue, shared, workers } = options;
+  if (queue !== undefined || shared !== undefined || workers !== undefined) {
     return await openQueuedParts(options);
   }
   const values = completeSettings(runSettings, settingsOf(options)) as RunSettings;

@@ -64,6 +64,7 @@ export async function* playGroups(
   onStart?.(run);
   yield* run;
   const { end } = await run.result;
+  if (end === "finished") handedOut?.finished?.();
   signal?.throwIfAborted();
   if (end === "too-many-failures") throw tooManyFailures(parts, failed);
 }

@@ -7,7 +7,7 @@ import { samplingSettings } from "../composition/config/sampling-config.ts";
 import { scopeSettings } from "../composition/config/scope-config.ts";
 import type { Setting } from "../composition/config/setting.ts";
 import { userSettings } from "../composition/config/user-config.ts";
-import { queueSettings } from "../queue/queue-settings.ts";
+import { handOutSettings } from "../queue/queue-settings.ts";
 
 /** A heading in the help of a command, with the settings under it. */
 export interface SettingGroup {
@@ -46,7 +46,7 @@ const headings: readonly (readonly [heading: string, names: readonly string[]])[
   ["Groups:", [...namesOf(scopeSettings), "attempts", "retry-failed"]],
   ["Policy:", namesOf(agentSettings)],
   ["Limits:", [...namesOf(limitSettings), "concurrency", "follow-load", "max-failures"]],
-  ["Workers:", namesOf(queueSettings)],
+  ["Workers:", namesOf(handOutSettings)],
   ["Output:", [...namesOf(conductSettings), "json", "quiet", "view", "metrics-port", "resume"]],
 ];
 

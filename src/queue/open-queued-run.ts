@@ -6,7 +6,7 @@ import type { Run } from "../composition/create-run.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
 import { describeContact, describeHandOut } from "./describe-hand-out.ts";
 import { openHandOut } from "./open-hand-out.ts";
-import { handedOutAtOnce, type QueueConfig } from "./queue-settings.ts";
+import { handedOutAtOnce, type HandOutConfig, type QueueConfig } from "./queue-settings.ts";
 
 /** A run with attempts that workers play. */
 export interface QueuedRun extends AsyncDisposable {
@@ -15,25 +15,46 @@ export interface QueuedRun extends AsyncDisposable {
   readonly concurrency: number;
   /** Knows the secrets of the run and of its queue. */
   readonly redactor: Redactor;
+  /** Called if the run is finished: no later start needs what workers left. */
+  readonly finished?: () => void;
+}
+
+/** The folder of a run to hand out, and the outside of its process. */
+export interface OpenQueuedRunOptions {
+  readonly folder: RunFolder;
+  readonly env?: Variables;
+  /** Called with messages for a person. */
+  readonly say: (text: string) => void;
+  /** Stops the start of workers when it aborts. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Opens a run with attempts that other processes play. Loads only the code of the configured way.
+ * @throws UsageError as `openQueuedRun()` and `openLocalRun()` do.
+ */
+export async function openPlayers(
+  run: Run,
+  config: HandOutConfig,
+  options: OpenQueuedRunOptions,
+): Promise<QueuedRun> {
+  if (config.type === "queue") return await openQueuedRun(run, { ...options, queue: config.queue });
+  const { openLocalRun } = await import("./local/open-local-run.ts");
+  return await openLocalRun(run, { ...options, workers: config.workers });
 }
 
 /**
  * Hands out a run's attempts. Writes notices to the run's events.
  * @throws UsageError if a package is missing, or if the store or the shared place cannot be used.
  */
-export async function openQueuedRun(
+async function openQueuedRun(
   run: Run,
   {
     folder,
     queue,
     env = process.env,
     say,
-  }: {
-    readonly folder: RunFolder;
-    readonly queue: QueueConfig;
-    readonly env?: Variables;
-    readonly say: (text: string) => void;
-  },
+  }: OpenQueuedRunOptions & { readonly queue: QueueConfig },
 ): Promise<QueuedRun> {
   const { config, setup, manifest } = run;
   const redactor = createRunRedactor(config, env);

@@ -126,7 +126,7 @@ export class QueueBench implements AsyncDisposable {
         // Nobody is lost because the machine is slow; those who are, are found soon.
         leaseMs: 60_000,
         lookForLostMs: 200,
-        onNote: (text) => this.notes.push(text),
+        onNote: ({ text }) => this.notes.push(text),
         ...rest,
       }),
     );

@@ -4,7 +4,7 @@ import type { GivenSettings } from "../../composition/config/setting.ts";
 import { evalSettings, readPrices, toEvalSettings, toRunSettings } from "../eval-settings.ts";
 import type { PlayedRun } from "../play-run.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
-import { queueSettings, readQueueConfig } from "../../queue/queue-settings.ts";
+import { handOutSettings, readHandOutConfig } from "../../queue/queue-settings.ts";
 import { pickSettings } from "../display-settings.ts";
 import { readRunDisplay } from "../watch-settings.ts";
 import { writeError, writeOut } from "../write-out.ts";
@@ -68,7 +68,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
     if (troubles !== undefined) writeError(`note: ${troubles}\n`);
     if (end !== "finished") writeError(`${unfinished[end]}\n`);
   };
-  await playRun(config, display, finish, readQueueConfig(pickSettings(queueSettings, settings)));
+  await playRun(config, display, finish, readHandOutConfig(pickSettings(handOutSettings, settings)));
 }
 
 const unfinished = {

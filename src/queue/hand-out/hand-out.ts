@@ -308,6 +308,11 @@ export class HandOut implements AsyncDisposable {
     }
   }
 
+  /** Ends the run with an error: all attempts that are handed out reject with it. */
+  fail(error: UsageError): void {
+    this.#book.fail(error);
+  }
+
   /** Looks after the run every now and then until it is closed. */
   #tend(): void {
     const { everyMs = 2_000, store } = this.#options;

@@ -51,7 +51,7 @@ async function startWorker(
     redactor: new Redactor(),
     concurrency: 1,
   };
-  return await QueueWorker.start({ ...about, onNote, ...options });
+  return await QueueWorker.start({ ...about, onNote: ({ text }) => onNote(text), ...options });
 }
 
 test("says that the store takes nothing, before it is counted on", async () => {
