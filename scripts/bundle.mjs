@@ -27,11 +27,7 @@ function findEntries(root) {
   const environments = readdirSync(path.join(root, "environments"), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => `environments/${name}/index`);
-  const programs = [
-    "src/cli/main",
-    "src/cli/run-command-line",
-    "src/queue/local/worker-process",
-  ];
+  const programs = ["src/cli/main", "src/cli/run-command-line", "src/queue/local/worker-process"];
   const names = [...exported.filter((name) => !name.includes("*")), ...programs, ...environments];
   return Object.fromEntries(names.map((name) => [name, path.join(root, `${name}.ts`)]));
 }

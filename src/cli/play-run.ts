@@ -116,8 +116,7 @@ async function showPlay(
   const say = (text: string): void => {
     if (!display.quiet) line.say(text);
   };
-  await using queued =
-    handOut && (await openWorkerPlayer(run, handOut, { folder, say, signal }));
+  await using queued = handOut && (await openWorkerPlayer(run, handOut, { folder, say, signal }));
   const result = await run.play(folder, {
     signal,
     ...(queued && { player: queued.player, concurrency: queued.concurrency }),

@@ -49,12 +49,7 @@ export async function openPlayers(
  */
 async function openQueuedRun(
   run: Run,
-  {
-    folder,
-    queue,
-    env = process.env,
-    say,
-  }: OpenQueuedRunOptions & { readonly queue: QueueConfig },
+  { folder, queue, env = process.env, say }: OpenQueuedRunOptions & { readonly queue: QueueConfig },
 ): Promise<QueuedRun> {
   const { config, setup, manifest } = run;
   const redactor = createRunRedactor(config, env);

@@ -104,7 +104,10 @@ export class LocalStore {
   set(
     key: string,
     value: string,
-    { livesMs, isRenewal = false }: { readonly livesMs?: number; readonly isRenewal?: boolean } = {},
+    {
+      livesMs,
+      isRenewal = false,
+    }: { readonly livesMs?: number; readonly isRenewal?: boolean } = {},
   ): "OK" | null {
     if (isRenewal && this.get(key) === null) return null;
     this.#texts.set(key, { value, dueMs: this.#now() + (livesMs ?? Infinity) });
@@ -365,7 +368,13 @@ export class LocalStore {
   #listsOf(base: string): JobLists {
     let lists = this.#jobs.get(base);
     if (lists === undefined) {
-      lists = { wait: [], prioritized: [], active: new Set(), stalled: new Set(), checkedUntilMs: 0 };
+      lists = {
+        wait: [],
+        prioritized: [],
+        active: new Set(),
+        stalled: new Set(),
+        checkedUntilMs: 0,
+      };
       this.#jobs.set(base, lists);
     }
     return lists;

@@ -74,7 +74,8 @@ export async function openLocalRun(
       onFailure: (error) => handOut.fail(error),
     });
     const each = share === 1 ? "one episode" : `up to ${share} episodes`;
-    say(`${count} worker processes play, ${each} each at once`);
+    const who = count === 1 ? "1 worker process plays" : `${count} worker processes play`;
+    say(`${who}, ${each}${count === 1 ? "" : " each"} at once`);
     let isFinished = false;
     return {
       player: handOut.player(),

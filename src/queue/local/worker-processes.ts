@@ -77,7 +77,8 @@ export class WorkerProcesses implements AsyncDisposable {
     const name = `worker ${number}`;
     started.onNote = ({ about, text }) => {
       if (about === "trouble") say(`${name} ${text}`);
-      else if (about === "refuses") onFailure(new UsageError(`Cannot play with ${name}: it ${text}`));
+      else if (about === "refuses")
+        onFailure(new UsageError(`Cannot play with ${name}: it ${text}`));
     };
     void started.ended.then((how) => {
       this.#processes.delete(started);
