@@ -19,7 +19,7 @@ test("a job whose answer is of no use waits for a store that takes nothing", asy
     id: "j.1",
     group: "g",
     groupLeft: 1,
-    told: {},
+    onTrouble: undefined,
     job: { rolloutId: "lamp/test/0#0", attempt: 1 } as AttemptJob,
     unplayed: () => unplayed,
     failed: () => unplayed,
