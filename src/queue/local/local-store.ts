@@ -261,7 +261,7 @@ export class LocalStore {
     return { id, data: this.hget(key, "data") ?? "{}", attemptsStarted };
   }
 
-  /** Renews locks. Returns the jobs whose lock is missing or belongs to another token. */
+  /** Renews locks. Returns the jobs with a lock that is missing or belongs to another token. */
   extendLocks(
     base: string,
     ids: readonly string[],
@@ -299,7 +299,7 @@ export class LocalStore {
     else insert(lists.prioritized, { id, priority, order: -(this.#orderCount += 1) });
   }
 
-  /** Gives back the jobs whose lock was missing in this check and the one before. */
+  /** Gives back the jobs that had no lock in this check and the one before. */
   returnStalled(base: string, checkMs: number): readonly string[] {
     const lists = this.#listsOf(base);
     if (this.#now() < lists.checkedUntilMs) return [];

@@ -9,7 +9,7 @@ import type { Redactor } from "../../secrets/redactor.ts";
 import { describeNoPlace } from "../place/describe-no-place.ts";
 import { openSharedPlace } from "../place/open-shared-place.ts";
 import { termsOf } from "../run/run-terms.ts";
-import { QueueStore } from "../store/queue-store.ts";
+import type { QueueStore } from "../store/queue-store.ts";
 import { QueueWorker, type WorkerNote } from "./queue-worker.ts";
 import type { WorkerConfig } from "./worker-settings.ts";
 

@@ -43,9 +43,12 @@ export interface QueueWorkerOptions {
   readonly onNote?: (note: WorkerNote) => void;
 }
 
-/** A message of a worker for a person: it joins, leaves or refuses a run, or has a trouble. JSON-able. */
+/**
+ * A message of a worker for a person: it joins, leaves or refuses a run, loses or regains contact with the store, or
+ * has a trouble with an attempt. JSON-able.
+ */
 export interface WorkerNote {
-  readonly about: "joins" | "leaves" | "refuses" | "trouble";
+  readonly about: "joins" | "leaves" | "refuses" | "contact" | "trouble";
   readonly text: string;
 }
 
@@ -417,7 +420,7 @@ export class QueueWorker implements AsyncDisposable {
     this.#lastContactMs = askedAtMs;
     if (!this.#isCutOff) return;
     this.#isCutOff = false;
-    this.#note("trouble", "reaches the queue's store again");
+    this.#note("contact", "reaches the queue's store again");
     for (const lane of this.#lanes.values()) await lane.follow();
     this.#wake.resolve();
   }
@@ -429,7 +432,7 @@ export class QueueWorker implements AsyncDisposable {
   #beForgotten(): void {
     if (this.#isKnown) {
       this.#note(
-        "trouble",
+        "contact",
         "is known to the queue's store no longer: what it played is left out, and it begins anew",
       );
     }
@@ -458,7 +461,7 @@ export class QueueWorker implements AsyncDisposable {
     if (silentMs >= this.#leaseMs) for (const lane of this.#lanes.values()) lane.lose();
     if (this.#isCutOff || silentMs < this.#leaseMs * cutOffShare) return;
     this.#isCutOff = true;
-    this.#note("trouble", "cannot reach the queue's store: begins nothing until it can");
+    this.#note("contact", "cannot reach the queue's store: begins nothing until it can");
     for (const lane of this.#lanes.values()) lane.cutOff();
   }
 

@@ -140,7 +140,8 @@ export class AttemptWorkers {
   /** Records the policy versions of an episode. Turns that were resumed do not show the engine's current version. */
   async #noteVersions({ episode, recordedCount }: PlayedAttempt): Promise<void> {
     const { delivery, policy, run, versions } = this.#options;
-    const hasSampled = episode.turns.length > recordedCount;
+    // Not `turns`, which would parse a packed episode.
+    const hasSampled = episode.counts.turnCount > recordedCount;
     if (hasSampled) versions.see(episode, recordedCount, delivery);
     else {
       const isBounded = run.redeliver === true && run.staleness !== undefined;

@@ -21,7 +21,7 @@ export interface PackedRecording {
   readonly bytes: Buffer;
   /** The number of the attempt's lines with inputs, with those before these. */
   readonly partCount: number;
-  /** The hash of the last of these lines, or of the line before them if there are none. */
+  /** The hash of the last line up to here. */
   readonly lastHash: string;
 }
 

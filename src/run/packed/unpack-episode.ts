@@ -8,7 +8,7 @@ import { lazyMembers, type PackedHead } from "./packed-head.ts";
 const lineFeed = "\n".charCodeAt(0);
 
 /**
- * Returns an episode whose long members are parsed when they are first read, with its lines attached.
+ * Returns an episode with its lines attached. Its long members are parsed when they are first read.
  * @param body - The lines after the head.
  * @returns the episode, or a description of the fault if the sizes in the head are wrong.
  */

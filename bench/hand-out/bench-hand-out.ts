@@ -4,20 +4,20 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../src/async/clock.ts";
-import { HandOut } from "../src/queue/hand-out/hand-out.ts";
-import type { FromWorker } from "../src/queue/local/channel-message.ts";
-import { localClients } from "../src/queue/local/local-clients.ts";
-import { LocalStore } from "../src/queue/local/local-store.ts";
-import { ServedStore } from "../src/queue/local/serve-store.ts";
-import { connectHere } from "../src/queue/local/store-connection.ts";
-import { openSharedFolder } from "../src/queue/place/shared-folder.ts";
-import { QueueStore } from "../src/queue/store/queue-store.ts";
-import type { AttemptPlayer } from "../src/run/attempt/attempt-player.ts";
-import { RunFolder } from "../src/run/folder/run-folder.ts";
-import { runRollouts } from "../src/run/run-rollouts.ts";
-import type { BenchFigure } from "./bench-figure.ts";
-import { cpuMs, median } from "./cpu-time.ts";
+import { systemClock } from "../../src/async/clock.ts";
+import { HandOut } from "../../src/queue/hand-out/hand-out.ts";
+import type { FromWorker } from "../../src/queue/local/channel-message.ts";
+import { localClients } from "../../src/queue/local/local-clients.ts";
+import { LocalStore } from "../../src/queue/local/local-store.ts";
+import { ServedStore } from "../../src/queue/local/serve-store.ts";
+import { connectHere } from "../../src/queue/local/store-connection.ts";
+import { openSharedFolder } from "../../src/queue/place/shared-folder.ts";
+import { QueueStore } from "../../src/queue/store/queue-store.ts";
+import type { AttemptPlayer } from "../../src/run/attempt/attempt-player.ts";
+import { RunFolder } from "../../src/run/folder/run-folder.ts";
+import { runRollouts } from "../../src/run/run-rollouts.ts";
+import type { BenchFigure } from "../bench-figure.ts";
+import { cpuMs, median } from "../cpu-time.ts";
 import { longShape, prepareLong, type LongPlay } from "./long-play.ts";
 
 const attemptCount = 48;
@@ -87,13 +87,11 @@ function handOutWith(wrap: (player: AttemptPlayer) => AttemptPlayer = (player) =
     const shared = path.join(dir, "shared");
     const run = path.basename(dir);
     const store = new LocalStore({ now: systemClock.now, wallNow: Date.now });
-    await using client = await QueueStore.over(
-      localClients(() => connectHere(store, systemClock)),
-    );
+    await using client = await QueueStore.over(localClients(() => connectHere(store, systemClock)));
     const place = await openSharedFolder(shared);
     const about = { environment: "code-reader", terms: {}, sampling: {}, isRecorded: true };
     await using handOut = await HandOut.open({ store: client, run, place, ...about });
-    const file = fileURLToPath(new URL("hand-out-worker.js", import.meta.url));
+    const file = fileURLToPath(new URL("simulated-worker.js", import.meta.url));
     const child = fork(file, [shared, run]);
     const served = new ServedStore(store, (message) => void child.send(message));
     child.on("message", (message: FromWorker) => {

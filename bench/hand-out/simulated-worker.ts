@@ -1,19 +1,19 @@
-import type { Inputs } from "../src/episode/inputs/input.ts";
-import { playEpisode } from "../src/episode/play-episode.ts";
-import { attemptJobSchema, baseOf, recordedAtOf } from "../src/queue/job/attempt-job.ts";
-import { writeResult } from "../src/queue/job/attempt-result.ts";
-import { LineWriter } from "../src/queue/job/job-recording.ts";
-import { sendPayload } from "../src/queue/job/payload.ts";
-import type { ToWorker } from "../src/queue/local/channel-message.ts";
-import { localClients } from "../src/queue/local/local-clients.ts";
-import { StoreChannel } from "../src/queue/local/store-channel.ts";
-import { openSharedFolder } from "../src/queue/place/shared-folder.ts";
-import { queueName } from "../src/queue/store/keys.ts";
-import { QueueStore } from "../src/queue/store/queue-store.ts";
-import { packEpisode } from "../src/run/packed/pack-episode.ts";
+import type { Inputs } from "../../src/episode/inputs/input.ts";
+import { playEpisode } from "../../src/episode/play-episode.ts";
+import { attemptJobSchema, baseOf, recordedAtOf } from "../../src/queue/job/attempt-job.ts";
+import { writeResult } from "../../src/queue/job/attempt-result.ts";
+import { LineWriter } from "../../src/queue/job/job-recording.ts";
+import { sendPayload } from "../../src/queue/job/payload.ts";
+import type { ToWorker } from "../../src/queue/local/channel-message.ts";
+import { localClients } from "../../src/queue/local/local-clients.ts";
+import { StoreChannel } from "../../src/queue/local/store-channel.ts";
+import { openSharedFolder } from "../../src/queue/place/shared-folder.ts";
+import { queueName } from "../../src/queue/store/keys.ts";
+import { QueueStore } from "../../src/queue/store/queue-store.ts";
+import { packEpisode } from "../../src/run/packed/pack-episode.ts";
 import { prepareLong } from "./long-play.ts";
 
-// Runs as a process: node hand-out-worker.js SHARED RUN
+// Runs as a process: node simulated-worker.js SHARED RUN
 // Plays one attempt, and answers each job with a copy of it under the job's names.
 const [shared = "", run = ""] = process.argv.slice(2);
 const { plan, setup } = await prepareLong(1);

@@ -1,15 +1,15 @@
-import { createToolCallingAgent } from "../src/agent/tool-calling-agent.ts";
-import { toolUsePolicies } from "../src/agent/tool-use-policy.ts";
-import { defineEnvironment } from "../src/environment/define-environment.ts";
-import type { Environment } from "../src/environment/environment.ts";
-import type { EpisodeSetup } from "../src/episode/episode-setup.ts";
-import { defaultLimits } from "../src/episode/limits.ts";
-import { findToolCallParser } from "../src/parser/registry.ts";
-import { createRenderer } from "../src/renderer/create-renderer.ts";
-import { planRun, type RunPlan } from "../src/run/schedule/plan-run.ts";
-import { createScriptedUser } from "../src/user/scripted-user.ts";
-import { qwen3Folder } from "./bench-model.ts";
-import { instantEngine } from "./instant-engine.ts";
+import { createToolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
+import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
+import { defineEnvironment } from "../../src/environment/define-environment.ts";
+import type { Environment } from "../../src/environment/environment.ts";
+import type { EpisodeSetup } from "../../src/episode/episode-setup.ts";
+import { defaultLimits } from "../../src/episode/limits.ts";
+import { findToolCallParser } from "../../src/parser/registry.ts";
+import { createRenderer } from "../../src/renderer/create-renderer.ts";
+import { planRun, type RunPlan } from "../../src/run/schedule/plan-run.ts";
+import { createScriptedUser } from "../../src/user/scripted-user.ts";
+import { qwen3Folder } from "../bench-model.ts";
+import { instantEngine } from "../instant-engine.ts";
 
 /** The shape of a coding agent's attempts: a prompt of 5,000 tokens that grows to 142,000. */
 export const longShape = { turns: 43, sampledTokens: 444, observationLines: 170, promptLines: 290 };
@@ -37,7 +37,7 @@ export async function prepareLong(attemptCount: number): Promise<LongPlay> {
     }),
     setup: {
       environment,
-      user: createScriptedUser(),
+      user: createScriptedUser({ lines: ["Repair it."] }),
       engine: instantEngine(() => turn, { latencyMs: 0 }),
       renderer,
       agent: createToolCallingAgent({
@@ -51,7 +51,7 @@ export async function prepareLong(attemptCount: number): Promise<LongPlay> {
   };
 }
 
-/** An environment whose only tool returns a part of a source file. */
+/** An environment with one tool, which returns a part of a source file. */
 function codeReader(taskCount: number): Environment {
   return defineEnvironment({
     name: "code-reader",
