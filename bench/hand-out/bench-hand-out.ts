@@ -93,7 +93,9 @@ function handOutWith(wrap: (player: AttemptPlayer) => AttemptPlayer = (player) =
     await using handOut = await HandOut.open({ store: client, run, place, ...about });
     const file = fileURLToPath(new URL("simulated-worker.js", import.meta.url));
     const child = fork(file, [shared, run]);
-    const served = new ServedStore(store, (message) => void child.send(message));
+    const served = new ServedStore(store, (message) => {
+      if (child.connected) child.send(message);
+    });
     child.on("message", (message: FromWorker) => {
       if (message.type === "commands") served.receive(message);
     });
@@ -121,6 +123,7 @@ async function play({ plan, setup }: LongPlay, dir: string, player?: AttemptPlay
     concurrency: 16,
     attempts: 1,
     maxFailuresInRow: 1,
+    keepsEpisodes: false,
     ...(player && { player }),
     signal: new AbortController().signal,
   });

@@ -120,6 +120,7 @@ async function showPlay(
   const result = await run.play(folder, {
     signal,
     ...(queued && { player: queued.player, concurrency: queued.concurrency }),
+    keepsEpisodes: false,
     onAdmission: (admission) => Object.assign(watched, { admission }),
     onProgress: (progress) => {
       watched.progress = progress;

@@ -2,6 +2,7 @@ import { SmallerLimit } from "../../episode/play-episode.ts";
 import { ownBug, UsageError } from "../../errors.ts";
 import type { Clock } from "../../async/clock.ts";
 import { PlaybackStop } from "../../outside.ts";
+import { packedBytes } from "../../run/packed/packed-bytes.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
 import { readResult, type Answer, type AttemptResult } from "../job/attempt-result.ts";
 import { PayloadError, takePayloadBytes } from "../job/payload.ts";
@@ -30,7 +31,10 @@ export async function judgeAnswer(
   if (answer.type === "not-played") return notPlayed(answer, handed.job);
   let bytes: Buffer;
   try {
-    bytes = await takePayloadBytes(answer.result, place, clock);
+    bytes = await takePayloadBytes(answer.result, place, {
+      clock,
+      allocate: (size) => packedBytes.acquire(size),
+    });
   } catch (error) {
     if (!(error instanceof PayloadError)) throw error;
     return { type: "again", reason: error.message };

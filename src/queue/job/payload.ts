@@ -107,17 +107,21 @@ export async function takePayload(
   clock: Pick<Clock, "sleep"> = systemClock,
 ): Promise<string> {
   if (payload.by === "reply") return payload.text;
-  return (await takePayloadBytes(payload, place, clock)).toString("utf8");
+  return (await takePayloadBytes(payload, place, { clock })).toString("utf8");
 }
 
 /**
  * Reads a payload as UTF-8.
+ * @param options - `allocate` allocates the memory of a large payload.
  * @throws PayloadError as `takePayload()` does.
  */
 export async function takePayloadBytes(
   payload: Payload,
   place: SharedPlace | undefined,
-  clock: Pick<Clock, "sleep"> = systemClock,
+  {
+    clock = systemClock,
+    allocate,
+  }: { readonly clock?: Pick<Clock, "sleep">; readonly allocate?: (size: number) => Buffer } = {},
 ): Promise<Buffer> {
   if (payload.by === "reply") return Buffer.from(payload.text);
   const { name, bytes, sha256 } = payload;
@@ -126,7 +130,7 @@ export async function takePayloadBytes(
   }
   let fault = "";
   for (let round = 1; round <= looks; round++) {
-    const found = await place.read(name, bytes).catch((error: unknown) => {
+    const found = await place.read(name, bytes, allocate).catch((error: unknown) => {
       if (error instanceof UsageError) throw error;
       return describeError(error);
     });

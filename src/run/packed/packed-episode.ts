@@ -38,6 +38,8 @@ export interface PackedEpisode {
   readonly versions: VersionFacts;
   readonly turns: readonly TurnTotals[];
   readonly troubles: readonly DescribedTrouble[];
+  /** Gives the memory of the lines back. The lines and the long members of the episode cannot be read afterwards. */
+  readonly release: () => void;
 }
 
 const packedEpisodes = new WeakMap<Episode, PackedEpisode>();
@@ -55,4 +57,9 @@ export function packedOf(episode: Episode): PackedEpisode | undefined {
 /** True if a player's result is an episode with its lines. */
 export function isPacked(value: unknown): value is Episode {
   return typeof value === "object" && value !== null && packedEpisodes.has(value as Episode);
+}
+
+/** Returns the totals of an episode's turns. Does not parse a packed episode. */
+export function turnTotalsOf(episode: Pick<Episode, "turns">): readonly TurnTotals[] {
+  return packedEpisodes.get(episode as Episode)?.turns ?? episode.turns;
 }

@@ -1,8 +1,10 @@
 import type { Episode, EpisodeStory } from "../../episode/episode.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import type { Segment } from "../../trajectory/trajectory-recorder.ts";
+import { InvariantError } from "../../errors.ts";
 import type { EncodedLine } from "../disk/encode-line.ts";
-import { attachPacked } from "./packed-episode.ts";
+import { packedBytes } from "./packed-bytes.ts";
+import { attachPacked, type PackedEpisode } from "./packed-episode.ts";
 import { lazyMembers, type PackedHead } from "./packed-head.ts";
 
 const lineFeed = "\n".charCodeAt(0);
@@ -26,17 +28,35 @@ export function unpackEpisode(
   const parts = [...samples, line].flatMap(({ blocks }) => blocks);
   if (![...parts, spans, recording.bytes].every(endsLine)) return { fault: "a line has no end" };
   const { versions, turns, troubles } = head;
+  let isReleased = false;
+  const requireLines = (): void => {
+    if (isReleased) throw new InvariantError(`the lines of ${head.story.rolloutId} were released`);
+  };
   const episode = openEpisode(head.story, {
-    story: () => parse(line.blocks[0]!) as EpisodeStory,
+    story: () => {
+      requireLines();
+      return parse(line.blocks[0]!) as EpisodeStory;
+    },
     segments: () => {
+      requireLines();
       const rows = samples.map(({ blocks }) => parse(blocks[0]!) as Sample);
       const ofRows = parse(spans) as readonly Segment["spans"][];
       return rows.map((row, index) => toSegment(row, ofRows[index]!));
     },
   });
-  attachPacked(episode, { samples, line, recording, versions, turns, troubles } as Parameters<
-    typeof attachPacked
-  >[1]);
+  const packed = {
+    samples,
+    line,
+    recording,
+    versions,
+    turns,
+    troubles,
+    release: () => {
+      isReleased = true;
+      packedBytes.release(body);
+    },
+  };
+  attachPacked(episode, packed as PackedEpisode);
   return { episode };
 }
 
