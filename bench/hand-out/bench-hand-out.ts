@@ -20,8 +20,8 @@ import type { BenchFigure } from "../bench-figure.ts";
 import { cpuMs, median } from "../cpu-time.ts";
 import { longShape, prepareLong, type LongPlay } from "./long-play.ts";
 
-const attemptCount = 48;
-const repetitions = 3;
+const attemptCount = 24;
+const repetitions = 2;
 
 /** The number of workers in the projection. */
 const workerCount = 16;

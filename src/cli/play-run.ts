@@ -5,7 +5,7 @@ import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import { createRun, type Run } from "../composition/create-run.ts";
 import type { RunConfig } from "../composition/config/run-config.ts";
-import type { OpenQueuedRunOptions, QueuedRun } from "../queue/open-queued-run.ts";
+import type { OpenQueuedRunOptions, QueuedRun } from "../queue/queued-run.ts";
 import type { HandOutConfig } from "../queue/queue-settings.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
 import type { RunDisplay } from "./watch-settings.ts";

@@ -1,33 +1,9 @@
-import type { Redactor } from "../secrets/redactor.ts";
-import type { AttemptPlayer } from "../run/attempt/attempt-player.ts";
-import type { RunFolder } from "../run/folder/run-folder.ts";
-import type { Variables } from "../composition/create-engine.ts";
 import type { Run } from "../composition/create-run.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
 import { describeContact, describeHandOut } from "./describe-hand-out.ts";
 import { openHandOut } from "./open-hand-out.ts";
+import type { OpenQueuedRunOptions, QueuedRun } from "./queued-run.ts";
 import { handedOutAtOnce, type HandOutConfig, type QueueConfig } from "./queue-settings.ts";
-
-/** A run with attempts that workers play. */
-export interface QueuedRun extends AsyncDisposable {
-  readonly player: AttemptPlayer;
-  /** Attempts that are handed out at once. */
-  readonly concurrency: number;
-  /** Knows the secrets of the run and of its queue. */
-  readonly redactor: Redactor;
-  /** Called if the run is finished: no later start needs what workers left. */
-  readonly finished?: () => void;
-}
-
-/** The folder of a run to hand out, and the outside of its process. */
-export interface OpenQueuedRunOptions {
-  readonly folder: RunFolder;
-  readonly env?: Variables;
-  /** Called with messages for a person. */
-  readonly say: (text: string) => void;
-  /** Stops the start of workers when it aborts. */
-  readonly signal?: AbortSignal | undefined;
-}
 
 /**
  * Opens a run with attempts that other processes play. Loads only the code of the configured way.

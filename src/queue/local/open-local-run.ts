@@ -6,7 +6,7 @@ import { createRunRedactor } from "../../composition/run-secrets.ts";
 import type { Run } from "../../composition/create-run.ts";
 import { describeHandOut } from "../describe-hand-out.ts";
 import { handOutOver } from "../open-hand-out.ts";
-import type { OpenQueuedRunOptions, QueuedRun } from "../open-queued-run.ts";
+import type { OpenQueuedRunOptions, QueuedRun } from "../queued-run.ts";
 import { openSharedFolder } from "../place/shared-folder.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { localClients } from "./local-clients.ts";
