@@ -19,7 +19,7 @@ export const strict = {
   },
 };
 
-/** Returns the entries by their path below dist/, without the extension: the package's exports and the command line. */
+/** Returns the entries by their path below dist/, without the extension: the package's exports and the programs. */
 function findEntries(root) {
   const { exports } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
   const files = Object.values(exports).flatMap((entry) => entry.default ?? []);
@@ -31,6 +31,7 @@ function findEntries(root) {
     "src/cli/main",
     "src/cli/run-command-line",
     "src/engine/reference/thread/worker",
+    "src/queue/local/worker-process",
   ];
   const names = [...exported.filter((name) => !name.includes("*")), ...programs, ...environments];
   return Object.fromEntries(names.map((name) => [name, path.join(root, `${name}.ts`)]));

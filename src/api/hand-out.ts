@@ -3,7 +3,7 @@ import { UsageError } from "../errors.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import { readVariable } from "../secrets/read-variable.ts";
 import type { Redactor } from "../secrets/redactor.ts";
-import { readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
+import { readHandOutConfig, type HandOutConfig } from "../queue/queue-settings.ts";
 import type { AttemptPlayer } from "../run/attempt/attempt-player.ts";
 import { Listeners } from "../run/schedule/listeners.ts";
 import type { RunFolder } from "../run/folder/run-folder.ts";
@@ -21,6 +21,8 @@ export interface HandedOut extends AsyncDisposable {
   /** The number of attempts that workers play at once. */
   readonly admission: AdmissionOptions;
   readonly redactor: Redactor;
+  /** Called if the run is finished: no later start needs what workers left. */
+  readonly finished?: () => void;
 }
 
 /** A run for workers, with the run that the options describe. */
@@ -37,9 +39,11 @@ interface OpenedHandedOut {
  * @throws RolloutError if the engine does not answer.
  */
 export async function openHandedOut(options: RolloutOptions): Promise<OpenedHandedOut> {
-  const queue = readQueue(options);
+  const config = readConfig(options);
   refuseObjects(options);
-  readVariable(process.env, queue.passwordEnv, "queuePasswordEnv");
+  if (config.type === "queue") {
+    readVariable(process.env, config.queue.passwordEnv, "queuePasswordEnv");
+  }
   const { onQueue = () => {}, now, signal } = options;
   const asked = settingsOf(options);
   if (asked["out"] === undefined) {
@@ -48,9 +52,9 @@ export async function openHandedOut(options: RolloutOptions): Promise<OpenedHand
         "played while it was stopped",
     );
   }
-  const config = readRunConfig({ user: "scripted", ...asked });
-  const { openQueuedRun } = await import("../queue/open-queued-run.ts");
-  const run = await createRun(config, withoutUndefined({ now, signal }));
+  const runConfig = readRunConfig({ user: "scripted", ...asked });
+  const { openPlayers } = await import("../queue/open-queued-run.ts");
+  const run = await createRun(runConfig, withoutUndefined({ now, signal }));
   const messages = forwardMessages(onQueue);
   const opened: AsyncDisposable[] = [messages, run];
   const close = async (): Promise<void> => {
@@ -60,13 +64,21 @@ export async function openHandedOut(options: RolloutOptions): Promise<OpenedHand
     const { say } = messages;
     const folder = await run.openFolder(say, { isOpen: options.source !== undefined });
     opened.push(folder);
-    const queued = await openQueuedRun(run, { folder, queue, say });
+    const queued = await openPlayers(run, config, { folder, say, signal });
     opened.push(queued);
-    const { player, redactor, concurrency } = queued;
+    const { player, redactor, concurrency, finished } = queued;
     const admission = { concurrency };
     const { setup } = run;
     return {
-      handedOut: { player, redactor, setup, folder, admission, [Symbol.asyncDispose]: close },
+      handedOut: {
+        player,
+        redactor,
+        setup,
+        folder,
+        admission,
+        ...(finished && { finished }),
+        [Symbol.asyncDispose]: close,
+      },
       run,
     };
   } catch (error) {
@@ -96,9 +108,9 @@ function forwardMessages(
   };
 }
 
-function readQueue({ queue, queuePasswordEnv, shared }: RolloutOptions): QueueConfig {
-  const settings = { queue, "queue-password-env": queuePasswordEnv, shared };
-  const config = readQueueConfig(withoutUndefined(settings));
+function readConfig({ workers, queue, queuePasswordEnv, shared }: RolloutOptions): HandOutConfig {
+  const settings = { workers, queue, "queue-password-env": queuePasswordEnv, shared };
+  const config = readHandOutConfig(withoutUndefined(settings));
   if (config !== undefined) return config;
   throw new UsageError("Missing queue: the Valkey or Redis that attempts are handed out by");
 }

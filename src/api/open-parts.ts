@@ -73,7 +73,8 @@ export interface OpenParts extends AsyncDisposable {
  */
 export async function openParts(options: RolloutOptions): Promise<OpenParts> {
   requireOneChoiceOfTasks(options);
-  if (options.queue !== undefined || options.shared !== undefined) {
+  const { queue, shared, workers } = options;
+  if (queue !== undefined || shared !== undefined || workers !== undefined) {
     return await openQueuedParts(options);
   }
   const values = completeSettings(runSettings, settingsOf(options)) as RunSettings;

@@ -70,6 +70,7 @@ export async function* playGroups(
   onStart?.(run);
   yield* run;
   const { end } = await run.result;
+  if (end === "finished") handedOut?.finished?.();
   signal?.throwIfAborted();
   if (end === "too-many-failures") throw tooManyFailures(parts, failed);
 }

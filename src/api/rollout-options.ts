@@ -66,6 +66,11 @@ export interface RolloutOptions extends LibrarySettings {
   /** With `out`: true to yield groups again that ended in earlier starts and were not taken. Default false. */
   readonly redeliver?: boolean;
   /**
+   * The number of worker processes on this machine that play the episodes, or `auto` for one for each available core.
+   * Parts must be names and paths then, as on the command line. Requires `out`. Default: this process plays.
+   */
+  readonly workers?: number | "auto";
+  /**
    * The Valkey or Redis through which workers receive attempts: `redis://host:6379`. Parts must be names and paths
    * then, as on the command line, because objects cannot travel to workers. Requires `out`.
    */
@@ -74,7 +79,7 @@ export interface RolloutOptions extends LibrarySettings {
   readonly queuePasswordEnv?: string;
   /** The place for results above 100 kB: a folder that all workers reach, or `s3://bucket/prefix`. */
   readonly shared?: string;
-  /** Receives messages about the queue, for people. An error that it throws is rethrown at the end of the run. */
+  /** Receives messages about the queue or the worker processes, for people. An error that it throws is rethrown at the end of the run. */
   readonly onQueue?: (text: string) => void;
   /** Stops the run when it aborts. Episodes that are being played are cancelled. */
   readonly signal?: AbortSignal;
@@ -111,6 +116,7 @@ const objectKeys = new Set([
   "onProgress",
   "now",
   "clock",
+  "workers",
   "queue",
   "queuePasswordEnv",
   "shared",

@@ -1,4 +1,4 @@
-import { queueSettings } from "../queue/queue-settings.ts";
+import { handOutSettings } from "../queue/queue-settings.ts";
 import { evaluationSettings } from "../composition/config/evaluation-settings.ts";
 import { runSettings } from "../composition/config/run-config.ts";
 import {
@@ -40,7 +40,7 @@ export const priceSettings = [
 /** Every setting of `turnwright eval`. */
 export const evalSettings: readonly Setting[] = [
   ...evaluationSettings.map((setting) => (setting.name === "samples" ? trials : setting)),
-  ...queueSettings,
+  ...handOutSettings,
   ...displaySettings,
   ...watchSettings,
   {

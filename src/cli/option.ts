@@ -57,6 +57,7 @@ function toOption({ name, kind, help, value, default: fallback }: Setting): Comm
   }
   if (kind.type === "number") {
     return option.argParser((text: string) => {
+      if (text === kind.word) return text;
       const problem = checkNumber(Number(text), kind);
       if (text.trim() === "" || problem !== undefined) {
         throw new InvalidArgumentError(problem ?? "expected a number");

@@ -5,8 +5,8 @@ import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import { createRun, type Run } from "../composition/create-run.ts";
 import type { RunConfig } from "../composition/config/run-config.ts";
-import type { QueuedRun } from "../queue/open-queued-run.ts";
-import type { QueueConfig } from "../queue/queue-settings.ts";
+import type { OpenQueuedRunOptions, QueuedRun } from "../queue/queued-run.ts";
+import type { HandOutConfig } from "../queue/queue-settings.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
 import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
@@ -30,7 +30,7 @@ export async function playRun(
   config: RunConfig,
   display: RunDisplay,
   finish: (run: PlayedRun) => Promise<void>,
-  queue?: QueueConfig,
+  handOut?: HandOutConfig,
 ): Promise<void> {
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
@@ -43,7 +43,7 @@ export async function playRun(
   await using folder = await run.openFolder(note);
   for (const text of folder.notes) note(text);
   await using _viewer = display.view ? await openViewer(folder.dir) : undefined;
-  const result = await showPlay(run, { folder, display, signal, queue });
+  const result = await showPlay(run, { folder, display, signal, handOut });
   await finish({ result, folder, environment: run.environment, plan: run.plan });
   setExitStatus(result);
 }
@@ -56,19 +56,14 @@ export function setExitStatus({ end, progress }: RunResult): void {
   if (end === "too-many-failures" || isAllFailed) process.exitCode = 1;
 }
 
-/**
- * Opens the player that sends attempts to workers. Loads the queue's code only if there is a queue.
- */
-async function openQueuePlayer(
+/** Opens the player that sends attempts to workers. Loads its code only if there are workers. */
+async function openWorkerPlayer(
   run: Run,
-  options: {
-    readonly folder: RunFolder;
-    readonly queue: QueueConfig;
-    readonly say: (text: string) => void;
-  },
+  handOut: HandOutConfig,
+  options: OpenQueuedRunOptions,
 ): Promise<QueuedRun> {
-  const { openQueuedRun } = await import("../queue/open-queued-run.ts");
-  const queued = await openQueuedRun(run, options);
+  const { openPlayers } = await import("../queue/open-queued-run.ts");
+  const queued = await openPlayers(run, handOut, options);
   hideSecrets(queued.redactor);
   return queued;
 }
@@ -106,10 +101,10 @@ async function showPlay(
     readonly folder: RunFolder;
     readonly display: RunDisplay;
     readonly signal: AbortSignal;
-    readonly queue: QueueConfig | undefined;
+    readonly handOut: HandOutConfig | undefined;
   },
 ): Promise<RunResult> {
-  const { folder, display, signal, queue } = options;
+  const { folder, display, signal, handOut } = options;
   const { now } = run.setup;
   const busyShare = () => performance.eventLoopUtilization().utilization;
   const line = createProgressLine({ stream: process.stderr, write: writeError, now, busyShare });
@@ -121,10 +116,11 @@ async function showPlay(
   const say = (text: string): void => {
     if (!display.quiet) line.say(text);
   };
-  await using queued = queue && (await openQueuePlayer(run, { folder, queue, say }));
+  await using queued = handOut && (await openWorkerPlayer(run, handOut, { folder, say, signal }));
   const result = await run.play(folder, {
     signal,
     ...(queued && { player: queued.player, concurrency: queued.concurrency }),
+    keepsEpisodes: false,
     onAdmission: (admission) => Object.assign(watched, { admission }),
     onProgress: (progress) => {
       watched.progress = progress;
@@ -142,6 +138,7 @@ async function showPlay(
       void writeOut(`${JSON.stringify(event)}\n`);
     },
   });
+  if (result.end === "finished") queued?.finished?.();
   if (!display.quiet) line.end();
   return result;
 }

@@ -7,7 +7,7 @@ import { samplingSettings } from "../composition/config/sampling-config.ts";
 import { scopeSettings } from "../composition/config/scope-config.ts";
 import type { Setting } from "../composition/config/setting.ts";
 import { userSettings } from "../composition/config/user-config.ts";
-import { queueSettings } from "../queue/queue-settings.ts";
+import { handOutSettings } from "../queue/queue-settings.ts";
 import { mostUsedHeading, type SettingGroup } from "./option.ts";
 
 /** The settings that most calls need, in order. */
@@ -35,7 +35,7 @@ const headings: readonly (readonly [heading: string, names: readonly string[]])[
   ["Groups:", [...namesOf(scopeSettings), "attempts", "retry-failed"]],
   ["Policy:", namesOf(agentSettings)],
   ["Limits:", [...namesOf(limitSettings), "concurrency", "follow-load", "max-failures"]],
-  ["Workers:", namesOf(queueSettings)],
+  ["Workers:", namesOf(handOutSettings)],
   ["Output:", [...namesOf(conductSettings), "json", "quiet", "view", "metrics-port", "resume"]],
 ];
 

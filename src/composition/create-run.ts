@@ -33,7 +33,14 @@ import { readVersion } from "./version.ts";
 /** Options for playing a run. */
 export type PlayOptions = Pick<
   RunOptions,
-  "signal" | "player" | "onProgress" | "onEpisode" | "onEngine" | "onAdmission" | "source"
+  | "signal"
+  | "player"
+  | "onProgress"
+  | "onEpisode"
+  | "keepsEpisodes"
+  | "onEngine"
+  | "onAdmission"
+  | "source"
 > & {
   /** The plan, with group sizes and seeds. Default: the configured one. */
   readonly plan?: RunPlan;

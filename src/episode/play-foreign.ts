@@ -93,19 +93,44 @@ export function takeEpisode(
   const fault =
     findOtherAttempt(story, assignment, { setup, options }) ??
     // Not `story`, because NaN is null in the copy.
-    checkEnd(rest)[0]?.detail ??
-    checkStory(story).found[0]?.detail ??
+    storyFault(rest, story) ??
     segmentFault(segments);
   if (fault !== undefined) throw noEpisode(fault);
   const episode = {
     ...(story as unknown as EpisodeStory),
     segments: (segments as readonly Segment[]).map((segment) => copyOfSegment(segment)),
   };
-  // `mayBeCertain`, because the player does not know whether the engine samples greedily.
-  const { vocabularySize } = setup.renderer.codec;
-  const broken = rowsFault(episode, { vocabularySize, mayBeCertain: true });
+  const broken = rowsFaultOf(episode, setup);
   if (broken !== undefined) throw noEpisode(broken);
   return episode;
+}
+
+/**
+ * Checks an episode as `turnwright verify` does, before it is written by another process.
+ * @returns a description of the first fault, or `undefined`.
+ */
+export function episodeFault(
+  episode: Episode,
+  setup: Pick<EpisodeSetup, "renderer">,
+): string | undefined {
+  const { segments, ...story } = episode;
+  return (
+    storyFault({ ...story }, { ...story }) ?? segmentFault(segments) ?? rowsFaultOf(episode, setup)
+  );
+}
+
+/** @param written - The story as it is written to JSON. */
+function storyFault(story: RawRow, written: RawRow): string | undefined {
+  return checkEnd(story)[0]?.detail ?? checkStory(written).found[0]?.detail;
+}
+
+function rowsFaultOf(
+  episode: Episode,
+  { renderer }: Pick<EpisodeSetup, "renderer">,
+): string | undefined {
+  // `mayBeCertain`, because the player does not know whether the engine samples greedily.
+  const { vocabularySize } = renderer.codec;
+  return rowsFault(episode, { vocabularySize, mayBeCertain: true });
 }
 
 /** The context of an attempt. */

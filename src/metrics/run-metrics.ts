@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 import type { Episode } from "../episode/episode.ts";
+import { turnTotalsOf } from "../run/packed/packed-episode.ts";
 import type { EngineGate } from "../run/schedule/admission.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 
@@ -170,7 +171,9 @@ function createHistograms(registers: Registry[]): RunMetrics["observe"] {
     help: "How long episodes took",
     buckets: [0.1, 0.5, 1, 5, 15, 60, 180, 600, 1800, 7200],
   });
-  return ({ turns, shared, reward: earned, durationMs }) => {
+  return (episode) => {
+    const { shared, reward: earned, durationMs } = episode;
+    const turns = turnTotalsOf(episode);
     // Those that it shares with another episode were waited for once.
     for (const { engineMs, userMs = 0, environmentMs } of turns.slice(shared?.turnCount ?? 0)) {
       wait.observe({ on: "engine" }, engineMs / 1000);

@@ -7,26 +7,31 @@ import { HandOut, type HandOutOptions } from "./hand-out/hand-out.ts";
 import { describeNoPlace } from "./place/describe-no-place.ts";
 import { openSharedPlace } from "./place/open-shared-place.ts";
 import { queueIdOf } from "./queue-id.ts";
+import type { SharedPlace } from "./place/shared-place.ts";
 import type { QueueConfig } from "./queue-settings.ts";
 import { termsOf } from "./run/run-terms.ts";
 import { QueueStore } from "./store/queue-store.ts";
 
-/** The run to hand out, and the queue to use. */
-export interface OpenHandOutOptions extends Pick<
+/** The run to hand out. */
+export interface HandedRun extends Pick<
   HandOutOptions,
   "environment" | "sampling" | "isRecorded" | "isMarked" | "policy"
 > {
-  readonly config: QueueConfig;
   /** The folder that the run is written to: it keeps the run's id in the queue. */
   readonly dir: string;
   /** The run's own id. The folder's id in the queue is valid for this run alone. Absent for a service. */
   readonly runId?: string | undefined;
   readonly manifest: RunManifest;
   readonly redactor: Redactor;
+  readonly onNews?: (news: HandOutNews) => void;
+}
+
+/** The run to hand out, and the queue to use. */
+export interface OpenHandOutOptions extends HandedRun {
+  readonly config: QueueConfig;
   /** The limits that bound the size of a result. */
   readonly limits: EpisodeLimits;
   readonly env?: Variables;
-  readonly onNews?: (news: HandOutNews) => void;
   /** Called when the store becomes unreachable, and when it can be reached again. */
   readonly onContact?: (contact: { readonly isThere: boolean; readonly why?: string }) => void;
 }
@@ -43,16 +48,37 @@ export interface OpenedHandOut extends AsyncDisposable {
  * @throws UsageError if a package is missing, or if the store or the shared place cannot be used.
  */
 export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHandOut> {
-  const { config, dir, runId, manifest, redactor, env = process.env } = options;
-  const { environment, sampling, isRecorded, isMarked, policy, onNews, onContact } = options;
+  const { config, redactor, env = process.env, onContact } = options;
   const place = await openSharedPlace(config.shared, env);
   const store = await QueueStore.connect(config, {
     env,
     redactor,
     ...(onContact && { onContact }),
   });
+  const handOut = await handOutOver(store, place, options);
+  const tooLarge = describeNoPlace(config.shared, options.limits);
+  return {
+    handOut,
+    warnings: tooLarge === undefined ? [] : [tooLarge],
+    async [Symbol.asyncDispose]() {
+      await using _store = store;
+      await handOut[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/**
+ * Hands out a run over a store. Closes the store if this fails.
+ * @throws UsageError if the store or the shared place cannot be used.
+ */
+export async function handOutOver(
+  store: QueueStore,
+  place: SharedPlace | undefined,
+  { dir, runId, manifest, redactor, ...run }: HandedRun,
+): Promise<HandOut> {
+  const { environment, sampling, isRecorded, isMarked, policy, onNews } = run;
   try {
-    const handOut = await HandOut.open({
+    return await HandOut.open({
       store,
       environment,
       sampling,
@@ -64,15 +90,6 @@ export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHa
       ...(policy && { policy }),
       ...(onNews && { onNews }),
     });
-    const tooLarge = describeNoPlace(config.shared, options.limits);
-    return {
-      handOut,
-      warnings: tooLarge === undefined ? [] : [tooLarge],
-      async [Symbol.asyncDispose]() {
-        await using _store = store;
-        await handOut[Symbol.asyncDispose]();
-      },
-    };
   } catch (error) {
     await store[Symbol.asyncDispose]();
     throw error;

@@ -1,39 +1,31 @@
-import type { Redactor } from "../secrets/redactor.ts";
-import type { AttemptPlayer } from "../run/attempt/attempt-player.ts";
-import type { RunFolder } from "../run/folder/run-folder.ts";
-import type { Variables } from "../composition/create-engine.ts";
 import type { Run } from "../composition/create-run.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
 import { describeContact, describeHandOut } from "./describe-hand-out.ts";
 import { openHandOut } from "./open-hand-out.ts";
-import { handedOutAtOnce, type QueueConfig } from "./queue-settings.ts";
+import type { OpenQueuedRunOptions, QueuedRun } from "./queued-run.ts";
+import { handedOutAtOnce, type HandOutConfig, type QueueConfig } from "./queue-settings.ts";
 
-/** A run with attempts that workers play. */
-export interface QueuedRun extends AsyncDisposable {
-  readonly player: AttemptPlayer;
-  /** Attempts that are handed out at once. */
-  readonly concurrency: number;
-  /** Knows the secrets of the run and of its queue. */
-  readonly redactor: Redactor;
+/**
+ * Opens a run with attempts that other processes play. Loads only the code of the configured way.
+ * @throws UsageError as `openQueuedRun()` and `openLocalRun()` do.
+ */
+export async function openPlayers(
+  run: Run,
+  config: HandOutConfig,
+  options: OpenQueuedRunOptions,
+): Promise<QueuedRun> {
+  if (config.type === "queue") return await openQueuedRun(run, { ...options, queue: config.queue });
+  const { openLocalRun } = await import("./local/open-local-run.ts");
+  return await openLocalRun(run, { ...options, workers: config.workers });
 }
 
 /**
  * Hands out a run's attempts. Writes notices to the run's events.
  * @throws UsageError if a package is missing, or if the store or the shared place cannot be used.
  */
-export async function openQueuedRun(
+async function openQueuedRun(
   run: Run,
-  {
-    folder,
-    queue,
-    env = process.env,
-    say,
-  }: {
-    readonly folder: RunFolder;
-    readonly queue: QueueConfig;
-    readonly env?: Variables;
-    readonly say: (text: string) => void;
-  },
+  { folder, queue, env = process.env, say }: OpenQueuedRunOptions & { readonly queue: QueueConfig },
 ): Promise<QueuedRun> {
   const { config, setup, manifest } = run;
   const redactor = createRunRedactor(config, env);

@@ -34,6 +34,23 @@ export const queueSettings = [
   },
 ] as const satisfies readonly Setting[];
 
+/** The most worker processes on one machine. */
+const mostWorkers = 1_000;
+
+/** The setting for worker processes on this machine. It does not change the results. */
+export const workersSettings = [
+  {
+    name: "workers",
+    kind: { type: "number", min: 1, max: mostWorkers, whole: true, word: "auto" },
+    value: "n",
+    help: "processes on this machine that play the episodes, or auto: one for each available core (default: this process plays)",
+    operational: true,
+  },
+] as const satisfies readonly Setting[];
+
+/** Settings for other processes that play a run's attempts. */
+export const handOutSettings = [...workersSettings, ...queueSettings] as const;
+
 /**
  * The default number of attempts that are handed out at once. It exceeds the capacity of a few
  * workers.
@@ -47,6 +64,30 @@ export interface QueueConfig {
   readonly passwordEnv?: string;
   /** A folder, or `s3://bucket/prefix`. */
   readonly shared?: string;
+}
+
+/** The processes that play a run's attempts: own ones on this machine, or those that take jobs from a queue. */
+export type HandOutConfig =
+  | { readonly type: "local"; readonly workers: number | "auto" }
+  | { readonly type: "queue"; readonly queue: QueueConfig };
+
+/**
+ * Reads the settings for other processes that play a run's attempts. Returns `undefined` if there are none.
+ * @throws UsageError as `readQueueConfig()` does, and for `workers` together with `queue`.
+ */
+export function readHandOutConfig(settings: GivenSettings): HandOutConfig | undefined {
+  const { workers: given, ...ofQueue } = settings;
+  const { workers } = completeSettings<(typeof workersSettings)[number]>(
+    workersSettings,
+    given === undefined ? {} : { workers: given },
+  );
+  const queue = readQueueConfig(ofQueue);
+  if (workers === undefined) return queue && { type: "queue", queue };
+  if (queue === undefined) return { type: "local", workers };
+  throw new UsageError(
+    "Cannot use --workers with --queue: expected one of the two; workers of a queue are started with " +
+      "`turnwright worker`",
+  );
 }
 
 /**

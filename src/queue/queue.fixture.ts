@@ -126,7 +126,7 @@ export class QueueBench implements AsyncDisposable {
         // A slow machine must not count as a lost worker; real losses are found soon.
         leaseMs: 60_000,
         lookForLostMs: 200,
-        onNote: (text) => this.notes.push(text),
+        onNote: ({ text }) => this.notes.push(text),
         ...rest,
       }),
     );

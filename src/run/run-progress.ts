@@ -1,9 +1,10 @@
-import type { SharedCounts, TurnRecord } from "../episode/episode.ts";
+import type { SharedCounts } from "../episode/episode.ts";
 import type { FailureCode } from "../errors.ts";
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
 import { addSpending, noSpending, withoutSpending } from "../user/chat/add-spending.ts";
 import type { UserSpending } from "../user/user.ts";
 import type { FinishedEpisode } from "./folder/episode-row.ts";
+import type { TurnTotals } from "./packed/packed-episode.ts";
 import { unscoredReason, type UnscoredReason } from "./folder/unscored-reason.ts";
 
 /** The progress of a run. JSON-able; also the main part of `summary.json`. */
@@ -128,7 +129,7 @@ export class RunTally {
     this.#retried++;
   }
 
-  turnEnded({ sampledTokenCount, engineMs, userMs = 0, environmentMs }: TurnRecord): void {
+  turnEnded({ sampledTokenCount, engineMs, userMs = 0, environmentMs }: TurnTotals): void {
     this.#liveTokenCount += sampledTokenCount;
     this.#spentMs.engine += engineMs;
     this.#spentMs.user += userMs;

@@ -14,7 +14,7 @@ export type { RunResult } from "./live-run.ts";
 /** Options for playing a plan. */
 export interface RunOptions extends Pick<
   StartRunOptions,
-  "setup" | "redactor" | "player" | "onProgress" | "onEpisode"
+  "setup" | "redactor" | "player" | "onProgress" | "onEpisode" | "keepsEpisodes"
 > {
   readonly plan: RunPlan;
   readonly folder: RunFolder;

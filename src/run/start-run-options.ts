@@ -100,6 +100,11 @@ export interface StartRunOptions {
    * of the run waits for it, at most ten seconds.
    */
   readonly onEpisode?: (episode: Episode) => void;
+  /**
+   * False if nothing reads the messages, turns and rows of an episode after `onEpisode` has returned. The memory of
+   * episodes from other processes is then used again at once. Default true.
+   */
+  readonly keepsEpisodes?: boolean;
 }
 
 /**

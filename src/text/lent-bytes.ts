@@ -1,15 +1,44 @@
-/** The smallest and largest buffer that is kept, in bytes. Other sizes are rounded up to a power of two. */
-const [smallest, largest] = [8 * 1024, 4 * 1024 * 1024];
+/** The smallest buffer that a pool keeps, in bytes. Sizes are rounded up to a power of two. */
+const smallest = 8 * 1024;
 
-/** The most bytes that are kept for reuse. */
-const mostKept = 64 * 1024 * 1024;
+/** Memory outside the heap that is used again. */
+export class BytePool {
+  readonly #largest: number;
+  readonly #mostKept: number;
+  /** Returned buffers by size. */
+  readonly #kept = new Map<number, ArrayBuffer[]>();
+  #keptSize = 0;
+  /** Buffers that are lent and may be returned. */
+  readonly #lent = new WeakSet<ArrayBufferLike>();
 
-/** Returned buffers by size. */
-const kept = new Map<number, ArrayBuffer[]>();
-let keptSize = 0;
+  /** @param limits - The largest buffer that is kept, and the most bytes that are kept for reuse. */
+  constructor(limits: { readonly largest: number; readonly mostKept: number }) {
+    this.#largest = limits.largest;
+    this.#mostKept = limits.mostKept;
+  }
 
-/** Buffers that are lent and may be returned. */
-const lent = new WeakSet<ArrayBufferLike>();
+  /** See `acquireBytes()`. */
+  acquire(size: number): Buffer {
+    if (size < smallest || size > this.#largest) return Buffer.allocUnsafe(size);
+    const room = roomFor(size);
+    const found = this.#kept.get(room)?.pop();
+    if (found !== undefined) this.#keptSize -= room;
+    const buffer = found ?? Buffer.allocUnsafeSlow(room).buffer;
+    this.#lent.add(buffer);
+    return Buffer.from(buffer, 0, size);
+  }
+
+  /** See `releaseBytes()`. */
+  release({ buffer }: Uint8Array): void {
+    if (!this.#lent.delete(buffer) || this.#keptSize + buffer.byteLength > this.#mostKept) return;
+    this.#keptSize += buffer.byteLength;
+    const others = this.#kept.get(buffer.byteLength);
+    if (others === undefined) this.#kept.set(buffer.byteLength, [buffer as ArrayBuffer]);
+    else others.push(buffer as ArrayBuffer);
+  }
+}
+
+const pool = new BytePool({ largest: 4 * 1024 * 1024, mostKept: 64 * 1024 * 1024 });
 
 /**
  * Returns a buffer for short use, such as a request's body; return it with `releaseBytes()`. Each turn sends a
@@ -19,25 +48,15 @@ const lent = new WeakSet<ArrayBufferLike>();
  * @returns `size` bytes with arbitrary content.
  */
 export function acquireBytes(size: number): Buffer {
-  if (size < smallest || size > largest) return Buffer.allocUnsafe(size);
-  const room = roomFor(size);
-  const found = kept.get(room)?.pop();
-  if (found !== undefined) keptSize -= room;
-  const buffer = found ?? Buffer.allocUnsafeSlow(room).buffer;
-  lent.add(buffer);
-  return Buffer.from(buffer, 0, size);
+  return pool.acquire(size);
 }
 
 /**
  * Returns lent bytes, or a part of them that stands for all: do not use them afterwards. Bytes that were not lent,
  * or were returned before, are ignored. A buffer that is never returned is garbage-collected as usual.
  */
-export function releaseBytes({ buffer }: Uint8Array): void {
-  if (!lent.delete(buffer) || keptSize + buffer.byteLength > mostKept) return;
-  keptSize += buffer.byteLength;
-  const others = kept.get(buffer.byteLength);
-  if (others === undefined) kept.set(buffer.byteLength, [buffer as ArrayBuffer]);
-  else others.push(buffer as ArrayBuffer);
+export function releaseBytes(bytes: Uint8Array): void {
+  pool.release(bytes);
 }
 
 function roomFor(size: number): number {

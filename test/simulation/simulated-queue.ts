@@ -4,8 +4,8 @@ import { HandOut } from "../../src/queue/hand-out/hand-out.ts";
 import { QueueStore } from "../../src/queue/store/queue-store.ts";
 import { QueueWorker } from "../../src/queue/worker/queue-worker.ts";
 import { UsageError } from "../../src/errors.ts";
-import { memoryClients, type StoreLine } from "../../src/queue/store/memory-clients.fixture.ts";
-import { MemoryStore } from "../../src/queue/store/memory-store.fixture.ts";
+import { faultyClients, type StoreLine } from "../../src/queue/local/faulty-connection.fixture.ts";
+import { FaultyStore } from "../../src/queue/local/faulty-connection.fixture.ts";
 import { MemoryPlace } from "./memory-place.ts";
 import type { Scenario } from "./scenario.ts";
 import { SimulatedProcess } from "./simulated-process.ts";
@@ -31,7 +31,7 @@ export class SimulatedQueue {
   readonly #scenario: Scenario;
   readonly #queue: QueueScenario;
   readonly #run: string;
-  readonly store: MemoryStore;
+  readonly store: FaultyStore;
   readonly #place = new MemoryPlace();
   readonly #workers = new Set<SimulatedProcess>();
   #isCalm = false;
@@ -43,7 +43,7 @@ export class SimulatedQueue {
     this.#scenario = scenario;
     this.#queue = scenario.queue!;
     this.#run = run;
-    this.store = new MemoryStore(() => world.clock.now());
+    this.store = new FaultyStore(() => world.clock.now());
   }
 
   /** Starts the workers, and the store's faults. */
@@ -118,7 +118,7 @@ export class SimulatedQueue {
         isTroubled(0.1) ? undefined : random.chance(0.2) ? random.between(1, 50) : 0,
     };
     return await QueueStore.connect(config, {
-      clients: memoryClients(line),
+      clients: faultyClients(line),
       clock: process.clock,
       env: {},
       wallNow: () => Math.floor(1_000_000 + clock.now()),
@@ -214,7 +214,7 @@ export class SimulatedQueue {
       if (fate < 0.5) this.store.awayUntilMs = clock.now() + ms;
       else if (fate < 0.8) this.store.refusesUntilMs = clock.now() + ms;
       else {
-        this.store.lose();
+        this.store.clear();
         this.store.awayUntilMs = clock.now() + ms;
       }
       this.#befallStore();

@@ -5,7 +5,7 @@ import { evalSettings, readPrices, toEvalSettings, toRunSettings } from "../eval
 import type { PlayedRun } from "../play-run.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
 import { groupSettings } from "../setting-groups.ts";
-import { queueSettings, readQueueConfig } from "../../queue/queue-settings.ts";
+import { handOutSettings, readHandOutConfig } from "../../queue/queue-settings.ts";
 import { pickSettings } from "../display-settings.ts";
 import { readRunDisplay } from "../watch-settings.ts";
 import { writeError, writeOut } from "../write-out.ts";
@@ -69,7 +69,12 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
     if (troubles !== undefined) writeError(`note: ${troubles}\n`);
     if (end !== "finished") writeError(`${unfinished[end]}\n`);
   };
-  await playRun(config, display, finish, readQueueConfig(pickSettings(queueSettings, settings)));
+  await playRun(
+    config,
+    display,
+    finish,
+    readHandOutConfig(pickSettings(handOutSettings, settings)),
+  );
 }
 
 const unfinished = {

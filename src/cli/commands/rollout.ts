@@ -1,6 +1,10 @@
 import type { Command } from "commander";
 import { readRunConfig, runSettings, type RunConfig } from "../../composition/config/run-config.ts";
-import { queueSettings, readQueueConfig, type QueueConfig } from "../../queue/queue-settings.ts";
+import {
+  handOutSettings,
+  readHandOutConfig,
+  type HandOutConfig,
+} from "../../queue/queue-settings.ts";
 import { displaySettings, pickSettings } from "../display-settings.ts";
 import type { PlayedRun } from "../play-run.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
@@ -11,7 +15,7 @@ import { writeOut } from "../write-out.ts";
 /** Every setting of `turnwright rollout`: a flag each, and the keys of its configuration file. */
 export const rolloutSettings = [
   ...runSettings,
-  ...queueSettings,
+  ...handOutSettings,
   ...displaySettings,
   ...watchSettings,
 ];
@@ -25,8 +29,8 @@ export function defineRollout(command: Command): void {
   addConfiguredSettings(command, rolloutSettings, groupSettings);
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(rolloutSettings, flags);
-    const queue = readQueueConfig(pickSettings(queueSettings, given));
-    await rollout(readRunConfig(pickSettings(runSettings, given)), readRunDisplay(given), queue);
+    const handOut = readHandOutConfig(pickSettings(handOutSettings, given));
+    await rollout(readRunConfig(pickSettings(runSettings, given)), readRunDisplay(given), handOut);
   });
 }
 
@@ -34,7 +38,7 @@ export function defineRollout(command: Command): void {
 export async function rollout(
   config: RunConfig,
   display: RunDisplay,
-  queue?: QueueConfig,
+  handOut?: HandOutConfig,
 ): Promise<void> {
   const { playRun } = await import("../play-run.ts");
   const { printRunSummary } = await import("../run-summary.ts");
@@ -44,5 +48,5 @@ export async function rollout(
     const summary = { type: "summary", end, ...progress, ...(slime && { slime }), files };
     await writeOut(display.json ? `${JSON.stringify(summary)}\n` : printRunSummary(result, folder));
   };
-  await playRun(config, display, finish, queue);
+  await playRun(config, display, finish, handOut);
 }

@@ -28,13 +28,19 @@ export function defineWorker(command: Command): void {
 
 async function work(config: WorkerConfig, display: Display): Promise<void> {
   const { openWorker } = await import("../../queue/worker/open-worker.ts");
+  const { QueueStore } = await import("../../queue/store/queue-store.ts");
   const { createRunRedactor } = await import("../../composition/run-secrets.ts");
   hideSecrets(createRunRedactor(config.run, process.env));
   const note = (text: string): void => {
     if (!display.quiet) writeError(`note: ${text}\n`);
   };
   const stop = untilStopped(config.drainMs);
-  await using opened = await openWorker(config, { onNote: note, signal: stop.signal });
+  await using opened = await openWorker(config, {
+    connect: async (redactor) =>
+      await QueueStore.connect(config.queue, { env: process.env, redactor }),
+    onNote: ({ text }) => note(text),
+    signal: stop.signal,
+  });
   hideSecrets(opened.redactor);
   for (const text of opened.warnings) note(text);
   const { worker } = opened;

@@ -18,6 +18,8 @@ export interface NumberKind {
   readonly min: number;
   readonly max: number;
   readonly whole?: boolean;
+  /** A word that is allowed in place of a number. */
+  readonly word?: string;
 }
 
 /** One setting: a flag of a command and a key of the configuration file at once. */
@@ -40,7 +42,7 @@ export interface Setting {
 export type ValueOf<Kind extends SettingKind> = Kind extends { readonly type: "text" }
   ? string
   : Kind extends { readonly type: "number" }
-    ? number
+    ? number | (Kind extends { readonly word: infer Word extends string } ? Word : never)
     : Kind extends { readonly type: "flag" }
       ? boolean
       : Kind extends { readonly type: "choice"; readonly choices: readonly (infer Choice)[] }
@@ -146,7 +148,11 @@ function checkValue(value: unknown, kind: SettingKind): ValueProblem | undefined
     case "list":
       return checkList(value, { shown, choices: kind.choices });
     case "number": {
-      if (typeof value !== "number") return expect(false, "a number");
+      const { word } = kind;
+      if (word !== undefined && value === word) return undefined;
+      if (typeof value !== "number") {
+        return expect(false, `a number${word === undefined ? "" : ` or ${word}`}`);
+      }
       const expected = checkNumber(value, kind);
       return expected === undefined ? undefined : { shown, expected };
     }
@@ -166,7 +172,10 @@ function checkList(
 }
 
 /** Checks a number: returns the expectation that it fails, else `undefined`. */
-export function checkNumber(value: number, { min, max, whole }: NumberKind): string | undefined {
+export function checkNumber(
+  value: number,
+  { min, max, whole, word }: NumberKind,
+): string | undefined {
   const isWrong =
     !Number.isFinite(value) ||
     value < min ||
@@ -177,7 +186,8 @@ export function checkNumber(value: number, { min, max, whole }: NumberKind): str
   const largest = whole === true ? Math.min(max, Number.MAX_SAFE_INTEGER) : max;
   const isUnbounded = max === Infinity && !(value > largest);
   const upper = isUnbounded ? "" : ` and at most ${largest}`;
-  return `expected a ${whole === true ? "whole " : ""}number of at least ${min}${upper}`;
+  const other = word === undefined ? "" : `, or ${word}`;
+  return `expected a ${whole === true ? "whole " : ""}number of at least ${min}${upper}${other}`;
 }
 
 /**

@@ -45,11 +45,13 @@ function schemaOf(kind: SettingKind): Readonly<Record<string, PlainJson>> {
       return { type: "boolean" };
     case "list":
       return { type: "array", items: kind.choices ? { enum: kind.choices } : { type: "string" } };
-    case "number":
-      return {
+    case "number": {
+      const number = {
         type: kind.whole === true ? "integer" : "number",
         minimum: kind.min,
         ...(kind.max !== Infinity && { maximum: kind.max }),
       };
+      return kind.word === undefined ? number : { anyOf: [number, { enum: [kind.word] }] };
+    }
   }
 }

@@ -10,8 +10,8 @@ import { createPushedTasks } from "../../run/schedule/pushed-tasks.ts";
 import { createTaskList } from "../../run/schedule/task-source.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { readRuns } from "../run/run-entry.ts";
-import { MemoryStore } from "../store/memory-store.fixture.ts";
-import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
+import { FaultyStore } from "../local/faulty-connection.fixture.ts";
+import { faultyClients, plainLine } from "../local/faulty-connection.fixture.ts";
 import { policyKey, workerAliveKey } from "../store/keys.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { QueueWorker } from "../worker/queue-worker.ts";
@@ -19,10 +19,10 @@ import { RunLane } from "../worker/run-lane.ts";
 import { HandOut, type HandOutOptions } from "./hand-out.ts";
 
 async function openHandOut(
-  memory: MemoryStore,
+  memory: FaultyStore,
   options: Partial<HandOutOptions> = {},
 ): Promise<HandOut> {
-  const clients = memoryClients(plainLine(memory));
+  const clients = faultyClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
   const terms = { tokenizer: "t1" };
   const about = { run: "r", environment: "lamp", terms, sampling: {}, isRecorded: true };
@@ -30,7 +30,7 @@ async function openHandOut(
 }
 
 test("reports that the store accepts no writes, before it hands out a job", async () => {
-  const memory = new MemoryStore(() => 0);
+  const memory = new FaultyStore(() => 0);
   memory.refusesUntilMs = 1;
   const refused = openHandOut(memory);
   await expect(refused).rejects.toThrow(UsageError);
@@ -48,7 +48,7 @@ test("names the shared place that cannot be written", async () => {
     read: async () => await Promise.resolve(undefined),
     remove: async () => {},
   };
-  const refused = openHandOut(new MemoryStore(() => 0), { place });
+  const refused = openHandOut(new FaultyStore(() => 0), { place });
   await expect(refused).rejects.toThrow(UsageError);
   await expect(refused).rejects.toThrow(/^Cannot use --shared \/shared: ENOSPC: no space left/);
 });
@@ -67,9 +67,9 @@ async function playPushed(data: unknown, place?: SharedPlace): Promise<readonly 
       return await fiftyLamps.open(task, options);
     },
   };
-  const memory = new MemoryStore(() => Date.now());
+  const memory = new FaultyStore(() => Date.now());
   const setup = lampSetup({ environment, engine: switchingEngine() });
-  const clients = memoryClients(plainLine(memory));
+  const clients = faultyClients(plainLine(memory));
   await using worker = await QueueWorker.start({
     store: await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} }),
     setup,
@@ -121,8 +121,8 @@ test("a task that cannot travel is not handed out", async () => {
 });
 
 test("a job is handed out after every earlier policy announcement, however slow the store is", async () => {
-  const memory = new MemoryStore(() => Date.now());
-  const clients = memoryClients(plainLine(memory));
+  const memory = new FaultyStore(() => Date.now());
+  const clients = faultyClients(plainLine(memory));
   const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
   await using _worker = await QueueWorker.start({
     store: await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} }),
@@ -162,8 +162,8 @@ test("a job is handed out after every earlier policy announcement, however slow 
 });
 
 test("an interruption while the store accepts an announcement leaves no job handed out", async () => {
-  const memory = new MemoryStore(() => Date.now());
-  const clients = memoryClients(plainLine(memory));
+  const memory = new FaultyStore(() => Date.now());
+  const clients = faultyClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
   await using handOut = await openHandOut(memory, { store, everyMs: 100 });
   const asked = withResolvers();
@@ -193,9 +193,9 @@ test("an interruption while the store accepts an announcement leaves no job hand
 });
 
 test("a start that resumes a forgotten run waits for workers that have not seen its end yet", async () => {
-  const memory = new MemoryStore(() => 0);
+  const memory = new FaultyStore(() => 0);
   const first = await openHandOut(memory);
-  const clients = memoryClients(plainLine(memory));
+  const clients = faultyClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
   const [entry] = await readRuns(store);
   const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });

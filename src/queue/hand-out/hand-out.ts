@@ -23,7 +23,7 @@ import { beginWith } from "../store/begin-with.ts";
 import { holdKey, leaveKey } from "../store/held-key.ts";
 import { blockMs, type QueueStore } from "../store/queue-store.ts";
 import { within } from "../store/within.ts";
-import { HandedJob, type HandedSetup } from "./handed-job.ts";
+import { HandedJob } from "./handed-job.ts";
 import { JobLedger } from "./job-ledger.ts";
 import type { HandOutNews } from "./hand-out-news.ts";
 import { RemotePolicy } from "./remote-policy.ts";
@@ -169,7 +169,7 @@ export class HandOut implements AsyncDisposable {
     const { policy } = this;
     return {
       play: async (assignment, setup, options) => {
-        const { interrupt, signal, past, onInputs, groupLeft, redactor } = options;
+        const { interrupt, signal, past, recordedAt, groupLeft, redactor } = options;
         signal.throwIfAborted();
         const unplayed = () => unplayedEpisode(assignment, setup);
         const startedAtMs = setup.now();
@@ -183,21 +183,17 @@ export class HandOut implements AsyncDisposable {
         const { promptTime } = setup;
         const job = {
           ...(await this.#describe(assignment, scope, { past, own })),
+          ...(recordedAt && recordedAt.part > 0 && { recordedAt }),
           ...(promptTime && { promptTime: toPromptTime(promptTime) }),
         };
         signal.throwIfAborted();
         // The run has been interrupted, and no caller waits for the attempt.
         if (isInterrupted()) return unplayed();
         const { groupIndex = assignment.groupId } = assignment;
-        const told: HandedSetup = {
-          ...(setup.onTurn && { onTurn: setup.onTurn }),
-          ...(setup.onTrouble && { onTrouble: setup.onTrouble }),
-          ...(onInputs && { onInputs }),
-        };
         const handed = new HandedJob({
           id: this.#idOf(assignment, scope),
           job,
-          told,
+          onTrouble: setup.onTrouble,
           unplayed,
           failed: (failure) => failedEpisode(failure, assignment, { setup, startedAtMs }),
           group: `${scope.name ?? ""}/${groupIndex}`,
@@ -306,6 +302,11 @@ export class HandOut implements AsyncDisposable {
       if (error instanceof PayloadError) throw new UsageError(error.message);
       throw error;
     }
+  }
+
+  /** Ends the run with an error: all attempts that are handed out reject with it. */
+  fail(error: UsageError): void {
+    this.#book.fail(error);
   }
 
   /** Looks after the run every now and then until it is closed. */

@@ -1,20 +1,14 @@
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import type { RolloutError } from "../../errors.ts";
-import type { Inputs } from "../../episode/inputs/input.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
-
-/** The listeners of one play. */
-export interface HandedSetup extends Pick<EpisodeSetup, "onTurn" | "onTrouble"> {
-  readonly onInputs?: (inputs: Inputs) => void;
-}
 
 /** A job that was handed out, and who waits for it. */
 export class HandedJob {
   readonly id: string;
   readonly job: AttemptJob;
-  readonly told: HandedSetup;
+  readonly onTrouble: EpisodeSetup["onTrouble"];
   /** Returns the episode of a job that no worker started. */
   readonly unplayed: () => Episode;
   /** Returns the episode of a job whose workers all failed. */
@@ -33,11 +27,14 @@ export class HandedJob {
   refusedCount = 0;
 
   constructor(
-    about: Pick<HandedJob, "id" | "job" | "told" | "unplayed" | "failed" | "group" | "groupLeft">,
+    about: Pick<
+      HandedJob,
+      "id" | "job" | "onTrouble" | "unplayed" | "failed" | "group" | "groupLeft"
+    >,
   ) {
     this.id = about.id;
     this.job = about.job;
-    this.told = about.told;
+    this.onTrouble = about.onTrouble;
     this.unplayed = about.unplayed;
     this.failed = about.failed;
     this.group = about.group;

@@ -1,15 +1,15 @@
 import { expect, test, vi } from "vitest";
 import type { Episode } from "../../episode/episode.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
-import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
-import { MemoryStore } from "../store/memory-store.fixture.ts";
+import { faultyClients, plainLine } from "../local/faulty-connection.fixture.ts";
+import { FaultyStore } from "../local/faulty-connection.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { HandedJob } from "./handed-job.ts";
 import { JobLedger } from "./job-ledger.ts";
 
 test("a job with a useless answer waits while the store accepts no writes", async () => {
-  const memory = new MemoryStore(() => 0);
-  const clients = memoryClients(plainLine(memory));
+  const memory = new FaultyStore(() => 0);
+  const clients = faultyClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
   const queue = new store.bullmq.Queue("r", store.bullOptions);
   const told: string[] = [];
@@ -19,7 +19,7 @@ test("a job with a useless answer waits while the store accepts no writes", asyn
     id: "j.1",
     group: "g",
     groupLeft: 1,
-    told: {},
+    onTrouble: undefined,
     job: { rolloutId: "lamp/test/0#0", attempt: 1 } as AttemptJob,
     unplayed: () => unplayed,
     failed: () => unplayed,

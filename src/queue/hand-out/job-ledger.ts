@@ -168,7 +168,7 @@ export class JobLedger {
       this.#later(this.#queue.remove(handed.id));
       throw verdict.error;
     }
-    const { result, deliver, file } = verdict;
+    const { result, file } = verdict;
     const { id, job } = handed;
     if (result.deliveries > 1) {
       const { deliveries, from, recordedTurns, dropped } = result;
@@ -184,7 +184,6 @@ export class JobLedger {
         ...(dropped !== undefined && { dropped }),
       });
     }
-    deliver();
     this.#end(handed);
     this.#landing.set(id, file);
     // An interrupted attempt has no result. The next start hands it out again.
@@ -263,7 +262,7 @@ export class JobLedger {
       "internal/worker-lost",
       `${lost} workers were lost while they played ${rolloutId}: it may need more memory than they have`,
     );
-    handed.told.onTrouble?.(failure);
+    handed.onTrouble?.(failure);
     this.#callOffLater(handed);
     handed.resolve(handed.failed(failure));
   }

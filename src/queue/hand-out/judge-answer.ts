@@ -1,11 +1,11 @@
 import { SmallerLimit } from "../../episode/play-episode.ts";
-import { ownBug, RolloutError, UsageError, type FailureCode } from "../../errors.ts";
+import { ownBug, UsageError } from "../../errors.ts";
 import type { Clock } from "../../async/clock.ts";
 import { PlaybackStop } from "../../outside.ts";
+import { packedBytes } from "../../run/packed/packed-bytes.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
 import { readResult, type Answer, type AttemptResult } from "../job/attempt-result.ts";
-import { readLines } from "../job/job-recording.ts";
-import { PayloadError, takePayload } from "../job/payload.ts";
+import { PayloadError, takePayloadBytes } from "../job/payload.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import type { HandedJob } from "./handed-job.ts";
 
@@ -15,10 +15,6 @@ type Verdict =
       readonly type: "played";
       readonly result: AttemptResult;
       readonly worker: string;
-      /**
-       * Reports the attempt's inputs, turns and troubles to the listeners, as a local play would.
-       */
-      readonly deliver: () => void;
       /** The answer's file in the shared place. `undefined` if it has none. */
       readonly file: string | undefined;
     }
@@ -33,36 +29,25 @@ export async function judgeAnswer(
   { place, clock }: { readonly place: SharedPlace | undefined; readonly clock: Clock },
 ): Promise<Verdict> {
   if (answer.type === "not-played") return notPlayed(answer, handed.job);
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = await takePayload(answer.result, place, clock);
+    bytes = await takePayloadBytes(answer.result, place, {
+      clock,
+      allocate: (size) => packedBytes.acquire(size),
+    });
   } catch (error) {
     if (!(error instanceof PayloadError)) throw error;
     return { type: "again", reason: error.message };
   }
-  const read = readResult(text, handed.job);
+  const read = readResult(bytes, handed.job);
   if ("fault" in read) return { type: "again", reason: read.fault };
   const { result } = read;
   // An earlier start interrupted the attempt and ended before it received this answer.
   if (result.episode.outcome === "aborted" && !handed.isInterrupted) {
     return { type: "again", reason: undefined };
   }
-  const { lines, parts } = readLines(result.lines, handed.job);
-  if (lines.length < result.lines.length) {
-    return { type: "again", reason: `line ${lines.length} of its recording is damaged` };
-  }
-  const { told } = handed;
-  const deliver = (): void => {
-    for (const part of parts) told.onInputs?.(part);
-    for (const turn of result.episode.turns) told.onTurn?.(turn);
-    for (const { code, message, stack } of result.troubles) {
-      const trouble = new RolloutError(code as FailureCode, message);
-      trouble.stack = stack;
-      told.onTrouble?.(trouble);
-    }
-  };
   const file = answer.result.by === "shared" ? answer.result.name : undefined;
-  return { type: "played", result, worker: answer.worker, deliver, file };
+  return { type: "played", result, worker: answer.worker, file };
 }
 
 function notPlayed(

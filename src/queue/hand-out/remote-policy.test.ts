@@ -5,26 +5,26 @@ import { startRun } from "../../run/start-run.ts";
 import { createTaskList } from "../../run/schedule/task-source.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 import { policyKey } from "../store/keys.ts";
-import { MemoryStore } from "../store/memory-store.fixture.ts";
-import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
+import { FaultyStore } from "../local/faulty-connection.fixture.ts";
+import { faultyClients, plainLine } from "../local/faulty-connection.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { QueueWorker } from "../worker/queue-worker.ts";
 import { HandOut, type HandOutOptions } from "./hand-out.ts";
 import { RemotePolicy } from "./remote-policy.ts";
 
-async function connect(memory: MemoryStore): Promise<QueueStore> {
-  const clients = memoryClients(plainLine(memory));
+async function connect(memory: FaultyStore): Promise<QueueStore> {
+  const clients = faultyClients(plainLine(memory));
   return await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
 }
 
 /** The policy state that workers read. */
-function found(memory: MemoryStore): unknown {
+function found(memory: FaultyStore): unknown {
   const { gate, version } = JSON.parse(memory.get(policyKey("r"))!) as Record<string, unknown>;
   return { gate, version };
 }
 
 /** The state of a process that is gone: version 7, and sampling cut short. */
-async function leavePaused(memory: MemoryStore): Promise<number> {
+async function leavePaused(memory: FaultyStore): Promise<number> {
   const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true });
   policy.announce(7);
   await policy.close("interrupt");
@@ -32,7 +32,7 @@ async function leavePaused(memory: MemoryStore): Promise<number> {
 }
 
 test("a policy is taken over with its version, and stays closed until a first attempt is played", async () => {
-  const memory = new MemoryStore(() => 0);
+  const memory = new FaultyStore(() => 0);
   const revision = await leavePaused(memory);
   const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true });
   expect(found(memory)).toEqual({ gate: "interrupt", version: 7 });
@@ -43,7 +43,7 @@ test("a policy is taken over with its version, and stays closed until a first at
 });
 
 test("a policy that its new owner closed stays closed when attempts are played", async () => {
-  const memory = new MemoryStore(() => 0);
+  const memory = new FaultyStore(() => 0);
   await leavePaused(memory);
   const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true });
   await policy.close("hold");
@@ -53,7 +53,7 @@ test("a policy that its new owner closed stays closed when attempts are played",
 });
 
 test("workers find only the current state of a policy", async () => {
-  const memory = new MemoryStore(() => 0);
+  const memory = new FaultyStore(() => 0);
   await leavePaused(memory);
   for (const known of [{ gate: "hold", version: 8 } as const, { gate: "interrupt" } as const]) {
     const policy = await RemotePolicy.open(await connect(memory), "r", { isMarked: true, known });
@@ -69,7 +69,7 @@ test("workers find only the current state of a policy", async () => {
  * 7.
  */
 async function sampleAfter(options: Partial<HandOutOptions>): Promise<readonly string[]> {
-  const memory = new MemoryStore(() => Date.now());
+  const memory = new FaultyStore(() => Date.now());
   await leavePaused(memory);
   const setup = lampSetup({ environment: fiftyLamps, engine: switchingEngine() });
   await using _worker = await QueueWorker.start({

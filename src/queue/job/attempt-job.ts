@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { UsageError } from "../../errors.ts";
+import { recordingStart, type RecordingPoint } from "../../run/recording/recording-line.ts";
 import { hashOfPayload, payloadSchema } from "./payload.ts";
 import { shorten } from "../../secrets/shorten.ts";
 
@@ -17,6 +18,9 @@ const samplingSchema = z.object({
   minP: z.number().optional(),
   seed: count.optional(),
 });
+
+/** A point in the recording of an attempt (see `RecordingPoint`). */
+export const recordingPointSchema = z.strictObject({ part: count, hash: z.string().max(100) });
 
 /** One play of one attempt, as it travels to a worker. JSON-able. */
 export const attemptJobSchema = z.strictObject({
@@ -56,6 +60,8 @@ export const attemptJobSchema = z.strictObject({
   deadlineAtMs: z.number().optional(),
   /** The lines of the recording from which it resumes. */
   past: payloadSchema.optional(),
+  /** The point in the run's recording at which the lines of this play follow. Absent at its start. */
+  recordedAt: recordingPointSchema.optional(),
 });
 
 /** One play of one attempt, as it travels to a worker. JSON-able. */
@@ -92,6 +98,11 @@ export function requireNames(
  */
 export function baseOf({ past }: Pick<AttemptJob, "past">): string {
   return past === undefined ? "" : hashOfPayload(past);
+}
+
+/** Returns the point in the run's recording at which the lines of a job's play follow. */
+export function recordedAtOf({ recordedAt }: Pick<AttemptJob, "recordedAt">): RecordingPoint {
+  return recordedAt ?? recordingStart;
 }
 
 /** A job's id: the same play of the same attempt is the same job, however often it is handed out. */

@@ -1,9 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../errors.ts";
+import type { Episode } from "../../episode/episode.ts";
+import { episodeSamples } from "../../run/folder/episode-samples.ts";
 import { testEpisode } from "../../run/folder/run-folder.fixture.ts";
+import { packEpisode } from "../../run/packed/pack-episode.ts";
+import { packedOf } from "../../run/packed/packed-episode.ts";
+import { hashRow } from "../../trajectory/hash-row.ts";
 import type { AttemptJob } from "./attempt-job.ts";
 import { attemptJobSchema, requireNames, jobIdOf } from "./attempt-job.ts";
-import { answerSchema, readResult } from "./attempt-result.ts";
+import { answerSchema, readResult, writeResult, type AttemptResult } from "./attempt-result.ts";
 
 const episode = { ...testEpisode(3), format: 1, attempt: 1 } as const;
 const { rolloutId, groupId, taskId, split, taskIndex, sampleIndex, seed } = episode;
@@ -23,66 +28,101 @@ const job: AttemptJob = {
   sampleIndex,
   seed,
 };
-const sound = {
-  result: 1,
-  base: "",
-  deliveries: 1,
-  from: "first",
-  recordedTurns: 0,
-  episode,
-  lines: [],
-  troubles: [],
-};
+/** The result of a worker that played the episode. */
+async function resultOf(about: object = {}, played: Episode = episode): Promise<Buffer> {
+  const recording = { bytes: Buffer.from("{}\n"), partCount: 1, lastHash: "h" };
+  const pack = await packEpisode(played, { recording, troubles: [] });
+  const first = {
+    base: "",
+    recordedAt: { part: 0, hash: "" },
+    deliveries: 1,
+    from: "first",
+  } as const;
+  return writeResult({ ...first, recordedTurns: 0, ...about }, pack);
+}
 
-/** The error for a result with one replaced member. */
-function faultWith(change: object): string | undefined {
-  const read = readResult(JSON.stringify({ ...sound, ...change }), job);
+function faultOf(bytes: Buffer): string | undefined {
+  const read = readResult(bytes, job);
   return "fault" in read ? read.fault : undefined;
 }
 
+/** Changes the first line of a result. */
+function withHead(bytes: Buffer, change: (head: { episode: { story: object } }) => object): Buffer {
+  const end = bytes.indexOf("\n");
+  const head = JSON.parse(bytes.toString("utf8", 0, end)) as { episode: { story: object } };
+  return Buffer.concat([Buffer.from(JSON.stringify(change(head))), bytes.subarray(end)]);
+}
+
 describe("a worker's result", () => {
-  test("is accepted unchanged if it is sound", () => {
-    expect(readResult(JSON.stringify(sound), job)).toEqual({
-      result: JSON.parse(JSON.stringify(sound)) as object,
-    });
+  test("is the episode, with the lines that a run appends", async () => {
+    const read = readResult(await resultOf(), job) as { readonly result: AttemptResult };
+    const { episode: found, ...about } = read.result;
+    expect(about).toMatchObject({ deliveries: 1, from: "first", recordedTurns: 0 });
+    const { samples, line, recording } = packedOf(found)!;
+    expect(samples).toHaveLength(1);
+    const rows = samples.map(({ blocks }) => JSON.parse(String(blocks[0])) as unknown);
+    expect(rows).toEqual(episodeSamples(episode));
+    expect(samples[0]!.hash).toBe(hashRow(rows[0]));
+    expect(hashRow(JSON.parse(String(line.blocks[0])))).toBe(line.hash);
+    expect(String(recording.bytes)).toBe("{}\n");
+    expect(JSON.stringify(found)).toBe(JSON.stringify(episode));
+    expect({ ...found }).toEqual(episode);
+  });
+
+  test("parses the long members when they are read", async () => {
+    const bytes = await resultOf();
+    const { result } = readResult(bytes, job) as { readonly result: AttemptResult };
+    const { samples } = packedOf(result.episode)!;
+    // A line that nobody can parse is found only by its reader.
+    samples[0]!.blocks[0]!.fill(0);
+    expect(result.episode.reward).toBe(1);
+    expect(result.episode.messages).toEqual(episode.messages);
+    expect(() => result.episode.segments).toThrow(SyntaxError);
   });
 
   test.each([
     ["another rollout", { rolloutId: "x" }, "its rolloutId is x, the job's t#3"],
     ["another attempt", { attempt: 2 }, "its attempt is 2, the job's 1"],
     ["another seed", { seed: 99 }, `its seed is 99, the job's ${seed}`],
-    ["no messages", { messages: undefined }, "episode.messages: "],
-    ["an outcome that there is not", { outcome: "won" }, "episode.outcome: "],
-    ["a reward that is a text", { reward: "1" }, "episode.reward: "],
-  ])("is refused with %s", (_, change, expected) => {
-    expect(faultWith({ episode: { ...episode, ...change } })).toContain(expected);
+    ["no counts", { counts: undefined }, "episode.story.counts: "],
+    ["an unknown outcome", { outcome: "won" }, "episode.story.outcome: "],
+    ["a reward that is a text", { reward: "1" }, "episode.story.reward: "],
+  ])("is refused with %s", async (_, change, expected) => {
+    const changed = withHead(await resultOf(), (head) => ({
+      ...head,
+      episode: { ...head.episode, story: { ...head.episode.story, ...change } },
+    }));
+    expect(faultOf(changed)).toContain(expected);
   });
 
-  test.each([
-    ["logprobs of another length", { logprobs: [0] }, "segments[0].logprobs has 1 entries, not 5"],
-    ["ids that are none", { tokenIds: [1, 2, 3, 4, -5] }, "segments[0].tokenIds"],
-    ["a mask of other numbers", { lossMask: [0, 0, 0, 1, 2] }, "segments[0].lossMask"],
-    ["a logprob that JSON lost", { logprobs: [0, 0, 0, null, 0] }, "segments[0].logprobs"],
-  ])("is refused with %s", (_, change, expected) => {
-    const [segment] = episode.segments;
-    expect(faultWith({ episode: { ...episode, segments: [{ ...segment, ...change }] } })).toBe(
-      expected,
+  test("is refused if its first line is damaged, or its lines have other sizes", async () => {
+    const sound = await resultOf();
+    expect(faultOf(Buffer.from("{"))).toBe("its first line is not JSON");
+    expect(faultOf(sound.subarray(3))).toBe("its first line is not JSON");
+    expect(faultOf(withHead(sound, (head) => ({ ...head, more: 1 })))).toContain(
+      "Unrecognized key",
     );
+    const longer = Buffer.concat([sound, Buffer.from("{}\n")]);
+    expect(faultOf(longer)).toMatch(/^its lines have \d+ bytes, not \d+$/);
+    const open = Buffer.from(sound);
+    open[open.length - 1] = 32;
+    expect(faultOf(open)).toBe("a line has no end");
   });
 
-  test("is refused if it is not JSON or has unknown fields", () => {
-    expect(readResult("{", job)).toEqual({
-      fault: expect.stringMatching(/^it is no JSON/) as string,
-    });
-    expect(faultWith({ more: 1 })).toContain("Unrecognized key");
-    expect(faultWith({ base: "0".repeat(64) })).toMatch(/^it goes on from other inputs than /);
-    expect(
-      answerSchema.safeParse({ answer: 1, type: "played", handOut: "h", worker: "w" }).success,
-    ).toBe(false);
-    const large = { by: "reply", text: "x".repeat(100_001) };
-    const answer = { answer: 1, type: "played", handOut: "h", worker: "w", result: large };
-    expect(answerSchema.safeParse(answer).success).toBe(false);
+  test("is refused if it continues from other inputs", async () => {
+    const fault = "it continues from other inputs than those that are recorded now";
+    expect(faultOf(await resultOf({ base: "0".repeat(64) }))).toBe(fault);
+    expect(faultOf(await resultOf({ recordedAt: { part: 1, hash: "h" } }))).toBe(fault);
   });
+});
+
+test("an answer has a result, and a short one", () => {
+  expect(
+    answerSchema.safeParse({ answer: 1, type: "played", handOut: "h", worker: "w" }).success,
+  ).toBe(false);
+  const large = { by: "reply", text: "x".repeat(100_001) };
+  const answer = { answer: 1, type: "played", handOut: "h", worker: "w", result: large };
+  expect(answerSchema.safeParse(answer).success).toBe(false);
 });
 
 test("a job names no file outside the shared place", () => {

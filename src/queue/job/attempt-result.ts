@@ -1,8 +1,11 @@
 import { z } from "zod";
 import type { Episode } from "../../episode/episode.ts";
-import { segmentFault } from "../../trajectory/segment-fault.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
+import type { EpisodePack } from "../../run/packed/pack-episode.ts";
+import { packedHeadSchema } from "../../run/packed/packed-head.ts";
+import { unpackEpisode } from "../../run/packed/unpack-episode.ts";
 import { payloadSchema } from "./payload.ts";
-import { baseOf, type AttemptJob } from "./attempt-job.ts";
+import { baseOf, recordedAtOf, recordingPointSchema, type AttemptJob } from "./attempt-job.ts";
 
 const text = z.string().max(100_000);
 
@@ -42,10 +45,13 @@ export type Answer = z.infer<typeof answerSchema>;
  */
 export type PlayedFrom = "first" | "recording" | "anew";
 
-const resultSchema = z.strictObject({
+/** The first line of a result: the way in which the job was played, and the head of the episode that follows. */
+const headSchema = z.strictObject({
   result: z.literal(1),
   /** The hash of the recording from which it resumed (see `baseOf()`). */
   base: text,
+  /** The job's `recordedAt`, which the recorded lines follow. */
+  recordedAt: recordingPointSchema,
   /** The number of times the job was taken. At least 1. */
   deliveries: z.int().min(1),
   from: z.enum(["first", "recording", "anew"]),
@@ -53,75 +59,62 @@ const resultSchema = z.strictObject({
   recordedTurns: z.int().min(0),
   /** The reason why a recording could not be used. Absent if it was used or did not exist. */
   dropped: text.optional(),
-  episode: z.looseObject({
-    format: z.literal(1),
-    rolloutId: z.string(),
-    groupId: z.string(),
-    taskId: z.string(),
-    split: z.string(),
-    taskIndex: z.int().min(0),
-    sampleIndex: z.int().min(0),
-    seed: z.int(),
-    attempt: z.int().min(1),
-    outcome: z.enum(["completed", "truncated", "failed", "aborted"]),
-    stopReason: z.string(),
-    reward: z.number().optional(),
-    durationMs: z.number(),
-    counts: z.looseObject({ turnCount: z.int().min(0) }),
-    userUsage: z.looseObject({ callCount: z.int().min(0) }),
-    messages: z.array(z.unknown()),
-    turns: z.array(z.looseObject({ engineMs: z.number(), environmentMs: z.number() })),
-    segments: z.array(z.unknown()),
-  }),
-  /** Lines of the recording, in order. */
-  lines: z.array(z.string()).max(1_000_000),
-  troubles: z.array(z.strictObject({ code: text, message: text, stack: text })).max(10_000),
+  episode: packedHeadSchema,
 });
 
-/** The result of a play. JSON-able. */
-export interface AttemptResult extends Omit<z.infer<typeof resultSchema>, "episode"> {
+/** The first line of a result. JSON-able. */
+export type ResultHead = z.infer<typeof headSchema>;
+
+/** The result of a play. */
+export interface AttemptResult extends Omit<ResultHead, "result" | "episode"> {
+  /** Its lines are attached (see `packedOf()`). */
   readonly episode: Episode;
 }
 
+/** Writes a result: a line with its head, and the lines of the episode. */
+export function writeResult(
+  about: Omit<ResultHead, "result" | "episode">,
+  { head, body }: EpisodePack,
+): Buffer {
+  const first: ResultHead = { result: 1, ...about, episode: head };
+  return Buffer.concat([Buffer.from(`${JSON.stringify(first)}\n`), ...body]);
+}
+
 /**
- * Reads a worker's result and checks it against its job.
+ * Reads the first line of a worker's result and checks it against its job. Does not parse the lines that follow.
  * @returns the result, or a description of its fault.
  */
 export function readResult(
-  text: string,
+  bytes: Buffer,
   job: AttemptJob,
 ): { readonly result: AttemptResult } | { readonly fault: string } {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return { fault: `it is no JSON: ${error.message}` };
-  }
-  const read = resultSchema.safeParse(value);
+  const end = bytes.indexOf("\n");
+  const value = end < 0 ? undefined : parseJsonText(bytes.toString("utf8", 0, end));
+  if (value === undefined) return { fault: "its first line is not JSON" };
+  const read = headSchema.safeParse(value);
   if (!read.success) {
     const [issue] = read.error.issues;
     return { fault: `${issue?.path.join(".")}: ${issue?.message}` };
   }
-  const { episode } = read.data;
-  const fault = segmentFault(episode.segments) ?? strangerIn(episode, job);
-  if (fault !== undefined) return { fault };
-  // A start that played it otherwise, or by itself, came in between: what was sampled since would be twice.
-  if (read.data.base !== baseOf(job)) {
-    return { fault: "it goes on from other inputs than those that are recorded by now" };
+  // The schema's copy has its members in another order.
+  const { episode: head, result: _format, ...about } = value as ResultHead;
+  const stranger = strangerIn(head.story, job);
+  if (stranger !== undefined) return { fault: stranger };
+  const { part, hash } = recordedAtOf(job);
+  // Another start of the run resumed the attempt in between. Its turns would be recorded twice.
+  const isCurrent = about.recordedAt.part === part && about.recordedAt.hash === hash;
+  if (about.base !== baseOf(job) || !isCurrent) {
+    return { fault: "it continues from other inputs than those that are recorded now" };
   }
-  // The looser schema would copy it; what came is what is kept.
-  return { result: value as AttemptResult };
+  const unpacked = unpackEpisode(head, bytes.subarray(end + 1));
+  return "fault" in unpacked ? unpacked : { result: { ...about, episode: unpacked.episode } };
 }
 
 const shared = ["rolloutId", "groupId", "taskId", "split", "taskIndex"] as const;
 
-function strangerIn(
-  episode: z.infer<typeof resultSchema>["episode"],
-  job: AttemptJob,
-): string | undefined {
+function strangerIn(story: ResultHead["episode"]["story"], job: AttemptJob): string | undefined {
   const own = ["sampleIndex", "seed", "attempt"] as const;
-  const wrong = [...shared, ...own].find((name) => episode[name] !== job[name]);
+  const wrong = [...shared, ...own].find((name) => story[name] !== job[name]);
   if (wrong === undefined) return undefined;
-  return `its ${wrong} is ${String(episode[wrong])}, the job's ${String(job[wrong])}`;
+  return `its ${wrong} is ${String(story[wrong])}, the job's ${String(job[wrong])}`;
 }

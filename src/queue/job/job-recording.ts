@@ -1,29 +1,55 @@
 import type { Input, Inputs } from "../../episode/inputs/input.ts";
-import { readRecordingLine, writeInputsLine } from "../../run/recording/recording-line.ts";
+import type { PackedRecording } from "../../run/packed/packed-episode.ts";
+import {
+  readRecordingLine,
+  recordingStart,
+  writeInputsLine,
+  type RecordingPoint,
+} from "../../run/recording/recording-line.ts";
 import type { PlayPlace } from "../../run/attempt/attempt-player.ts";
 
 /** Writes the inputs of one play as lines, each chained to the one before. */
 export class LineWriter {
   readonly #place: PlayPlace;
   readonly #clean: ((json: string) => string) | undefined;
+  readonly #start: RecordingPoint;
   readonly lines: string[];
   #hash: string;
 
-  /** @param options.clean - Takes secrets out of a JSON text. */
+  /**
+   * @param options - `start` is the point in the attempt's recording at which the lines follow. `before` are lines that
+   *   are written already. `clean` removes secrets from a JSON text.
+   */
   constructor(
     place: PlayPlace,
-    options: { readonly before?: ReadLines; readonly clean?: (json: string) => string } = {},
+    options: {
+      readonly start?: RecordingPoint;
+      readonly before?: ReadLines;
+      readonly clean?: (json: string) => string;
+    } = {},
   ) {
+    const { start = recordingStart, before, clean } = options;
     this.#place = place;
-    this.#clean = options.clean;
-    this.lines = [...(options.before?.lines ?? [])];
-    this.#hash = options.before?.lastHash ?? "";
+    this.#clean = clean;
+    this.#start = start;
+    this.lines = [...(before?.lines ?? [])];
+    this.#hash = before?.lastHash ?? start.hash;
+  }
+
+  /** The lines, as the run appends them to its recording. */
+  pack(): PackedRecording {
+    const bytes = Buffer.from(this.lines.map((line) => `${line}\n`).join(""));
+    return { bytes, partCount: this.#nextPart, lastHash: this.#hash };
+  }
+
+  get #nextPart(): number {
+    return this.#start.part + this.lines.length;
   }
 
   /** Writes one more line. */
   add(inputs: Inputs): string {
     const { rolloutId, attempt } = this.#place;
-    const place = { rolloutId, attempt, part: this.lines.length, hash: this.#hash };
+    const place = { rolloutId, attempt, part: this.#nextPart, hash: this.#hash };
     const { text, hash } = writeInputsLine(place, inputs, this.#clean);
     this.#hash = hash;
     this.lines.push(text);
@@ -39,18 +65,25 @@ export interface ReadLines {
   readonly lastHash: string;
 }
 
-/** Reads lines up to the first that is damaged, another play's, or does not follow from those before. */
-export function readLines(lines: readonly string[], place: PlayPlace): ReadLines {
+/**
+ * Reads lines up to the first that is damaged, another play's, or does not follow from those before.
+ * @param start - The point that the first line follows.
+ */
+export function readLines(
+  lines: readonly string[],
+  place: PlayPlace,
+  start: RecordingPoint = recordingStart,
+): ReadLines {
   const sound: string[] = [];
   const parts: Inputs[] = [];
-  let lastHash = "";
+  let lastHash = start.hash;
   for (const text of lines) {
     const line = readRecordingLine(Buffer.from(text), lastHash);
     const fits =
       line?.type === "inputs" &&
       line.rolloutId === place.rolloutId &&
       line.attempt === place.attempt &&
-      line.part === parts.length;
+      line.part === start.part + parts.length;
     if (!fits) break;
     lastHash = line.hash;
     sound.push(text);

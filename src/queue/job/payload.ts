@@ -47,14 +47,14 @@ function hashOf(bytes: Buffer): string {
 }
 
 /**
- * Sends a text within the message if it is small, and through the shared place otherwise.
+ * Sends a text, or its UTF-8 bytes, within the message if it is small, and through the shared place otherwise.
  * @param name - The file's name in the shared place. The first digits of the text's hash are
  *   appended, so that files of others are not overwritten.
  * @throws UsageError if the text is too large for the message and there is no shared place.
  * @throws PayloadError if the shared place refuses the file in every attempt.
  */
 export async function sendPayload(
-  text: string,
+  content: string | Buffer,
   {
     place,
     name,
@@ -67,8 +67,8 @@ export async function sendPayload(
     clock?: Pick<Clock, "sleep">;
   },
 ): Promise<Payload> {
-  const bytes = Buffer.from(text);
-  if (bytes.length <= mostInlineBytes) return { by: "reply", text };
+  const bytes = typeof content === "string" ? Buffer.from(content) : content;
+  if (bytes.length <= mostInlineBytes) return { by: "reply", text: String(content) };
   if (bytes.length > mostPayloadBytes) {
     throw new UsageError(
       `Cannot send ${what}: it has ${bytes.length} bytes, at most ${mostPayloadBytes} are taken`,
@@ -107,13 +107,30 @@ export async function takePayload(
   clock: Pick<Clock, "sleep"> = systemClock,
 ): Promise<string> {
   if (payload.by === "reply") return payload.text;
+  return (await takePayloadBytes(payload, place, { clock })).toString("utf8");
+}
+
+/**
+ * Reads a payload as UTF-8.
+ * @param options - `allocate` allocates the memory of a large payload.
+ * @throws PayloadError as `takePayload()` does.
+ */
+export async function takePayloadBytes(
+  payload: Payload,
+  place: SharedPlace | undefined,
+  {
+    clock = systemClock,
+    allocate,
+  }: { readonly clock?: Pick<Clock, "sleep">; readonly allocate?: (size: number) => Buffer } = {},
+): Promise<Buffer> {
+  if (payload.by === "reply") return Buffer.from(payload.text);
   const { name, bytes, sha256 } = payload;
   if (place === undefined) {
     throw new PayloadError(`${name} lies in a shared place, and no --shared is given here`);
   }
   let fault = "";
   for (let round = 1; round <= looks; round++) {
-    const found = await place.read(name, bytes).catch((error: unknown) => {
+    const found = await place.read(name, bytes, allocate).catch((error: unknown) => {
       if (error instanceof UsageError) throw error;
       return describeError(error);
     });
@@ -121,7 +138,7 @@ export async function takePayload(
       fault = `${name} in the shared place ${place.shown} cannot be read: ${found}`;
     } else if (found === undefined) fault = `${name} is not in the shared place ${place.shown}`;
     else {
-      if (found.length === bytes && hashOf(found) === sha256) return found.toString("utf8");
+      if (found.length === bytes && hashOf(found) === sha256) return found;
       fault = `${name} in the shared place ${place.shown} is not what was sent`;
     }
     if (round < looks) await clock.sleep(backOffMs(round, { firstMs: 100 }));

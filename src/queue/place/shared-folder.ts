@@ -38,11 +38,11 @@ export async function openSharedFolder(name: string): Promise<SharedPlace> {
         throw error;
       }
     },
-    async read(name, most) {
+    async read(name, most, allocate = (size) => Buffer.allocUnsafe(size)) {
       const file = await orAbsent(open(at(name)));
       if (file === undefined) return undefined;
       await using _file = file;
-      const bytes = Buffer.alloc(most + 1);
+      const bytes = allocate(most + 1);
       let length = 0;
       for (;;) {
         const { bytesRead } = await file.read(bytes, length, bytes.length - length, length);

@@ -4,8 +4,15 @@ export interface SharedPlace {
   readonly shown: string;
   /** The file is there whole or not at all. */
   write(name: string, bytes: Buffer): Promise<void>;
-  /** Returns the file's bytes, at most `most + 1` of them, or `undefined` if it does not exist. */
-  read(name: string, most: number): Promise<Buffer | undefined>;
+  /**
+   * Returns the file's bytes, at most `most + 1` of them, or `undefined` if it does not exist.
+   * @param allocate - Allocates the memory, if the place can choose. Default: Node's own allocation.
+   */
+  read(
+    name: string,
+    most: number,
+    allocate?: (size: number) => Buffer,
+  ): Promise<Buffer | undefined>;
   /** Removes a file, if it exists. */
   remove(name: string): Promise<void>;
   /** Storage for recordings. Absent if files in this place cannot grow. */

@@ -69,6 +69,16 @@ export class QueueStore implements AsyncDisposable {
   }
 
   /**
+   * Connects to a store in the memory of the process that hands out.
+   * @param clients - The clients that speak to it (see `localClients()`).
+   */
+  static async over(clients: StoreClients): Promise<QueueStore> {
+    const store = new QueueStore(clients, new clients.Redis(), {});
+    await Promise.all([store.#subscriber.subscribe(newsChannel), store.readClock()]);
+    return store;
+  }
+
+  /**
    * Connects to a store.
    * @throws UsageError if its packages are missing, its password is wrong, or it does not answer.
    */

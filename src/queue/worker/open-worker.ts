@@ -9,8 +9,8 @@ import type { Redactor } from "../../secrets/redactor.ts";
 import { describeNoPlace } from "../place/describe-no-place.ts";
 import { openSharedPlace } from "../place/open-shared-place.ts";
 import { termsOf } from "../run/run-terms.ts";
-import { QueueStore } from "../store/queue-store.ts";
-import { QueueWorker } from "./queue-worker.ts";
+import type { QueueStore } from "../store/queue-store.ts";
+import { QueueWorker, type WorkerNote } from "./queue-worker.ts";
 import type { WorkerConfig } from "./worker-settings.ts";
 
 /** A worker with the parts that it plays with. */
@@ -21,21 +21,25 @@ export interface OpenedWorker extends AsyncDisposable {
   readonly warnings: readonly string[];
 }
 
+/** The surroundings of a worker. */
+export interface WorkerSurroundings {
+  /** Connects to the store of the queue. */
+  readonly connect: (redactor: Redactor) => Promise<QueueStore>;
+  readonly env?: Variables;
+  readonly signal?: AbortSignal;
+  readonly onNote?: (note: WorkerNote) => void;
+}
+
 /**
  * Assembles and starts a worker.
  * @throws UsageError if a part cannot be loaded or combined, or if the store does not answer.
  * @throws RolloutError if the engine does not answer.
  */
 export async function openWorker(
-  config: WorkerConfig,
-  around: {
-    readonly env?: Variables;
-    readonly signal?: AbortSignal;
-    readonly onNote?: (text: string) => void;
-  } = {},
+  config: Pick<WorkerConfig, "run" | "shared" | "name" | "leaseMs">,
+  { env = process.env, signal, onNote, connect }: WorkerSurroundings,
 ): Promise<OpenedWorker> {
-  const { env = process.env, signal, onNote } = around;
-  const { run: asked, queue, name, leaseMs } = config;
+  const { run: asked, shared, name, leaseMs } = config;
   // `createRun()` needs a scope. Jobs bring their own, so any task will do.
   const environment = await loadEnvironment(asked.environment.name, asked.environment.dataDir);
   const [split = "test"] = Object.keys(environment.splits);
@@ -49,8 +53,8 @@ export async function openWorker(
   try {
     const run = await createRun(scoped, { env, ...(signal !== undefined && { signal }) });
     opened.push(run);
-    const place = await openSharedPlace(queue.shared, env);
-    const store = await QueueStore.connect(queue, { env, redactor });
+    const place = await openSharedPlace(shared, env);
+    const store = await connect(redactor);
     opened.push(store);
     const worker = await QueueWorker.start({
       store,
@@ -65,7 +69,7 @@ export async function openWorker(
       ...(onNote !== undefined && { onNote }),
     });
     opened.push(worker);
-    const warning = describeNoPlace(queue.shared, run.setup.limits);
+    const warning = describeNoPlace(shared, run.setup.limits);
     const warnings = [...run.warnings, ...(warning === undefined ? [] : [warning])];
     return { worker, redactor, warnings, [Symbol.asyncDispose]: close };
   } catch (error) {

@@ -1,16 +1,27 @@
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
+import type { Episode } from "../../episode/episode.ts";
+import { episodeFault } from "../../episode/play-foreign.ts";
 import type { Inputs } from "../../episode/inputs/input.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { SmallerLimit } from "../../episode/play-episode.ts";
-import { describeError, describeStack, UsageError, type RolloutError } from "../../errors.ts";
+import {
+  describeError,
+  describeStack,
+  ownBug,
+  UsageError,
+  type RolloutError,
+} from "../../errors.ts";
 import type { Clock } from "../../async/clock.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { playAttempt } from "../../run/attempt/attempt-player.ts";
+import { describeTrouble, withTroubles } from "../../run/attempt/troubles.ts";
+import { packEpisode } from "../../run/packed/pack-episode.ts";
+import type { DescribedTrouble, PackedRecording } from "../../run/packed/packed-episode.ts";
 import { drawTask } from "../../run/schedule/plan-run.ts";
 import { redactEpisode } from "../../run/folder/redact-episode.ts";
 import type { Task } from "../../task.ts";
-import { baseOf, type AttemptJob } from "../job/attempt-job.ts";
-import type { Answer, AttemptResult, PlayedFrom } from "../job/attempt-result.ts";
+import { baseOf, recordedAtOf, type AttemptJob } from "../job/attempt-job.ts";
+import { writeResult, type Answer, type PlayedFrom } from "../job/attempt-result.ts";
 import { countTurns, joinInputs, LineWriter } from "../job/job-recording.ts";
 import { PayloadError, sendPayload, takePayload } from "../job/payload.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
@@ -108,20 +119,19 @@ async function playRecorded(
     const start = job.start + number;
     played = await playOnce(play, { base, earlier: undefined, recording, start });
   }
-  const { episode, lines, troubles } = played;
-  const result: AttemptResult = {
-    result: 1,
-    base: baseOf(job),
-    deliveries,
-    from,
-    recordedTurns: from === "recording" ? countTurns(joinInputs(earlier?.parts ?? [])) : 0,
-    ...(dropped !== undefined && { dropped }),
-    episode,
-    lines,
-    troubles,
-  };
-  const text = JSON.stringify(result);
-  const payload = await sendPayload(text, {
+  const { episode, ...about } = played;
+  const result = writeResult(
+    {
+      base: baseOf(job),
+      recordedAt: recordedAtOf(job),
+      deliveries,
+      from,
+      recordedTurns: from === "recording" ? countTurns(joinInputs(earlier?.parts ?? [])) : 0,
+      ...(dropped !== undefined && { dropped }),
+    },
+    await packEpisode(episode, about),
+  );
+  const payload = await sendPayload(result, {
     place: play.sharesResults ? place : undefined,
     name: `results/${job.run}/${id}`,
     what: `the result of ${job.rolloutId}`,
@@ -191,13 +201,14 @@ async function playOnce(
     readonly recording: SharedRecording | undefined;
     readonly start: number;
   },
-): Promise<Pick<AttemptResult, "episode" | "lines" | "troubles">> {
+): Promise<PlayedEpisode> {
   const { job, redactor, signal, interrupt } = play;
   const { base, earlier, recording, start } = from;
   const { rolloutId, groupId, groupIndex, sampleIndex, seed, samplingSeed, forkedFrom } = job;
   const { partingHash } = job;
   const task = await takeTask(play);
   const writer = new LineWriter(job, {
+    start: recordedAtOf(job),
     ...(earlier && { before: earlier }),
     clean: (json) => redactor.jsonText(json),
   });
@@ -232,22 +243,25 @@ async function playOnce(
       },
     },
   );
+  const clean = await redactEpisode(episode, redactor);
+  for (const trouble of troubles) redactor.error(trouble);
+  const failures = redactor.without(troubles.map((trouble) => trouble.toFailure()));
+  const complete = withTroubles(clean, failures);
+  const fault = episodeFault(complete, setup);
+  if (fault !== undefined) throw ownBug(`the episode of ${rolloutId} is not sound: ${fault}`);
   return {
-    episode: await redactEpisode(episode, redactor),
-    lines: writer.lines,
-    troubles: troubles.map((trouble) => describeTrouble(trouble, redactor)),
+    episode: complete,
+    recording: writer.pack(),
+    troubles: troubles.map((trouble) => {
+      const { code, message, stack } = describeTrouble(trouble, redactor);
+      return { code, message: message.slice(0, 100_000), stack: stack.slice(0, 50_000) };
+    }),
   };
 }
 
-function describeTrouble(
-  trouble: RolloutError,
-  redactor: Redactor,
-): AttemptResult["troubles"][number] {
-  redactor.error(trouble);
-  const { code, message } = trouble;
-  return {
-    code,
-    message: message.slice(0, 100_000),
-    stack: redactor.text(describeStack(trouble)).slice(0, 50_000),
-  };
+/** An episode that a worker played, with the rest of its result. */
+interface PlayedEpisode {
+  readonly episode: Episode;
+  readonly recording: PackedRecording;
+  readonly troubles: readonly DescribedTrouble[];
 }

@@ -19,20 +19,20 @@ import {
   workerAliveKey,
 } from "../store/keys.ts";
 import { openSharedFolder } from "../place/shared-folder.ts";
-import { memoryClients, plainLine, type StoreLine } from "../store/memory-clients.fixture.ts";
-import { MemoryStore } from "../store/memory-store.fixture.ts";
+import { faultyClients, plainLine, type StoreLine } from "../local/faulty-connection.fixture.ts";
+import { FaultyStore } from "../local/faulty-connection.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { QueueWorker, type QueueWorkerOptions } from "./queue-worker.ts";
 
 const terms = { tokenizer: "t1" };
 
-async function connect(memory: MemoryStore, line: Partial<StoreLine> = {}): Promise<QueueStore> {
-  const clients = memoryClients({ ...plainLine(memory), ...line });
+async function connect(memory: FaultyStore, line: Partial<StoreLine> = {}): Promise<QueueStore> {
+  const clients = faultyClients({ ...plainLine(memory), ...line });
   return await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
 }
 
 async function startWorker(
-  memory: MemoryStore,
+  memory: FaultyStore,
   onNote: (text: string) => void = () => {},
   {
     line,
@@ -51,11 +51,11 @@ async function startWorker(
     redactor: new Redactor(),
     concurrency: 1,
   };
-  return await QueueWorker.start({ ...about, onNote, ...options });
+  return await QueueWorker.start({ ...about, onNote: ({ text }) => onNote(text), ...options });
 }
 
 test("reports that the store accepts no writes, before the hand-out counts on it", async () => {
-  const memory = new MemoryStore(() => 0);
+  const memory = new FaultyStore(() => 0);
   memory.refusesUntilMs = 1;
   const refused = startWorker(memory);
   await expect(refused).rejects.toThrow(UsageError);
@@ -65,7 +65,7 @@ test("reports that the store accepts no writes, before the hand-out counts on it
 });
 
 test("leaves all of its runs even while the store accepts no writes", async () => {
-  const memory = new MemoryStore(() => 0);
+  const memory = new FaultyStore(() => 0);
   const handOuts: HandOut[] = [];
   for (const run of ["one", "two"]) {
     const about = { run, environment: "lamp", terms, isRecorded: true, sampling: {} };
@@ -84,7 +84,7 @@ test("leaves all of its runs even while the store accepts no writes", async () =
 });
 
 test("says that it has left a run as soon as the store takes that, and is waited for no longer", async () => {
-  const memory = new MemoryStore(() => 0);
+  const memory = new FaultyStore(() => 0);
   const about = { run: "one", environment: "lamp", isRecorded: true, sampling: {} };
   const first = await HandOut.open({ ...about, terms, store: await connect(memory) });
   const notes: string[] = [];
@@ -130,7 +130,7 @@ async function playLamp(handOut: HandOut): Promise<readonly (number | undefined)
 const lamp = { environment: "lamp", terms, isRecorded: true, sampling: {} };
 
 test("plays a job of a run that it is leaving, and joins the run again", async () => {
-  const memory = new MemoryStore(() => 0);
+  const memory = new FaultyStore(() => 0);
   const store = await connect(memory);
   const handOut = await HandOut.open({ ...lamp, run: "one", store, everyMs: 200 });
   let delayMs = 0;
@@ -151,7 +151,7 @@ test("plays a job of a run that it is leaving, and joins the run again", async (
 });
 
 test("discards a turn if the store forgot the attempt, because no process waits for it", async () => {
-  const memory = new MemoryStore(() => 0);
+  const memory = new FaultyStore(() => 0);
   const shared = await mkdtemp(path.join(tmpdir(), "turnwright-worker-"));
   try {
     const place = await openSharedFolder(shared);
@@ -164,7 +164,7 @@ test("discards a turn if the store forgot the attempt, because no process waits 
       asked.push(`${sessionId} ${turn}`);
       if (turn === 0 && !isLost) {
         isLost = true;
-        memory.lose();
+        memory.clear();
         // The hand-out has its new weights: no worker is known to sample.
         await handOut.policy.close("hold");
         handOut.policy.open();
@@ -177,13 +177,10 @@ test("discards a turn if the store forgot the attempt, because no process waits 
     const notes: string[] = [];
     const worker = await startWorker(memory, (text) => notes.push(text), { engine, place });
     expect(await playLamp(handOut)).toEqual([1, 1]);
-    // Both of its turns again, before or after those of the other attempt.
-    expect(asked.filter((turn) => turn.startsWith("lamp/test/0#0"))).toEqual([
-      "lamp/test/0#0 0",
-      "lamp/test/0#0 1",
-      "lamp/test/0#0 0",
-      "lamp/test/0#0 1",
-    ]);
+    // Both of its turns again. The worker may have noticed the loss before its second turn.
+    const turns = asked.filter((turn) => turn.startsWith("lamp/test/0#0"));
+    expect(turns.slice(0, -2)[0]).toBe("lamp/test/0#0 0");
+    expect(turns.slice(-2)).toEqual(["lamp/test/0#0 0", "lamp/test/0#0 1"]);
     expect(recorded.join("")).toBe("");
     expect(notes).toContain(
       "is known to the queue's store no longer: what it played is left out, and it begins anew",
@@ -197,7 +194,7 @@ test("discards a turn if the store forgot the attempt, because no process waits 
 
 /** A worker of a run with slow turns, and the tokens that it sampled while the weights changed. */
 async function watchWorker(
-  memory: MemoryStore,
+  memory: FaultyStore,
   {
     handOutLine,
     ...options
@@ -248,7 +245,7 @@ async function watchWorker(
 const forgotten = /^is known to the queue's store no longer/;
 
 test("answers no job of a store that had just lost all data, including the worker", async () => {
-  const memory = new MemoryStore(() => performance.now());
+  const memory = new FaultyStore(() => performance.now());
   let areNewsLost = false;
   const line = { newsDelayMs: () => (areNewsLost ? undefined : 0), delayMs: () => 1 };
   // The worker receives no messages and sends no heartbeat for long, so only the store's answers
@@ -256,11 +253,11 @@ test("answers no job of a store that had just lost all data, including the worke
   await using watched = await watchWorker(memory, { line, leaseMs: 30_000 });
   const { beginChange, endChange, found, handOut, mixed, notes } = watched;
   // After all fields that describe an attempt.
-  const addJob = memory.addJob.bind(memory);
-  memory.addJob = (...about) => {
-    memory.addJob = addJob;
-    memory.lose();
-    return addJob(...about);
+  const addJobs = memory.addJobs.bind(memory);
+  memory.addJobs = (...about) => {
+    memory.addJobs = addJobs;
+    memory.clear();
+    addJobs(...about);
   };
   areNewsLost = true;
   found.heldTurn = 1;
@@ -278,7 +275,7 @@ test("answers no job of a store that had just lost all data, including the worke
 });
 
 test("discards an attempt if its heartbeat expired before the next one", async () => {
-  const memory = new MemoryStore(() => performance.now());
+  const memory = new FaultyStore(() => performance.now());
   const store = await connect(memory);
   const handOut = await HandOut.open({ ...lamp, run: "one", store, everyMs: 200 });
   const signals: AbortSignal[] = [];
@@ -305,7 +302,7 @@ test("discards an attempt if its heartbeat expired before the next one", async (
 });
 
 test("samples nothing while the store has lost its permission to sample", async () => {
-  const memory = new MemoryStore(() => performance.now());
+  const memory = new FaultyStore(() => performance.now());
   let areNewsLost = true;
   let isLost = false;
   const line = { newsDelayMs: () => (areNewsLost ? undefined : 0) };
@@ -313,7 +310,7 @@ test("samples nothing while the store has lost its permission to sample", async 
   const note = (): void => {
     if (isLost || memory.get(policyKey("one"))?.includes('"hold"') !== true) return;
     isLost = true;
-    memory.lose();
+    memory.clear();
   };
   await using watched = await watchWorker(memory, { line, leaseMs: 3000, handOutLine: { note } });
   const { beginChange, endChange, handOut, mixed } = watched;
@@ -328,13 +325,13 @@ test("samples nothing while the store has lost its permission to sample", async 
 });
 
 test("finds no run that is handed out again without its policy", async () => {
-  const memory = new MemoryStore(() => performance.now());
+  const memory = new FaultyStore(() => performance.now());
   let delayMs = 0;
   const handOutLine = { delayMs: () => delayMs };
   await using watched = await watchWorker(memory, { leaseMs: 1500, handOutLine });
   const { beginChange, endChange, handOut, mixed } = watched;
   await beginChange();
-  memory.lose();
+  memory.clear();
   delayMs = 60;
   const played = playLamp(handOut);
   await new Promise((resolve) => setTimeout(resolve, 1500));
@@ -345,7 +342,7 @@ test("finds no run that is handed out again without its policy", async () => {
 });
 
 test("continues after a store that accepts no writes while it takes an attempt", async () => {
-  const memory = new MemoryStore(() => performance.now());
+  const memory = new FaultyStore(() => performance.now());
   let areNewsLost = false;
   const line = { newsDelayMs: () => (areNewsLost ? undefined : 0), delayMs: () => 3 };
   await using watched = await watchWorker(memory, { line, leaseMs: 1500 });

@@ -39,10 +39,17 @@ export interface QueueWorkerOptions {
    * lease.
    */
   readonly lookForLostMs?: number;
-  /**
-   * Called with messages for a person: runs that the worker joins, leaves or refuses, and troubles.
-   */
-  readonly onNote?: (text: string) => void;
+  /** Called with messages for a person. */
+  readonly onNote?: (note: WorkerNote) => void;
+}
+
+/**
+ * A message of a worker for a person: it joins, leaves or refuses a run, loses or regains contact with the store, or
+ * has a trouble with an attempt. JSON-able.
+ */
+export interface WorkerNote {
+  readonly about: "joins" | "leaves" | "refuses" | "contact" | "trouble";
+  readonly text: string;
 }
 
 /**
@@ -272,7 +279,7 @@ export class QueueWorker implements AsyncDisposable {
       this.#lanes.delete(run);
       await lane[Symbol.asyncDispose]();
       if (!lane.isTakenOut) this.#left.set(run, lane);
-      this.#note(`leaves run ${run}`);
+      this.#note("leaves", `leaves run ${run}`);
     }
     for (const entry of runs) {
       if (isForgotten(entry, store.wallNow())) await this.#forget(entry);
@@ -287,7 +294,7 @@ export class QueueWorker implements AsyncDisposable {
       if (why === undefined) await this.#open(entry);
       else if (this.#refused.get(entry.run) !== why) {
         this.#refused.set(entry.run, why);
-        this.#note(`refuses run ${entry.run}: ${why}`);
+        this.#note("refuses", `refuses run ${entry.run}: ${why}`);
         await this.#giveSign();
       }
     }
@@ -307,7 +314,7 @@ export class QueueWorker implements AsyncDisposable {
       redactor,
       leaseMs: this.#leaseMs,
       lookForLostMs,
-      onTrouble: (text) => this.#note(text),
+      onTrouble: (text) => this.#note("trouble", text),
       onForgotten: () => this.#comeBack(),
     });
     // The store lost this worker's registration in the meantime. The worker joins again with the
@@ -315,7 +322,7 @@ export class QueueWorker implements AsyncDisposable {
     if (forgottenCount !== this.#forgottenCount) lane.lose();
     this.#refused.delete(entry.run);
     this.#lanes.set(entry.run, lane);
-    this.#note(`joins run ${entry.run} of ${entry.host} (${entry.environment})`);
+    this.#note("joins", `joins run ${entry.run} of ${entry.host} (${entry.environment})`);
     this.#wake.resolve();
   }
 
@@ -413,7 +420,7 @@ export class QueueWorker implements AsyncDisposable {
     this.#lastContactMs = askedAtMs;
     if (!this.#isCutOff) return;
     this.#isCutOff = false;
-    this.#note("reaches the queue's store again");
+    this.#note("contact", "reaches the queue's store again");
     for (const lane of this.#lanes.values()) await lane.follow();
     this.#wake.resolve();
   }
@@ -425,6 +432,7 @@ export class QueueWorker implements AsyncDisposable {
   #beForgotten(): void {
     if (this.#isKnown) {
       this.#note(
+        "contact",
         "is known to the queue's store no longer: what it played is left out, and it begins anew",
       );
     }
@@ -453,11 +461,11 @@ export class QueueWorker implements AsyncDisposable {
     if (silentMs >= this.#leaseMs) for (const lane of this.#lanes.values()) lane.lose();
     if (this.#isCutOff || silentMs < this.#leaseMs * cutOffShare) return;
     this.#isCutOff = true;
-    this.#note("cannot reach the queue's store: begins nothing until it can");
+    this.#note("contact", "cannot reach the queue's store: begins nothing until it can");
     for (const lane of this.#lanes.values()) lane.cutOff();
   }
 
-  #note(text: string): void {
-    this.#options.onNote?.(text);
+  #note(about: WorkerNote["about"], text: string): void {
+    this.#options.onNote?.({ about, text });
   }
 }

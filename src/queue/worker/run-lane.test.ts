@@ -9,18 +9,18 @@ import { HandOut } from "../hand-out/hand-out.ts";
 import { lampEngine, longLampSetup, until } from "../queue.fixture.ts";
 import { readRuns } from "../run/run-entry.ts";
 import { workerAliveKey } from "../store/keys.ts";
-import { memoryClients, plainLine } from "../store/memory-clients.fixture.ts";
-import { MemoryStore } from "../store/memory-store.fixture.ts";
+import { faultyClients, plainLine } from "../local/faulty-connection.fixture.ts";
+import { FaultyStore } from "../local/faulty-connection.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { RunLane } from "./run-lane.ts";
 
 test("returns an attempt that it lost and then received again", async () => {
   let nowMs = 0;
-  const memory = new MemoryStore(() => nowMs);
+  const memory = new FaultyStore(() => nowMs);
   const connect = async () =>
     await QueueStore.connect(
       { url: "redis://memory" },
-      { clients: memoryClients(plainLine(memory)), env: {} },
+      { clients: faultyClients(plainLine(memory)), env: {} },
     );
   const about = { run: "r", environment: "lamp", terms: {}, isRecorded: true, sampling: {} };
   const handOut = await HandOut.open({ ...about, store: await connect() });

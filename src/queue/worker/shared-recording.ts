@@ -1,6 +1,6 @@
 import type { Inputs } from "../../episode/inputs/input.ts";
 import type { Clock } from "../../async/clock.ts";
-import { baseOf, type AttemptJob } from "../job/attempt-job.ts";
+import { baseOf, recordedAtOf, type AttemptJob } from "../job/attempt-job.ts";
 import { readLines, type ReadLines } from "../job/job-recording.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 
@@ -93,7 +93,7 @@ function linesOf(bytes: Buffer, head: string, job: AttemptJob): ReadLines | unde
   const texts = bytes.toString("utf8").split("\n").slice(0, -1);
   const start = texts.lastIndexOf(head);
   if (start < 0) return undefined;
-  const read = readLines(texts.slice(start + 1), job);
+  const read = readLines(texts.slice(start + 1), job, recordedAtOf(job));
   return read.lines.length === 0 ? undefined : read;
 }
 

@@ -46,6 +46,8 @@ export interface WorkerConfig {
   /** Its tasks, its sampling and its folder are not looked at: each run says its own. */
   readonly run: RunConfig;
   readonly queue: QueueConfig;
+  /** The shared place: a folder, or `s3://bucket/prefix`. */
+  readonly shared?: string;
   readonly name?: string;
   readonly leaseMs: number;
   readonly drainMs: number;
@@ -80,6 +82,7 @@ export function readWorkerConfig(settings: GivenSettings): WorkerConfig {
     queue,
     leaseMs: lease * 1_000,
     drainMs: drain * 1_000,
+    ...(queue.shared !== undefined && { shared: queue.shared }),
     ...(name !== undefined && { name }),
   };
 }

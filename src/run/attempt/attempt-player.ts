@@ -2,6 +2,7 @@ import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
 import { playForeign } from "../../episode/play-foreign.ts";
 import { playEpisode, type PlayEpisodeOptions } from "../../episode/play-episode.ts";
+import type { RecordingPoint } from "../recording/recording-line.ts";
 import type { UpdateMode } from "../policy/policy-gate.ts";
 
 /** One play of an attempt. */
@@ -15,6 +16,8 @@ export interface PlayPlace {
 export interface AttemptPlayOptions extends Omit<PlayEpisodeOptions, "atEnd" | "scoreAnew"> {
   /** The number of attempts in the group that have not ended, with this one. */
   readonly groupLeft: number;
+  /** The point in the run's recording at which the lines of this play follow. Absent if it is not recorded. */
+  readonly recordedAt?: RecordingPoint;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { takeTurn } from "../../async/take-turn.ts";
 import type { RunFolder } from "../folder/run-folder.ts";
+import { packedOf } from "../packed/packed-episode.ts";
 import type { PolicyControl } from "../policy/policy-control.ts";
 import type { PolicyVersions } from "../policy/staleness.ts";
 import type { RecordingJournal } from "../recording/recording-journal.ts";
@@ -140,7 +141,8 @@ export class AttemptWorkers {
   /** Records the policy versions of an episode. Turns that were resumed do not show the engine's current version. */
   async #noteVersions({ episode, recordedCount }: PlayedAttempt): Promise<void> {
     const { delivery, policy, run, versions } = this.#options;
-    const hasSampled = episode.turns.length > recordedCount;
+    // Not `turns`, which would parse a packed episode.
+    const hasSampled = episode.counts.turnCount > recordedCount;
     if (hasSampled) versions.see(episode, recordedCount, delivery);
     else {
       const isBounded = run.redeliver === true && run.staleness !== undefined;
@@ -169,6 +171,7 @@ export class AttemptWorkers {
     listeners.call(`call onEpisode for ${episode.rolloutId}`, () =>
       delivery.whileReporting(() => onEpisode?.(episode)),
     );
+    if (run.keepsEpisodes === false) packedOf(episode)?.release();
     if (complete === undefined) return;
     const episodes = await earlier.withEarlier(job.group, complete.episodes);
     await delivery.conclude({ ...complete, episodes });

@@ -7,6 +7,7 @@ import { unplayedEpisode } from "../../episode/unplayed-episode.ts";
 import { InvariantError, RolloutError, UsageError } from "../../errors.ts";
 import { PlaybackStop } from "../../outside.ts";
 import type { AttemptPlayer, AttemptPlayOptions } from "./attempt-player.ts";
+import { isPacked } from "../packed/packed-episode.ts";
 import type { Listeners } from "../schedule/listeners.ts";
 
 /**
@@ -59,6 +60,8 @@ async function play(
       setup.onTrouble?.(noAnswer(assignment, setup));
       return unplayedEpisode(assignment, setup);
     }
+    // The process that played a packed episode has checked it.
+    if (isPacked(episode)) return episode;
     return takeEpisode(episode, assignment, { setup, options });
   } catch (error) {
     signal.throwIfAborted();

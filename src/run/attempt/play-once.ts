@@ -4,7 +4,7 @@ import { turnsIn, type Inputs } from "../../episode/inputs/input.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { failedEpisode } from "../../episode/unplayed-episode.ts";
 import { SmallerLimit } from "../../episode/play-episode.ts";
-import { RolloutError, describeStack, type Failure } from "../../errors.ts";
+import { RolloutError } from "../../errors.ts";
 import { startDeadline } from "../../async/deadline.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import type { ForkPlace } from "../../trajectory/sample.ts";
@@ -14,6 +14,9 @@ import { ownTaskOf } from "./recorded-task.ts";
 import type { RecordedAttempt } from "../recording/read-recording.ts";
 import type { AttemptRecording, RecordingJournal } from "../recording/recording-journal.ts";
 import { redactEpisode } from "../folder/redact-episode.ts";
+import { packedOf, type DescribedTrouble, type TurnTotals } from "../packed/packed-episode.ts";
+import { readPacked } from "../recording/read-packed.ts";
+import { describeTrouble, withTroubles } from "./troubles.ts";
 import type { RunFolder } from "../folder/run-folder.ts";
 import type { RunTally } from "../run-progress.ts";
 
@@ -71,11 +74,12 @@ export async function playOnce(job: AttemptJob, options: PlayOptions): Promise<P
   const written = beginRecording(job, options, start);
   const troubles: RolloutError[] = [];
   const recordedCount = inputs === undefined ? 0 : turnsIn(inputs);
+  const countTurn = (turn: TurnTotals): void => {
+    if (turn.turnIndex >= recordedCount) tally.turnEnded(turn);
+  };
   const setup: EpisodeSetup = {
     ...options.setup,
-    onTurn: (turn) => {
-      if (turn.turnIndex >= recordedCount) tally.turnEnded(turn);
-    },
+    onTurn: countTurn,
     onTrouble: (trouble) => troubles.push(trouble),
   };
   using stop = startDeadline({ ms: Infinity, parents: [options.cancel], shared: [options.signal] });
@@ -87,6 +91,7 @@ export async function playOnce(job: AttemptJob, options: PlayOptions): Promise<P
     ...(inputs && { past: inputs }),
     ...(redactor && { redactor }),
     ...(forkedFrom && { forkAt: forkedFrom.turnIndex }),
+    ...(written && { recordedAt: written.point() }),
     ...((written ?? kept) && {
       onInputs: (more: Inputs) => {
         written?.add(more);
@@ -103,15 +108,24 @@ export async function playOnce(job: AttemptJob, options: PlayOptions): Promise<P
     troubles.push(failure);
     return failedEpisode(failure, { ...assignment, attempt, start }, { setup, startedAtMs });
   });
-  const clean = await redactEpisode(played, redactor);
-  for (const trouble of troubles) redactor?.error(trouble);
-  const failures = troubles.map((trouble) => trouble.toFailure());
-  const episode = withTroubles(clean, redactor?.without(failures) ?? failures);
-  await writeTroubles(troubles, { ...options, rolloutId });
   const close = (): void => {
     written?.end();
     player.landed?.({ rolloutId, attempt });
   };
+  const packed = packedOf(played);
+  if (packed !== undefined) {
+    written?.addPacked(packed.recording);
+    if (kept !== undefined) for (const part of readPacked(packed.recording)) kept.add(part);
+    for (const turn of packed.turns) countTurn(turn);
+    await writeTroubles(packed.troubles, { ...options, rolloutId });
+    return { episode: played, recordedCount, ...(kept && { inputs: kept.inputs }), close };
+  }
+  const clean = await redactEpisode(played, redactor);
+  for (const trouble of troubles) redactor?.error(trouble);
+  const failures = troubles.map((trouble) => trouble.toFailure());
+  const episode = withTroubles(clean, redactor?.without(failures) ?? failures);
+  const described = troubles.map((trouble) => describeTrouble(trouble, redactor));
+  await writeTroubles(described, { ...options, rolloutId });
   return { episode, recordedCount, ...(kept && { inputs: kept.inputs }), close };
 }
 
@@ -153,15 +167,10 @@ function beginRecording(
 
 /** Writes an event for each problem that did not end the episode. */
 async function writeTroubles(
-  troubles: readonly RolloutError[],
-  { attempt, folder, redactor, rolloutId, setup }: PlayOptions & { readonly rolloutId: string },
+  troubles: readonly DescribedTrouble[],
+  { attempt, folder, rolloutId, setup }: PlayOptions & { readonly rolloutId: string },
 ): Promise<void> {
-  for (const trouble of troubles) {
-    const { code } = trouble;
-    const message = redactor?.text(trouble.message) ?? trouble.message;
-    // The stack is redacted as text: the cause may be a string or a frozen error.
-    const described = describeStack(trouble);
-    const stack = redactor?.text(described) ?? described;
+  for (const { code, message, stack } of troubles) {
     const event = { type: "trouble", atMs: setup.now(), rolloutId, attempt };
     await folder?.writeEvent({ ...event, code, message, stack });
   }
@@ -208,13 +217,4 @@ function keepInputs(before: Inputs | undefined) {
       for (const time of more.times) inputs.times.push(time);
     },
   };
-}
-
-/** Adds problems to an episode, except the failure that ended it. */
-function withTroubles(episode: Episode, met: readonly Failure[]): Episode {
-  const { failure } = episode;
-  const troubles = met.filter(
-    ({ code, message }) => code !== failure?.code || message !== failure.message,
-  );
-  return troubles.length === 0 ? episode : { ...episode, troubles };
 }

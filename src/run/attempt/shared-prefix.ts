@@ -17,11 +17,11 @@ export function forkGroupId({ rolloutId, turnIndex }: ForkPlace, seed: number): 
 
 /** Keeps the facts about a first attempt without its rows, which may be large. */
 export function sharedPrefixOf(
-  { rolloutId, reward, seed, turns }: Episode,
+  { rolloutId, reward, seed, counts }: Episode,
   inputs: Inputs,
 ): SharedPrefix {
   const scored = reward === undefined ? {} : { reward };
-  return { episode: { rolloutId, seed, ...scored }, turnCount: turns.length, inputs };
+  return { episode: { rolloutId, seed, ...scored }, turnCount: counts.turnCount, inputs };
 }
 
 /** Returns the fork at a turn, or at the last turn if there are fewer; `undefined` if no turn can be shared. */

@@ -24,6 +24,13 @@ export class GatheredLines {
     this.#block[this.#end++] = lineFeed;
   }
 
+  /** @param lines - Complete lines in UTF-8, each with its line feed. Do not change them afterwards. */
+  addBytes(lines: Buffer): void {
+    if (lines.length === 0) return;
+    this.#close();
+    this.#full.push(lines);
+  }
+
   /** Takes the collected lines: UTF-8 with line feeds, in borrowed blocks (see `acquireBytes()`). */
   take(): readonly Buffer[] {
     this.#close();

@@ -8,6 +8,7 @@ import { writeSlimeFile } from "../slime/slime-file.ts";
 import type { EpisodeRow } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import type { LockedFolder } from "./locked-folder.ts";
+import { packedOf } from "../packed/packed-episode.ts";
 import { indexEpisodes, type EpisodeIndex } from "./read-episodes.ts";
 import { rolloutIdOfLine } from "./sample-line.ts";
 import { sortRows } from "./sort-rows.ts";
@@ -36,14 +37,11 @@ export class FolderEpisodes {
    * @returns the hash of its line (see `hashRow()`).
    */
   async write(episode: Episode, beforeLine: () => Promise<void>): Promise<string> {
-    const samples: EncodedLine[] = [];
-    for (const sample of episodeSamples(episode))
-      samples.push(await encodeRow(sample, acquireBytes));
+    const packed = packedOf(episode);
+    const samples = packed?.samples ?? (await encodeSamples(episode));
     if (samples.length > 0) await this.#journals.samples.appendLines(samples);
     await beforeLine();
-    const { segments: _written, ...story } = episode;
-    const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
-    const line = await encodeLine(row, acquireBytes);
+    const line = packed?.line ?? (await encodeStory(episode, samples));
     await this.#journals.episodes.appendLines([line]);
     return line.hash;
   }
@@ -98,4 +96,18 @@ export class FolderEpisodes {
       async () => await writeSlimeFile(file, attempts, options),
     );
   }
+}
+
+async function encodeSamples(episode: Episode): Promise<readonly EncodedLine[]> {
+  const lines: EncodedLine[] = [];
+  for (const sample of episodeSamples(episode)) lines.push(await encodeRow(sample, acquireBytes));
+  return lines;
+}
+
+async function encodeStory(
+  { segments: _written, ...story }: Episode,
+  samples: readonly EncodedLine[],
+): Promise<EncodedLine> {
+  const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
+  return await encodeLine(row, acquireBytes);
 }

@@ -1,5 +1,7 @@
 import type { Episode } from "../../episode/episode.ts";
 import { readVersion } from "../disk/read-version.ts";
+import { packedOf } from "../packed/packed-episode.ts";
+import { findVersions, type VersionFacts } from "./version-facts.ts";
 
 export function newerOf(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
@@ -14,11 +16,12 @@ export function newestOf(episodes: readonly Episode[]): number | undefined {
  * Returns the newest version at the end of a turn, from a turn index on. The start of an interrupted turn may be of an
  * earlier version.
  */
-export function newestSince(turnIndex: number, { segments }: Episode): number | undefined {
-  const ends = segments.flatMap(({ turns, policyVersions }) =>
-    turns.filter((turn) => turn.turnIndex >= turnIndex).map(({ end }) => policyVersions[end - 1]),
-  );
-  return ends.map((name = "") => readVersion(name)).reduce(newerOf, undefined);
+export function newestSince(turnIndex: number, episode: Episode): number | undefined {
+  const { turnEnds } = factsOf(episode);
+  return turnEnds
+    .filter(([index]) => index >= turnIndex)
+    .map(([, name]) => readVersion(name))
+    .reduce(newerOf, undefined);
 }
 
 /** The versions that sampled episodes. */
@@ -30,22 +33,21 @@ interface SampledVersions {
 
 export function versionsOf(episodes: readonly Episode[]): SampledVersions {
   const known = new Set<number>();
-  let unknown: string | undefined;
-  for (const { lossMask, policyVersions } of episodes.flatMap(({ segments }) => segments)) {
-    let last: string | undefined;
-    let version: number | undefined;
-    for (let index = 0; index < policyVersions.length; index++) {
-      const name = policyVersions[index]!;
-      // Usually one version sampled a complete turn.
-      if (name !== last) {
-        version = readVersion(name);
-        if (version !== undefined) known.add(version);
-      }
-      last = name;
-      if (version === undefined && lossMask[index] === 1) unknown ??= name;
+  let firstUnknown: string | undefined;
+  for (const episode of episodes) {
+    const { names, unknown } = factsOf(episode);
+    for (const name of names) {
+      const version = readVersion(name);
+      if (version !== undefined) known.add(version);
     }
+    firstUnknown ??= unknown;
   }
-  return { known, unknown };
+  return { known, unknown: firstUnknown };
+}
+
+/** Returns the versions of an episode. The player of a packed episode has found them. */
+function factsOf(episode: Episode): VersionFacts {
+  return packedOf(episode)?.versions ?? findVersions(episode);
 }
 
 /** Removes tokens of older or unknown versions from the loss. */

@@ -2,10 +2,12 @@ import type { Inputs } from "../../episode/inputs/input.ts";
 import type { Clock } from "../../async/clock.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { GatheredLines } from "../disk/gathered-lines.ts";
+import type { PackedRecording } from "../packed/packed-episode.ts";
 import type { JsonlJournal } from "../disk/jsonl-journal.ts";
 import {
   type BeginLine,
   type EndLine,
+  type RecordingPoint,
   recordingFormat,
   writeInputsLine,
 } from "./recording-line.ts";
@@ -40,6 +42,10 @@ const manyAttempts = 8;
 /** Records the inputs of one attempt. */
 export interface AttemptRecording {
   readonly add: (inputs: Inputs) => void;
+  /** Adds lines that another process wrote. They follow the lines so far (see `point()`). */
+  readonly addPacked: (packed: PackedRecording) => void;
+  /** The point after the lines so far. */
+  readonly point: () => RecordingPoint;
   /** Records that the attempt has ended, so that it is not resumed. */
   readonly end: () => void;
 }
@@ -89,6 +95,13 @@ export class RecordingJournal {
         hash = written.hash;
         this.#write(written.text);
       },
+      addPacked: (packed) => {
+        this.#gathered.addBytes(packed.bytes);
+        part = packed.partCount;
+        hash = packed.lastHash;
+        this.#schedule();
+      },
+      point: () => ({ part, hash }),
       end: () => {
         const line: EndLine = {
           recording: recordingFormat,
@@ -103,6 +116,10 @@ export class RecordingJournal {
 
   #write(text: string): void {
     this.#gathered.add(text);
+    this.#schedule();
+  }
+
+  #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     this.#options.clock.after(gatherMs, () => {

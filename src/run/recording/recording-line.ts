@@ -94,6 +94,17 @@ interface InputsLine extends Inputs {
   readonly hash: string;
 }
 
+/** A point between two lines of an attempt's inputs. */
+export interface RecordingPoint {
+  /** The number of lines with inputs before it. */
+  readonly part: number;
+  /** The hash of the line before it, or `""` if there is none. */
+  readonly hash: string;
+}
+
+/** The point before an attempt's first inputs. */
+export const recordingStart: RecordingPoint = { part: 0, hash: "" };
+
 /** The end of an attempt, which is not resumed after that. */
 export interface EndLine extends Pick<InputsLine, "recording" | "rolloutId" | "attempt"> {
   readonly type: "end";

@@ -1,12 +1,18 @@
 import type { Queue, Worker } from "bullmq";
+import { systemClock } from "../../async/clock.ts";
+import type { ToWorker } from "./channel-message.ts";
+import { connectHere, type StoreCommand } from "./store-connection.ts";
 import { describe, expect, test } from "vitest";
-import { holdKey, leaveKey } from "./held-key.ts";
-import { memoryClients, plainLine } from "./memory-clients.fixture.ts";
-import { workerAliveKey } from "./keys.ts";
-import { takeOutDead } from "./take-out-dead.ts";
-import { MemoryStore } from "./memory-store.fixture.ts";
-import { QueueStore } from "./queue-store.ts";
-import { missingStore, startStore } from "./store-server.fixture.ts";
+import { holdKey, leaveKey } from "../store/held-key.ts";
+import { faultyClients, plainLine } from "./faulty-connection.fixture.ts";
+import { workerAliveKey } from "../store/keys.ts";
+import { takeOutDead } from "../store/take-out-dead.ts";
+import { FaultyStore } from "./faulty-connection.fixture.ts";
+import { localClients } from "./local-clients.ts";
+import { ServedStore } from "./serve-store.ts";
+import { StoreChannel } from "./store-channel.ts";
+import { QueueStore } from "../store/queue-store.ts";
+import { missingStore, startStore } from "../store/store-server.fixture.ts";
 
 /** A store, and a function that advances its time. */
 interface Opened extends AsyncDisposable {
@@ -30,9 +36,32 @@ async function openReal(): Promise<Opened> {
 
 async function openMemory(): Promise<Opened> {
   let nowMs = 0;
-  const memory = new MemoryStore(() => nowMs);
-  const clients = memoryClients(plainLine(memory));
+  const memory = new FaultyStore(() => nowMs);
+  const clients = faultyClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients });
+  return {
+    store,
+    pass: async () => {
+      nowMs += 30;
+      await Promise.resolve();
+    },
+    [Symbol.asyncDispose]: async () => await store[Symbol.asyncDispose](),
+  };
+}
+
+/** The store as a worker's process reaches it. */
+async function openChannel(): Promise<Opened> {
+  let nowMs = 0;
+  const memory = new FaultyStore(() => nowMs);
+  const copy = <Message>(message: Message): Message =>
+    JSON.parse(JSON.stringify(message)) as Message;
+  const channel = new StoreChannel((message) => {
+    if (message.type === "commands") queueMicrotask(() => served.receive(copy(message)));
+  });
+  const served = new ServedStore(memory, (message) => {
+    queueMicrotask(() => channel.receive(copy(message)));
+  });
+  const store = await QueueStore.over(localClients(() => channel.connect()));
   return {
     store,
     pass: async () => {
@@ -46,6 +75,7 @@ async function openMemory(): Promise<Opened> {
 const kinds = [
   ["a real store", openReal, missingStore !== undefined],
   ["the store in memory", openMemory, false],
+  ["the store in the memory of another process", openChannel, false],
 ] as const;
 
 /** The result of a promise, or the code of its error. */
@@ -221,4 +251,35 @@ describe.each(kinds)("%s", (_name, open, isMissing) => {
     await worker.close(true);
     await queue.close();
   });
+});
+
+test("gives the jobs of a worker whose process has ended to others at once", async () => {
+  const memory = new FaultyStore(() => 0);
+  await using here = await QueueStore.over(localClients(() => connectHere(memory, systemClock)));
+  const sent: ToWorker[] = [];
+  const served = new ServedStore(memory, (message) => sent.push(message));
+  const base = "turnwright:run-r";
+  memory.addJobs(base, [job("a", 1), job("b", 1), job("c", 1)]);
+  const about = { token: "t", lockMs: 60_000 };
+  const take = ["takeJob", base, about] as const;
+  served.receive({ type: "commands", id: 1, commands: [take, take] });
+  const end = ["completeJob", base, "b", { token: "t", value: {} }] as const;
+  served.receive({ type: "commands", id: 2, commands: [end] });
+  expect(sent).toMatchObject([
+    { type: "answers", id: 1, answers: [{ id: "a" }, { id: "b" }] },
+    { type: "answers", id: 2 },
+  ]);
+  served.release();
+  const next = memory.takeJob(base, { token: "u", lockMs: 60_000 });
+  expect(next).toMatchObject({ id: "a", attemptsStarted: 2 });
+  expect(await here.redis.hget(`${base}:a`, "stc")).toBe("1");
+});
+
+test("performs no commands but those of the queue", () => {
+  const memory = new FaultyStore(() => 0);
+  const sent: ToWorker[] = [];
+  const served = new ServedStore(memory, (message) => sent.push(message));
+  const command = ["clear"] as unknown as StoreCommand;
+  served.receive({ type: "commands", id: 1, commands: [command] });
+  expect(sent).toEqual([{ type: "refused", id: 1, message: "clear is no command" }]);
 });

@@ -1,0 +1,72 @@
+import { reportUnhandledRejections } from "../../async/pass-over-floating.ts";
+import { describeError } from "../../errors.ts";
+import { readRunConfig } from "../../composition/config/run-config.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import { QueueStore } from "../store/queue-store.ts";
+import { openWorker, type OpenedWorker } from "../worker/open-worker.ts";
+import type { FromWorker, ToWorker, WorkerStart } from "./channel-message.ts";
+import { localClients } from "./local-clients.ts";
+import { StoreChannel } from "./store-channel.ts";
+
+// The process of one worker of `--workers`. `WorkerProcesses` starts it.
+
+/** The longest time that leaving may take after the process that hands out has ended, in milliseconds. */
+const orphanMs = 3_000;
+
+/** Sends a message if the channel is open. */
+const send = (message: FromWorker, onSent: () => void = () => {}): void => {
+  // Without a callback, a message that cannot be sent would throw.
+  if (process.connected) process.send?.(message, onSent);
+  else onSent();
+};
+
+const channel = new StoreChannel(send);
+let opened: OpenedWorker | undefined;
+
+// The terminal sends Ctrl-C to this process, too. The process that hands out decides when a worker ends.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+reportUnhandledRejections((line) => process.stderr.write(`turnwright: ${line}\n`));
+
+process.on("message", (message: ToWorker) => {
+  if (message.type === "start") void start(message.start);
+  else if (message.type === "stop") void leave();
+  else channel.receive(message);
+});
+process.once("disconnect", () => {
+  channel.close();
+  setTimeout(() => process.exit(1), orphanMs);
+  void leave();
+});
+
+async function start({ settings, shared, name, leaseMs }: WorkerStart): Promise<void> {
+  try {
+    const run = readRunConfig(withoutUndefined(settings));
+    opened = await openWorker(
+      { run, shared, name, leaseMs },
+      {
+        connect: async () => await QueueStore.over(localClients(() => channel.connect())),
+        onNote: (note) => send({ type: "note", note }),
+      },
+    );
+    opened.worker.failed.catch(fail);
+    send({ type: "ready", worker: opened.worker.name });
+  } catch (error) {
+    fail(error);
+  }
+}
+
+function fail(error: unknown): void {
+  const message = describeError(error);
+  process.exitCode = 1;
+  const shown = opened?.redactor.text(message) ?? message;
+  // The process leaves when the message is on its way.
+  send({ type: "failed", message: shown }, () => void leave());
+}
+
+async function leave(): Promise<void> {
+  try {
+    await opened?.[Symbol.asyncDispose]();
+  } finally {
+    process.exit();
+  }
+}
