@@ -46,7 +46,8 @@ export type {
   RecordingOptions,
   RecordingStart,
 } from "./recording/recording-journal.ts";
-export type { BeginLine } from "./recording/recording-line.ts";
+export type { PackedRecording } from "./packed/packed-episode.ts";
+export type { BeginLine, RecordingPoint } from "./recording/recording-line.ts";
 export {
   replayEpisode,
   type ReplayOptions,

@@ -209,8 +209,8 @@ export const queueBugs = [
   [
     "an answer that goes on from other inputs than those of now is taken",
     "queue/job/attempt-result.ts",
-    "if (read.data.base !== baseOf(job)) {",
-    "if (read.data.base === job) {",
+    "if (about.base !== baseOf(job) || !isCurrent) {",
+    "if (about.base === job) {",
   ],
   [
     "an attempt that an earlier start had interrupted counts as this one's",
@@ -238,9 +238,9 @@ export const queueBugs = [
   ],
   [
     "what an answer says of its inputs is not recorded",
-    "queue/hand-out/judge-answer.ts",
-    "for (const part of parts) told.onInputs?.(part);",
-    "void parts;",
+    "run/attempt/play-once.ts",
+    "written?.addPacked(packed.recording);",
+    "",
   ],
   [
     "a worker does not give back what it plays when it leaves",

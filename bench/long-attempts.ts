@@ -1,0 +1,136 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { startSglangTestServer } from "../src/testing/index.ts";
+import { createTextPolicy } from "../src/testing/policies/text-policy.ts";
+import type { BenchFigure } from "./bench-figure.ts";
+import { qwen3Folder } from "./bench-model.ts";
+import { median } from "./cpu-time.ts";
+
+/** Turns of an attempt. Its prompt grows from some 5,000 tokens to some 140,000. */
+const turnCount = 43;
+
+/** Attempts that are live at once. */
+const attemptCount = 16;
+
+const roundCount = 3;
+
+interface Figures {
+  readonly cpuMs: number;
+  readonly peakMiB: number;
+}
+
+/**
+ * Measures a run in the shape of today's coding agents: attempts of 43 turns, a prompt of 5,000 tokens that grows to
+ * 140,000, and some 440 sampled tokens a turn. The command line plays it against a test server in this process, and
+ * writes slime's rows. The CPU of a run of single turns is subtracted.
+ *
+ *     npm run bench -- --only long-attempts --base DIR
+ *
+ * @param base - Folder of an older, built checkout to compare with.
+ */
+export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFigure> {
+  const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
+  const policy = await createTextPolicy(turnTexts(), {
+    modelDir: qwen3Folder(),
+    otherwise: "Done.",
+  });
+  await using server = await startSglangTestServer({ policy });
+  try {
+    const play = async (checkout: string, turns: number): Promise<Figures> =>
+      await playRun({ checkout, folder, url: server.url, turns });
+    const sides = [ourFolder, ...(base === undefined ? [] : [path.resolve(base)])];
+    const found = sides.map(() => ({ cpu: [] as number[], peak: [] as number[] }));
+    for (let round = 0; round < roundCount; round++) {
+      for (const [place, side] of sides.entries()) {
+        const start = await play(side, 1);
+        const whole = await play(side, turnCount);
+        found[place]!.cpu.push((whole.cpuMs - start.cpuMs) / (attemptCount * (turnCount - 1)));
+        found[place]!.peak.push(whole.peakMiB);
+      }
+    }
+    const [ours, theirs] = found;
+    const figure = (
+      name: string,
+      unit: string,
+      read: (side: typeof ours) => number[] | undefined,
+    ) => {
+      const value = median(read(ours) ?? []);
+      const other = read(theirs);
+      const baseline = other && median(other);
+      return {
+        bench: "long-attempts",
+        figure: name,
+        value,
+        unit,
+        ...(baseline !== undefined && { baseline, ratio: baseline / value }),
+      };
+    };
+    yield figure("CPU per turn", "ms", (side) => side?.cpu);
+    yield figure(`peak memory, ${attemptCount} attempts live`, "MiB", (side) => side?.peak);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const ourFolder = fileURLToPath(new URL("../../", import.meta.url));
+
+/** The policy's turns: prose and a call each, of some 440 tokens. */
+function turnTexts(): readonly string[] {
+  return Array.from({ length: turnCount - 1 }, (_, turn) => {
+    const lines = Array.from(
+      { length: 30 },
+      (_, line) => `Step ${turn}.${line}: compare the file with its test before the next change.`,
+    );
+    const call = JSON.stringify({ name: "read_file", arguments: { from: turn * 37 + 1 } });
+    return `${lines.join("\n")}\n<tool_call>\n${call}\n</tool_call>`;
+  });
+}
+
+/** Plays a run in a new process of a checkout's command line. */
+async function playRun({
+  checkout,
+  folder,
+  url,
+  turns,
+}: {
+  readonly checkout: string;
+  readonly folder: string;
+  readonly url: string;
+  readonly turns: number;
+}): Promise<Figures> {
+  const out = path.join(folder, "run");
+  const figures = path.join(folder, "figures.json");
+  await rm(out, { recursive: true, force: true });
+  const flags = {
+    "--env": path.join(ourFolder, "dist/bench/long-attempts/environment.js"),
+    "--split": "test",
+    "--tasks": `0-${attemptCount - 1}`,
+    "--url": url,
+    "--engine-mode": "direct",
+    "--model": qwen3Folder(),
+    "--parser": "qwen25",
+    "--max-turns": String(turns),
+    "--concurrency": String(attemptCount),
+    "--format": "slime",
+    "--out": out,
+  };
+  const probe = pathToFileURL(path.join(ourFolder, "dist/bench/long-attempts/cpu-probe.js")).href;
+  const program = path.join(checkout, "dist/src/cli/main.js");
+  const args = ["--import", probe, program, "rollout", ...Object.entries(flags).flat(), "--quiet"];
+  const child = spawn(process.execPath, args, {
+    stdio: ["ignore", "ignore", "inherit"],
+    env: {
+      ...process.env,
+      LONG_ATTEMPTS_CHECKOUT: checkout,
+      LONG_ATTEMPTS_CORPUS: path.join(ourFolder, "src"),
+      LONG_ATTEMPTS_FIGURES: figures,
+    },
+  });
+  const [status] = (await once(child, "exit")) as [number | null];
+  if (status !== 0) throw new Error(`Cannot play ${program}: it ended with status ${status}`);
+  return JSON.parse(await readFile(figures, "utf8")) as Figures;
+}
