@@ -19,6 +19,7 @@ try {
     "src",
     "test",
     "environments",
+    "packages",
     "package.json",
     "tsconfig.json",
     "tsconfig.tests.json",
