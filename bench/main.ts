@@ -11,7 +11,8 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   environment: async () => (await import("./environment.ts")).benchEnvironment(),
   "define-environment": async () =>
     (await import("./define-environment.ts")).benchDefineEnvironment(),
-  "long-attempts": async () => (await import("./long-attempts.ts")).benchLongAttempts(base),
+  "long-attempts": async () =>
+    (await import("./long-attempts/bench-long-attempts.ts")).benchLongAttempts(base),
   tokenizer: async () => (await import("./tokenizer.ts")).benchTokenizer(base),
   parse: async () => (await import("./parse.ts")).benchParse(),
   journal: async () => (await import("./journal.ts")).benchJournal(),

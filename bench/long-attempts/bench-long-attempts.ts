@@ -4,11 +4,11 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { startSglangTestServer } from "../src/testing/index.ts";
-import { createTextPolicy } from "../src/testing/policies/text-policy.ts";
-import type { BenchFigure } from "./bench-figure.ts";
-import { qwen3Folder } from "./bench-model.ts";
-import { median } from "./cpu-time.ts";
+import { startSglangTestServer } from "../../src/testing/index.ts";
+import { createTextPolicy } from "../../src/testing/policies/text-policy.ts";
+import type { BenchFigure } from "../bench-figure.ts";
+import { qwen3Folder } from "../bench-model.ts";
+import { median } from "../cpu-time.ts";
 
 /** Turns of an attempt. Its prompt grows from some 5,000 tokens to some 140,000. */
 const turnCount = 43;
@@ -52,15 +52,11 @@ export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFig
         found[place]!.peak.push(whole.peakMiB);
       }
     }
-    const [ours, theirs] = found;
-    const figure = (
-      name: string,
-      unit: string,
-      read: (side: typeof ours) => number[] | undefined,
-    ) => {
-      const value = median(read(ours) ?? []);
-      const other = read(theirs);
-      const baseline = other && median(other);
+    const ours = found[0]!;
+    const theirs = found[1];
+    const figure = (name: string, unit: string, list: "cpu" | "peak"): BenchFigure => {
+      const value = median(ours[list]);
+      const baseline = theirs && median(theirs[list]);
       return {
         bench: "long-attempts",
         figure: name,
@@ -69,14 +65,14 @@ export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFig
         ...(baseline !== undefined && { baseline, ratio: baseline / value }),
       };
     };
-    yield figure("CPU per turn", "ms", (side) => side?.cpu);
-    yield figure(`peak memory, ${attemptCount} attempts live`, "MiB", (side) => side?.peak);
+    yield figure("CPU per turn", "ms", "cpu");
+    yield figure(`peak memory, ${attemptCount} attempts live`, "MiB", "peak");
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-const ourFolder = fileURLToPath(new URL("../../", import.meta.url));
+const ourFolder = fileURLToPath(new URL("../../../", import.meta.url));
 
 /** The policy's turns: prose and a call each, of some 440 tokens. */
 function turnTexts(): readonly string[] {
