@@ -220,3 +220,17 @@ test("a body that continues an earlier one is refused for its prefilled turn, li
   expect(outcome).toEqual(readWhole("chat", prefilled));
   expect(outcome).toMatchObject({ refusal: expect.stringContaining("messages[1].prefix: ") });
 });
+
+test("a body that ends within an earlier one is refused for its prefilled turn", () => {
+  const bodies = new RecentBodies(new FieldCache());
+  const items = [
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: "{", prefix: true },
+    { role: "user", content: "Go on." },
+  ];
+  const body = (count: number) => Buffer.from(JSON.stringify({ messages: items.slice(0, count) }));
+  expect(readKnown(bodies, "chat", body(3))).toHaveProperty("requested");
+  const outcome = readKnown(bodies, "chat", body(2));
+  expect(outcome).toEqual(readWhole("chat", body(2)));
+  expect(outcome).toMatchObject({ refusal: expect.stringContaining("messages[1].prefix: ") });
+});

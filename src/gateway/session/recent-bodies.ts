@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { describeError } from "../../errors.ts";
 import { decodeText } from "../../text/decode-text.ts";
 import { ClientError } from "../client-error.ts";
-import type { RequestedTurn, ClientAssistant, ClientMessage } from "../conversation.ts";
+import type { RequestedTurn, ClientMessage } from "../conversation.ts";
 import type { GatewayDialect, Recollection } from "../dialects/dialect.ts";
 import { noHistory, type History } from "../dialects/history.ts";
 import { findList, followItems, keptEnds } from "../dialects/list-in-body.ts";
@@ -25,12 +25,9 @@ interface Cut {
   readonly length: number;
   /** Hash of the bytes before the offset. */
   readonly hash: string;
-  readonly itemCount: number;
   readonly messageCount: number;
-  readonly openTurn: ClientAssistant | undefined;
-  /** See `History`. */
-  readonly endsInText: boolean;
-  readonly addedTools: History["addedTools"];
+  /** The history up to the offset. Its messages are the first ones of the body. */
+  readonly history: Omit<History, "messages">;
 }
 
 /** The data about a body. The text itself is not kept. */
@@ -122,7 +119,7 @@ export class RecentBodies {
       // The text starts with a comma, or is white space.
       const list = `[0${textOf(bytes, cut.length, rest.end)}]`;
       const added = JSON.parse(list) as unknown[];
-      rememberArguments(added, list, cut.itemCount - 1);
+      rememberArguments(added, list, cut.history.itemCount - 1);
       const steps = readSteps(added.slice(1), options, historyAt(body, cut));
       const history = steps.at(-1)!;
       const request = dialect.decode(fields, recollection, history);
@@ -193,15 +190,9 @@ interface ReadOptions {
   readonly keeps: boolean;
 }
 
-function historyAt({ messages }: RecentBody, cut: Cut): History {
-  const { itemCount, messageCount, openTurn, endsInText, addedTools } = cut;
-  return {
-    messages: messageCount === messages.length ? messages : messages.slice(0, messageCount),
-    itemCount,
-    ...(openTurn !== undefined && { openTurn }),
-    ...(endsInText && { endsInText }),
-    ...(addedTools !== undefined && { addedTools }),
-  };
+function historyAt({ messages }: RecentBody, { messageCount, history }: Cut): History {
+  const isWhole = messageCount === messages.length;
+  return { ...history, messages: isWhole ? messages : messages.slice(0, messageCount) };
 }
 
 /** Reads items. Returns the history before the last few items, and after each of these. */
@@ -227,11 +218,10 @@ function cutsAt(
   steps: readonly History[],
 ): readonly Cut[] {
   return steps.map((step, index) => {
-    const { messages, itemCount, openTurn, endsInText = false, addedTools } = step;
+    const { messages, ...history } = step;
     const length = itemEnds[itemEnds.length - steps.length + index]!;
     const hash = walk.upTo(length);
-    const messageCount = messages.length;
-    return { length, hash, itemCount, messageCount, openTurn, endsInText, addedTools };
+    return { length, hash, messageCount: messages.length, history };
   });
 }
 
