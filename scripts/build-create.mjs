@@ -8,7 +8,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { build, isStale } from "./build.mjs";
-import { oldestNode, strict } from "./bundle.mjs";
+import { nodeInput } from "./bundle.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const folder = path.join(root, "packages/create-turnwright");
@@ -29,9 +29,7 @@ if (isStale()) await build();
 rmSync(dist, { recursive: true, force: true });
 const bundle = await rolldown({
   input: path.join(folder, "main.ts"),
-  platform: "node",
-  transform: oldestNode,
-  ...strict,
+  ...nodeInput,
 });
 await bundle.write({ file: path.join(dist, "main.js"), format: "esm" });
 await bundle.close();

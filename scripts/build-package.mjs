@@ -6,7 +6,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { build, isStale } from "./build.mjs";
-import { oldestNode, strict } from "./bundle.mjs";
+import { nodeInput, packageOutput } from "./bundle.mjs";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const packages = path.join(root, "packages");
@@ -42,8 +42,7 @@ async function bundleEntries(folder, specifiers) {
     input: Object.fromEntries(
       entriesOf(folder).map(({ stem }) => [stem, `${path.join(sources, stem)}.ts`]),
     ),
-    platform: "node",
-    transform: oldestNode,
+    ...nodeInput,
     external: /^(?!\0|@oxc-project\/runtime|\/)[^./]/,
     plugins: [
       {
@@ -59,16 +58,8 @@ async function bundleEntries(folder, specifiers) {
         },
       },
     ],
-    ...strict,
   });
-  await bundle.write({
-    dir: path.join(folder, "dist"),
-    format: "esm",
-    charset: "ascii",
-    comments: { legal: true, annotation: false, jsdoc: false },
-    entryFileNames: "[name].js",
-    chunkFileNames: "chunks/[name]-[hash].js",
-  });
+  await bundle.write({ dir: path.join(folder, "dist"), ...packageOutput });
   await bundle.close();
 }
 
@@ -81,8 +72,13 @@ function copyDeclarations(folder, specifiers) {
     const text = readFileSync(`${stem}.d.ts`, "utf8");
     const mapped = text.replaceAll(/(from |import\()"(\.[^"]+)\.ts"/g, (whole, start, target) => {
       const next = path.resolve(path.dirname(stem), target);
-      const source = path.join(root, path.relative(path.join(root, "dist"), next));
-      if (!next.startsWith(built + path.sep)) return `${start}"${specifiers.get(source)}"`;
+      if (!next.startsWith(built + path.sep)) {
+        const source = path.join(root, path.relative(path.join(root, "dist"), next));
+        const specifier = specifiers.get(source);
+        if (specifier === undefined)
+          throw new Error(`${stem}.d.ts imports ${target}, no package's entry`);
+        return `${start}"${specifier}"`;
+      }
       if (!seen.has(next)) waiting.push(next);
       seen.add(next);
       return whole;

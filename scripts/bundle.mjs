@@ -9,14 +9,27 @@ import { rolldown } from "rolldown";
 const require = createRequire(import.meta.url);
 
 /** The oldest Node that the package runs on. */
-export const oldestNode = { target: "node20.19" };
+const oldestNode = { target: "node20.19" };
 
 /** Options that turn a warning of the bundler into an error. */
-export const strict = {
+const strict = {
   logLevel: "warn",
   onLog(_level, log) {
     throw new Error(log.message);
   },
+};
+
+/** Options of the bundler for code that runs on Node.js. */
+export const nodeInput = { platform: "node", transform: oldestNode, ...strict };
+
+/** Options with which a package's bundle is written. */
+export const packageOutput = {
+  format: "esm",
+  // V8 reads one-byte characters fastest. Only people need comments.
+  charset: "ascii",
+  comments: { legal: true, annotation: false, jsdoc: false },
+  entryFileNames: "[name].js",
+  chunkFileNames: "chunks/[name]-[hash].js",
 };
 
 /** Returns the entries by their path below dist/, without the extension: the package's exports and the programs. */
@@ -32,6 +45,7 @@ function findEntries(root) {
     "src/cli/run-command-line",
     "src/engine/reference/thread/worker",
     "src/queue/local/worker-process",
+    "src/testing/protocol-servers/test-server-main",
   ];
   const names = [...exported.filter((name) => !name.includes("*")), ...programs, ...environments];
   return Object.fromEntries(names.map((name) => [name, path.join(root, `${name}.ts`)]));
@@ -45,21 +59,14 @@ export async function bundle(root) {
   rmSync(path.join(root, "dist/chunks"), { recursive: true, force: true });
   const build = await rolldown({
     input: findEntries(root),
-    platform: "node",
-    transform: oldestNode,
+    ...nodeInput,
     // The helpers for newer syntax are part of the bundler.
     external: /^(?!\0|@oxc-project\/runtime|zod$|\/)[^./]/,
-    ...strict,
   });
   await build.write({
     dir: path.join(root, "dist"),
-    format: "esm",
     sourcemap: true,
-    // V8 reads one-byte characters fastest. Only people need comments.
-    charset: "ascii",
-    comments: { legal: true, annotation: false, jsdoc: false },
-    entryFileNames: "[name].js",
-    chunkFileNames: "chunks/[name]-[hash].js",
+    ...packageOutput,
   });
   await build.close();
   const license = path.join(path.dirname(require.resolve("zod/package.json")), "LICENSE");

@@ -12,7 +12,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { rolldown } from "rolldown";
-import { oldestNode, strict } from "../../scripts/bundle.mjs";
+import { nodeInput } from "../../scripts/bundle.mjs";
 
 const [seconds = "60", first = String(Math.floor(Math.random() * 1e9)), processes] =
   process.argv.slice(2);
@@ -29,10 +29,8 @@ try {
   const main = path.join(folder, "seeds-main.mjs");
   const build = await rolldown({
     input: path.join(import.meta.dirname, "seeds-main.ts"),
-    platform: "node",
-    transform: oldestNode,
+    ...nodeInput,
     external: /^(?:tokenizers|bullmq|ioredis)(?:\/|$)/,
-    ...strict,
   });
   await build.write({ file: main, format: "esm", codeSplitting: false });
   await build.close();
