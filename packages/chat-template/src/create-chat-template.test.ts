@@ -15,6 +15,14 @@ test("renders plain messages, tools and further variables", () => {
   );
 });
 
+test("renders a tool as it is at each call, also if the caller changes its dictionary", () => {
+  const template = createChatTemplate("{{ tools | tojson }}");
+  const tool = new Map([["a", "1"]]);
+  expect(template.render({ messages, tools: [tool] })).toBe('[{"a": "1"}]');
+  tool.set("a", "2");
+  expect(template.render({ messages, tools: [tool] })).toBe('[{"a": "2"}]');
+});
+
 test("leaves out what is not given, as transformers does", () => {
   const source = "{{ tools }} {{ add_generation_prompt }} {{ enable_thinking is defined }}";
   const template = createChatTemplate(source);

@@ -1,4 +1,9 @@
-import { toPyValue, type PlainJson, type PyValue } from "../../python-values/src/index.ts";
+import {
+  copyValue,
+  toPyValue,
+  type PlainJson,
+  type PyValue,
+} from "../../python-values/src/index.ts";
 import { compileChatTemplate } from "./chat-template.ts";
 import type { TemplateLimits } from "./evaluate/budget.ts";
 
@@ -49,7 +54,8 @@ export function createChatTemplate(
     render({ messages, tools, add_generation_prompt = false, ...others }, now) {
       return template.render({
         messages: messages.map(convert),
-        tools: tools?.map(convert) ?? null,
+        // The renderer keeps the JSON of a tool, and the caller may change its dictionary later.
+        tools: tools?.map((tool) => copyValue(convert(tool))) ?? null,
         addGenerationPrompt: add_generation_prompt,
         variables: new Map(definedOf(others)),
         ...(now !== undefined && { now }),

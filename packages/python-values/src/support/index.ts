@@ -5,13 +5,5 @@
  */
 export { appendToList } from "./append-to-list.ts";
 export { decodeOrKeep } from "./decode-or-keep.ts";
-export {
-  assertInvariant,
-  describeError,
-  describeStack,
-  InvariantError,
-  isOwnBug,
-  ownBug,
-  UsageError,
-} from "./errors.ts";
-export { expectedName, nearestName } from "./nearest-name.ts";
+export { assertInvariant, describeError, UsageError } from "./errors.ts";
+export { expectedName } from "./nearest-name.ts";
