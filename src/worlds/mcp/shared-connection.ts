@@ -12,6 +12,8 @@ export class SharedConnection implements AsyncDisposable {
   readonly #open: () => Promise<McpConnection>;
   readonly #clock: Pick<Clock, "after">;
   #current: Promise<McpConnection> | undefined;
+  /** Connections that ended and may still have calls in flight. They are closed with the current one. */
+  readonly #ended: McpConnection[] = [];
   #userCount = 0;
   #callOff: (() => void) | undefined;
 
@@ -46,7 +48,10 @@ export class SharedConnection implements AsyncDisposable {
       const connection = await known;
       if (!connection.isClosed) return connection;
       // The first caller opens the next connection, and the others wait for it.
-      if (this.#current === known) this.#current = undefined;
+      if (this.#current === known) {
+        this.#current = undefined;
+        this.#ended.push(connection);
+      }
       return await this.connection();
     }
     const opening = this.#open();
@@ -65,5 +70,6 @@ export class SharedConnection implements AsyncDisposable {
     this.#current = undefined;
     const connection = await known?.catch(() => undefined);
     await connection?.[Symbol.asyncDispose]();
+    for (const ended of this.#ended.splice(0)) await ended[Symbol.asyncDispose]();
   }
 }
