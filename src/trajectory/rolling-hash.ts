@@ -12,7 +12,7 @@ export class RollingHash {
 
   /**
    * @param count - Number of ids to append, from the first. Default: all.
-   * @throws InvariantError if a value is not a token id (see `isTokenId()`).
+   * @throws InvariantError if a value of an array is not a token id (see `isTokenId()`). An `Int32Array` is not checked.
    */
   append(ids: TokenIds, count = ids.length): void {
     this.#hash.update(littleEndian(ids, count));
@@ -29,7 +29,7 @@ export class RollingHash {
 /**
  * Returns the hash of a list of ids: the first 16 of the 64 hexadecimal digits.
  *
- * @throws InvariantError if a value is not a token id (see `isTokenId()`).
+ * @throws InvariantError if a value of an array is not a token id (see `isTokenId()`). An `Int32Array` is not checked.
  */
 export function hashIds(ids: TokenIds): string {
   return shown(hash("sha256", littleEndian(ids), "hex"));

@@ -51,7 +51,7 @@ export async function startViewer(
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   const taken = await listenAt(server, { host: "127.0.0.1", port }).catch((cause: unknown) => {
     const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
-    const what = isTaken ? "it is taken, choose another --port" : describeError(cause);
+    const what = isTaken ? "it is taken, choose another port" : describeError(cause);
     throw new UsageError(`Cannot listen on port ${port}: ${what}`, { cause });
   });
   for (const run of runs) void rows.warm(run);

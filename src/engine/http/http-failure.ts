@@ -1,4 +1,5 @@
 import type { FailureCode } from "../../errors.ts";
+import { shorten } from "../../secrets/shorten.ts";
 import type { HttpOutcome } from "./http-transport.ts";
 
 /** A failed attempt of a request. */
@@ -130,7 +131,7 @@ function connectionProblem(cause: Error): string {
  * `{"error": "…"}`, `{"detail"}`, or the text itself. Shortens it. `""` for an empty body.
  */
 export function readErrorMessage(body: string): string {
-  return shorten(messageOf(body));
+  return shortLine(messageOf(body));
 }
 
 function messageOf(body: string): string {
@@ -153,7 +154,6 @@ function messageOf(body: string): string {
   return typeof detail === "string" ? detail : body;
 }
 
-function shorten(text: string): string {
-  const line = text.trim().replace(/\s+/g, " ");
-  return line.length <= MESSAGE_LIMIT ? line : `${line.slice(0, MESSAGE_LIMIT)}…`;
+function shortLine(text: string): string {
+  return shorten(text.trim().replace(/\s+/g, " "), MESSAGE_LIMIT);
 }

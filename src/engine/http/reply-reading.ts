@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from "../../values/is-object.ts";
+import { shorten } from "../../secrets/shorten.ts";
 import { isSampledLogprob, logprobRange } from "../logprob-range.ts";
 import { idExpectation, isTokenId, type TokenIds } from "../token-id.ts";
 
@@ -123,8 +124,7 @@ export function readLogprob(
 /** Formats a value of a reply for a message. */
 export function show(value: unknown): string {
   if (value === undefined) return "absent";
-  const text = toJson(value);
-  return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
+  return shorten(toJson(value), SHOWN_LENGTH);
 }
 
 /** An engine in this process may return values that JSON cannot express. */

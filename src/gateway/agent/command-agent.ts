@@ -82,10 +82,9 @@ function withoutSecrets(env: NodeJS.ProcessEnv, replaced: readonly string[]) {
   const isSecret = ([name, value = ""]: readonly [string, string | undefined]): boolean =>
     isSecretName(name) || withPassword.test(value) || redactor.text(value) !== value;
   const variables = Object.entries(env).filter(([name]) => !replaced.includes(name));
-  return {
-    open: Object.fromEntries(variables.filter((variable) => !isSecret(variable))),
-    withheldNames: variables.filter(isSecret).map(([name]) => name),
-  };
+  const withheldNames = variables.filter(isSecret).map(([name]) => name);
+  const open = Object.fromEntries(variables.filter(([name]) => !withheldNames.includes(name)));
+  return { open, withheldNames };
 }
 
 /**

@@ -67,7 +67,7 @@ function isPlainMerge(model: JsonObject): boolean {
 }
 
 /** True if there is no normaliser, or an empty sequence. */
-function isIdentity(normalizer: unknown): boolean {
+export function isIdentity(normalizer: unknown): boolean {
   const { type, normalizers } = (normalizer ?? {}) as JsonObject;
   const isEmpty = type === "Sequence" && Array.isArray(normalizers) && normalizers.length === 0;
   return normalizer === null || normalizer === undefined || isEmpty;

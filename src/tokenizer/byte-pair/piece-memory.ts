@@ -1,4 +1,5 @@
 import { ShortPieces } from "./short-pieces.ts";
+import { copyOf } from "./text-divider.ts";
 
 /** Minimum number of recent pieces before older ones are dropped. */
 const defaultRecentCount = 32_768;
@@ -73,7 +74,7 @@ export class PieceMemory {
     this.#size += size;
     const [only] = ids;
     // A slice would keep the complete text in memory.
-    const key = Buffer.from(piece).toString();
+    const key = copyOf(piece);
     this.#recent.set(key, only !== undefined && ids.length === 1 ? only : [...ids]);
   }
 

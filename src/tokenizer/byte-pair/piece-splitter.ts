@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../values/is-object.ts";
 import { type AddedTokenRecord, readAddedTokenRecords } from "../added-token-records.ts";
 import { objectOf } from "../model-file.ts";
+import { isIdentity } from "./byte-pair-model.ts";
 import { CharacterTable } from "./character-table.ts";
 import { copyOf, createTextDivider, type TextDivider } from "./text-divider.ts";
 
@@ -127,12 +128,8 @@ function endOfPiece(part: string, at: number, { here, next }: Pattern): number {
 
 /** Returns the normal form of a normaliser, or `undefined` for a normaliser of another kind. */
 function readNormalization(normalizer: unknown): "NFC" | "none" | undefined {
-  const { type, normalizers } = objectOf(normalizer);
-  if (normalizer === null || normalizer === undefined) return "none";
-  if (type === "NFC") return "NFC";
-  return type === "Sequence" && Array.isArray(normalizers) && normalizers.length === 0
-    ? "none"
-    : undefined;
+  if (isIdentity(normalizer)) return "none";
+  return objectOf(normalizer)["type"] === "NFC" ? "NFC" : undefined;
 }
 
 /**
