@@ -72,9 +72,7 @@ async function turnMs(
   const long = await prepareLong(count);
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
   try {
-    let ms = 0;
-    const measured = async (): Promise<void> => await work(long, dir);
-    ms = await cpuMs(measured);
+    const ms = await cpuMs(async () => await work(long, dir));
     return ms / (count * longShape.turns);
   } finally {
     await rm(dir, { recursive: true });

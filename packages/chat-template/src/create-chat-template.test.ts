@@ -16,11 +16,11 @@ test("renders plain messages, tools and further variables", () => {
 });
 
 test("renders a tool as it is at each call, also if the caller changes its dictionary", () => {
-  const template = createChatTemplate("{{ tools | tojson }}");
+  const template = createChatTemplate("{% for tool in tools %}{{ tool | tojson }}{% endfor %}");
   const tool = new Map([["a", "1"]]);
-  expect(template.render({ messages, tools: [tool] })).toBe('[{"a": "1"}]');
+  expect(template.render({ messages, tools: [tool] })).toBe('{"a": "1"}');
   tool.set("a", "2");
-  expect(template.render({ messages, tools: [tool] })).toBe('[{"a": "2"}]');
+  expect(template.render({ messages, tools: [tool] })).toBe('{"a": "2"}');
 });
 
 test("leaves out what is not given, as transformers does", () => {

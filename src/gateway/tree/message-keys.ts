@@ -1,3 +1,4 @@
+import { once } from "../../values/once.ts";
 import { hash } from "node:crypto";
 import type { ClientMessage } from "../conversation.ts";
 import { ignoredText, type IgnoredText } from "./ignored-text.ts";
@@ -169,9 +170,4 @@ function messageKey(
   );
   const called = digest(calls.join(""));
   return `assistant ${calls.length} ${called} ${digests.digest(message.content)};`;
-}
-
-function once<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined;
-  return () => (made ??= { value: make() }).value;
 }

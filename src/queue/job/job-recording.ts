@@ -102,8 +102,3 @@ export function joinInputs(parts: readonly Inputs[]): Inputs {
   }
   return { inputs, times };
 }
-
-/** Turns that inputs hold whole. */
-export function countTurns({ inputs }: Inputs): number {
-  return inputs.filter((input) => input.type === "generation" && input.isPartial !== true).length;
-}

@@ -83,10 +83,12 @@ export async function openLocalRun(
       redactor,
       finished: () => void (isFinished = true),
       async [Symbol.asyncDispose]() {
-        // The hand-out takes its jobs back before their workers leave.
-        await handOut[Symbol.asyncDispose]();
-        await processes[Symbol.asyncDispose]();
-        await client[Symbol.asyncDispose]();
+        {
+          await using _client = client;
+          await using _processes = processes;
+          // The hand-out takes its jobs back before their workers leave.
+          await handOut[Symbol.asyncDispose]();
+        }
         if (isFinished) await rm(shared, { recursive: true, force: true });
       },
     };

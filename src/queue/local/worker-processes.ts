@@ -109,7 +109,6 @@ class WorkerProcess {
   /** Resolves with a description when the process has ended. */
   readonly ended: Promise<string>;
   onNote: (note: Extract<FromWorker, { type: "note" }>["note"]) => void = () => {};
-  isReady = false;
   readonly #child: ChildProcess;
   readonly #served: ServedStore;
   readonly #ready = withResolvers();
@@ -145,6 +144,11 @@ class WorkerProcess {
     });
   }
 
+  /** True if the worker can play. */
+  get isReady(): boolean {
+    return this.#worker !== undefined;
+  }
+
   /** Resolves when the worker can play. Rejects if its process ends first. */
   async start(start: Extract<ToWorker, { type: "start" }>["start"]): Promise<void> {
     this.#send({ type: "start", start });
@@ -165,7 +169,6 @@ class WorkerProcess {
         this.#served.receive(message);
         break;
       case "ready":
-        this.isReady = true;
         this.#worker = message.worker;
         this.#ready.resolve();
         break;

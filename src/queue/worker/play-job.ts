@@ -1,7 +1,7 @@
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import type { Episode } from "../../episode/episode.ts";
 import { episodeFault } from "../../episode/play-foreign.ts";
-import type { Inputs } from "../../episode/inputs/input.ts";
+import { turnsIn, type Inputs } from "../../episode/inputs/input.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { SmallerLimit } from "../../episode/play-episode.ts";
 import {
@@ -22,7 +22,7 @@ import { redactEpisode } from "../../run/folder/redact-episode.ts";
 import type { Task } from "../../task.ts";
 import { baseOf, recordedAtOf, type AttemptJob } from "../job/attempt-job.ts";
 import { writeResult, type Answer, type PlayedFrom } from "../job/attempt-result.ts";
-import { countTurns, joinInputs, LineWriter } from "../job/job-recording.ts";
+import { joinInputs, LineWriter } from "../job/job-recording.ts";
 import { PayloadError, sendPayload, takePayload } from "../job/payload.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import { openSharedRecording, readPast, type SharedRecording } from "./shared-recording.ts";
@@ -126,7 +126,7 @@ async function playRecorded(
       recordedAt: recordedAtOf(job),
       deliveries,
       from,
-      recordedTurns: from === "recording" ? countTurns(joinInputs(earlier?.parts ?? [])) : 0,
+      recordedTurns: from === "recording" ? turnsIn(joinInputs(earlier?.parts ?? [])) : 0,
       ...(dropped !== undefined && { dropped }),
     },
     await packEpisode(episode, about),

@@ -31,7 +31,7 @@ export class GatheredLines {
     this.#full.push(lines);
   }
 
-  /** Takes the collected lines: UTF-8 with line feeds, in borrowed blocks (see `acquireBytes()`). */
+  /** Takes the collected lines: UTF-8 with line feeds, in borrowed blocks (see `acquireBytes()`) and those of `addBytes()`. */
   take(): readonly Buffer[] {
     this.#close();
     const blocks = this.#full;

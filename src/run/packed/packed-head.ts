@@ -16,8 +16,6 @@ export const packedHeadSchema = z.strictObject({
     groupId: z.string(),
     taskId: z.string(),
     split: z.string(),
-    taskIndex: count,
-    sampleIndex: count,
     seed: z.int(),
     durationMs: z.number(),
   }),

@@ -1,3 +1,4 @@
+import { once } from "../../values/once.ts";
 import type { Episode, EpisodeStory } from "../../episode/episode.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import type { Segment } from "../../trajectory/trajectory-recorder.ts";
@@ -91,11 +92,6 @@ function openEpisode(
 /** Defines a member that is computed when it is first read. */
 function defineLazy(target: object, name: string, compute: () => unknown): void {
   Object.defineProperty(target, name, { get: once(compute), enumerable: true, configurable: true });
-}
-
-function once<Value>(compute: () => Value): () => Value {
-  let computed: { readonly value: Value } | undefined;
-  return () => (computed ??= { value: compute() }).value;
 }
 
 function toSegment(sample: Sample, spans: Segment["spans"]): Segment {

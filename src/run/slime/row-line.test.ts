@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { encodeRow } from "../disk/encode-line.ts";
 import type { Sample } from "../../trajectory/sample.ts";
-import { readRowLine, textsAt } from "./row-line.ts";
+import { readRowLine, textsAt, toRowLine } from "./row-line.ts";
 
 const sample: Sample = {
   format: 1,
@@ -56,4 +56,21 @@ describe("readRowLine()", () => {
     const text = (await lineOf(sample)).toString();
     expect(readRowLine(Buffer.from(change(text)))).toBeUndefined();
   });
+});
+
+describe("toRowLine()", () => {
+  test("gives what a line of the same row gives", async () => {
+    expect(toRowLine(sample)).toEqual(readRowLine(await lineOf(sample)));
+  });
+
+  test("reads a row with values other than 0 in its prompt, which its line is not read with", async () => {
+    const damaged = { ...sample, logprobs: [-1, 0, -0.5, -1e-7, 0] };
+    expect(readRowLine(await lineOf(damaged))).toBeUndefined();
+    expect(toRowLine(damaged).logprobs.toString()).toBe("-0.5,-1e-7,0");
+  });
+});
+
+test("textsAt() gives an empty text after the end of a list", () => {
+  expect(textsAt(Buffer.from('"1","2"'), [1, 2, 9])).toEqual(["2", "", ""]);
+  expect(textsAt(Buffer.alloc(0), [0])).toEqual([""]);
 });

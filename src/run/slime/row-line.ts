@@ -61,6 +61,21 @@ export function readRowLine(line: Buffer): RowLine | undefined {
   };
 }
 
+/** Returns a row with its long lists as JSON items. */
+export function toRowLine(sample: Sample): RowLine {
+  const { tokenIds, lossMask, logprobs, policyVersions, promptLength } = sample;
+  const itemsOf = (list: readonly unknown[]): Buffer =>
+    Buffer.from(JSON.stringify(list).slice(1, -1));
+  return {
+    ...sample,
+    tokenCount: tokenIds.length,
+    tokenIds: itemsOf(tokenIds),
+    lossMask: itemsOf(lossMask.slice(promptLength)),
+    logprobs: itemsOf(logprobs.slice(promptLength)),
+    policyVersions: itemsOf(policyVersions),
+  };
+}
+
 /** Returns the index of the bracket that closes a list of numbers or texts; -1 if there is none. */
 function endOfList(line: Buffer, first: number): number {
   if (line[first] !== quote) return line.indexOf("]", first);
@@ -88,14 +103,15 @@ function startsWithZeros(items: Buffer, count: number): boolean {
   return true;
 }
 
-/** Returns the texts at these indexes of a list, in ascending order. */
+/** Returns the texts at these indexes of a list, which ascend; `""` for an index after its end. */
 export function textsAt(list: Buffer, indexes: readonly number[]): readonly string[] {
   const found: string[] = [];
   let at = 0;
   let index = 0;
   for (const wanted of indexes) {
     for (; index < wanted; index++) at = endOfText(list, at) + 1;
-    found.push(JSON.parse(list.toString("utf8", at, endOfText(list, at))) as string);
+    const text = list.toString("utf8", at, endOfText(list, at));
+    found.push(text === "" ? "" : (JSON.parse(text) as string));
   }
   return found;
 }

@@ -1,13 +1,12 @@
 import { appendToList } from "../../../packages/python-values/src/support/append-to-list.ts";
 import { isShareOver, takeTurn } from "../../async/take-turn.ts";
-import { encodeRow } from "../disk/encode-line.ts";
 import { diskFiles, readBytes, type Files } from "../disk/files.ts";
 import { scanLines, type ScannedLine } from "../disk/line-ranges.ts";
 import { writeAtomically } from "../disk/write-atomically.ts";
 import { parseJson, type EpisodeRow, type EpisodeStory } from "../folder/episode-row.ts";
 import { rolloutIdOfLine } from "../folder/sample-line.ts";
 import type { Sample } from "../../trajectory/sample.ts";
-import { readRowLine, textsAt, type RowLine } from "./row-line.ts";
+import { readRowLine, textsAt, toRowLine, type RowLine } from "./row-line.ts";
 import {
   fillSlimeRow,
   findSlimeOmission,
@@ -82,13 +81,12 @@ export async function writeSlimeFile(
   return { groups, rows, ...(Object.keys(leftOut).length !== 0 && { leftOut }) };
 }
 
-/** Reads a line of a run's rows. A line in another form, such as one that a person edited, is written again first. */
-async function readRow(line: Buffer): Promise<RowLine | undefined> {
+/** Reads a line of a run's rows, also one in another form, such as one that a person edited. */
+function readRow(line: Buffer): RowLine | undefined {
   const row = readRowLine(line);
   if (row !== undefined) return row;
   const sample = parseJson(line) as Sample | undefined;
-  if (sample === undefined) return undefined;
-  return readRowLine(Buffer.concat((await encodeRow(sample)).blocks));
+  return sample && toRowLine(sample);
 }
 
 /** Yields the slime row of an attempt: UTF-8 with a line feed at the end. */
@@ -146,7 +144,7 @@ export async function* readSlimeGroups(
 async function* readGroups<Row>(
   attempts: readonly SlimeAttempt[],
   { episodesFile, samplesFile, files = diskFiles, size = Infinity }: SlimeSources & SlimeChoice,
-  toRow: (line: Buffer) => Row | undefined | Promise<Row | undefined>,
+  toRow: (line: Buffer) => Row | undefined,
 ): AsyncGenerator<readonly FoundMember<Row>[]> {
   const places = {
     episodes: await placesOf(files, episodesFile),
@@ -164,7 +162,7 @@ async function* readGroups<Row>(
   const readMember = async ({ rolloutId, groupIndex, index }: SlimeAttempt) => {
     const rows: Row[] = [];
     for (const place of places.samples.get(rolloutId) ?? []) {
-      const row = await toRow(await readBytes(samples, place));
+      const row = toRow(await readBytes(samples, place));
       if (row !== undefined) rows.push(row);
     }
     const place = { groupIndex, index };
