@@ -1,4 +1,4 @@
-import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
+import { isShareOver, takeTurn } from "../../async/take-turn.ts";
 import { type MergeTable, rankOf } from "./merge-table.ts";
 
 /** Number of merges between two checks of the event loop. */
@@ -30,7 +30,7 @@ export async function mergeLongPiece(
   const before = new Int32Array(count);
   const after = new Int32Array(count);
   for (let at = 0; at < count; at++) {
-    if (at % mergesPerCheck === 0 && isTurnOver()) await takeTurn();
+    if (at % mergesPerCheck === 0 && isShareOver()) await takeTurn();
     symbols[at] = byteIds[bytes[at] as number] as number;
     before[at] = at - 1;
     after[at] = at + 1;
@@ -43,11 +43,11 @@ export async function mergeLongPiece(
     if (rank !== -1) waiting.add(rank * placeCount + at);
   };
   for (let at = 0; at < count; at++) {
-    if (at % mergesPerCheck === 0 && isTurnOver()) await takeTurn();
+    if (at % mergesPerCheck === 0 && isShareOver()) await takeTurn();
     enqueue(at);
   }
   for (let step = 0; ; step++) {
-    if (step % mergesPerCheck === 0 && isTurnOver()) await takeTurn();
+    if (step % mergesPerCheck === 0 && isShareOver()) await takeTurn();
     const first = waiting.take();
     if (first === undefined) break;
     const at = first % placeCount;
@@ -67,7 +67,7 @@ export async function mergeLongPiece(
   }
   const ids: number[] = [];
   for (let at = 0; at < count; at = after[at] as number) {
-    if (ids.length % mergesPerCheck === 0 && isTurnOver()) await takeTurn();
+    if (ids.length % mergesPerCheck === 0 && isShareOver()) await takeTurn();
     ids.push(symbols[at] as number);
   }
   return ids;

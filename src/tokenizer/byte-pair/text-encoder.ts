@@ -67,7 +67,7 @@ export class BytePairTextEncoder {
         continue;
       }
       if (kind === "unsettled") {
-        for (const id of await this.#parts.encodeByLibrary(stretch)) ids.push(id);
+        await appendInSteps(ids, await this.#parts.encodeByLibrary(stretch));
         continue;
       }
       for (let at = 0; at < stretch.length;) {
@@ -113,16 +113,28 @@ export class BytePairTextEncoder {
     return undefined;
   }
 
-  /** Merges long pieces and inserts their ids. */
+  /** Merges long pieces and inserts their ids. Yields to other tasks. */
   async #insertLong(pieces: readonly LongPiece[], ids: number[]): Promise<void> {
     const [first] = pieces;
     if (first === undefined) return;
     const start = first.place;
     const rest = ids.splice(start);
     for (const [index, { place, bytes }] of pieces.entries()) {
-      for (const id of await this.#parts.merger.merge(bytes)) ids.push(id);
+      await appendInSteps(ids, await this.#parts.merger.merge(bytes));
       const next = pieces[index + 1]?.place ?? start + rest.length;
-      for (const id of rest.slice(place - start, next - start)) ids.push(id);
+      await appendInSteps(ids, rest.slice(place - start, next - start));
     }
+  }
+}
+
+/** Number of ids that are appended between two checks of the event loop. */
+const idsPerStep = 8192;
+
+/** Appends ids to a list. Yields to other tasks. */
+async function appendInSteps(ids: number[], added: readonly number[]): Promise<void> {
+  for (let at = 0; at < added.length; at += idsPerStep) {
+    if (isShareOver()) await takeTurn();
+    const end = Math.min(added.length, at + idsPerStep);
+    for (let from = at; from < end; from++) ids.push(added[from] as number);
   }
 }
