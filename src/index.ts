@@ -94,7 +94,7 @@ export type { AdmissionOptions, GroupingOptions } from "./run/start-run-options.
 export type { Task } from "./task.ts";
 export type { SampleFacts } from "./trajectory/check-tokens.ts";
 export type { Outcome, OutcomeCounts, Sample, StopReason } from "./trajectory/sample.ts";
-export type { Segment } from "./trajectory/trajectory-recorder.ts";
+export type { Segment } from "./trajectory/segment.ts";
 export { verifySample, type Violation } from "./trajectory/verify-sample.ts";
 export {
   createScriptedUser,

@@ -92,7 +92,7 @@ async function play(
       segment!.turns.map(({ start }) => segment!.tokenIds.slice(0, start)),
       "each request was the ledger",
     ).toEqual(server.requests.map(({ inputIds }) => inputIds));
-    for (const sample of toSamples(episode.segments, episode, episode, {})) {
+    for (const sample of toSamples(episode.segments, episode, episode)) {
       expect(verifySample(sample)).toEqual([]);
     }
     return episode;

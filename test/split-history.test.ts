@@ -113,7 +113,7 @@ test("`split` starts a segment if Qwen3's template drops the policy's reasoning"
     turns.map(({ start }) => tokenIds.slice(0, start)),
   );
   expect(requests.map(({ promptIds }) => promptIds)).toEqual(ledgers);
-  for (const sample of toSamples(episode.segments, episode, episode, {})) {
+  for (const sample of toSamples(episode.segments, episode, episode)) {
     expect(verifySample(JSON.parse(JSON.stringify(sample)))).toEqual([]);
   }
   expect(episode.messages[2]).toMatchObject({ role: "assistant", reasoning: "\nLook it up.\n" });

@@ -1,4 +1,4 @@
-import { roomForIds, writeIds } from "../json/write-ids.ts";
+import { IdText } from "./id-text.ts";
 import type { TokenIds } from "./token-id.ts";
 
 /** Extra capacity of a buffer that grows, as a factor. A turn adds a small part to a prompt. */
@@ -11,7 +11,7 @@ const minTextCount = 256;
 const owners = new WeakMap<ArrayBufferLike, GrowingIds>();
 
 /**
- * An append-only list of token ids: 4 bytes per id, and 7 more once its JSON was needed twice. Readers get a view of
+ * An append-only list of token ids: 4 bytes per id, and up to 7 more while its JSON is kept. Readers get a view of
  * its memory. They must not change it, but can: `isDetached` and a hash of the ids show that.
  */
 export class GrowingIds {
@@ -19,10 +19,7 @@ export class GrowingIds {
   #count = 0;
   #view = this.#ids;
   #isDetached = false;
-  /** The JSON of the first `#textCount` ids without brackets, with a comma after each. */
-  #text = Buffer.alloc(0);
-  #textCount = 0;
-  #textEnd = 0;
+  #text: IdText | undefined;
   #isTextNeeded = false;
 
   get length(): number {
@@ -53,7 +50,7 @@ export class GrowingIds {
   /** Removes the last id. */
   removeLast(): void {
     this.#count -= 1;
-    if (this.#textCount > this.#count) this.#textCount = this.#textEnd = 0;
+    this.#text?.keepAtMost(this.#count);
   }
 
   /** Puts zeros in the place of ids that a reader has transferred, so that the record can continue. */
@@ -78,28 +75,12 @@ export class GrowingIds {
    */
   text(count: number): Uint8Array | undefined {
     if (count < minTextCount || count > this.#count || this.isDetached) return undefined;
-    const isNeeded = this.#isTextNeeded;
-    this.#isTextNeeded = true;
-    if (!isNeeded || count < this.#textCount) return undefined;
-    if (count > this.#textCount && !this.#writeText(count)) return undefined;
-    return this.#text.subarray(0, this.#textEnd - 1);
-  }
-
-  /** Returns false if a reader has put a number below 0 in the place of an id. */
-  #writeText(count: number): boolean {
-    const added = this.#ids.subarray(this.#textCount, count);
-    const needed = this.#textEnd + roomForIds(added);
-    if (needed > this.#text.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.ceil(needed * growth));
-      grown.set(this.#text.subarray(0, this.#textEnd));
-      this.#text = grown;
+    if (!this.#isTextNeeded) {
+      this.#isTextNeeded = true;
+      return undefined;
     }
-    const { buffer, byteOffset, length } = this.#text;
-    const end = writeIds(new DataView(buffer, byteOffset, length), this.#textEnd, added);
-    if (end < 0) return false;
-    this.#textEnd = end + 1;
-    this.#textCount = count;
-    return true;
+    this.#text ??= new IdText();
+    return this.#text.of(this.#ids, count);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
-import type { Segment } from "../trajectory/trajectory-recorder.ts";
+import { lengthOf, type Segment } from "../trajectory/segment.ts";
 import type { EpisodeCounts, TurnRecord } from "./episode.ts";
 
 /** Adds up an episode's turns and segments. */
@@ -27,7 +27,7 @@ export function countEpisode(
     if (turn.format?.thinkingMalformed === true) malformedThinkingCount += 1;
   }
   let tokenCount = 0;
-  for (const { tokenIds } of segments) tokenCount += tokenIds.length;
+  for (const segment of segments) tokenCount += lengthOf(segment);
   return {
     turnCount: turns.length,
     sampledTokenCount,

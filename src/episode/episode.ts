@@ -4,7 +4,7 @@ import type { DiscardedSampling, GenerationPiece } from "../engine/engine.ts";
 import type { Failure } from "../errors.ts";
 import type { Message } from "../message.ts";
 import type { RolloutEnd, RolloutIdentity } from "../trajectory/sample.ts";
-import type { Segment } from "../trajectory/trajectory-recorder.ts";
+import type { Segment } from "../trajectory/segment.ts";
 import type { UserSpending, UserUsage } from "../user/user.ts";
 
 /** A tool call or a user reply that a turn caused. JSON-able. */

@@ -136,7 +136,7 @@ export async function play(
     setup,
     { signal: options.signal ?? new AbortController().signal },
   );
-  const samples = toSamples(episode.segments, episode, episode, {});
+  const samples = toSamples(episode.segments, episode, episode);
   for (const sample of samples)
     expect(verifySample(JSON.parse(JSON.stringify(sample)))).toEqual([]);
   return { episode, engine, troubles };

@@ -6,7 +6,7 @@ import { whyNotJson } from "../json/why-not-json.ts";
 import { checkEnd } from "../trajectory/check-end.ts";
 import type { ForkPlace } from "../trajectory/sample.ts";
 import { segmentFault } from "../trajectory/segment-fault.ts";
-import type { Segment } from "../trajectory/trajectory-recorder.ts";
+import type { Segment } from "../trajectory/segment.ts";
 import { quote, type RawRow } from "../trajectory/violation.ts";
 import { attribute } from "./boundary.ts";
 import { checkStory } from "./check/check-story.ts";

@@ -1,4 +1,4 @@
-import type { TurnSpan } from "../trajectory/trajectory-recorder.ts";
+import type { TurnSpan } from "../trajectory/segment.ts";
 import type { ReadyRow } from "./exporter.ts";
 
 /** The turns of a row that have sampled ids in it, in their order. */

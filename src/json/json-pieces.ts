@@ -1,5 +1,5 @@
 /** The largest weight of one piece: about a millisecond of work. */
-const defaultLimit = 8192;
+export const defaultLimit = 8192;
 
 /** The number of text characters that weigh as much as one number. */
 const charactersPerUnit = 16;
@@ -19,7 +19,7 @@ export interface RepeatedItem {
 /** Numbers of a list, with commas between, from index `first` to `last` (exclusive). */
 export interface NumberStretch {
   readonly type: "numbers";
-  readonly list: readonly number[];
+  readonly list: ArrayLike<number>;
   readonly first: number;
   readonly last: number;
 }
@@ -40,14 +40,16 @@ export function* jsonParts(value: unknown, limit: number = defaultLimit): Genera
   else if (typeof value === "string") yield* textPieces(value, limit * charactersPerUnit);
   else if (hasToJson(value)) yield* jsonParts(value.toJSON(""), limit);
   else if (Array.isArray(value)) yield* listParts(value, limit);
-  else yield* memberParts(value as Readonly<Record<string, unknown>>, { limit });
+  else yield* memberParts(value as object, { limit });
 }
 
 /** Returns the text of a part. */
 export function spellPart(part: JsonPart): string {
   if (typeof part === "string") return part;
   if (part.type === "repeated") return `${part.text},`.repeat(part.count).slice(0, -1);
-  return JSON.stringify(part.list.slice(part.first, part.last)).slice(1, -1);
+  const { list, first, last } = part;
+  const numbers = Array.from({ length: last - first }, (_, index) => list[first + index]);
+  return JSON.stringify(numbers).slice(1, -1);
 }
 
 /** True if `jsonPieces()` would make the value's text in one piece. */
@@ -125,31 +127,34 @@ function endOfMixed(
 /**
  * Yields the parts of an object's JSON.
  *
- * @param options - `lists` has functions that yield the parts of the lists under certain member names, for callers
- * that know more about these.
+ * @param options - `partsOf` returns the parts of a member's value, for callers that know more about it. It is called
+ * before the member is read. `undefined` stands for the general parts.
  */
 export function* memberParts(
-  members: Readonly<Record<string, unknown>>,
+  members: object,
   {
     limit = defaultLimit,
-    lists = {},
+    partsOf = () => undefined,
   }: {
     readonly limit?: number;
-    readonly lists?: Readonly<
-      Record<string, (list: readonly unknown[], limit: number) => Generator<JsonPart>>
-    >;
+    readonly partsOf?: (name: string) => Iterable<JsonPart> | undefined;
   } = {},
 ): Generator<JsonPart> {
   let separator = "";
   yield "{";
   for (const key of Object.keys(members)) {
-    const own = members[key];
+    const known = partsOf(key);
+    if (known !== undefined) {
+      yield `${separator}${JSON.stringify(key)}:`;
+      yield* known;
+      separator = ",";
+      continue;
+    }
+    const own = (members as Readonly<Record<string, unknown>>)[key];
     const value: unknown = hasToJson(own) ? own.toJSON(key) : own;
     if (value === undefined || typeof value === "function" || typeof value === "symbol") continue;
     yield `${separator}${JSON.stringify(key)}:`;
-    const known = Object.hasOwn(lists, key) ? lists[key] : undefined;
-    if (known !== undefined && Array.isArray(value)) yield* known(value, limit);
-    else yield* jsonParts(value, limit);
+    yield* jsonParts(value, limit);
     separator = ",";
   }
   yield "}";

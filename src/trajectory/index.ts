@@ -13,7 +13,7 @@ export {
 export { toSamples, type ForkPlace, type RolloutEnd, type RolloutIdentity } from "./sample.ts";
 export type { Span, SpanKind } from "./span.ts";
 export { TokenLedger, type DroppedStop, type SampledSpan } from "./token-ledger.ts";
-export type { TurnSpan } from "./trajectory-recorder.ts";
+export type { TurnSpan } from "./segment.ts";
 export {
   verifyFile,
   type FileVerification,

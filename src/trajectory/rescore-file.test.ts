@@ -33,7 +33,7 @@ function sampleOf(rolloutId: string, logprobs: readonly [number, number, number]
   recorder.appendTurn(generation([12], [logprobs[2]]));
   const identity = { rolloutId, groupId: rolloutId, taskId: rolloutId };
   const end = { outcome: "completed", stopReason: "user-left", reward: 1 } as const;
-  return toSamples(recorder.toSegments(), identity, end, {})[0]!;
+  return toSamples(recorder.toSegments(), identity, end)[0]!;
 }
 
 const engineWithoutScore: Engine = {

@@ -106,7 +106,7 @@ test("recorded ids are in the rows as they were sampled and sent, and verify", a
       async (prompt, turns, ending) => {
         const { segments, rows } = record(prompt, turns);
         const identity = { rolloutId: "t#0", groupId: "t", taskId: "t" };
-        const samples = toSamples(segments, identity, ending, {});
+        const samples = toSamples(segments, identity, ending);
         expect(samples.map(({ tokenIds }) => tokenIds)).toEqual(rows.map((row) => row.ids));
         for (const [index, { lossMask, tokenIds, turns: spans }] of samples.entries()) {
           const { sampled, sent } = rows[index]!;
@@ -135,7 +135,7 @@ test("no id that was sent or sampled can change without a finding", () => {
         const { segments } = record(prompt, turns);
         const ending = { outcome: "completed", stopReason: "finished", reward: 1 } as const;
         const identity = { rolloutId: "t#0", groupId: "t", taskId: "t" };
-        const [sample] = toSamples(segments, identity, ending, {});
+        const [sample] = toSamples(segments, identity, ending);
         // The ids after the last turn were never sent. The episode's hash of the row covers them.
         const lastEnd = sample!.turns.at(-1)!.end;
         const index = place % lastEnd;

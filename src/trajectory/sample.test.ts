@@ -28,7 +28,7 @@ function workedExample(): Sample {
   recorder.appendDelta({ ids: [20, 21], text: "", closeSynthesised: false });
   recorder.appendTurn(generation([12, 99], [-0.3, -0.4], "8"));
   const end = { outcome: "completed", stopReason: "user-left", reward: 1 } as const;
-  return toSamples(recorder.toSegments(), identity, end, {})[0]!;
+  return toSamples(recorder.toSegments(), identity, end)[0]!;
 }
 
 describe("toSamples()", () => {
@@ -71,7 +71,7 @@ describe("toSamples()", () => {
     recorder.openSegment([1]);
     const failure = { party: "engine", code: "engine/timeout", message: "m" } as const;
     const end = { outcome: "failed", stopReason: "failure", failure } as const;
-    const [row] = toSamples(recorder.toSegments(), identity, end, {});
+    const [row] = toSamples(recorder.toSegments(), identity, end);
     expect(row).not.toHaveProperty("reward");
     expect(verifySample(row)).toEqual([]);
   });
@@ -81,7 +81,7 @@ describe("toSamples()", () => {
     recorder.openSegment([1]);
     recorder.appendTurn({ ...generation([], [], "7"), finish: { type: "length" } });
     const end = { outcome: "truncated", stopReason: "deadline" } as const;
-    const [row] = toSamples(recorder.toSegments(), identity, end, {});
+    const [row] = toSamples(recorder.toSegments(), identity, end);
     expect(verifySample(row)).toEqual([
       {
         rule: "turns",
@@ -209,7 +209,7 @@ describe("verifySample()", () => {
     recorder.openSegment([1]);
     recorder.appendTurn(generation([10, 11, 12, 13, 14, 15, 16, 17], new Array(8).fill(0), "7"));
     const end = { outcome: "completed", stopReason: "finished", reward: 1 } as const;
-    const [row] = toSamples(recorder.toSegments(), identity, end, {});
+    const [row] = toSamples(recorder.toSegments(), identity, end);
     expect(verifySample(row)).toEqual([
       {
         rule: "logprobs",
@@ -226,7 +226,7 @@ describe("verifySample()", () => {
     recorder.appendDelta({ ids: [20], text: "", closeSynthesised: false, droppedStopId: 99 });
     recorder.appendTurn(generation([11], [-1], "7"));
     const end = { outcome: "completed", stopReason: "finished", reward: 1 } as const;
-    const [row] = toSamples(recorder.toSegments(), identity, end, {});
+    const [row] = toSamples(recorder.toSegments(), identity, end);
     const dropped = {
       droppedStopId: 99,
       droppedStopLogprob: -0.25,
@@ -334,7 +334,7 @@ describe("verifyFile()", () => {
       const forkedFrom =
         from === undefined ? {} : { forkedFrom: { rolloutId: from, turnIndex: 1 } };
       const place = { rolloutId, groupId: "t", taskId: "t", ...forkedFrom };
-      return JSON.stringify(toSamples(recorder.toSegments(), place, end, {})[0]);
+      return JSON.stringify(toSamples(recorder.toSegments(), place, end)[0]);
     };
     // No sampled token is shared, so another agent, or one with another opening, may be asked.
     const recorder = new TrajectoryRecorder();
@@ -344,7 +344,7 @@ describe("verifyFile()", () => {
     const forkedFrom = { rolloutId: "t#0", turnIndex: 0 };
     const opened = { rolloutId: "t#4", groupId: "t", taskId: "t", forkedFrom };
     const file = await fileOf(
-      JSON.stringify(toSamples(recorder.toSegments(), opened, end, {})[0]),
+      JSON.stringify(toSamples(recorder.toSegments(), opened, end)[0]),
       // Forks may precede the row that they branch from, or exist without it.
       rowOf("t#2", [6, 99], "t#0"),
       rowOf("t#0", [7, 99]),

@@ -1,5 +1,5 @@
 import type { Failure } from "../errors.ts";
-import type { Segment, TurnSpan } from "./trajectory-recorder.ts";
+import { type Segment, shareColumns, type TurnSpan } from "./segment.ts";
 
 /** The stop reasons of each outcome. */
 export const stopReasons = {
@@ -71,30 +71,46 @@ export interface Sample extends RolloutIdentity, RolloutEnd {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the training rows of a rollout, one for each segment. */
+/**
+ * Returns the training rows of a rollout, one for each segment.
+ *
+ * @param metadataOf - Returns the metadata of a segment's row. Default: none.
+ */
 export function toSamples(
   segments: readonly Segment[],
   identity: RolloutIdentity,
   end: RolloutEnd,
-  metadata: Readonly<Record<string, unknown>>,
+  metadataOf: (segment: Segment) => Readonly<Record<string, unknown>> = () => ({}),
 ): readonly Sample[] {
-  return segments.map((segment, index) => ({
-    format: 1,
-    rolloutId: identity.rolloutId,
-    groupId: identity.groupId,
-    taskId: identity.taskId,
-    ...(identity.forkedFrom !== undefined && { forkedFrom: identity.forkedFrom }),
-    segment: index,
-    tokenIds: segment.tokenIds,
-    promptLength: segment.promptLength,
-    lossMask: segment.lossMask,
-    logprobs: segment.logprobs,
-    policyVersions: segment.policyVersions,
-    turns: segment.turns,
-    ...(end.reward !== undefined && { reward: end.reward }),
-    outcome: end.outcome,
-    stopReason: end.stopReason,
-    ...(end.failure !== undefined && { failure: end.failure }),
-    metadata,
-  }));
+  return segments.map((segment, index) => {
+    const row: Sample = {
+      format: 1,
+      rolloutId: identity.rolloutId,
+      groupId: identity.groupId,
+      taskId: identity.taskId,
+      ...(identity.forkedFrom !== undefined && { forkedFrom: identity.forkedFrom }),
+      segment: index,
+      get tokenIds() {
+        return segment.tokenIds;
+      },
+      promptLength: segment.promptLength,
+      get lossMask() {
+        return segment.lossMask;
+      },
+      get logprobs() {
+        return segment.logprobs;
+      },
+      get policyVersions() {
+        return segment.policyVersions;
+      },
+      turns: segment.turns,
+      ...(end.reward !== undefined && { reward: end.reward }),
+      outcome: end.outcome,
+      stopReason: end.stopReason,
+      ...(end.failure !== undefined && { failure: end.failure }),
+      metadata: metadataOf(segment),
+    };
+    shareColumns(segment, row);
+    return row;
+  });
 }

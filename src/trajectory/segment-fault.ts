@@ -2,7 +2,7 @@ import { isObject } from "../values/is-object.ts";
 import { isSampledLogprob } from "../engine/logprob-range.ts";
 import { isTokenId } from "../engine/token-id.ts";
 import { whyNotJson } from "../json/why-not-json.ts";
-import type { Segment } from "./trajectory-recorder.ts";
+import type { Segment } from "./segment.ts";
 import { isCount } from "./violation.ts";
 
 const lists = ["tokenIds", "lossMask", "logprobs", "policyVersions"] as const;

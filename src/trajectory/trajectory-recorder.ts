@@ -2,45 +2,10 @@ import type { Generation } from "../engine/engine.ts";
 import type { TokenIds } from "../engine/token-id.ts";
 import { InvariantError, assertInvariant, ownBug } from "../errors.ts";
 import type { EnvironmentDelta } from "../renderer/renderer.ts";
-import { listsOf } from "../values/filled-list.ts";
 import { hashIds } from "./rolling-hash.ts";
 import { TokenLedger, isSampledSpan } from "./token-ledger.ts";
-import { lossMask } from "./span.ts";
+import { createSegment, type SampledStretch, type Segment, type TurnSpan } from "./segment.ts";
 import type { Span } from "./span.ts";
-
-/** The place of a turn's sampled ids in its segment. JSON-able. */
-export interface TurnSpan {
-  /** 0-based index in the episode. */
-  readonly turnIndex: number;
-  /** Index of the first sampled id. All ids before it were the turn's prompt. */
-  readonly start: number;
-  readonly end: number;
-  readonly finish: "stop" | "length";
-  /** Hash of the prompt ids (`hashIds()` of the segment's ids before `start`). */
-  readonly promptHash: string;
-  /** Hash of the returned ids, taken from the engine's list and not from the ledger. */
-  readonly outputHash: string;
-  /**
-   * The last returned id, if it was a stop id that had to leave the ledger. Its logprob and its policy version follow.
-   */
-  readonly droppedStopId?: number;
-  readonly droppedStopLogprob?: number;
-  readonly droppedStopVersion?: string;
-}
-
-/** One append-only stretch of an episode: one training row. JSON-able. */
-export interface Segment {
-  readonly tokenIds: readonly number[];
-  readonly promptLength: number;
-  readonly spans: readonly Span[];
-  /** `lossMask[i]` belongs to `tokenIds[i]`. */
-  readonly lossMask: readonly (0 | 1)[];
-  /** `logprobs[i]` belongs to `tokenIds[i]`. 0 if the mask is 0. */
-  readonly logprobs: readonly number[];
-  /** `policyVersions[i]` belongs to `tokenIds[i]`. `""` if the mask is 0. */
-  readonly policyVersions: readonly string[];
-  readonly turns: readonly TurnSpan[];
-}
 
 interface OpenSegment {
   readonly ledger: TokenLedger;
@@ -199,16 +164,12 @@ function asserted(append: () => void): void {
   }
 }
 
-const noLogprobs = listsOf(0, [0.5]);
-const noVersions = listsOf("");
-
 /** Returns the row of a ledger. The ids before its first trained turn are its prompt. */
 function toSegment({ ledger, turns }: OpenSegment): Segment {
   const promptLength = turns[0]?.start ?? ledger.length;
   const turnIndexes = new Map(turns.map(({ start, turnIndex }) => [start, turnIndex]));
   const spans: Span[] = [{ kind: "prompt", start: 0, end: promptLength }];
-  const logprobs = noLogprobs(ledger.length);
-  const policyVersions = noVersions(ledger.length);
+  const sampled: SampledStretch[] = [];
   for (const span of ledger.spans) {
     const { kind, start, end } = span;
     if (start < promptLength) continue;
@@ -222,22 +183,14 @@ function toSegment({ ledger, turns }: OpenSegment): Segment {
       continue;
     }
     spans.push({ kind, start, end, turnIndex });
-    for (let index = 0; index < span.logprobs.length; index++) {
-      logprobs[start + index] = span.logprobs[index]!;
-    }
-    let place = start;
-    for (const { tokenCount, policyVersion } of span.pieces) {
-      const pieceEnd = place + tokenCount;
-      for (; place < pieceEnd; place++) policyVersions[place] = policyVersion;
-    }
+    sampled.push({ start, logprobs: span.logprobs, pieces: span.pieces });
   }
-  return {
-    tokenIds: [...ledger.ids],
+  // A copy, because the ledger's memory has room for more ids and a copy of them as JSON.
+  return createSegment({
+    ids: ledger.ids.slice(),
+    sampled,
     promptLength,
     spans,
-    lossMask: lossMask(spans),
-    logprobs,
-    policyVersions,
     turns: [...turns],
-  };
+  });
 }

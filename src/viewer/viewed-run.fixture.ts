@@ -6,7 +6,7 @@ import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import type { Sample } from "../trajectory/sample.ts";
-import type { TurnSpan } from "../trajectory/trajectory-recorder.ts";
+import type { TurnSpan } from "../trajectory/segment.ts";
 
 /** The model folder whose tokenizer the runs of these tests use. */
 export const viewedModel = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));

@@ -152,7 +152,7 @@ describe.skipIf(shared === null)("τ-bench's recorded agents", async () => {
       },
       { signal: new AbortController().signal },
     );
-    for (const sample of toSamples(episode.segments, episode, episode, {})) {
+    for (const sample of toSamples(episode.segments, episode, episode)) {
       expect(verifySample(sample)).toEqual([]);
     }
     engine.assertDrained();

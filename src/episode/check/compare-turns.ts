@@ -1,5 +1,5 @@
 import { isObject } from "../../values/is-object.ts";
-import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
+import type { TurnSpan } from "../../trajectory/segment.ts";
 import { isCount, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import type { Episode } from "../episode.ts";
 

@@ -15,7 +15,7 @@ import type { Episode } from "../episode.ts";
 export function rowsFault(episode: Episode, facts: SampleFacts): string | undefined {
   const { segments, turns, counts, forkedFrom, outcome } = episode;
   const together = new RolloutCheck(facts);
-  for (const [index, sample] of toSamples(segments, episode, episode, {}).entries()) {
+  for (const [index, sample] of toSamples(segments, episode, episode).entries()) {
     const row: RawRow = { ...sample };
     const [violation] = [
       ...verifySample(row, facts),

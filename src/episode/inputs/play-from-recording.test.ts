@@ -391,7 +391,7 @@ describe("an episode and its recording", () => {
     expect(episode.segments.map(({ turns, lossMask }) => [turns, lossMask.includes(1)])).toEqual([
       [[], false],
     ]);
-    const [row] = toSamples(episode.segments, episode, episode, {});
+    const [row] = toSamples(episode.segments, episode, episode);
     expect(verifySample(JSON.parse(JSON.stringify(row)))).toEqual([]);
     const again = await play(nothing, { past: joined([past, more]), atEnd: "replay", start: 2 });
     expect(JSON.stringify(again.episode)).toBe(JSON.stringify(episode));

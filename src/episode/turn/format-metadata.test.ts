@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
+import type { TurnSpan } from "../../trajectory/segment.ts";
 import type { FormatFacts, TurnRecord } from "../episode.ts";
 import { formatMetadata } from "./format-metadata.ts";
 

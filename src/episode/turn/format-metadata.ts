@@ -1,5 +1,5 @@
 import type { AttemptStatus } from "../../../packages/tool-parsers/src/tool-call-parser.ts";
-import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
+import type { TurnSpan } from "../../trajectory/segment.ts";
 import type { TurnRecord } from "../episode.ts";
 
 /** A training row's facts about the form of its turns. JSON-able. */

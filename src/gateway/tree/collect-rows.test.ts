@@ -43,7 +43,7 @@ function samplesOf(rows: Rows): readonly RawRow[] {
   const identity = { rolloutId: "t#0", groupId: "t", taskId: "t" };
   const end = { outcome: "completed", stopReason: "finished", reward: 1 } as const;
   const segments = rows.map(({ segment }) => segment);
-  return JSON.parse(JSON.stringify(toSamples(segments, identity, end, {}))) as RawRow[];
+  return JSON.parse(JSON.stringify(toSamples(segments, identity, end))) as RawRow[];
 }
 
 const simple: ClientStep = {

@@ -1,5 +1,6 @@
 import { pathTo, recordPath, type PathTurn } from "./record-path.ts";
-import { TrajectoryRecorder, type Segment } from "../../trajectory/trajectory-recorder.ts";
+import { TrajectoryRecorder } from "../../trajectory/trajectory-recorder.ts";
+import type { Segment } from "../../trajectory/segment.ts";
 import type { TurnNode } from "./turn-node.ts";
 
 /** The values of `RowChoice`. */

@@ -5,10 +5,9 @@ import type { EpisodeStory } from "./episode-row.ts";
 
 /** Returns the training rows of an episode, with the facts that trainers' filters and rewards use. */
 export function episodeSamples(episode: Episode): readonly Sample[] {
-  return toSamples(episode.segments, episode, episode, {}).map((sample) => ({
-    ...sample,
-    metadata: sampleMetadata(episode, sample),
-  }));
+  return toSamples(episode.segments, episode, episode, (segment) =>
+    sampleMetadata(episode, segment),
+  );
 }
 
 /** Returns the facts about a row's episode that are not in its tokens. */

@@ -1,4 +1,5 @@
 import type { Episode } from "../../episode/episode.ts";
+import { WeightLimit } from "../../async/weight-limit.ts";
 import { UsageError } from "../../errors.ts";
 import { acquireBytes } from "../../text/lent-bytes.ts";
 import { type EncodedLine, encodeLine, encodeRow } from "../disk/encode-line.ts";
@@ -18,10 +19,15 @@ interface EpisodeJournals {
   readonly samples: JsonlJournal;
 }
 
+/** Maximum number of tokens whose rows are encoded and written at once: about 15 bytes of memory each. */
+const mostRowTokens = 2_000_000;
+
 /** Writes the finished episodes of a run's folder, with their training rows, and reads them back. */
 export class FolderEpisodes {
   readonly #folder: LockedFolder;
   readonly #journals: EpisodeJournals;
+  /** Many long episodes can end at once, and their rows are long. */
+  readonly #rowLimit = new WeightLimit(mostRowTokens);
   /** The places of the episodes in their files; replaced when an episode is not found in it. */
   #index: Promise<EpisodeIndex> | undefined;
 
@@ -38,12 +44,26 @@ export class FolderEpisodes {
    */
   async write(episode: Episode, beforeLine: () => Promise<void>): Promise<string> {
     const packed = packedOf(episode);
-    const samples = packed?.samples ?? (await encodeSamples(episode));
-    if (samples.length > 0) await this.#journals.samples.appendLines(samples);
+    const hashes =
+      packed === undefined
+        ? await this.#rowLimit.run(episode.counts.tokenCount, () => this.#encodeRows(episode))
+        : await this.#appendRows(packed.samples);
     await beforeLine();
-    const line = packed?.line ?? (await encodeStory(episode, samples));
+    const line = packed?.line ?? (await encodeStory(episode, hashes));
     await this.#journals.episodes.appendLines([line]);
     return line.hash;
+  }
+
+  /** Encodes and appends an episode's rows. Returns their hashes. */
+  async #encodeRows(episode: Episode): Promise<readonly string[]> {
+    const lines: EncodedLine[] = [];
+    for (const row of episodeSamples(episode)) lines.push(await encodeRow(row, acquireBytes));
+    return await this.#appendRows(lines);
+  }
+
+  async #appendRows(lines: readonly EncodedLine[]): Promise<readonly string[]> {
+    if (lines.length > 0) await this.#journals.samples.appendLines(lines);
+    return lines.map(({ hash }) => hash);
   }
 
   /**
@@ -98,16 +118,10 @@ export class FolderEpisodes {
   }
 }
 
-async function encodeSamples(episode: Episode): Promise<readonly EncodedLine[]> {
-  const lines: EncodedLine[] = [];
-  for (const sample of episodeSamples(episode)) lines.push(await encodeRow(sample, acquireBytes));
-  return lines;
-}
-
 async function encodeStory(
   { segments: _written, ...story }: Episode,
-  samples: readonly EncodedLine[],
+  sampleHashes: readonly string[],
 ): Promise<EncodedLine> {
-  const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
+  const row: EpisodeRow = { ...story, sampleHashes };
   return await encodeLine(row, acquireBytes);
 }

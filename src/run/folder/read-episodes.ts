@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Episode } from "../../episode/episode.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import type { Span } from "../../trajectory/span.ts";
-import type { Segment } from "../../trajectory/trajectory-recorder.ts";
+import type { Segment } from "../../trajectory/segment.ts";
 import { parseEpisodeRow, parseJson, type EpisodeRow } from "./episode-row.ts";
 import type { Files } from "../disk/files.ts";
 import { episodesFile, samplesFile } from "./scan-claims.ts";

@@ -1,15 +1,24 @@
-import { type JsonPart, memberParts } from "../../json/json-pieces.ts";
+import { defaultLimit, type JsonPart, memberParts } from "../../json/json-pieces.ts";
 import type { Sample } from "../../trajectory/sample.ts";
+import { columnsOf } from "../../trajectory/segment.ts";
+import { columnParts } from "./column-parts.ts";
 
 /**
  * Yields the parts of a training row's JSON, like `jsonParts()`, but faster for its long lists: ids that differ, runs
  * of one mask bit and one version, and zeros between fractions. Each kind of list has its own loop, because a loop over
- * all kinds allocates an object for each fraction.
+ * all kinds allocates an object for each fraction. The lists of a row with `columnsOf()` are not made.
  *
  * @param limit - The maximum number of items in a part, at least 1.
  */
-export function rowParts(row: Sample, limit?: number): Generator<JsonPart> {
-  return memberParts({ ...row }, { lists: rowLists, ...(limit !== undefined && { limit }) });
+export function rowParts(row: Sample, limit: number = defaultLimit): Generator<JsonPart> {
+  const columns = columnsOf(row);
+  const partsOf = (name: string): Iterable<JsonPart> | undefined => {
+    if (!isListName(name)) return undefined;
+    if (columns !== undefined) return columnParts[name](columns, limit);
+    const list: unknown = row[name];
+    return Array.isArray(list) ? rowLists[name](list, limit) : undefined;
+  };
+  return memberParts(row, { limit, partsOf });
 }
 
 const rowLists = {
@@ -18,6 +27,10 @@ const rowLists = {
   logprobs: zerosBetween,
   policyVersions: (list: readonly unknown[], limit: number) => repeated(list, limit, endOfNames),
 };
+
+function isListName(name: string): name is keyof typeof rowLists {
+  return Object.hasOwn(rowLists, name);
+}
 
 function* differing(list: readonly unknown[], limit: number): Generator<JsonPart> {
   for (let first = 0; first < list.length; first += limit) {

@@ -1,7 +1,8 @@
+import { defineLazy } from "../../values/define-lazy.ts";
 import { once } from "../../values/once.ts";
 import type { Episode, EpisodeStory } from "../../episode/episode.ts";
 import type { Sample } from "../../trajectory/sample.ts";
-import type { Segment } from "../../trajectory/trajectory-recorder.ts";
+import type { Segment } from "../../trajectory/segment.ts";
 import { InvariantError } from "../../errors.ts";
 import type { EncodedLine } from "../disk/encode-line.ts";
 import { packedBytes } from "./packed-bytes.ts";
@@ -87,11 +88,6 @@ function openEpisode(
   }
   defineLazy(episode, "segments", read.segments);
   return episode as Episode;
-}
-
-/** Defines a member that is computed when it is first read. */
-function defineLazy(target: object, name: string, compute: () => unknown): void {
-  Object.defineProperty(target, name, { get: once(compute), enumerable: true, configurable: true });
 }
 
 function toSegment(sample: Sample, spans: Segment["spans"]): Segment {

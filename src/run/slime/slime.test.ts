@@ -60,7 +60,7 @@ function groupOf(...episodes: readonly (Episode | undefined)[]) {
   return toSlimeGroup(
     episodes.map((played, index) => ({
       episode: played,
-      samples: played === undefined ? [] : toSamples(played.segments, played, played, {}),
+      samples: played === undefined ? [] : toSamples(played.segments, played, played),
       place: { groupIndex: 2, index: 8 + index },
     })),
   );

@@ -1,5 +1,5 @@
 import type { ForkPlace, Outcome, StopReason } from "../../trajectory/sample.ts";
-import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
+import type { TurnSpan } from "../../trajectory/segment.ts";
 
 /** A stretch of ids that one version of the policy sampled. JSON-able. */
 export interface VersionBand {

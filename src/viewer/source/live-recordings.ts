@@ -4,7 +4,7 @@ import { parseJson } from "../../run/folder/episode-row.ts";
 import type { Files } from "../../run/disk/files.ts";
 import type { LineRange } from "../../run/disk/line-ranges.ts";
 import { recordingFile } from "../../run/recording/recording-line.ts";
-import type { TurnSpan } from "../../trajectory/trajectory-recorder.ts";
+import type { TurnSpan } from "../../trajectory/segment.ts";
 import type { LiveAnswer, LiveEntry, LiveEpisode } from "../model/live-episode.ts";
 import type { RowColumns, VersionBand } from "../model/row-columns.ts";
 import { kindIndex } from "../model/token-kind.ts";
