@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { GrowingIds, knownIdText } from "./growing-ids.ts";
+import { joinParts } from "./http/byte-parts.ts";
 import { jsonWithIds } from "./http/json-with-ids.ts";
 import { largestTokenId } from "./token-id.ts";
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8");
-const written = (ids: Int32Array): string => textOf(jsonWithIds({}, { name: "ids", ids }));
+const written = (ids: Int32Array): string =>
+  textOf(joinParts(jsonWithIds({}, { name: "ids", ids })));
 const json = (ids: readonly number[]): string => JSON.stringify({ ids });
 
 /** Enough ids for the text to be kept. */

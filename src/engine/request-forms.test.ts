@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { RolloutError } from "../errors.ts";
 import type { SamplingConstraint } from "./engine.ts";
+import { type BodyBytes, joinParts } from "./http/byte-parts.ts";
 import { checkGenerateRequest } from "./in-process/check-request.ts";
 import { encodeCompletionBody } from "./llama-cpp/completion-body.ts";
 import type { PieceRequest } from "./http/piece-request.ts";
@@ -22,7 +23,8 @@ function pieceWith(constraint?: SamplingConstraint): PieceRequest {
   };
 }
 
-const toJson = (body: Uint8Array): Json => JSON.parse(Buffer.from(body).toString("utf8")) as Json;
+const toJson = (body: BodyBytes): Json =>
+  JSON.parse(Buffer.from(joinParts(body)).toString("utf8")) as Json;
 
 const constraints = {
   "json-schema": { type: "json-schema", schema },

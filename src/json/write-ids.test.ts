@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { idSlack, mostBytesPerId, writeIds } from "./write-ids.ts";
+import { idSlack, idTextLength, mostBytesPerId, writeIds } from "./write-ids.ts";
 
 function written(ids: readonly unknown[], range?: Parameters<typeof writeIds>[3]): string {
   const bytes = Buffer.alloc(3 + ids.length * mostBytesPerId + idSlack);
@@ -29,7 +29,9 @@ describe("writeIds()", () => {
     fc.assert(
       fc.property(fc.array(id, { minLength: 1 }), fc.nat(), (ids, drawn) => {
         const first = drawn % ids.length;
-        expect(written(ids)).toBe(JSON.stringify(ids).slice(1, -1));
+        const text = JSON.stringify(ids).slice(1, -1);
+        expect(written(ids)).toBe(text);
+        expect(idTextLength(ids)).toBe(text.length);
         expect(written(ids, { first })).toBe(JSON.stringify(ids.slice(first)).slice(1, -1));
         const last = first + 1;
         expect(written(ids, { first, last })).toBe(JSON.stringify(ids[first]));
@@ -41,7 +43,12 @@ describe("writeIds()", () => {
     "does not write %s for an id",
     (foreign) => {
       expect(written([1, foreign])).toBe("none");
+      expect(idTextLength([1, foreign])).toBe(-1);
       expect(written([1, foreign], { last: 1 })).toBe("1");
     },
   );
+});
+
+test("idTextLength() is 0 without ids", () => {
+  expect(idTextLength([])).toBe(0);
 });

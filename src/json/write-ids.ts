@@ -36,6 +36,23 @@ export function roomForIds(ids: ArrayLike<number>): number {
 }
 
 /**
+ * Returns the length in bytes of the text that `writeIds()` writes; -1 if an id is not an integer from 0 to 2^31 - 1.
+ */
+export function idTextLength(ids: ArrayLike<unknown>): number {
+  // One comma after each id but the last.
+  let length = Math.max(0, ids.length - 1);
+  for (let place = 0; place < ids.length; place++) {
+    const id = ids[place];
+    if (typeof id !== "number" || (id | 0) !== id || id < 0) return -1;
+    if (id < 1_000) length += leadingLength[id]!;
+    else if (id < million) length += leadingLength[(id / 1_000) | 0]! + 3;
+    else if (id < milliard) length += leadingLength[(id / million) | 0]! + 6;
+    else length += leadingLength[(id / milliard) | 0]! + 9;
+  }
+  return length;
+}
+
+/**
  * Writes ids as a JSON list without brackets, several digits at a time. A general writer takes four times as long,
  * and each turn sends a prompt of many thousand ids.
  *

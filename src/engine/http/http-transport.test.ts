@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,6 +9,7 @@ import { Redactor } from "../../secrets/redactor.ts";
 import { acquireBytes } from "../../text/lent-bytes.ts";
 import { failureOfOutcome } from "./http-failure.ts";
 import { createHttpTransport } from "./http-transport.ts";
+import { jsonWithIds } from "./json-with-ids.ts";
 import { createSglangEngine } from "../sglang/sglang-engine.ts";
 
 const apiKey = "sk-of-the-engine";
@@ -122,6 +124,53 @@ test("a reused request buffer contains no bytes of earlier requests", async () =
   const wrong = [...sent].filter(([name, text]) => received.get(name) !== text);
   expect(wrong.map(([name]) => name)).toEqual([]);
   expect(received.size).toBe(32);
+});
+
+test("a body in parts arrives with its length, and the connection is used again", async () => {
+  const received: object[] = [];
+  const sockets = new Set<unknown>();
+  const server = createServer((request, response) => {
+    sockets.add(request.socket);
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const body = Buffer.concat(chunks);
+      const { "content-length": length, "transfer-encoding": coding } = request.headers;
+      received.push({ length, coding, hash: hash("sha256", body, "hex") });
+      response.end("{}");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const transport = createHttpTransport({
+    url: `http://127.0.0.1:${port}`,
+    connectMs: 60_000,
+    maxConnections: 1,
+    maxReplyBytes: 1_000,
+    redactor: new Redactor(),
+  });
+  const { signal } = new AbortController();
+  const ids = Array.from({ length: 300_000 }, (_, index) => (index * 48_271) % 152_000);
+  const body = jsonWithIds({ rid: "r" }, { name: "input_ids", ids });
+  for (let time = 0; time < 3; time++) {
+    expect(await transport.send({ method: "POST", path: "/", body, signal })).toMatchObject({
+      type: "reply",
+      status: 200,
+      text: "{}",
+    });
+  }
+  await transport.close();
+  server.closeAllConnections();
+  server.close();
+  const text = JSON.stringify({ rid: "r", input_ids: ids });
+  const expected = {
+    length: String(text.length),
+    coding: undefined,
+    hash: hash("sha256", text, "hex"),
+  };
+  expect(received).toEqual([expected, expected, expected]);
+  expect(sockets.size).toBe(1);
 });
 
 describe("a compressed reply", () => {

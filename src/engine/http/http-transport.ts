@@ -5,6 +5,7 @@ import type { Redactor } from "../../secrets/redactor.ts";
 import { utf8Bytes } from "../../text/utf8-bytes.ts";
 import { loadPool } from "./load-pool.ts";
 import type { ReplyHead } from "./reply-body.ts";
+import type { BodyBytes } from "./byte-parts.ts";
 import { openBody } from "./reply-body.ts";
 import { openReceiver, type ReplyReceiver } from "./reply-receiver.ts";
 
@@ -18,7 +19,7 @@ export interface HttpRequest {
    * JSON as text or in UTF-8. Lent bytes (`acquireBytes()`) are returned after HTTP 200, so they serve
    * one exchange.
    */
-  readonly body?: string | Uint8Array;
+  readonly body?: string | BodyBytes;
   /**
    * Called with the data of each server-sent event as it arrives, if the status is 200. The reply's
    * text is then empty. An error that it throws ends the exchange.
@@ -164,9 +165,11 @@ function exchange(
           // Without this header, a server may use any coding.
           "accept-encoding": "identity",
           ...(request.body !== undefined && { "content-type": "application/json" }),
+          ...(bytes !== null && { "content-length": String(bytes.byteLength) }),
           ...request.headers,
         },
-        body: bytes,
+        // The library sends any iterable in parts.
+        body: bytes as Uint8Array | null,
       },
       {
         // Called just before the request is written to a free connection.
@@ -193,7 +196,7 @@ function exchange(
             onEnd(cause) {
               if (cause === undefined) {
                 // After a refusal, the server may not have read all of the request.
-                if (status === 200 && bytes !== null) releaseBytes(bytes);
+                if (status === 200 && bytes instanceof Uint8Array) releaseBytes(bytes);
                 try {
                   settle({ type: "reply", status, headers, text: body.end() });
                 } catch (error) {
@@ -222,6 +225,6 @@ function exchange(
 }
 
 /** Converts a text to bytes once. Given a text, the HTTP library would pass over it three times. */
-function toBytes(body: HttpRequest["body"]): Uint8Array | null {
+function toBytes(body: HttpRequest["body"]): BodyBytes | null {
   return typeof body === "string" ? utf8Bytes(body, acquireBytes) : (body ?? null);
 }

@@ -1,8 +1,17 @@
 import { assertInvariant } from "../../errors.ts";
 import { acquireBytes } from "../../text/lent-bytes.ts";
-import { roomForIds, writeIds } from "../../json/write-ids.ts";
+import { idTextLength, roomForIds, writeIds } from "../../json/write-ids.ts";
 import { knownIdText } from "../growing-ids.ts";
 import { largestTokenId, type TokenIds } from "../token-id.ts";
+import type { BodyBytes, ByteParts } from "./byte-parts.ts";
+
+/** Lists of more ids are sent in parts. */
+const mostIdsAtOnce = 16_384;
+
+/** Number of ids in a part that is written for sending. */
+const idsPerPart = 32_768;
+
+const end = Buffer.from("]}");
 
 /**
  * Returns the JSON of `fields` with one more member, a list of ids, in UTF-8.
@@ -11,28 +20,63 @@ import { largestTokenId, type TokenIds } from "../token-id.ts";
  * long and makes a text that must then be encoded. For a record that is sent repeatedly, only the new
  * ids are written (`knownIdText()`).
  *
- * @returns lent bytes (see `acquireBytes()`).
+ * @returns lent bytes (see `acquireBytes()`), or parts for a long list. Parts read the ids again each
+ * time, so a thousand requests that wait for their replies need no memory for their bodies.
  */
 export function jsonWithIds(
   fields: Readonly<Record<string, unknown>>,
   { name, ids }: { readonly name: string; readonly ids: TokenIds },
-): Uint8Array {
+): BodyBytes {
   const json = JSON.stringify(fields);
-  const head = `${json.slice(0, -1)}${json === "{}" ? "" : ","}${JSON.stringify(name)}:[`;
-  const headLength = Buffer.byteLength(head);
+  const head = Buffer.from(
+    `${json.slice(0, -1)}${json === "{}" ? "" : ","}${JSON.stringify(name)}:[`,
+  );
   const kept = knownIdText(ids);
-  const bytes = acquireBytes(headLength + (kept?.length ?? roomForIds(ids)) + 2);
-  bytes.write(head);
-  let end = headLength;
-  if (kept !== undefined) {
-    bytes.set(kept, end);
-    end += kept.length;
-  } else if (ids.length > 0) {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    end = writeIds(view, end, ids);
-    assertInvariant(end >= 0, `an id is a whole number from 0 to ${largestTokenId}`);
+  if (ids.length > mostIdsAtOnce) {
+    return kept === undefined ? partsOfIds(head, ids) : partsOfText(head, kept);
   }
-  bytes[end++] = "]".charCodeAt(0);
-  bytes[end++] = "}".charCodeAt(0);
-  return bytes.subarray(0, end);
+  const bytes = acquireBytes(head.length + (kept?.length ?? roomForIds(ids)) + end.length);
+  bytes.set(head);
+  let place = head.length;
+  if (kept !== undefined) {
+    bytes.set(kept, place);
+    place += kept.length;
+  } else if (ids.length > 0) {
+    place = writeIds(viewOf(bytes), place, ids);
+    assertInvariant(place >= 0, invalidId);
+  }
+  bytes.set(end, place);
+  return bytes.subarray(0, place + end.length);
+}
+
+const invalidId = `an id is a whole number from 0 to ${largestTokenId}`;
+
+function partsOfText(head: Uint8Array, text: Uint8Array): ByteParts {
+  return Object.assign([head, text, end], {
+    byteLength: head.length + text.length + end.length,
+  });
+}
+
+function partsOfIds(head: Uint8Array, ids: TokenIds): ByteParts {
+  const textLength = idTextLength(ids);
+  assertInvariant(textLength >= 0, invalidId);
+  return {
+    byteLength: head.length + textLength + end.length,
+    *[Symbol.iterator]() {
+      yield head;
+      for (let first = 0; first < ids.length; first += idsPerPart) {
+        const part = ids.slice(first, first + idsPerPart);
+        const bytes = Buffer.allocUnsafeSlow(roomForIds(part) + 1);
+        const last = writeIds(viewOf(bytes), 0, part);
+        const isEnd = first + part.length === ids.length;
+        if (!isEnd) bytes[last] = ",".charCodeAt(0);
+        yield bytes.subarray(0, isEnd ? last : last + 1);
+      }
+      yield end;
+    },
+  };
+}
+
+function viewOf(bytes: Buffer): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

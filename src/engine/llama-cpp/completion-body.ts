@@ -1,5 +1,6 @@
 import type { SamplingParameters } from "../engine.ts";
 import { hashText } from "../../values/hash-text.ts";
+import type { BodyBytes } from "../http/byte-parts.ts";
 import { jsonWithIds } from "../http/json-with-ids.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import type { LlamaCppSettings } from "./llama-cpp-options.ts";
@@ -37,7 +38,7 @@ const ACCEPT_ALL = JSON.stringify({ parsers: [{ type: "epsilon" }], rules: {}, r
  *
  * **Source:** ggml-org/llama.cpp tools/server/server-schema.cpp.
  */
-export function encodeCompletionBody(piece: PieceRequest, options: BodyOptions): Uint8Array {
+export function encodeCompletionBody(piece: PieceRequest, options: BodyOptions): BodyBytes {
   const { turn, inputIds, maxNewTokens } = piece;
   const fields = {
     ...encodeParameters(turn.sampling, { windowLength: inputIds.length + maxNewTokens }),
@@ -62,7 +63,7 @@ export function encodeScoringBody(
     sessionId,
     ...options
   }: BodyOptions & { shownCount: number; forcedId: number; sessionId: string },
-): Uint8Array {
+): BodyBytes {
   const fields = {
     ...encodeParameters({ temperature: 0 }, { windowLength: 0 }),
     logit_bias: [[forcedId, FORCING_BIAS]],

@@ -1,3 +1,4 @@
+import type { BodyBytes } from "../http/byte-parts.ts";
 import { findIdProblem } from "../check-sampled.ts";
 import type { AttemptFailure } from "../http/http-failure.ts";
 import { failureOfOutcome, failureOfStatus, readErrorMessage } from "../http/http-failure.ts";
@@ -26,7 +27,7 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
       const refused = refuseConstraint(piece);
       if (refused !== undefined) return refused;
       const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
-      const send = (body: Uint8Array): Promise<HttpOutcome> =>
+      const send = (body: BodyBytes): Promise<HttpOutcome> =>
         post({ path: "/completion", headers, body });
       const toOptions = (): BodyOptions => ({
         settings,

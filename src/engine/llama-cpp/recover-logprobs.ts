@@ -1,3 +1,4 @@
+import type { BodyBytes } from "../http/byte-parts.ts";
 import type { HttpOutcome } from "../http/http-transport.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import { ReplyProblem } from "../http/reply-reading.ts";
@@ -30,7 +31,7 @@ export async function recoverLogprobs(
   }: {
     piece: PieceRequest;
     options: BodyOptions;
-    send: (body: Uint8Array) => Promise<HttpOutcome>;
+    send: (body: BodyBytes) => Promise<HttpOutcome>;
   },
 ): Promise<{ readonly type: "scored"; readonly logprobs: readonly number[] } | Unanswered> {
   const complete: number[] = [];

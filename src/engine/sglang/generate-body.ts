@@ -1,4 +1,5 @@
 import type { SamplingParameters } from "../engine.ts";
+import type { BodyBytes } from "../http/byte-parts.ts";
 import { jsonWithIds } from "../http/json-with-ids.ts";
 import type { PieceRequest, ScorePiece } from "../http/piece-request.ts";
 
@@ -16,7 +17,7 @@ export function encodeGenerateBody(
     stream,
     listsPrompt = false,
   }: { readonly wireId: string; readonly stream: boolean; readonly listsPrompt?: boolean },
-): Uint8Array {
+): BodyBytes {
   const fields = {
     rid: wireId,
     sampling_params: {
@@ -51,7 +52,7 @@ export function encodeGenerateBody(
 export function encodeScoreBody(
   { ids, from }: ScorePiece,
   { wireId }: { readonly wireId: string },
-): Uint8Array {
+): BodyBytes {
   const fields = {
     rid: wireId,
     sampling_params: { ...encodeSampling({}), max_new_tokens: 0, skip_special_tokens: false },

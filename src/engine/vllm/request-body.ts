@@ -1,4 +1,5 @@
 import type { SamplingParameters } from "../engine.ts";
+import type { BodyBytes } from "../http/byte-parts.ts";
 import { jsonWithIds } from "../http/json-with-ids.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 
@@ -22,7 +23,7 @@ interface BodyOptions {
 export function encodeGenerateBody(
   piece: PieceRequest,
   { wireId, model, stream, listsPrompt = false }: BodyOptions,
-): Uint8Array {
+): BodyBytes {
   const fields = {
     request_id: wireId,
     ...(model !== undefined && { model }),
@@ -42,7 +43,7 @@ export function encodeGenerateBody(
 export function encodeCompletionsBody(
   piece: PieceRequest,
   { wireId, model, stream }: BodyOptions,
-): Uint8Array {
+): BodyBytes {
   const fields = {
     ...encodeSampling(piece),
     request_id: wireId,
