@@ -13,6 +13,8 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
     (await import("./define-environment.ts")).benchDefineEnvironment(),
   "long-attempts": async () =>
     (await import("./long-attempts/bench-long-attempts.ts")).benchLongAttempts(base),
+  "many-long-attempts": async () =>
+    (await import("./long-attempts/bench-long-attempts.ts")).benchManyLongAttempts(base),
   tokenizer: async () => (await import("./tokenizer.ts")).benchTokenizer(base),
   parse: async () => (await import("./parse.ts")).benchParse(),
   journal: async () => (await import("./journal.ts")).benchJournal(),

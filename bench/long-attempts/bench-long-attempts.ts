@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { startSglangTestServer } from "../../src/testing/index.ts";
+import { type SglangTestServer, startSglangTestServer } from "../../src/testing/index.ts";
 import { createTextPolicy } from "../../src/testing/policies/text-policy.ts";
 import type { BenchFigure } from "../bench-figure.ts";
 import { qwen3Folder } from "../bench-model.ts";
@@ -16,60 +16,103 @@ const turnCount = 43;
 /** Attempts that are live at once. */
 const attemptCount = 16;
 
+/** Attempts that are live at once when memory is measured. */
+const manyCount = 256;
+
 const roundCount = 3;
 
+/** Numbers of turns, for the CPU of the first turns and of the last ones. */
+const marks = { first: 1, early: 12, late: 32, last: turnCount };
+
+/** The figures of one run's process. */
 interface Figures {
   readonly cpuMs: number;
   readonly peakMiB: number;
 }
 
+/** The figures of one side, from all rounds. */
+interface Found {
+  /** CPU per turn, in milliseconds. */
+  readonly cpu: number[];
+  /** CPU of one of the last turns, divided by that of one of the first. */
+  readonly growth: number[];
+  readonly peak: number[];
+}
+
 /**
  * Measures a run in the shape of today's coding agents: attempts of 43 turns, a prompt of 5,000 tokens that grows to
  * 140,000, and some 440 sampled tokens a turn. The command line plays it against a test server in this process, and
- * writes slime's rows. The CPU of a run of single turns is subtracted.
+ * writes slime's rows. The CPU of a run of single turns is subtracted. The tools' results are source code: in ASCII,
+ * and with emoji, box drawing or accents in 2 % of the lines.
  *
  *     npm run bench -- --only long-attempts --base DIR
  *
  * @param base - Folder of an older, built checkout to compare with.
  */
 export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFigure> {
-  const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
-  const policy = await createTextPolicy(turnTexts(), {
-    modelDir: qwen3Folder(),
-    otherwise: "Done.",
-  });
-  await using server = await startSglangTestServer({ policy });
-  try {
-    const play = async (checkout: string, turns: number): Promise<Figures> =>
-      await playRun({ checkout, folder, url: server.url, turns });
-    const sides = [ourFolder, ...(base === undefined ? [] : [path.resolve(base)])];
-    const found = sides.map(() => ({ cpu: [] as number[], peak: [] as number[] }));
+  await using runs = await LongRuns.open();
+  const sides = [ourFolder, ...(base === undefined ? [] : [path.resolve(base)])];
+  for (const isUnicode of [false, true]) {
+    const found = sides.map((): Found => ({ cpu: [], growth: [], peak: [] }));
     for (let round = 0; round < roundCount; round++) {
-      for (const [place, side] of sides.entries()) {
-        const start = await play(side, 1);
-        const whole = await play(side, turnCount);
-        found[place]!.cpu.push((whole.cpuMs - start.cpuMs) / (attemptCount * (turnCount - 1)));
-        found[place]!.peak.push(whole.peakMiB);
+      for (const [place, checkout] of sides.entries()) {
+        const play = async (turns: number): Promise<Figures> =>
+          await runs.play({ checkout, turns, isUnicode, count: attemptCount });
+        const first = await play(marks.first);
+        const early = await play(marks.early);
+        const late = await play(marks.late);
+        const last = await play(marks.last);
+        const { cpu, growth, peak } = found[place]!;
+        cpu.push((last.cpuMs - first.cpuMs) / (attemptCount * (marks.last - marks.first)));
+        const earlyMs = (early.cpuMs - first.cpuMs) / (marks.early - marks.first);
+        const lateMs = (last.cpuMs - late.cpuMs) / (marks.last - marks.late);
+        growth.push(lateMs / earlyMs);
+        peak.push(last.peakMiB);
       }
     }
-    const ours = found[0]!;
-    const theirs = found[1];
-    const figure = (name: string, unit: string, list: "cpu" | "peak"): BenchFigure => {
-      const value = median(ours[list]);
-      const baseline = theirs && median(theirs[list]);
-      return {
-        bench: "long-attempts",
-        figure: name,
-        value,
-        unit,
-        ...(baseline !== undefined && { baseline, ratio: baseline / value }),
-      };
-    };
-    yield figure("CPU per turn", "ms", "cpu");
-    yield figure(`peak memory, ${attemptCount} attempts live`, "MiB", "peak");
-  } finally {
-    await rm(folder, { recursive: true });
+    const at = isUnicode ? "other characters in 2 % of the lines" : "ASCII";
+    const figureOf = figures("long-attempts", at, found);
+    yield figureOf("CPU per turn", "ms", "cpu");
+    yield figureOf("CPU of a turn after 100,000 tokens against one after 5,000", "x", "growth");
+    yield figureOf(`peak memory, ${attemptCount} attempts live`, "MiB", "peak");
   }
+}
+
+/**
+ * Measures the memory of 256 of these attempts at once, which hold 38 million tokens at their end. Takes 2 minutes of
+ * CPU for each side, or 10 for old builds.
+ *
+ *     npm run bench -- --only many-long-attempts --base DIR
+ *
+ * @param base - Folder of an older, built checkout to compare with.
+ */
+export async function* benchManyLongAttempts(base?: string): AsyncGenerator<BenchFigure> {
+  await using runs = await LongRuns.open();
+  const sides = [ourFolder, ...(base === undefined ? [] : [path.resolve(base)])];
+  const found: Found[] = [];
+  for (const checkout of sides) {
+    const run = { checkout, turns: turnCount, isUnicode: false, count: manyCount };
+    const { peakMiB } = await runs.play(run);
+    found.push({ cpu: [], growth: [], peak: [peakMiB] });
+  }
+  const figureOf = figures("many-long-attempts", `${manyCount} attempts live`, found);
+  yield figureOf("peak memory", "MiB", "peak");
+}
+
+/** Returns a function that makes a figure from the medians of the first side and, if present, the second. */
+function figures(bench: string, at: string, [ours, theirs]: readonly Found[]) {
+  return (figure: string, unit: string, list: keyof Found): BenchFigure => {
+    const value = median(ours![list]);
+    const baseline = theirs && median(theirs[list]);
+    return {
+      bench,
+      at,
+      figure,
+      value,
+      unit,
+      ...(baseline !== undefined && { baseline, ratio: baseline / value }),
+    };
+  };
 }
 
 const ourFolder = fileURLToPath(new URL("../../../", import.meta.url));
@@ -86,47 +129,71 @@ function turnTexts(): readonly string[] {
   });
 }
 
-/** Plays a run in a new process of a checkout's command line. */
-async function playRun({
-  checkout,
-  folder,
-  url,
-  turns,
-}: {
+/** A run to play. */
+interface LongRun {
+  /** Folder of the checkout whose command line plays it. */
   readonly checkout: string;
-  readonly folder: string;
-  readonly url: string;
+  /** Maximum number of turns of an attempt. */
   readonly turns: number;
-}): Promise<Figures> {
-  const out = path.join(folder, "run");
-  const figures = path.join(folder, "figures.json");
-  await rm(out, { recursive: true, force: true });
-  const flags = {
-    "--env": path.join(ourFolder, "dist/bench/long-attempts/environment.js"),
-    "--split": "test",
-    "--tasks": `0-${attemptCount - 1}`,
-    "--url": url,
-    "--engine-mode": "direct",
-    "--model": qwen3Folder(),
-    "--parser": "qwen25",
-    "--max-turns": String(turns),
-    "--concurrency": String(attemptCount),
-    "--format": "slime",
-    "--out": out,
-  };
-  const probe = pathToFileURL(path.join(ourFolder, "dist/bench/long-attempts/cpu-probe.js")).href;
-  const program = path.join(checkout, "dist/src/cli/main.js");
-  const args = ["--import", probe, program, "rollout", ...Object.entries(flags).flat(), "--quiet"];
-  const child = spawn(process.execPath, args, {
-    stdio: ["ignore", "ignore", "inherit"],
-    env: {
-      ...process.env,
-      LONG_ATTEMPTS_CHECKOUT: checkout,
-      LONG_ATTEMPTS_CORPUS: path.join(ourFolder, "src"),
-      LONG_ATTEMPTS_FIGURES: figures,
-    },
-  });
-  const [status] = (await once(child, "exit")) as [number | null];
-  if (status !== 0) throw new Error(`Cannot play ${program}: it ended with status ${status}`);
-  return JSON.parse(await readFile(figures, "utf8")) as Figures;
+  readonly isUnicode: boolean;
+  /** Number of attempts, all of them at once. */
+  readonly count: number;
+}
+
+/** Plays runs in new processes, against a test server in this one. */
+class LongRuns implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #server: SglangTestServer;
+
+  private constructor(folder: string, server: SglangTestServer) {
+    this.#folder = folder;
+    this.#server = server;
+  }
+
+  static async open(): Promise<LongRuns> {
+    const options = { modelDir: qwen3Folder(), otherwise: "Done." };
+    const policy = await createTextPolicy(turnTexts(), options);
+    const server = await startSglangTestServer({ policy });
+    return new LongRuns(await mkdtemp(path.join(tmpdir(), "turnwright-bench-")), server);
+  }
+
+  async play({ checkout, turns, isUnicode, count }: LongRun): Promise<Figures> {
+    const out = path.join(this.#folder, "run");
+    const figures = path.join(this.#folder, "figures.json");
+    await rm(out, { recursive: true, force: true });
+    const flags = {
+      "--env": path.join(ourFolder, "dist/bench/long-attempts/environment.js"),
+      "--split": "test",
+      "--tasks": `0-${count - 1}`,
+      "--url": this.#server.url,
+      "--engine-mode": "direct",
+      "--model": qwen3Folder(),
+      "--parser": "qwen25",
+      "--max-turns": String(turns),
+      "--concurrency": String(count),
+      "--format": "slime",
+      "--out": out,
+    };
+    const probe = pathToFileURL(path.join(ourFolder, "dist/bench/long-attempts/cpu-probe.js"));
+    const program = path.join(checkout, "dist/src/cli/main.js");
+    const given = [...Object.entries(flags).flat(), "--quiet"];
+    const child = spawn(process.execPath, ["--import", probe.href, program, "rollout", ...given], {
+      stdio: ["ignore", "ignore", "inherit"],
+      env: {
+        ...process.env,
+        LONG_ATTEMPTS_CHECKOUT: checkout,
+        LONG_ATTEMPTS_CORPUS: path.join(ourFolder, "src"),
+        LONG_ATTEMPTS_FIGURES: figures,
+        ...(isUnicode && { LONG_ATTEMPTS_UNICODE: "1" }),
+      },
+    });
+    const [status] = (await once(child, "exit")) as [number | null];
+    if (status !== 0) throw new Error(`Cannot play ${program}: it ended with status ${status}`);
+    return JSON.parse(await readFile(figures, "utf8")) as Figures;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server[Symbol.asyncDispose]();
+    await rm(this.#folder, { recursive: true });
+  }
 }

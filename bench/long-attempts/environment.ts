@@ -4,7 +4,11 @@ import { pathToFileURL } from "node:url";
 import type { defineEnvironment as DefineEnvironment } from "../../src/environment/define-environment.ts";
 
 // The environment of the benchmark `long-attempts`, for the command line of this checkout or of an older one.
-const { LONG_ATTEMPTS_CHECKOUT = "", LONG_ATTEMPTS_CORPUS = "" } = process.env;
+const {
+  LONG_ATTEMPTS_CHECKOUT = "",
+  LONG_ATTEMPTS_CORPUS = "",
+  LONG_ATTEMPTS_UNICODE,
+} = process.env;
 const index = pathToFileURL(path.join(LONG_ATTEMPTS_CHECKOUT, "dist/src/index.js")).href;
 const { defineEnvironment } = (await import(index)) as {
   readonly defineEnvironment: typeof DefineEnvironment;
@@ -16,13 +20,24 @@ const resultLength = 11_200;
 /** UTF-16 units of the policy's text: with the tools, a prompt of some 5,000 tokens. */
 const policyLength = 15_200;
 
+/** The texts before every fiftieth line of a source that is not ASCII. */
+const otherMarks = ["✓", "│", "🚀", "naïve", "→", "🤖", "├──"];
+
 /** The text of source files. */
 const corpus = readdirSync(LONG_ATTEMPTS_CORPUS, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts") && !name.includes("fixture"))
   .toSorted()
   .map((name) => readFileSync(path.join(LONG_ATTEMPTS_CORPUS, name), "utf8"))
   .join("\n")
-  .replaceAll(/[^\t\n -~]/g, "?");
+  .replaceAll(/[^\t\n -~]/g, "?")
+  .split("\n")
+  .map((line, at) => (LONG_ATTEMPTS_UNICODE === undefined ? line : withMark(line, at)))
+  .join("\n");
+
+/** Puts a character that is not ASCII before every fiftieth line. */
+function withMark(line: string, at: number): string {
+  return at % 50 === 7 ? `${otherMarks[at % otherMarks.length]} ${line}` : line;
+}
 
 export default defineEnvironment({
   name: "long-attempts",

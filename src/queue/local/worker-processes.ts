@@ -1,12 +1,14 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { packageFile } from "../../files/package-file.ts";
 import { UsageError } from "../../errors.ts";
+import { systemClock } from "../../async/clock.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import type { Variables } from "../../composition/create-engine.ts";
 import type { RunSettings } from "../../composition/config/run-config.ts";
 import { workerAliveKey, workersKey } from "../store/keys.ts";
 import type { FromWorker, ToWorker } from "./channel-message.ts";
 import type { LocalStore } from "./local-store.ts";
+import { RestartDelay } from "./restart-delay.ts";
 import { ServedStore } from "./serve-store.ts";
 
 /** The worker processes to start. */
@@ -36,7 +38,8 @@ const farewellMs = 10_000;
 export class WorkerProcesses implements AsyncDisposable {
   readonly #options: WorkerProcessesOptions;
   readonly #processes = new Set<WorkerProcess>();
-  #isClosing = false;
+  readonly #delay = new RestartDelay();
+  readonly #closing = new AbortController();
 
   private constructor(options: WorkerProcessesOptions) {
     this.#options = options;
@@ -80,16 +83,22 @@ export class WorkerProcesses implements AsyncDisposable {
       else if (about === "refuses")
         onFailure(new UsageError(`Cannot play with ${name}: it ${text}`));
     };
+    let readyAt = 0;
     void started.ended.then((how) => {
       this.#processes.delete(started);
-      if (this.#isClosing || !started.isReady) return;
-      say(`${name} ended (${how}): others play its attempts, and a new process takes its place`);
-      this.#start(number).catch(onFailure);
+      if (this.#closing.signal.aborted || !started.isReady) return;
+      const waitMs = this.#delay.next(systemClock.now() - readyAt);
+      const later = waitMs === 0 ? "" : ` in ${waitMs / 1_000} s`;
+      say(
+        `${name} ended (${how}): others play its attempts, and a new process takes its place${later}`,
+      );
+      this.#replace(number, waitMs).catch(onFailure);
     });
     try {
       await started.start({ settings, shared, name: `worker-${number}`, leaseMs });
+      readyAt = systemClock.now();
     } catch (error) {
-      if (this.#isClosing) return;
+      if (this.#closing.signal.aborted) return;
       throw new UsageError(
         `Cannot start worker ${number} of ${count}: ${(error as Error).message}`,
         { cause: error },
@@ -97,9 +106,16 @@ export class WorkerProcesses implements AsyncDisposable {
     }
   }
 
+  /** Starts the worker with this number after a wait, unless all workers end meanwhile. */
+  async #replace(number: number, waitMs: number): Promise<void> {
+    const { signal } = this.#closing;
+    if (waitMs > 0) await systemClock.sleep(waitMs, { signal }).catch(() => {});
+    if (!signal.aborted) await this.#start(number);
+  }
+
   /** Ends all workers. Resolves when their processes have ended. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosing = true;
+    this.#closing.abort();
     await Promise.all(Array.from(this.#processes, async (worker) => await worker.stop()));
   }
 }
