@@ -6,8 +6,9 @@ import { verifyExport } from "../verify/exported/verify-export.ts";
 import { verifyRun } from "../verify/verify-run.ts";
 import { writeEveryKindRun } from "./every-kind-run.fixture.ts";
 import type { ExportNote } from "./exporter.ts";
-import { describeError } from "../errors.ts";
+import { UsageError, describeError } from "../errors.ts";
 import { exportRun } from "./export-run.ts";
+import { tableContent } from "./export-table.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 
 let run = "";
@@ -73,6 +74,36 @@ test("slime's prompts are texts on request, and are compared with the run as tex
   } finally {
     await rm(dir, { recursive: true });
   }
+});
+
+describe("a damaged row of a finished episode ends the export", () => {
+  const changes: readonly [string, (lines: string[]) => void, string][] = [
+    ["that is not JSON", (lines) => (lines[3] = lines[3]!.slice(0, 40)), "has 0 of the 1 rows"],
+    ["with another on its line", (lines) => (lines[3] += lines[3]!), "has 0 of the 1 rows"],
+    ["that is missing", (lines) => lines.splice(3, 1), "has 0 of the 1 rows"],
+    ["that occurs twice", (lines) => lines.splice(3, 0, lines[3]!), "has 2 of the 1 rows"],
+  ];
+  test.each(changes)("%s", async (_, change, problem) => {
+    const dir = await mkdtemp(path.join(tmpdir(), "turnwright-damaged-"));
+    try {
+      await writeEveryKindRun(dir);
+      const file = path.join(dir, "samples.jsonl");
+      const lines = (await readFile(file, "utf8")).split("\n");
+      const { rolloutId } = JSON.parse(lines[3]!) as { readonly rolloutId: string };
+      change(lines);
+      await writeFile(file, lines.join("\n"));
+      const expected =
+        `Cannot read ${file}: it ${problem} of ${rolloutId}; turnwright verify says which line is damaged, ` +
+        "and the command that played the run writes its rows again";
+      const readTable = async () => {
+        for await (const _ of tableContent(dir, "parquet"));
+      };
+      await expect(exported("trl", undefined, dir)).rejects.toThrow(new UsageError(expected));
+      await expect(readTable()).rejects.toThrow(new UsageError(expected));
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  });
 });
 
 describe("exportRun() leaves out, cuts and says so", () => {

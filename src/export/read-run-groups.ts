@@ -6,6 +6,7 @@ import { diskFiles } from "../run/disk/files.ts";
 import { samplingFactsIn } from "../run/policy/found-sampling.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
+import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { readEpisodeEvents } from "../run/folder/episode-events.ts";
 import { readSlimeGroups } from "../run/slime/slime-file.ts";
 import type { ExportMember, ExportSurroundings } from "./exporter.ts";
@@ -29,7 +30,8 @@ interface RunGroups {
  * Opens a run's folder for an export. The run can still be going: the export has the episodes that
  * are finished.
  * @param known - Facts that the caller knows. They override those of the folder.
- * @throws UsageError if `dir` is not a run's folder, or if `run.json` has no plan.
+ * @throws UsageError if `dir` is not a run's folder, or if `run.json` has no plan. Reading the
+ *   groups throws it if rows of a finished episode are damaged or missing.
  */
 export async function readRunGroups(
   dir: string,
@@ -47,9 +49,34 @@ export async function readRunGroups(
       const { grouping } = await readEpisodeEvents(diskFiles, dir);
       const { attempts, size } = await findAttempts(plan, grouping, episodesFile);
       const choice = wanted === "all" || size === undefined ? {} : { size };
-      yield* readSlimeGroups(attempts, { episodesFile, samplesFile, ...choice });
+      const found = readSlimeGroups(attempts, { episodesFile, samplesFile, ...choice });
+      for await (const members of found) {
+        for (const member of members) requireRows(member, samplesFile);
+        yield members;
+      }
     },
   };
+}
+
+/** @throws UsageError if a finished episode lacks rows, or has more than it names: a line is damaged. */
+function requireRows(
+  {
+    rolloutId,
+    episode,
+    samples,
+  }: {
+    readonly rolloutId: string;
+    readonly episode: Pick<EpisodeRow, "sampleHashes"> | undefined;
+    readonly samples: readonly unknown[];
+  },
+  samplesFile: string,
+): void {
+  const namedCount = episode?.sampleHashes.length ?? samples.length;
+  if (samples.length === namedCount) return;
+  throw new UsageError(
+    `Cannot read ${samplesFile}: it has ${samples.length} of the ${namedCount} rows of ${rolloutId}; turnwright ` +
+      "verify says which line is damaged, and the command that played the run writes its rows again",
+  );
 }
 
 async function readFound(

@@ -16,7 +16,8 @@ import { toTemplateTurn, type GatewaySession, type SessionSetback } from "./sess
 import type { Placement } from "./tree/session-tree.ts";
 import { toSentTurn, type TurnNode } from "./tree/turn-node.ts";
 import type { BuiltPrompt, PromptBuilder } from "./turn/prompt-builder.ts";
-import { replyTokens } from "./turn/reply-tokens.ts";
+import { withoutUndefined } from "../values/without-undefined.ts";
+import { countReasoningTokens, replyTokens } from "./turn/reply-tokens.ts";
 import { sampleReply, type SampledReply } from "./turn/sample-reply.ts";
 import {
   isFormIgnored,
@@ -228,7 +229,10 @@ async function sampleAndWrite(
   counters.leftOutCalls(reply.leftOutCallCount);
   await services.journal(session, placement, node, requested.tools);
   const tokens = requested.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
-  output.finish(dialect, start, reply, tokens);
+  const reasoningTokenCount = dialect.countsReasoning
+    ? await countReasoningTokens(renderer, reply)
+    : undefined;
+  output.finish(dialect, start, reply, withoutUndefined({ tokens, reasoningTokenCount }));
   return node;
 }
 
@@ -390,12 +394,19 @@ class ReplyOutput {
     dialect: GatewayDialect,
     start: ReplyStart,
     { parts, finish, generation }: SampledReply,
-    tokens: readonly ReplyToken[] | undefined,
+    {
+      tokens,
+      reasoningTokenCount,
+    }: {
+      readonly tokens?: readonly ReplyToken[];
+      readonly reasoningTokenCount?: number;
+    },
   ): void {
     const usage = {
       promptTokenCount: start.promptTokenCount,
       cachedTokenCount: Math.min(generation.cachedTokenCount ?? 0, start.promptTokenCount),
       sampledTokenCount: generation.outputIds.length,
+      ...(reasoningTokenCount !== undefined && { reasoningTokenCount }),
     };
     const ending = { finish, usage, ...(tokens !== undefined && { tokens }) };
     if (this.#writer !== undefined) {

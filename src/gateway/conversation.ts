@@ -153,6 +153,11 @@ export interface ReplyUsage {
   readonly promptTokenCount: number;
   readonly cachedTokenCount: number;
   readonly sampledTokenCount: number;
+  /**
+   * The sampled tokens that contain reasoning, without its markup. Absent if the protocol does not
+   * report them.
+   */
+  readonly reasoningTokenCount?: number;
 }
 
 /** The facts about a reply that are known before sampling. */

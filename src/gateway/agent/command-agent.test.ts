@@ -96,3 +96,28 @@ test("a command gets no variable that is named like a secret or has a password, 
   expect(hint).not.toMatch(/OPENAI_API_KEY|ANTHROPIC_AUTH_TOKEN/);
   expect(message).not.toContain("canary");
 });
+
+test.runIf(process.platform === "linux")(
+  "processes that left the command's group end with it",
+  async () => {
+    const run = {
+      task: { id: "e/test/0" },
+      policyText: "p",
+      firstUserText: "f",
+      baseUrl: "http://127.0.0.1:1",
+      apiKey: `key-${path.basename(dir)}`,
+      signal: new AbortController().signal,
+    } as unknown as ForeignRun;
+    const file = path.join(dir, "pid");
+    const child = `setsid sh -c 'echo $$ > "${file}.next"; mv "${file}.next" "${file}"; sleep 600' 2>&- &`;
+    await createCommandAgent(`${child} until [ -e '${file}' ]; do sleep 0.01; done`).run(run);
+    const pid = Number(await readFile(file, "utf8"));
+    await expect.poll(() => isRunning(pid)).toBe(false);
+  },
+);
+
+/** True if a process exists and has not ended. */
+async function isRunning(pid: number): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  return status !== "" && !/\) Z /.test(status);
+}

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { RolloutError } from "../../errors.ts";
+import { killMarked } from "../../run/disk/kill-marked.ts";
 import { secretsOfCommand } from "../../secrets/find-secrets.ts";
 import { hideEverywhere, Redactor, withoutCutSecret } from "../../secrets/redactor.ts";
 import { isSecretName } from "../../secrets/secret-name.ts";
@@ -65,6 +66,7 @@ export function createCommandAgent(command: string): ForeignAgent {
         }
       } finally {
         signal.removeEventListener("abort", stop);
+        await killMarked(addressVariable, own[addressVariable]);
       }
     },
   };
@@ -97,6 +99,9 @@ function quote(stderrText: string, apiKey: string): string {
   return new Redactor().text(complete.replaceAll(apiKey, "…")).slice(-quotedLength);
 }
 
+/** The variable with the address of an attempt, which no other process has. */
+const addressVariable = "TURNWRIGHT_TASK_URL";
+
 /** Maximum size of a variable on Linux in bytes, including its name and the final NUL. */
 const maxVariableBytes = 131_072;
 
@@ -111,7 +116,7 @@ function variablesOf({ task, policyText, firstUserText, baseUrl, apiKey }: Forei
     ANTHROPIC_API_KEY: apiKey,
     // A longer task is available from the task endpoint.
     TURNWRIGHT_TASK: isShort ? taskText : undefined,
-    TURNWRIGHT_TASK_URL: `${baseUrl}/s/${apiKey}`,
+    [addressVariable]: `${baseUrl}/s/${apiKey}`,
   };
 }
 

@@ -8,6 +8,7 @@ export const chatDialect: GatewayDialect = {
   name: "chat",
   path: "/chat/completions",
   idPrefixes: { call: "call_", reply: "chatcmpl-" },
+  countsReasoning: false,
   historyField: "messages",
   readHistory: readChatHistory,
   decode: decodeChat,

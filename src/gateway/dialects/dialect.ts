@@ -64,6 +64,8 @@ export interface GatewayDialect {
   readonly path: string;
   /** The prefixes of the ids of calls and replies. */
   readonly idPrefixes: { readonly call: string; readonly reply: string };
+  /** True if a reply's usage counts the tokens of the reasoning. */
+  readonly countsReasoning: boolean;
   /** The field that contains the conversation's items. */
   readonly historyField: string;
   /**

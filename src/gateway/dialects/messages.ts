@@ -7,6 +7,7 @@ export const messagesDialect: GatewayDialect = {
   name: "messages",
   path: "/messages",
   idPrefixes: { call: "toolu_", reply: "msg_" },
+  countsReasoning: false,
   historyField: "messages",
   readHistory: readMessagesHistory,
   decode: decodeMessages,

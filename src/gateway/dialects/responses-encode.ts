@@ -77,7 +77,7 @@ function finished(
       input_tokens: usage.promptTokenCount,
       input_tokens_details: { cached_tokens: usage.cachedTokenCount },
       output_tokens: usage.sampledTokenCount,
-      output_tokens_details: { reasoning_tokens: 0 },
+      output_tokens_details: { reasoning_tokens: usage.reasoningTokenCount ?? 0 },
       total_tokens: usage.promptTokenCount + usage.sampledTokenCount,
     },
   };

@@ -8,6 +8,7 @@ export const responsesDialect: GatewayDialect = {
   name: "responses",
   path: "/responses",
   idPrefixes: { call: "call_", reply: "resp_" },
+  countsReasoning: true,
   historyField: "input",
   readHistory: readResponsesHistory,
   decode: decodeResponses,

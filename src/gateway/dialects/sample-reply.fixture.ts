@@ -25,7 +25,12 @@ export function sampleReply(dialect: GatewayDialect, parts = sampleParts): Reply
     start: { id: "reply_1", createdAtMs: 1_700_000_000_999, promptTokenCount: 100, requested },
     parts,
     finish: { type: "calls" },
-    usage: { promptTokenCount: 100, cachedTokenCount: 60, sampledTokenCount: 20 },
+    usage: {
+      promptTokenCount: 100,
+      cachedTokenCount: 60,
+      sampledTokenCount: 20,
+      reasoningTokenCount: 7,
+    },
   };
 }
 

@@ -25,7 +25,8 @@ export function tokensOfTexts(
     .toReversed();
 }
 
-function tokensWithin(
+/** Returns the tokens with bytes between two offsets of their joined bytes. */
+export function tokensWithin(
   tokens: readonly ReplyToken[],
   start: number,
   end: number,

@@ -2,6 +2,7 @@ import { splitStop } from "../../episode/turn/record-turn.ts";
 import type { Renderer } from "../../renderer/renderer.ts";
 import { tokenBytes } from "../../tokenizer/token-bytes.ts";
 import type { ReplyToken } from "../conversation.ts";
+import { tokensWithin } from "../dialects/tokens-of-texts.ts";
 import type { SampledReply } from "./sample-reply.ts";
 
 /**
@@ -26,6 +27,29 @@ export async function replyTokens(
   const isTextAlone = parts.every(({ type }) => type === "text");
   const cut = isTextAlone ? bytes.indexOf(end) : bytes.lastIndexOf(end);
   return cut === -1 ? tokens : tokensUpTo(tokens, cut + Buffer.byteLength(said));
+}
+
+/** Counts the sampled tokens that contain a reply's reasoning, without its markup. */
+export async function countReasoningTokens(
+  renderer: Pick<Renderer, "codec" | "stopTokenIds">,
+  reply: SampledReply,
+): Promise<number> {
+  const texts = reply.parts.flatMap(({ type, text }) => (type === "reasoning" ? [text] : []));
+  if (texts.length === 0) return 0;
+  const tokens = await replyTokens(renderer, reply);
+  const bytes = Buffer.concat(tokens.map((token) => token.bytes));
+  let count = 0;
+  let end = 0;
+  for (const text of texts) {
+    const start = bytes.indexOf(text, end);
+    // Characters that the model split wrongly have other bytes in the text.
+    if (start === -1) count += (await renderer.codec.encode(text)).length;
+    else {
+      end = start + Buffer.byteLength(text);
+      count += tokensWithin(tokens, start, end).length;
+    }
+  }
+  return count;
 }
 
 /** Returns the tokens that start before the offset `end`, in bytes. */

@@ -50,6 +50,12 @@ export function readListedTool(sent: unknown): ListedTool | UnusableTool {
   };
 }
 
+/** Returns the description of a tool as JSON if it is not a text, so that the model does not see it. */
+export function unreadDescription(sent: unknown): string | undefined {
+  const description = isObject(sent) ? (sent["description"] ?? "") : "";
+  return typeof description === "string" ? undefined : shortJson(description, 100);
+}
+
 function readInputSchema(sent: unknown): ObjectSchemaJson | undefined {
   if (sent === undefined || sent === null || sent === true) return emptySchema;
   if (!isObject(sent)) return undefined;

@@ -5,7 +5,7 @@ import { refuse } from "../../environment/refuse.ts";
 import { shownUrl } from "../../secrets/find-secrets.ts";
 import type { ToolContext } from "../../environment/tool-call.ts";
 import { keepListedTools } from "./kept-tools.ts";
-import { readListedTool, type ListedTool } from "./listed-tool.ts";
+import { readListedTool, unreadDescription, type ListedTool } from "./listed-tool.ts";
 import { isSessionEnded, McpConnection } from "./mcp-connection.ts";
 import { describeServer, hideServer, type McpServer } from "./mcp-server.ts";
 import { nameTools, type NamedTool } from "./name-tools.ts";
@@ -119,8 +119,15 @@ async function listTools(
     const tools: ListedTool[] = [];
     for (const each of sent) {
       const read = readListedTool(each);
-      if ("problem" in read) problems.push(read.problem);
-      else tools.push(read);
+      if ("problem" in read) {
+        problems.push(read.problem);
+        continue;
+      }
+      tools.push(read);
+      const unread = unreadDescription(each);
+      if (unread === undefined) continue;
+      const name = JSON.stringify(read.name);
+      report(`the description of tool ${name} is left out: it is ${unread}, expected a text`);
     }
     if (tools.length > 0) {
       for (const problem of problems) report(`a tool is left out: ${problem}`);

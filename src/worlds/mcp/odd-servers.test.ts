@@ -136,6 +136,18 @@ describe("each tool of an MCP server is independent", () => {
     ]);
   });
 
+  test("a description that is not a text is left out and reported", async () => {
+    const described = [5, ["a", "b"], null, undefined, "Does it."].map((description, index) => {
+      return { name: `t${index}`, description, inputSchema: { type: "object" } };
+    });
+    const { names, troubles } = await openPage(...described);
+    expect(names).toEqual(["t0", "t1", "t2", "t3", "t4"]);
+    expect(troubles).toEqual([
+      'the description of tool "t0" is left out: it is 5, expected a text',
+      'the description of tool "t1" is left out: it is ["a","b"], expected a text',
+    ]);
+  });
+
   test("a server without one tool that can be used says why", async () => {
     const error: unknown = await openPage({ name: "text", inputSchema: [] }).catch(
       (e: unknown) => e,

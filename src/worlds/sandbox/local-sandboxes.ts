@@ -11,9 +11,10 @@ import {
   type Machine,
   type ProcessPlace,
 } from "../../run/disk/process-place.ts";
+import { killMarked } from "../../run/disk/kill-marked.ts";
 import { fitArguments } from "./fit-arguments.ts";
 import { argumentsTooLong, cannotStart } from "./refuse-command.ts";
-import { isShortage, isTooLong, killGroup, runProcess } from "./run-process.ts";
+import { isShortage, isTooLong, runProcess } from "./run-process.ts";
 import { completeSandboxes } from "./complete-sandboxes.ts";
 import type { Sandbox, Sandboxes } from "./sandbox.ts";
 
@@ -141,7 +142,7 @@ class LocalSandbox implements Sandbox {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await killProcessesOf(this.id);
+    await killMarked(variable, this.id);
     await removeFolder(this.#parts.own);
   }
 }
@@ -154,7 +155,7 @@ async function sweepDir(dir: string, machine: Machine): Promise<number> {
     const owner = await readOwner(path.join(dir, id));
     if (owner === undefined || !isSameMachine(here, owner)) continue;
     if (await machine.isRunning(owner)) continue;
-    await killProcessesOf(id);
+    await killMarked(variable, id);
     await removeFolder(path.join(dir, id));
     count += 1;
   }
@@ -170,22 +171,5 @@ async function readOwner(own: string): Promise<ProcessPlace | undefined> {
   } catch {
     // One that is being made, or is no sandbox of ours.
     return undefined;
-  }
-}
-
-/** Kills the processes that a sandbox's commands left running, if the system lists them (Linux). */
-async function killProcessesOf(id: string): Promise<void> {
-  const mark = `${variable}=${id}\0`;
-  for (const name of await readdir("/proc").catch(() => [])) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) continue;
-    const variables = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
-    if (!`${variables}\0`.includes(mark)) continue;
-    killGroup(pid);
-    try {
-      process.kill(pid, "SIGKILL");
-    } catch {
-      // It ended by itself.
-    }
   }
 }

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { startDeadline, withDeadline } from "../../async/deadline.ts";
+import { killGroup } from "../../run/disk/kill-marked.ts";
 import { KeptOutput } from "./kept-output.ts";
 import type { SandboxCommandOptions, SandboxResult } from "./sandbox.ts";
 
@@ -78,14 +79,4 @@ export function isShortage(error: unknown): boolean {
 export function isTooLong(error: unknown): boolean {
   // Windows says ENAMETOOLONG.
   return ["E2BIG", "ENAMETOOLONG"].includes((error as NodeJS.ErrnoException).code ?? "");
-}
-
-/** Kills a process with those that it started. */
-export function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch (error) {
-    // ESRCH: all of them have ended.
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
 }
