@@ -17,7 +17,7 @@ export function describeGroup(
   return { batch, key, groupId: id, taskId: id, split, taskIndex: index, attempts: told };
 }
 
-/** An attempt that was played. */
+/** Describes a finished attempt. */
 function describeAttempt(episode: Episode): object {
   const { rolloutId, sampleIndex, seed, outcome, stopReason, reward, failure } = episode;
   const { environment, counts, durationMs, rewardDetails, userUsage, turns } = episode;
