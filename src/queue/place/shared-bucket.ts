@@ -60,7 +60,7 @@ export async function openSharedBucket(
           ...(sent && { body: sent }),
         });
         if (reply.ok || reply.status === 404) return reply;
-        // Whole, so that no secret is cut.
+        // The complete text is redacted before it is cut, so that no part of a secret remains.
         const told = new Redactor().text(await reply.text()).slice(0, 300);
         const error = new Error(
           `Cannot ${method} ${shownUrl(`${base}${name}`)}: ${reply.status} ${told}`,
