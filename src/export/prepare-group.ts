@@ -49,7 +49,7 @@ export function prepareGroup(
       }
       rows.push(row);
     }
-    // `findObstacle()` has seen both.
+    // `findObstacle()` has returned for attempts without an episode or a reward.
     const { groupId, reward } = episode!;
     kept.push({ rolloutId, groupId, episode: episode!, reward: reward!, repetition, place, rows });
   }
@@ -60,7 +60,7 @@ export function prepareGroup(
   };
 }
 
-/** The first kind by which a member cannot be exported. */
+/** Returns the first kind whose rule keeps a member out of the export. */
 function findObstacle(
   { episode, samples }: ExportMember,
   rules: ExportRules,

@@ -13,7 +13,7 @@ const words: Readonly<Record<ExportKind, string>> = {
   environmentTail: "goes on behind its last sampled token",
 };
 
-/** Says, for people, what an export left out or changed, and why. */
+/** Describes for people what an export left out or cut, and why. */
 export function sayNote(
   { rolloutId, kind, action, tokenCount }: ExportNote,
   to: ExportTarget,

@@ -8,7 +8,7 @@ import { isSuccess } from "./trial-result.ts";
 /** The run's settings in a report: names and values, in order. */
 export type ReportSetup = readonly (readonly [name: string, value: string])[];
 
-/** An evaluation as a Markdown page. */
+/** Renders an evaluation as a Markdown page. */
 export function renderMarkdownReport(evaluation: Evaluation, setup: ReportSetup): string {
   const { environment, split } = evaluation;
   return (
@@ -194,7 +194,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
-/** Text as code that cannot end its table cell or itself. */
+/** Formats a text as code that can break neither its table cell nor its code span. */
 function code(text: string): string {
   const plain = text.replaceAll("`", "'").replaceAll("|", "\\|").replaceAll(/\s+/g, " ");
   return plain === "" ? "" : `\`${plain}\``;

@@ -38,7 +38,7 @@ const sums = [
 ] as const;
 const moreSums = ["finished", "formatErrorCount", "sampledTokenCount", "tokenCount"] as const;
 
-/** Compares the sums of a finished run with those over its episodes. */
+/** Compares the sums of a finished run with the sums over its episodes. */
 export function checkSummary(
   summary: RawRow,
   tally: RunTally,
@@ -70,7 +70,8 @@ export function checkSummary(
   }
   const { rewardMean } = summary;
   const cost = isObject(userUsage) ? userUsage["costUsd"] : undefined;
-  // Fractions are added in the order in which the episodes ended, which need not be the file's.
+  // Fractions are added in the order in which the episodes ended, which may differ from the file's
+  // order.
   for (const [name, stated, wanted] of [
     ["rewardMean", rewardMean, expected.rewardMean],
     ["userUsage.costUsd", cost, expected.userUsage.costUsd],
@@ -85,9 +86,12 @@ function isClose(stated: unknown, wanted: number | undefined): boolean {
   return Math.abs(stated - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted));
 }
 
-/** Holds how the run ended by `summary.json` against the last event, which is written right before. */
+/**
+ * Compares the end of the run in `summary.json` with the last event, which is written right before
+ * it.
+ */
 function compareEnd(summary: Summary, ended: unknown): readonly Finding[] {
-  // A crash came between the two.
+  // A crash prevented the summary.
   if (summary === undefined) return [];
   if (summary !== "damaged" && (ended === undefined || summary["end"] === ended)) return [];
   const detail =
@@ -168,7 +172,7 @@ export async function checkEvents(
     found.push(...details.map((detail) => ({ line, rule: "events", detail })));
   }
   for (const rolloutId of isEnded && isThere ? episodes.keys() : []) {
-    // An event without the hash is named above.
+    // Another finding already names an event without the hash.
     const isNamed =
       told.has(rolloutId) && typeof told.get(rolloutId)?.event["episodeHash"] !== "string";
     if (standing.episodes.has(rolloutId) || isNamed) continue;
@@ -184,13 +188,13 @@ export async function checkEvents(
   return { grouping: standing.grouping, findings };
 }
 
-/** The last start must have the configuration of `run.json`. */
+/** Compares the configuration of the last start with that of `run.json`. */
 function compareStart(started: RawRow | undefined, manifest: RawRow): readonly Finding[] {
   // An unreadable run.json is reported elsewhere.
   if (!isObject(manifest["configuration"])) return [];
   const found = (["configuration", "identity"] as const).flatMap((part): Violation[] => {
     const [told, stated] = [started?.[part], manifest[part]];
-    // A run that a program started need not have an identity.
+    // A run that a program started may have no identity.
     if (!isObject(told)) return [];
     const now = isObject(stated) ? stated : {};
     const names = [...new Set([...Object.keys(told), ...Object.keys(now)])];

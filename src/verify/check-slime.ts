@@ -15,7 +15,7 @@ interface SlimeCircumstances {
   /** True if the run writes slime rows. */
   readonly isAsked: boolean;
   readonly isFinished: boolean;
-  /** Scored attempts that make a group whole. */
+  /** The number of scored attempts in a complete group. */
   readonly size: number;
   /** True if an attempt's own files are sound. Its slime row can be checked only then. */
   readonly isSound: (rolloutId: string) => boolean;

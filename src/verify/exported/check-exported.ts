@@ -12,7 +12,7 @@ interface ExportedForm {
   readonly special?: SpecialTokens;
 }
 
-/** Checks a record for itself; of each kind of violation in a row, the first. */
+/** Checks one record. Reports the first violation of each kind in a row. */
 export function checkExported(
   { rows, reward, group, rollout, found }: ExportedRecord,
   form: ExportedForm,

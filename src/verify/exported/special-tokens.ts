@@ -5,13 +5,16 @@ import type { ExportedRow } from "./exported-row.ts";
 
 /** Ids with a special role for a model's tokenizer. */
 export interface SpecialTokens {
-  /** Every id is below it. */
+  /** The number of ids. Every id is below it. */
   readonly vocabularySize: number;
-  /** Control tokens, by id, as they are spelled. */
+  /** The spelling of each control token, by id. */
   readonly controls: ReadonlyMap<number, string>;
   /** Ids that end a turn of the policy. */
   readonly stops: ReadonlySet<number>;
-  /** The id of `bos_token`, with which texts begin. Absent if the model has no such token, or if it also ends turns. */
+  /**
+   * The id of `bos_token`, which begins texts. Absent if the model has no such token, or if it also
+   * ends turns.
+   */
   readonly begin?: number;
 }
 
