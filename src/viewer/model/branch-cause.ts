@@ -1,6 +1,6 @@
 /**
  * Descriptions of the causes for which a conversation through the gateway starts a new root, by the
- * run's names.
+ * names of causes in a run.
  */
 const causes: Readonly<Record<string, string>> = {
   first: "the session's first request",
@@ -16,7 +16,7 @@ const causes: Readonly<Record<string, string>> = {
   "rewritten-by-template": "the chat template shows the earlier turns otherwise by now",
 };
 
-/** A root's cause in words; one that is not known stands for itself. */
+/** Describes the cause of a root. Returns an unknown cause unchanged. */
 export function causeWords(cause: string): string {
   return causes[cause] ?? cause;
 }

@@ -36,7 +36,7 @@ const endings: Readonly<Record<StopReason, (turns: number) => string>> = {
   failure: (turns) => `Ended by a failure after ${countOf(turns, "turn")}.`,
 };
 
-/** Says why an episode has its reward, from what its row records. */
+/** Explains why an episode has its reward, from the facts in its row. */
 export function verdictOf(row: Judged): Verdict {
   const { reward, stopReason, failure, counts, rewardDetails } = row;
   const difference = differenceOf(rewardDetails);
@@ -63,7 +63,9 @@ export function verdictOf(row: Judged): Verdict {
   return { tone, headline: `Reward ${reward}`, ...about };
 }
 
-/** Returns the sentence about a stop reason, also for one that only a later release knows. */
+/**
+ * Returns the sentence for a stop reason. Also accepts a reason that this release does not know.
+ */
 function endingOf(stopReason: string, turns: number): string {
   const known: Partial<Record<string, (turns: number) => string>> = endings;
   return known[stopReason]?.(turns) ?? `Ended by ${stopReason}.`;

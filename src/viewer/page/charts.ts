@@ -59,7 +59,10 @@ function binCondition(name: string, { from, to, isLast }: HistogramBin): string 
 
 const points = 60;
 
-/** Mean reward over the episodes in the order in which they ended, in up to sixty stretches. */
+/**
+ * Renders the mean reward in up to sixty consecutive parts of the episodes, in the order in which
+ * they ended.
+ */
 export function rewardOverTime(entries: readonly EpisodeEntry[]): TemplateResult | typeof nothing {
   const scored = entries
     .toSorted((left, right) => left.order - right.order)

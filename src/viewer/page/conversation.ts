@@ -98,7 +98,8 @@ function reasoningOf(app: ViewerApp, { turnIndex, reasoning }: TurnRecord): Temp
 function turnText(turn: TurnRecord, options: ConversationOptions): TemplateResult {
   const { app, onSelect } = options;
   const { text, attempts = [], turnIndex } = turn;
-  // A gateway keeps the words that it sent its client; calls stand among the tokens.
+  // A gateway records the text that its client received. A turn with only calls has no text, but
+  // its tokens show the calls.
   if (text.trim() === "" && turn.sampledTokenCount > 0) return wordless(turn, options);
   const parts: TemplateResult[] = [];
   let place = 0;

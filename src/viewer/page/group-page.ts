@@ -13,7 +13,10 @@ import { episodeRoute, type ViewerApp } from "./viewer-app.ts";
 
 type GroupRoute = Extract<Route, { page: "group" }>;
 
-/** The attempts at one task side by side, each with the token at which it parts from the chosen one. */
+/**
+ * Renders the attempts at one task side by side. Marks the token at which each differs from the
+ * chosen one.
+ */
 export function groupPage(app: ViewerApp, route: GroupRoute): TemplateResult {
   return whenReady(app.list(route.run), ({ entries }) => {
     const members = entries.filter(({ groupId }) => groupId === route.group);
@@ -50,8 +53,8 @@ export function groupPage(app: ViewerApp, route: GroupRoute): TemplateResult {
 }
 
 /**
- * Returns the attempt that the others are compared with, or the first if there is none of that
- * number.
+ * Returns the attempt with which the others are compared: the one with the number in the route, or
+ * the first.
  */
 export function comparedAttempt({ attempts }: GroupEntry, { base }: GroupRoute): EpisodeEntry {
   return attempts.find(({ sampleIndex }) => sampleIndex === base) ?? attempts[0]!;
@@ -93,7 +96,7 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): Tem
   </article>`;
 }
 
-/** Which attempt a fork parts from. */
+/** Names the attempt of which this one is a fork. */
 function forkWords(
   app: ViewerApp,
   { run }: GroupRoute,
