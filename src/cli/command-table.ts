@@ -9,16 +9,16 @@ type CommandGroup =
   | "Environments and servers:"
   | "Take models apart:";
 
-/** A command, as far as the list of commands shows it. */
+/** A command as the list of commands shows it. */
 interface CommandEntry {
   readonly name: string;
   readonly summary: string;
   readonly group: CommandGroup;
-  /** Complete calls, for the help of the command. */
+  /** Example calls for the command's help. */
   readonly examples?: readonly string[];
   /** The arguments in commander's notation, each with its description. */
   readonly arguments?: readonly (readonly [spelling: string, help: string])[];
-  /** Imports what the command needs; gives it its options and its action. */
+  /** Loads the command's code. Returns a function that defines its options and its action. */
   readonly load: () => Promise<(command: Command) => void>;
 }
 
@@ -26,7 +26,7 @@ const run = ["<run>", "a run's folder"] as const;
 const recorded = ["<run>", "a run's folder, or a file of `turnwright bundle`"] as const;
 const episode = ["[episode]", "its id, or the end of it such as 7#3 (default: all)"] as const;
 
-/** Every command. Only the one that is called is loaded. */
+/** All commands. Only the code of the called one is loaded. */
 export const commandTable: readonly CommandEntry[] = [
   {
     name: "init",

@@ -7,7 +7,7 @@ import type { Estimate } from "../report/statistics/interval.ts";
 import { evaluationFiles } from "../run/folder/evaluation-files.ts";
 import { formatCount } from "./progress-line.ts";
 
-/** Attempts of which the chances are shown, and those of all of them. */
+/** The highest k for which pass^k and pass@k are printed, besides the number of all attempts. */
 const mostShown = 8;
 
 /** Formats an evaluation for people. */

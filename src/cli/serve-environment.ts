@@ -11,7 +11,7 @@ export interface ServeFlags {
   readonly maxSessions?: number;
 }
 
-/** Serves an environment by its name or module as OpenEnv, until the process is asked to end. */
+/** Serves an environment by its name or module as OpenEnv, until Ctrl-C or SIGTERM. */
 export async function serveEnvironment(
   name: string,
   { data, ...options }: ServeFlags,

@@ -5,7 +5,7 @@ import { withResolvers } from "../async/with-resolvers.ts";
 import type { MalformedToken } from "./malformed-turn.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
-/** One turn that the engine under test is made to sample. `logprobs[i]` belongs to `outputIds[i]`. */
+/** One turn that the engine under test must sample. `logprobs[i]` belongs to `outputIds[i]`. */
 export interface ConformanceTurn {
   readonly outputIds: readonly number[];
   readonly logprobs: readonly number[];
@@ -13,17 +13,19 @@ export interface ConformanceTurn {
 
 /** The behaviour that the server of the engine under test must show. */
 export type EngineScenario =
-  /** Samples these turns: for each session its own, one a call, in order. */
+  /** Samples the turns of each session, one per call, in order. */
   | { readonly kind: "plays"; readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>> }
-  /** Samples the turn, but interrupts it once after so many tokens, as a weight update does. */
+  /**
+   * Samples the turn, but interrupts it once after `afterTokens` tokens, as a weight update does.
+   */
   | {
       readonly kind: "interrupts";
       readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
       readonly afterTokens: number;
     }
   /**
-   * Samples the turn, but says of its token at index 1 what cannot be, in so many replies. When asked
-   * to score, it says that of the second score.
+   * Samples the turn, but reports an invalid token at index 1 in the first `replyCount` replies.
+   * When asked to score, reports an invalid second score.
    */
   | {
       readonly kind: "malforms";
@@ -31,13 +33,13 @@ export type EngineScenario =
       readonly token: MalformedToken;
       readonly replyCount: number;
     }
-  /** Samples this number of tokens, and then waits until the request is aborted. */
+  /** Samples `afterTokens` tokens, and then waits until the request is aborted. */
   | {
       readonly kind: "stalls";
       readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
       readonly afterTokens: number;
     }
-  /** The connection of the first request breaks when so many tokens of its turn were streamed. */
+  /** Breaks the connection of the first request after `afterTokens` tokens were streamed. */
   | {
       readonly kind: "breaks";
       readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
@@ -53,23 +55,23 @@ export type EngineScenario =
         | "engine/prompt-too-long"
         | "engine/bad-request";
     }
-  /** Takes calls and does not answer them. */
+  /** Accepts calls, but never answers them. */
   | { readonly kind: "hangs" }
-  /** Is not there. */
+  /** No server is at the address. */
   | { readonly kind: "unreachable" };
 
-/** A running engine with what the suite has to see of it. */
+/** A running engine, with what the suite needs to observe. */
 export interface EngineUnderTest extends AsyncDisposable {
   readonly engine: Engine;
   /** The prompt of each request that reached the sampler, in order of arrival. */
   readonly seenPrompts: () => readonly (readonly number[])[];
-  /** Resolves when so many calls have reached the sampler. */
+  /** Resolves when `count` calls have reached the sampler. */
   readonly untilSeen: (count: number) => Promise<void>;
 }
 
-/** The engines for the suite. */
+/** The function that starts engines for the suite, and the cases to skip. */
 export interface EngineHarness {
-  /** Names the implementation in the names of the tests. */
+  /** The engine's name in the names of the tests. */
   readonly name: string;
   /**
    * Starts an engine for one case. Retries should wait a few milliseconds at most. Disposing what it
@@ -80,7 +82,7 @@ export interface EngineHarness {
   readonly skip?: Partial<Readonly<Record<EngineCase, string>>>;
 }
 
-/** The test runner, as far as the suite needs it. */
+/** The functions of a test runner that the suite needs. */
 export interface ConformanceTestApi {
   readonly test: (name: string, run: () => Promise<void>) => void;
   /** Registers a skipped case with its reason. The reason must be visible in the test report. */
@@ -131,7 +133,7 @@ const TURN: ConformanceTurn = {
 const PLAYS_TURN: EngineScenario = { kind: "plays", turns: { "session-0": [TURN] } };
 const MALFORMS = { kind: "malforms", turns: { "session-0": [TURN] } } as const;
 
-/** Above all ids of the turn. */
+/** The vocabulary of the tests. All ids of the turns are below it. */
 const VOCABULARY_SIZE = 1_000;
 const IN_VOCABULARY = toRequest({ vocabularySize: VOCABULARY_SIZE });
 

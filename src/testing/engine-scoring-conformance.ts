@@ -9,7 +9,7 @@ import type {
 } from "./engine-conformance.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
-/** The engines that can score, for the suite. No case may be skipped. */
+/** The function that starts engines for the suite. No case may be skipped. */
 export type ScoringHarness = Pick<EngineHarness, "name" | "start">;
 
 /**
@@ -26,7 +26,7 @@ export function registerScoringConformance(
 
 const STOP_ID = 2;
 
-/** Two turns of a session. The second follows ids of the environment. */
+/** Two turns of a session. The prompt of the second has ids of the environment. */
 const TURNS = [
   { outputIds: [10, 11, 11, STOP_ID], logprobs: [-0.5, -0.0625, 0, -0.1] },
   { outputIds: [20, STOP_ID], logprobs: [-1, -2] },
@@ -37,7 +37,7 @@ const SCORED: ScoreRequest = { ids: [5, 6, 7, 8], sampling: {} };
 
 type Score = NonNullable<Engine["score"]>;
 
-/** Starts an engine, and says how it scores. */
+/** Starts an engine. Returns it with its `score()`, bound to the engine. */
 async function start(
   { start: startEngine }: ScoringHarness,
   scenario: EngineScenario,

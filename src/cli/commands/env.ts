@@ -13,7 +13,7 @@ interface EnvFlags {
   readonly in?: string;
 }
 
-/** `turnwright env`: environments, and playing them without a model. */
+/** `turnwright env`: lists, checks, serves and plays environments without a model. */
 export function defineEnv(env: Command): void {
   env.description("list environments, and play them without a model");
   env

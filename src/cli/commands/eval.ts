@@ -10,7 +10,7 @@ import { pickSettings } from "../display-settings.ts";
 import { readRunDisplay } from "../watch-settings.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
-/** `turnwright eval`: how good a policy is, with intervals and reasons. */
+/** `turnwright eval`: measures a policy, with confidence intervals and reasons for failures. */
 export function defineEval(command: Command): void {
   command.description(
     "Plays each task several times, as `rollout` does, and writes evaluation.json, " +
@@ -25,8 +25,8 @@ export function defineEval(command: Command): void {
 }
 
 /**
- * Plays what is left of the evaluation that the settings describe, and reports on all of it. With
- * `resume`, settings that are not given are those of the run in `out`.
+ * Plays the unfinished part of an evaluation, and reports on all of it. With `resume`, missing
+ * settings come from the run in `out`.
  *
  * @throws UsageError as `readRunConfig()` and `playRun()` do.
  */

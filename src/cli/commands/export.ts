@@ -34,10 +34,10 @@ const temperatureSetting: Setting = {
   help: "prime-rl: the temperature at which the run sampled (default: what its run.json says)",
 };
 
-/** Notes of one kind that are printed one by one. */
+/** Maximum number of notes of one kind that are printed individually. */
 const shownNotes = 10;
 
-/** `turnwright export`: a run's rows in a trainer's form. */
+/** `turnwright export`: writes a run's rows in a trainer's form. */
 export function defineExport(command: Command): void {
   command
     .description(
@@ -155,7 +155,7 @@ async function writeContent(
     return;
   }
   for await (const bytes of content) {
-    // Bytes, as they are: a block may end within a character.
+    // Writes bytes, because a block may end within a character.
     if (!process.stdout.write(bytes)) await once(process.stdout, "drain");
   }
 }

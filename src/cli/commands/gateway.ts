@@ -12,10 +12,10 @@ import { groupSettings } from "../setting-groups.ts";
 import { describeNews } from "../progress-line.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
-/** Every setting of the command: a flag each, and the keys of its configuration file. */
+/** The settings of the command. Each is a flag and a key of its configuration file. */
 const settings = [...gatewaySettings, ...displaySettings];
 
-/** `turnwright gateway`: serves agents that people have already, and keeps what they sample. */
+/** `turnwright gateway`: serves the policy to existing agents, and records what it samples. */
 export function defineGateway(command: Command): void {
   command.description(
     "Serves Chat Completions, Responses and Messages to agents of any kind, streams what is sampled, " +

@@ -30,7 +30,7 @@ interface VerifyFlags extends Readonly<Record<string, unknown>> {
   readonly temperature?: number;
 }
 
-/** `turnwright verify`: checks runs and files of samples against the invariants. */
+/** `turnwright verify`: checks runs and sample files against the invariants. */
 export function defineVerify(command: Command): void {
   command
     .description(
@@ -97,7 +97,7 @@ async function verify(paths: readonly string[], flags: VerifyFlags): Promise<voi
   }
 }
 
-/** One file, with what that leaves unchecked. */
+/** Checks one file, and says which checks need the complete run. */
 async function verifyLoneFile(file: string) {
   await assertFileOfSamples(file);
   const { violations, ...read } = await verifyFile(file);
