@@ -99,8 +99,9 @@ function withoutSecrets(generation: Generation, redactor: Play["redactor"]): Gen
 }
 
 /**
- * Pauses or resumes the time limits of the call and the episode, and the recorded time, while the owner of the policy
- * pauses it. An episode that continues later reads from the recorded time how much time it has left.
+ * Pauses or resumes the time limits of the call and the episode, and the recorded time, while the
+ * policy is paused. An episode that continues later computes its remaining time from the recorded
+ * time.
  */
 function pauseTime({ episodeTime, time, watch }: Play, isPaused: boolean): void {
   if (isPaused) {

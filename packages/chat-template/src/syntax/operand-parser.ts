@@ -8,7 +8,7 @@ export type ParseExpression = (cursor: JinjaTokenCursor) => JinjaExpression;
 export interface TupleOptions {
   /** A name that ends the items, such as `recursive`. */
   readonly endName?: string;
-  /** True if parentheses surround it, so that it may be empty. */
+  /** True if the list is in parentheses. Then it may be empty. */
   readonly parenthesised?: boolean;
 }
 
