@@ -56,7 +56,7 @@ export class GrowingIds {
     if (this.#textCount > this.#count) this.#textCount = this.#textEnd = 0;
   }
 
-  /** Puts zeros in the place of ids that a reader has transferred, so that the record can continue. */
+  /** Replaces ids that a reader has transferred by zeros, so that the record can continue. */
   #replaceLost(): void {
     if (!this.isDetached) return;
     this.#isDetached = true;
@@ -103,7 +103,10 @@ export class GrowingIds {
   }
 }
 
-/** Returns `GrowingIds.text()` for a view of such a list, and `undefined` for other lists. */
+/**
+ * Returns the cached text of ids that are a view of `GrowingIds` (see `text()`). Returns
+ * `undefined` for other lists.
+ */
 export function knownIdText(ids: TokenIds): Uint8Array | undefined {
   if (!(ids instanceof Int32Array) || ids.byteOffset !== 0) return undefined;
   return owners.get(ids.buffer)?.text(ids.length);

@@ -73,7 +73,10 @@ export class PolicyGate {
     return this.#cuts.size;
   }
 
-  /** Lets no policy call start until `open()`. Resolves when no call is running; with `finish`, at once. */
+  /**
+   * Blocks new policy calls until `open()`. Resolves when no call is running; with `finish`, at
+   * once.
+   */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
     this.#closed ??= withResolvers();
@@ -83,7 +86,7 @@ export class PolicyGate {
     await this.#idle.promise;
   }
 
-  /** Lets policy calls start again. */
+  /** Allows new policy calls. */
   open(): void {
     this.#closed?.resolve();
     this.#closed = undefined;
@@ -178,8 +181,8 @@ export class PolicyGate {
     let isInterrupted = false;
     let isNotCut = false;
     /**
-     * The caller does not see the gate's own cut. If the caller cuts the call short after that, the engine reports
-     * nothing more.
+     * Hides the gate's own cut from the caller. If the caller cuts the call short after that, the
+     * engine reports nothing more.
      */
     const passOnNotCut = (): void => {
       if (isNotCut && cutShort?.aborted === true) onNotCutShort?.();

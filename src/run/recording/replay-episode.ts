@@ -50,7 +50,7 @@ export interface ReplayOptions {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   /** Removes the secrets that the run removed. */
   readonly redactor?: Redactor;
-  /** Lets the environment score the episode again. Default false. */
+  /** True to have the environment score the episode again. Default false. */
   readonly scoreAnew?: boolean;
 }
 

@@ -26,7 +26,7 @@ interface JobSchedulerOptions extends Pick<
 /** Milliseconds between two questions for the engine's version, and until an unanswered question is abandoned. */
 const askVersion = { everyMs: 1_000, mostMs: 5_000 };
 
-/** Gives out attempts, one at a time, and starts groups while there is room for them. */
+/** Hands out attempts to play, one at a time, and starts groups while there is room for them. */
 export class JobScheduler {
   readonly #options: JobSchedulerOptions;
   readonly #closing = createAbortController();

@@ -4,7 +4,7 @@ import type { JinjaTokenCursor } from "./token-cursor.ts";
 /** Parses a complete expression within an operand. */
 export type ParseExpression = (cursor: JinjaTokenCursor) => JinjaExpression;
 
-/** The end of a tuple without parentheses, beside the end of the tag. */
+/** The places at which a list of expressions ends, besides the end of the tag. */
 export interface TupleOptions {
   /** A name that ends the items, such as `recursive`. */
   readonly endName?: string;

@@ -169,9 +169,9 @@ export function capturesOf(text: string, { noted }: ProgramMatch): ReadonlyMap<s
 export class PatternSearch {
   readonly #text: string;
   readonly #budget: StepBudget;
-  /** For each program, the splits that were tried, by instruction and position. */
+  /** The splits that were tried, by instruction and position, for each program. */
   readonly #tried = new Map<Program, Set<number>>();
-  /** For each look-around, its result at each position. */
+  /** The result of each look-around at each position. */
   readonly #looked = new Map<Program, Map<number, boolean>>();
 
   constructor(text: string, budget: StepBudget) {

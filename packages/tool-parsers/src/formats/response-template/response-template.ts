@@ -177,7 +177,8 @@ function requireServable(template: ResponseTemplate, fields: readonly TemplateFi
 }
 
 /**
- * Refuses a template in which a pattern that is about to match at the end of the turn would decide.
+ * Refuses a template whose result would depend on a pattern that is only partly matched at the end
+ * of the turn.
  *
  * @throws UsageError for such a template.
  */

@@ -24,7 +24,7 @@ export interface Walk {
 
 /** The fields that a walk searches for. */
 interface WalkFields {
-  /** At most one field has no opening: it takes the text outside all others. */
+  /** The fields. At most one has no opening: it gets the text outside all others. */
   readonly fields: readonly TemplateField[];
   /** The texts at the end of the prompt for a turn. */
   readonly startLiterals: readonly string[];
