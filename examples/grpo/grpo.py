@@ -290,7 +290,7 @@ class Loop:
         if self.state_file.exists():
             state = torch.load(self.state_file, weights_only=False)
             if state["asked"] != asked(a):
-                raise SystemExit(f"Cannot go on in {a.out}: it holds a run with other settings: {state['asked']}")
+                raise SystemExit(f"Cannot continue in {a.out}: it holds a run with other settings: {state['asked']}")
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.step, self.log, self.pool, self.spent = (state[x] for x in ("step", "log", "pool", "spent"))

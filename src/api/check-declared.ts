@@ -71,7 +71,7 @@ export function checkTasks(
         const task = environment.task(split, index);
         const found = taskProblems(task, environment.task(split, index));
         if (task.split !== split || task.index !== index || task.environment !== environment.name) {
-          found.push("it is said to be another's, expected its environment, split and index");
+          found.push("it names another environment, split or index, expected its own");
         }
         if (ids.has(task.id)) found.push(`its id ${task.id} is another task's too`);
         ids.add(task.id);

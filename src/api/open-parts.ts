@@ -222,7 +222,7 @@ async function openEnvironment(
   if (isPart(environment)) {
     if (typeof environment.open !== "function") {
       throw new UsageError(
-        "Cannot play the environment: it is none, expected what defineEnvironment() returns",
+        "Cannot play the environment: it is not an environment, expected what defineEnvironment() returns",
       );
     }
     const given: unknown = environment.name;

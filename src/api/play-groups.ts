@@ -114,6 +114,6 @@ function tooManyFailures({ conduct }: OpenParts, { failure }: Partial<Episode> =
   const last = failure === undefined ? "" : `: ${failure.message}`;
   return new RolloutError(
     failure?.code ?? "environment/unreachable",
-    `Cannot go on: ${conduct.maxFailuresInRow} episodes failed in a row${last}`,
+    `Cannot continue: ${conduct.maxFailuresInRow} episodes failed in a row${last}`,
   );
 }

@@ -46,7 +46,7 @@ export const evalSettings: readonly Setting[] = [
   {
     name: "resume",
     kind: flag,
-    help: "go on with the run in --out: settings that are not given are taken from it",
+    help: "continue the run in --out; missing settings come from that run",
   },
   ...priceSettings,
 ];

@@ -83,9 +83,9 @@ function parseLine(text: string): PyDict {
   try {
     value = parsePythonJson(text);
   } catch (error) {
-    throw new LineError("bad-json", `the line is no JSON: ${describeError(error)}`);
+    throw new LineError("bad-json", `the line is not JSON: ${describeError(error)}`);
   }
-  if (!isPyDict(value)) throw new LineError("bad-line", "the line is no JSON object");
+  if (!isPyDict(value)) throw new LineError("bad-line", "the line is not a JSON object");
   return value;
 }
 

@@ -76,7 +76,7 @@ async function openViewer(dir: string): Promise<AsyncDisposable> {
   const { startViewer } = await import("../viewer/server.ts");
   const { openRuns } = await import("../viewer/source/run-index.ts");
   const viewer = await startViewer(await openRuns([dir]), { port: 0 });
-  writeError(`the run can be looked at while it is played: ${viewer.url}\n`);
+  writeError(`view the run while it plays: ${viewer.url}\n`);
   return viewer;
 }
 

@@ -21,6 +21,6 @@ export async function serveEnvironment(
   await using server = await serveOpenEnv(environment, { ...options, ...(user && { user }) });
   await writeOut(`${JSON.stringify({ url: server.url })}\n`);
   writeError(`${environment.name} can be played by any OpenEnv client. Ctrl-C ends it.\n`);
-  const signal = stopOnInterrupt("ending: sessions that are open are given up");
+  const signal = stopOnInterrupt("ending: open sessions are aborted");
   await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 }

@@ -124,7 +124,7 @@ function checkUrl(url: string): void {
   }
   if (!/^\/?\d{0,5}$/.test(parsed.pathname) || parsed.search !== "" || parsed.hash !== "") {
     throw new UsageError(
-      `Cannot use --queue ${parsed.protocol}//${parsed.host}: what is behind the host is no database's number, ` +
+      `Cannot use --queue ${parsed.protocol}//${parsed.host}: the path is not the number of a database, ` +
         "expected such as redis://host:6379 or redis://host:6379/1",
     );
   }

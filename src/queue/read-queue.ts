@@ -128,10 +128,10 @@ function runWaitsFor(
   workers: readonly WorkerEntry[],
 ): string {
   const { run, isAlive, waiting, playing } = state;
-  if (!isAlive) return "whoever hands it out";
+  if (!isAlive) return "a process that hands it out";
   if (waiting === 0) return playing === 0 ? "its own process" : "attempts to end";
   const willing = workers.filter(({ refuses }) => refuses[run] === undefined);
-  if (workers.length === 0) return "workers: there are none";
+  if (workers.length === 0) return "workers: none has joined";
   if (willing.length === 0) return `workers: all ${workers.length} refuse it`;
   return "places at workers";
 }

@@ -27,7 +27,7 @@ export async function* readFinishedRows(
     line += 1;
     if (torn !== undefined) {
       throw new UsageError(
-        `Cannot read ${file}, line ${torn}: it is no JSON, expected a training row`,
+        `Cannot read ${file}, line ${torn}: it is not JSON, expected a training row`,
       );
     }
     if (text === "" || !isWanted(text)) continue;

@@ -35,11 +35,11 @@ export function renderMarkdownReport(evaluation: Evaluation, setup: ReportSetup)
 }
 
 const explanation =
-  "Intervals are of 95 % over whole tasks, by the method that is named beside each. pass^k is the chance\n" +
-  "that k attempts at a task all succeed, pass@k that one of k does; both are unbiased estimates over the\n" +
+  "Intervals are 95 % intervals over tasks, each with the name of its method. pass^k is the probability\n" +
+  "that k attempts at a task all succeed, pass@k that one of k succeeds; both are unbiased estimates over the\n" +
   "tasks with at least k scored attempts. The column\n" +
-  "τ-bench is its own formula: an attempt without a score counts as failed, but a task of which none ended\n" +
-  "is passed over.";
+  "τ-bench has τ-bench's own formula: an attempt without a score counts as failed, but a task without a\n" +
+  "finished attempt is ignored.";
 
 function renderHeadline(evaluation: Evaluation): string {
   const { averageReward, episodes } = evaluation;

@@ -141,7 +141,7 @@ async function* readRows(
   }
 }
 
-const notJson = "it is no JSON, expected an episode";
+const notJson = "it is not JSON, expected an episode";
 
 /** Returns the episode, or the reason why the text is not one. */
 function parseRow(text: string): EpisodeRow | string {

@@ -1114,7 +1114,7 @@ describe("startRun()", () => {
       expect(await replayEpisode(stored, { setup: { ...setup, agent: odd } })).toEqual({
         type: "diverged",
         reason:
-          "it failed before turn 1, with which it was to part from lamp/test/0#0 (agent/not-repeatable): " +
+          "it failed before turn 1, with which it was to branch from lamp/test/0#0 (agent/not-repeatable): " +
           "nothing of its own is recorded that could be played again",
       });
     });

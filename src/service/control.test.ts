@@ -264,7 +264,7 @@ describe("steering the service", () => {
     }
     // The next start notifies all servers again, and does not start while that fails.
     await expect(openLamps(dir, { weights })).rejects.toThrow(
-      "Cannot go on with the policy's version 2: b could not be given back what it had",
+      "Cannot continue with the policy's version 2: b could not be given back what it had",
     );
     failure = undefined;
     await using service = await openLamps(dir, { weights });

@@ -132,7 +132,7 @@ function cursorGone(
   { cursor, batch }: Pick<GroupWish, "cursor"> & { readonly batch: string | undefined },
 ): ServiceError {
   const upTo = groups.acknowledgedUpTo(batch);
-  const message = `Groups behind the cursor ${cursor} were acknowledged, up to ${upTo}: ask from there`;
+  const message = `Groups after the cursor ${cursor} were acknowledged, up to ${upTo}: continue from there`;
   return new ServiceError("cursor-gone", message);
 }
 

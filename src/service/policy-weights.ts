@@ -162,7 +162,7 @@ export class PolicyWeights {
       } catch (error) {
         if (!(error instanceof RolloutError)) throw error;
         throw new UsageError(
-          `Cannot go on with the policy's version ${version}: ${error.message}; see to it that the engine ` +
+          `Cannot continue with the policy's version ${version}: ${error.message}; see to it that the engine ` +
             "can load these weights, or choose another --out",
           { cause: error },
         );

@@ -14,7 +14,7 @@ type Readiness =
  */
 export function readyAttempt(played: PlayedAttempt, rules: ExportRules): Readiness {
   if (played.type === "given-up") {
-    return { type: "unfit", why: `${played.assignment.rolloutId} was given up before its end` };
+    return { type: "unfit", why: `${played.assignment.rolloutId} was cancelled before its end` };
   }
   const { episode } = played;
   const { rolloutId, failure } = episode;

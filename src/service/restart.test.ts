@@ -241,7 +241,7 @@ describe("the policy state that workers find after the service was killed", () =
       Promise.reject(new RolloutError("engine/server-error", "no such folder"));
     const refused = await startOn([loaded], { load });
     expect(refused.told).toEqual(first);
-    expect(String(refused.error)).toContain("Cannot go on with the policy's version 7: no such");
+    expect(String(refused.error)).toContain("Cannot continue with the policy's version 7: no such");
   });
 
   test("nothing is sampled after an interrupted load until it is repeated", async () => {

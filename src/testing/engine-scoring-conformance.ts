@@ -228,7 +228,7 @@ async function assertFails(
 
 async function failureOf(call: Promise<unknown>): Promise<RolloutError> {
   const error: unknown = await call.then(
-    () => assert.fail("Cannot go on: the call succeeded, expected it to fail"),
+    () => assert.fail("Cannot continue: the call succeeded, expected it to fail"),
     (thrown: unknown) => thrown,
   );
   assert.ok(error instanceof RolloutError, `Expected a RolloutError, got ${String(error)}`);

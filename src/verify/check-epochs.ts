@@ -68,7 +68,7 @@ function compare(
   const { taskId, taskIndex, sampleIndex } = fields;
   const index = placeOf({ seed }, fields);
   if (!Number.isSafeInteger(index) || index < 0) {
-    return [`${rolloutId}: its seed ${quote(fields.seed)} is none of the run's`];
+    return [`${rolloutId}: its seed ${quote(fields.seed)} is not one of the run's`];
   }
   if (typeof taskIndex !== "number" || !passOver.includes(taskIndex)) {
     return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];

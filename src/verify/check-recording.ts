@@ -53,7 +53,7 @@ export async function checkRecording(
   const onLine = ({ bytes, line }: ScannedLine): void => {
     const head = headOf(bytes);
     if (head === undefined) {
-      found.push({ line, detail: "the line is none of a recording (a torn line?)" });
+      found.push({ line, detail: "the line does not belong to a recording (a torn line?)" });
       return;
     }
     const { rolloutId, attempt } = head;
@@ -114,7 +114,7 @@ function faultsOf({ lines, isBegun, differences, lostAt, lastAt }: Attempt): rea
   const faults = [...differences];
   const { partCount, namedPartCount = partCount } = lines;
   if (lostAt !== undefined) {
-    const detail = "the line is damaged, or one before it is missing: what it held is passed over";
+    const detail = "the line is damaged, or one before it is missing: its content is ignored";
     faults.push({ line: lostAt, detail });
   } else if (!isBegun) {
     // The lines of another run cannot be compared with this one's.

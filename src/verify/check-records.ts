@@ -96,7 +96,7 @@ function compareEnd(summary: Summary, ended: unknown): readonly Finding[] {
   if (summary !== "damaged" && (ended === undefined || summary["end"] === ended)) return [];
   const detail =
     summary === "damaged"
-      ? "the file is no JSON object"
+      ? "the file is not a JSON object"
       : `end is ${quote(summary["end"])}, expected ${quote(ended)}`;
   return findingsIn("summary.json", [{ rule: "summary", detail }]);
 }

@@ -94,7 +94,7 @@ async function indexRows(
     count += 1;
     const row = parseLine(text);
     if (!isObject(row)) {
-      const detail = "the line is no JSON object (a torn line?)";
+      const detail = "the line is not a JSON object (a torn line?)";
       found.push({ line: place.line, rule: "json", detail });
       continue;
     }

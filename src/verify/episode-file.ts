@@ -75,7 +75,7 @@ export class EpisodeFile implements AsyncDisposable {
         violations.push({
           line,
           rule: "json",
-          detail: "the line is no JSON object (a torn line?)",
+          detail: "the line is not a JSON object (a torn line?)",
         });
         continue;
       }

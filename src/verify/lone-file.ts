@@ -28,15 +28,15 @@ export async function describeLoneCheck(file: string, count: number): Promise<st
   const dir = await runFolderOf(file);
   const remedy =
     dir === undefined
-      ? "`turnwright verify` on the run's folder holds it against the other files"
-      : `\`turnwright verify ${dir}\` holds it against the other files of its run`;
+      ? "`turnwright verify` on the run's folder checks it against the other files"
+      : `\`turnwright verify ${dir}\` checks it against the other files of its run`;
   return `${count === 0 ? "the file has no rows; " : ""}only this file was checked: ${remedy}`;
 }
 
 /** Says that an exported file was checked without its run, and how to check it with the run. */
 export function describeLoneExport(count: number): string {
   const empty = count === 0 ? "the file has no rows; " : "";
-  return `${empty}only this file was checked: --run DIR holds it against the run that it is of`;
+  return `${empty}only this file was checked: --run DIR checks it against its run`;
 }
 
 /**

@@ -454,7 +454,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     ({ samples }) => samples.push({ ...samples[0], rolloutId: "shop/test/9#0" }),
     "samples.jsonl no-episode",
   ],
-  ["a row that is no object", ({ samples }) => samples.push([] as never), "samples.jsonl shape"],
+  ["a row that is not an object", ({ samples }) => samples.push([] as never), "samples.jsonl shape"],
   // Episodes
   ["an episode that is taken away", ({ episodes }) => episodes.pop(), "samples.jsonl no-episode"],
   [
@@ -579,7 +579,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "episodes.jsonl plan",
   ],
   [
-    "an episode that is no object",
+    "an episode that is not an object",
     ({ episodes }) => episodes.push(7 as never),
     "episodes.jsonl json",
   ],
@@ -739,7 +739,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "samples.slime.jsonl slime",
   ],
   [
-    "a slime row that is no object",
+    "a slime row that is not an object",
     ({ slime }) => slime!.push("?" as never),
     "samples.slime.jsonl json",
   ],

@@ -247,7 +247,7 @@ describe("without a queue", () => {
       ],
       ...["/runs", "/1?password=hunter2", "/#1"].map((rest): [readonly string[], string] => [
         ["top", "--queue", `redis://127.0.0.1:6379${rest}`],
-        "Cannot use --queue redis://127.0.0.1:6379: what is behind the host is no database's number, expected such as redis://host:6379 or redis://host:6379/1",
+        "Cannot use --queue redis://127.0.0.1:6379: the path is not the number of a database, expected such as redis://host:6379 or redis://host:6379/1",
       ]),
     ];
     for (const [args, expected] of cases) {

@@ -188,7 +188,7 @@ export function checkBranches(
     }
     const { rolloutId: trunkId, turnIndex } = forkedFrom;
     const trunk = rows.get(trunkId);
-    const place = `${rolloutId} parts from ${trunkId} with turn ${turnIndex}`;
+    const place = `${rolloutId} branches from ${trunkId} at turn ${turnIndex}`;
     if (trunk === undefined) {
       wrong.push(`${place}, which has no row`);
       continue;

@@ -106,19 +106,19 @@ export const bugs = [
     "const place = { seed, samplingSeed: seed,",
   ],
   [
-    "branches are sampled with the seed of what they part from",
+    "branches are sampled with the first attempt's seed",
     "run/attempt/branches.ts",
     "const place = { seed: fork.seed, samplingSeed: seed,",
     "const place = { seed: fork.seed, samplingSeed: fork.seed,",
   ],
   [
-    "branches part from a first attempt that nothing scored",
+    "attempts branch from a first attempt without a score",
     "run/attempt/branches.ts",
     "if (prefix?.episode.reward === undefined) return job;",
     "if (prefix === undefined) return job;",
   ],
   [
-    "branches of a first attempt that an earlier start played begin anew",
+    "branches of a first attempt that an earlier start played start from their first turn",
     "run/attempt/branches.ts",
     "const prefix = group.sharedPrefix ?? (await this.#readSharedPrefix(group));",
     "const { sharedPrefix: prefix } = group;",

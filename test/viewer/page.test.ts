@@ -361,7 +361,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     const shared = first.tokenIds.findIndex((id, index) => id !== second.tokenIds[index]);
     const branch = page.locator('.tree [data-row="0"] [data-row="1"]');
     expect(await branch.innerText()).toContain(
-      `goes another way than row 0 behind its turn 0, at token ${shared}`,
+      `branches from row 0 after its turn 0, at token ${shared}`,
     );
     expect(await page.locator(".tree > ul > [data-cause]").count()).toBe(2);
     expect(await page.locator('.tree [data-row="2"]').innerText()).toMatch(
@@ -370,7 +370,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(await page.locator(".tree .untrained").innerText()).toBe(
       "1 more turn was sampled and is trained nowhere: 1 never reached the client",
     );
-    expect(await page.locator('[data-row-start="1"]').innerText()).toContain("behind its turn 0");
+    expect(await page.locator('[data-row-start="1"]').innerText()).toContain("after its turn 0");
     // A turn without text still has its tokens in its row.
     await page.locator(".wordless").click();
     await page.locator('.tree [data-row="2"] button[aria-pressed="true"]').waitFor();
@@ -667,7 +667,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(told).toEqual([
       "the one compared with",
       ...Array.from({ length: 3 }, () => "the same tokens as #0"),
-      ...Array.from({ length: 4 }, () => `parts from #0 at token ${token}, turn 0`),
+      ...Array.from({ length: 4 }, () => `differs from #0 at token ${token}, turn 0`),
     ]);
     await page.getByRole("button", { name: "#5" }).click();
     await page.locator('[data-attempt="4"]').getByText("the same tokens as #5").waitFor();

@@ -72,7 +72,7 @@ async function pullBundle(benchmark: string, { to, url }: PullFlags): Promise<vo
     await writeOut(`${describeBundle(to, manifest)}\n`);
   } catch (error) {
     if (!controller.signal.aborted) throw error;
-    writeError("interrupted: start the same command again to go on\n");
+    writeError("interrupted: start the same command again to continue\n");
     process.exitCode = 130;
   }
 }

@@ -79,7 +79,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
 
 const unfinished = {
   interrupted:
-    "The evaluation was interrupted: the figures are of what is there. Go on with --resume.",
+    "The evaluation was interrupted: the figures cover the finished episodes. Continue with --resume.",
   "too-many-failures":
-    "The evaluation stopped: too many episodes failed in a row. Mend the cause and go on with --resume.",
+    "The evaluation stopped: too many episodes failed in a row. Fix the cause and continue with --resume.",
 } as const;

@@ -60,10 +60,10 @@ interface ForkFlags extends Readonly<Record<string, unknown>> {
 export function defineFork(command: Command): void {
   command
     .description(
-      "Plays a recorded episode again up to a turn and samples again from there: other branches of the " +
+      "Plays a recorded episode again up to a turn, and continues it with new samples: other branches of the " +
         "same conversation. Settings are the run's, unless flags name others, such as another engine. What " +
-        "is shared is the prompt of the branches' rows: it is trained in the rows of the episode that they " +
-        "part from, and nowhere else.",
+        "is shared is the prompt of the branches' rows: it is trained only in the rows of the original " +
+        "episode.",
     )
     .requiredOption("--turn <k>", "the first turn to sample again, from 0")
     .option("--samples <n>", "branches", "4")

@@ -49,7 +49,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
     note("nothing can reward the sessions that keys open: add --admin-token-env or --scorer");
   }
   const { openCount } = run.gateway.store;
-  if (openCount > 0) note(`${openCount} sessions of an earlier start go on`);
+  if (openCount > 0) note(`${openCount} sessions of an earlier start continue`);
   {
     const { host, port, opensSessions } = config;
     const place = {
@@ -69,7 +69,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
   await writeOut(
     display.json
       ? `${JSON.stringify({ type: "summary", ...run.progress(), gateway: run.gateway.counts })}\n`
-      : `${finished} sessions are finished, ${run.gateway.store.openCount} can go on: ${run.folder.name}\n`,
+      : `${finished} sessions are finished, ${run.gateway.store.openCount} can continue: ${run.folder.name}\n`,
   );
 }
 

@@ -114,7 +114,7 @@ async function identify(dir: string, values: JudgeValues): Promise<void> {
     if (summary.judgedCount < summary.episodeCount) process.exitCode = 1;
   } catch (error) {
     if (!controller.signal.aborted) throw error;
-    writeError("interrupted: start the same command again to go on\n");
+    writeError("interrupted: start the same command again to continue\n");
     process.exitCode = 130;
   } finally {
     await judge.close();

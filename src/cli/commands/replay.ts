@@ -77,7 +77,7 @@ async function replay(
   if (isWrong) process.exitCode = 1;
   const { identical, differs, diverged, unfinished, unrecorded } = counts;
   const summary = scoreAnew
-    ? `${identical + differs} scored anew, ${changedCount} rewards change, ${diverged} cannot be played again`
+    ? `${identical + differs} scored again, ${changedCount} rewards change, ${diverged} cannot be played again`
     : `${identical} identical, ${differs + diverged} differ`;
   const none = wanted.length === 0 ? `: ${nothingRecorded}` : "";
   const rest =

@@ -30,7 +30,7 @@ export function defineView(command: Command): void {
     )
     .option("--port <n>", "port on 127.0.0.1; 0 takes any free one (default: 7333)")
     .option("--model <dir>", "model folder to spell tokens with (default: the run's)")
-    .option("--rescore", "let the run's engine compute logprobs again, for rows that are looked at")
+    .option("--rescore", "let the run's engine compute logprobs again, for the rows that you view")
     .option("--open", "open the browser")
     .option("--export <file>", "write this file instead of serving")
     .option("--episode <id...>", "with --export: the episodes, by their ids or the ends of them")

@@ -332,7 +332,7 @@ export class HandOut implements AsyncDisposable {
     if (!(await this.#hold())) {
       this.#isLost = true;
       throw new UsageError(
-        `Cannot go on: another process hands out the same run ${run}, such as from a copy of its folder`,
+        `Cannot continue: another process hands out the same run ${run}, such as from a copy of its folder`,
       );
     }
     await store.readClock();

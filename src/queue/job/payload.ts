@@ -126,7 +126,7 @@ export async function takePayloadBytes(
   if (payload.by === "reply") return Buffer.from(payload.text);
   const { name, bytes, sha256 } = payload;
   if (place === undefined) {
-    throw new PayloadError(`${name} lies in a shared place, and no --shared is given here`);
+    throw new PayloadError(`${name} is in a shared place, and no --shared is given here`);
   }
   let fault = "";
   for (let round = 1; round <= looks; round++) {

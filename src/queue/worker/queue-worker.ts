@@ -435,7 +435,7 @@ export class QueueWorker implements AsyncDisposable {
     if (this.#isKnown) {
       this.#note(
         "contact",
-        "is known to the queue's store no longer: what it played is left out, and it begins anew",
+        "is no longer known to the queue's store: its attempts are dropped, and it joins its runs again",
       );
     }
     this.#isKnown = false;
@@ -463,7 +463,7 @@ export class QueueWorker implements AsyncDisposable {
     if (silentMs >= this.#leaseMs) for (const lane of this.#lanes.values()) lane.lose();
     if (this.#isCutOff || silentMs < this.#leaseMs * cutOffShare) return;
     this.#isCutOff = true;
-    this.#note("contact", "cannot reach the queue's store: begins nothing until it can");
+    this.#note("contact", "cannot reach the queue's store: starts no turn until it can");
     for (const lane of this.#lanes.values()) lane.cutOff();
   }
 

@@ -215,7 +215,7 @@ export class RunLane implements AsyncDisposable {
         if (!(error instanceof SyntaxError)) throw error;
         // This call has taken the invalid job, so other workers do not get it.
         if (!this.#hasToldOfStrange) {
-          this.#options.onTrouble(`passes over what is no job in run ${this.entry.run}'s queue`);
+          this.#options.onTrouble(`skips an invalid job in run ${this.entry.run}'s queue`);
         }
         this.#hasToldOfStrange = true;
       }

@@ -145,7 +145,7 @@ function describeNeverParted({ failure, forkedFrom }: EpisodeRow): string | unde
     return undefined;
   const { rolloutId, turnIndex } = forkedFrom;
   return (
-    `it failed before turn ${turnIndex}, with which it was to part from ${rolloutId} (${failure.code}): ` +
+    `it failed before turn ${turnIndex}, with which it was to branch from ${rolloutId} (${failure.code}): ` +
     "nothing of its own is recorded that could be played again"
   );
 }

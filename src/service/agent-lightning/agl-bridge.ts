@@ -171,7 +171,7 @@ export class AglBridge {
       });
     } catch (error) {
       note(
-        `agent-lightning was not told that ${id} has ended (${problem}): ${describeError(error)}`,
+        `agent-lightning was not notified that ${id} has ended (${problem}): ${describeError(error)}`,
       );
     }
   }
@@ -191,7 +191,7 @@ export class AglBridge {
         signal.throwIfAborted();
         if (!isUnanswered(error)) throw error;
         if (!this.#isDown)
-          this.#options.note(`agent-lightning is asked again: ${describeError(error)}`);
+          this.#options.note(`agent-lightning does not answer and is called again: ${describeError(error)}`);
         this.#isDown = true;
       }
       await this.#pause(pauseMs, signal);

@@ -71,7 +71,7 @@ export function createServiceMetrics(service: RolloutService): ServiceMetrics {
     name: full("attempts_total"),
     labelNames: ["outcome"],
     registers,
-    help: "Attempts of groups that were told since this start, by outcome",
+    help: "Attempts in groups delivered since this start, by outcome",
     collect() {
       attempts.reset();
       for (const [outcome, count] of service.outcomes) attempts.inc({ outcome }, count);

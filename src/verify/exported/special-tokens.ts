@@ -84,6 +84,6 @@ export function checkSpecialTokens(
   }
   const first = mask.values.indexOf(1);
   const again = begin === undefined ? -1 : ids.values.indexOf(begin, Math.max(first, 0));
-  if (again >= 0 && first >= 0) say(again, ", with which a text begins, behind the prompt");
+  if (again >= 0 && first >= 0) say(again, ", with which a text begins, after the prompt");
   return found;
 }

@@ -59,7 +59,7 @@ export async function verifyExport(
       };
       const wanted = await expected?.next();
       if (!isObject(record)) {
-        say([{ rule: "json", detail: "the record is no JSON object (a torn line?)" }]);
+        say([{ rule: "json", detail: "the record is not a JSON object (a torn line?)" }]);
         continue;
       }
       const read = exportedReaders[as](record);
@@ -141,7 +141,7 @@ class Once {
     this.#line += 1;
     const found: Violation[] = [];
     if (group !== this.#group && this.#groups.has(group)) {
-      const detail = `the group ${quote(group)} goes on here, and its rows before end at ${this.#groups.get(group)}`;
+      const detail = `the group ${quote(group)} continues here, and its earlier rows end at ${this.#groups.get(group)}`;
       found.push({ rule: "group", detail });
     }
     this.#group = group;

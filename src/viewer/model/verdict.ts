@@ -32,7 +32,7 @@ const endings: Readonly<Record<StopReason, (turns: number) => string>> = {
   deadline: (turns) => `Cut off: the episode's time was over after ${countOf(turns, "turn")}.`,
   "format-errors": () => "Cut off: too many turns held no call that could be read.",
   interrupted: (turns) => `Interrupted from outside after ${countOf(turns, "turn")}.`,
-  unscored: (turns) => `Over after ${countOf(turns, "turn")}; nobody scored it.`,
+  unscored: (turns) => `Over after ${countOf(turns, "turn")}, without a score.`,
   failure: (turns) => `Ended by a failure after ${countOf(turns, "turn")}.`,
 };
 
@@ -93,7 +93,7 @@ function differenceReasons(difference: Difference): string[] {
     ...(missingOutputs.length === 0
       ? []
       : [
-          `${countOf(missingOutputs.length, "thing")} that the user should have been told ${wasWere(missingOutputs.length)} not said.`,
+          `${countOf(missingOutputs.length, "wanted output")} ${wasWere(missingOutputs.length)} not said to the user.`,
         ]),
   ];
   return reasons.length > 0 ? reasons : ["Nothing differs from what was wanted."];

@@ -108,7 +108,7 @@ function forkWords(
   const entries = list.state === "ready" ? list.value.entries : [];
   if (list.state === "ready" && isForkOfOther(list.value.facts)) {
     return html`<p class="forked">
-      ⑂ parts from ${visibleText(rolloutId)} of another run with turn ${turnIndex}; what is before
+      ⑂ forked from ${visibleText(rolloutId)} of another run at turn ${turnIndex}; what is before
       it is trained there
     </p>`;
   }
@@ -116,7 +116,7 @@ function forkWords(
   const name = parent === undefined ? visibleText(rolloutId) : `#${parent.sampleIndex}`;
   const link = linkTo({ ...episodeRoute(run, rolloutId), turn: turnIndex });
   return html`<p class="forked">
-    ⑂ parts from <a href=${link}>${name}</a> with turn ${turnIndex}; what is before it is trained
+    ⑂ forked from <a href=${link}>${name}</a> at turn ${turnIndex}; what is before it is trained
     there
   </p>`;
 }
@@ -170,7 +170,7 @@ function partingWords(
   const route2 = { ...episodeRoute(route.run, entry.rolloutId), token };
   const { own, other } = rows;
   return html`<p class="parting" data-token=${token}>
-      parts from #${base.sampleIndex} at
+      differs from #${base.sampleIndex} at
       <a href=${linkTo(turnIndex === undefined ? route2 : { ...route2, turn: turnIndex })}
         >token ${formatNumber(token)}</a
       >${turnIndex === undefined ? ", in the prompt" : `, turn ${turnIndex}`}

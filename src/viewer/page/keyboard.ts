@@ -30,7 +30,7 @@ export const keyHelp: readonly {
       ["n p", "next worst token, and back"],
       ["t", "tokens, time, reward details"],
       ["m", "colour by training, probability, policy version"],
-      ["/", "search text, or ids behind #; Enter for the next"],
+      ["/", "search text, or ids after #; Enter for the next"],
       ["c i", "copy the turn's text, its ids"],
       ["[ ]", "previous, next attempt in the list"],
       ["g", "all attempts side by side"],

@@ -48,7 +48,7 @@ const stateWords: Readonly<Record<RunState, string>> = {
   interrupted: "interrupted",
   "too-many-failures": "stopped: too many failures",
   running: "running",
-  stopped: "not finished, nobody plays it",
+  stopped: "not finished, no process plays it",
 };
 
 /** True if a run is being played, as far as the page knows. */

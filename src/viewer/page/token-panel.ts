@@ -113,7 +113,7 @@ function searchBox(app: ViewerApp, { route, view }: TokenPanelContent): Template
       type="search"
       class="token-search"
       placeholder="search text, or #ids  (/)"
-      aria-label="search the row's text, or ids behind #"
+      aria-label="search the row's text, or ids after #"
       .value=${search?.query ?? ""}
       @input=${(event: Event) =>
         searchRow(app, { route, view }, (event.target as HTMLInputElement).value)}

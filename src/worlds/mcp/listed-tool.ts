@@ -25,7 +25,7 @@ interface UnusableTool {
  * they are missing, because models and chat templates need them.
  */
 export function readListedTool(sent: unknown): ListedTool | UnusableTool {
-  if (!isObject(sent)) return { problem: "an entry of its list is no object" };
+  if (!isObject(sent)) return { problem: "an entry of its list is not an object" };
   const { name, title, description } = sent;
   if (typeof name !== "string" || name === "") {
     return { problem: "an entry of its list has no name" };

@@ -132,7 +132,7 @@ describe("each tool of an MCP server is independent", () => {
     expect(troubles).toEqual([
       'a tool is left out: tool "text" takes no object (its schema is {"type":"string"}), expected {"type": "object", …}',
       "a tool is left out: an entry of its list has no name",
-      "a tool is left out: an entry of its list is no object",
+      "a tool is left out: an entry of its list is not an object",
     ]);
   });
 

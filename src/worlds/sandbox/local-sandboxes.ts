@@ -135,7 +135,7 @@ class LocalSandbox implements Sandbox {
       );
       return isFolder
         ? cannotStart(127, describeError(error))
-        : cannotStart(127, `${options.cwd ?? work} is no folder`);
+        : cannotStart(127, `${options.cwd ?? work} is not a folder`);
     }
   };
 

@@ -57,8 +57,8 @@ test.each<[string, string[], object, number, string]>([
   ],
   ["a text", "ls -l" as unknown as string[], {}, 126, "it is string, not a list of texts"],
   ["nothing", undefined as unknown as string[], {}, 126, "it is undefined, not a list of texts"],
-  ["variables that are null", ["env"], { env: null }, 126, "its variables are no object"],
-  ["variables that are a text", ["env"], { env: "A=1" }, 126, "its variables are no object"],
+  ["variables that are null", ["env"], { env: null }, 126, "its variables are not an object"],
+  ["variables that are a text", ["env"], { env: "A=1" }, 126, "its variables are not an object"],
   [
     "an input that is a number",
     ["cat"],

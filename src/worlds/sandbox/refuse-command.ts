@@ -12,7 +12,7 @@ export function refuseCommand(
   const given: unknown = command;
   if (!Array.isArray(given)) return cannotStart(126, `it is ${typeof given}, not a list of texts`);
   if (typeof env !== "object" || env === null) {
-    return cannotStart(126, "its variables are no object");
+    return cannotStart(126, "its variables are not an object");
   }
   if (command.length === 0 || command[0] === "") return cannotStart(127, "no program is named");
   const texts = [

@@ -323,7 +323,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
       if (result === undefined) return entry.pendingAbort;
       if (result.done === true) {
         throw new Error(
-          `Cannot go on with request ${entry.request.rid}: the policy ended after ` +
+          `Cannot continue request ${entry.request.rid}: the policy ended after ` +
             `${entry.outputIds.length} tokens, expected a stop id or the budget to end the turn`,
         );
       }
