@@ -69,7 +69,8 @@ export function describeTroubles({
 
 const headline: Readonly<Record<RunResult["end"], string>> = {
   finished: "The run is finished.",
-  interrupted: "The run was interrupted. Start the same command again to continue where it stopped.",
+  interrupted:
+    "The run was interrupted. Start the same command again to continue where it stopped.",
   "too-many-failures":
     "The run stopped: too many episodes failed in a row. Mend the cause, then start the same command " +
     "again with --retry-failed.",

@@ -148,14 +148,14 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       warnings: [...renderer.card.warnings, ...warningsOf(description, config)].map((each) =>
         redactor.text(each),
       ),
-      async openFolder(onWait = () => {}, { isOpen = false, manifest: told = manifest } = {}) {
+      async openFolder(onWait = () => {}, { isOpen = false, manifest: played = manifest } = {}) {
         const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
         const command = around.command && redactor.text(around.command);
         const lock = { onWait, ...withoutUndefined({ signal, command }) };
         const begun = {
           promptTime: toPromptTime(promptTime),
-          ...told,
-          ...(isOpen && { found: { ...told.found, plan: openPlan } }),
+          ...played,
+          ...(isOpen && { found: { ...played.found, plan: openPlan } }),
         };
         return await RunFolder.open(dir, begun, {
           retryFailed,

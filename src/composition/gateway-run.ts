@@ -145,8 +145,8 @@ async function openParts(
     },
   });
   opened.push(async () => await watch[Symbol.asyncDispose]());
-  const told = { maxContextTokens: description.contextLength ?? Infinity };
-  const { maxContextTokens } = withRecordedContext(told, folder.manifest);
+  const engineLimits = { maxContextTokens: description.contextLength ?? Infinity };
+  const { maxContextTokens } = withRecordedContext(engineLimits, folder.manifest);
   const gateway = new Gateway(
     {
       engine: watch.engine,

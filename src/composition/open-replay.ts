@@ -117,8 +117,8 @@ async function openFolder(name: string): Promise<RecordedRun> {
     async bundle(rolloutId) {
       const found = await lines.read(rolloutId);
       const { row, samples } = parseEpisode(found);
-      const told = await indexRows(files, path.join(dir, eventsFile));
-      const events = await told.read(rolloutId);
+      const eventRows = await indexRows(files, path.join(dir, eventsFile));
+      const events = await eventRows.read(rolloutId);
       return {
         turnwrightBundle: 1,
         manifest,

@@ -44,8 +44,8 @@ export function prepareGroup(
       if (!sample.lossMask.includes(1)) continue;
       const { row, cutCount } = toReadyRow(sample, rules, surroundings);
       if (cutCount > 0) {
-        const told = { kind: "environmentTail", action: "cut", tokenCount: cutCount } as const;
-        notes.push({ rolloutId, ...told });
+        const note = { kind: "environmentTail", action: "cut", tokenCount: cutCount } as const;
+        notes.push({ rolloutId, ...note });
       }
       rows.push(row);
     }

@@ -43,7 +43,7 @@ function temperatureOf(
   // prime-rl divides by the temperature. Logprobs of greedy sampling are those at temperature 1.
   if (temperature !== undefined) return temperature === 0 ? 1 : temperature;
   throw new UsageError(
-    `Cannot export ${rolloutId}: nothing says at which temperature it was sampled, and prime-rl reads one for ` +
+    `Cannot export ${rolloutId}: its temperature is not recorded, and prime-rl reads a temperature for ` +
       `each token; give it with ${temperatureRemedy}`,
   );
 }

@@ -61,10 +61,10 @@ export async function openStoredRun(
   ];
   const file = path.join(dir, "run.json");
   const manifest = await readManifest(file);
-  const told = new Set<number>();
+  const reported = new Set<number>();
   const tellOnce = (damaged: DamagedLine): void => {
-    if (told.has(damaged.line)) return;
-    told.add(damaged.line);
+    if (reported.has(damaged.line)) return;
+    reported.add(damaged.line);
     onDamaged(damaged);
   };
   const rows = (): AsyncGenerator<EpisodeRow> => readRows(episodesFile, tellOnce);

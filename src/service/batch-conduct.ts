@@ -129,8 +129,8 @@ export class BatchConduct {
       this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
     }
     if (batch.taker === undefined) {
-      const told = describeGroup(group, { batch: id, key: request.key });
-      await groups.add({ batch: id, groupIndex }, told);
+      const described = describeGroup(group, { batch: id, key: request.key });
+      await groups.add({ batch: id, groupIndex }, described);
       return true;
     }
     const taker = takerOf(batch, options.takers);

@@ -22,10 +22,10 @@ export class BatchStories {
    * @throws UsageError if one is missing, for example because its folder was removed.
    */
   async read(rolloutIds: readonly string[]): Promise<ReadonlyMap<string, EpisodeStory>> {
-    const found = await this.#readOnce(rolloutIds, { isAnew: false });
+    const found = await this.#readOnce(rolloutIds, { isReindexed: false });
     if (found !== undefined) return found;
     // A resumed batch may rewrite its file, which moves the lines.
-    return (await this.#readOnce(rolloutIds, { isAnew: true })) ?? this.#refuse(rolloutIds);
+    return (await this.#readOnce(rolloutIds, { isReindexed: true })) ?? this.#refuse(rolloutIds);
   }
 
   /**
@@ -34,11 +34,11 @@ export class BatchStories {
    */
   async #readOnce(
     rolloutIds: readonly string[],
-    { isAnew }: { readonly isAnew: boolean },
+    { isReindexed }: { readonly isReindexed: boolean },
   ): Promise<ReadonlyMap<string, EpisodeStory> | undefined> {
     const found = new Map<string, EpisodeStory>();
     if (rolloutIds.length === 0) return found;
-    const places = await this.#placesOf(rolloutIds, isAnew);
+    const places = await this.#placesOf(rolloutIds, isReindexed);
     await using reader = await LineReader.open(diskFiles, this.#file);
     for (const rolloutId of rolloutIds) {
       const place = places.get(rolloutId);
@@ -56,10 +56,10 @@ export class BatchStories {
    */
   async #placesOf(
     rolloutIds: readonly string[],
-    isAnew: boolean,
+    isReindexed: boolean,
   ): Promise<ReadonlyMap<string, LinePlace>> {
     const looked = this.#looking.then(async () => {
-      if (isAnew) {
+      if (isReindexed) {
         this.#places.clear();
         this.#end = 0;
       }

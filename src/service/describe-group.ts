@@ -9,12 +9,12 @@ export function describeGroup(
   { batch, key }: { readonly batch: string; readonly key: string },
 ): object {
   const { id, split, index, environment } = task;
-  const told = attempts.map((attempt) =>
+  const described = attempts.map((attempt) =>
     attempt.type === "played"
       ? describeAttempt(attempt.episode)
       : describeGivenUp(attempt.assignment, environment),
   );
-  return { batch, key, groupId: id, taskId: id, split, taskIndex: index, attempts: told };
+  return { batch, key, groupId: id, taskId: id, split, taskIndex: index, attempts: described };
 }
 
 /** Describes a finished attempt. */

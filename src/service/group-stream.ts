@@ -105,9 +105,9 @@ async function* linesOf(
         : formedLine(service, entry, { form, isAlone: batch !== undefined });
       continue;
     }
-    const told = batch === undefined ? undefined : service.batch(batch);
-    if (told !== undefined && hasEnded(told)) {
-      const { state, reason } = told;
+    const summary = batch === undefined ? undefined : service.batch(batch);
+    if (summary !== undefined && hasEnded(summary)) {
+      const { state, reason } = summary;
       yield write({ type: "end", cursor, state, ...(reason !== undefined && { reason }) });
       return;
     }

@@ -33,7 +33,7 @@ export interface TrainerGroupPlace {
 }
 
 /** The members of a group in `/v1/groups` that this code needs. */
-interface ToldGroup {
+interface DescribedGroup {
   readonly batch: string;
   readonly attempts: readonly {
     readonly rolloutId: string;
@@ -63,11 +63,11 @@ export class TrainerGroups {
    * left out or cut, and why. `refused` is the reason if the rules refuse the group.
    */
   async toForm(group: object, place: TrainerGroupPlace, form: TrainerForm): Promise<object> {
-    const told = group as ToldGroup;
-    const { attempts: _attempts, ...about } = told;
+    const described = group as DescribedGroup;
+    const { attempts: _attempts, ...about } = described;
     const head = { ...about, format: form.to };
     try {
-      const members = await this.#membersOf(told, place);
+      const members = await this.#membersOf(described, place);
       return { ...head, ...(await this.#records(members, place, form)) };
     } catch (error) {
       // If the rules refuse a row, the reader gets the reason and no records of the group.
@@ -98,7 +98,7 @@ export class TrainerGroups {
   }
 
   async #membersOf(
-    { batch, attempts }: ToldGroup,
+    { batch, attempts }: DescribedGroup,
     { folder, groupIndex, batchNumber }: TrainerGroupPlace,
   ): Promise<readonly ExportMember[]> {
     const played = attempts.filter(({ outcome }) => outcome !== "aborted");

@@ -115,7 +115,7 @@ export async function checkEvents(
   { manifest, summary }: { readonly manifest: RawRow; readonly summary: Summary },
 ): Promise<{ readonly grouping: RecordedGrouping; readonly findings: readonly Finding[] }> {
   const found: (Violation & { line?: number })[] = [];
-  const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
+  const finishedEvents = new Map<string, { readonly line: number; readonly event: RawRow }>();
   const standing = new EpisodeEvents();
   const isFinished = isFinishedBy(summary);
   let started: RawRow | undefined;
@@ -150,23 +150,22 @@ export async function checkEvents(
         ended = event["end"];
       }
       if (event["type"] === "episode-finished") {
-        told.set(nameOf(event["rolloutId"]), { line, event });
+        finishedEvents.set(nameOf(event["rolloutId"]), { line, event });
       } else if (event["type"] === "run-started" && isObject(event["manifest"])) {
         started = event["manifest"];
       }
     }
-    if (!isStarted)
-      found.push({ rule: "events", detail: "nothing tells that the run was started" });
+    if (!isStarted) found.push({ rule: "events", detail: "no event records the run's start" });
     // The event is written before the summary. A later start with nothing to play writes no new
     // summary.
     if (isFinished && !hasEnded)
-      found.push({ rule: "events", detail: "nothing tells that the run ended" });
+      found.push({ rule: "events", detail: "no event records the run's end" });
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
     isThere = false;
     found.push({ rule: "events", detail: "there is no such file" });
   }
-  for (const [rolloutId, { line, event }] of told) {
+  for (const [rolloutId, { line, event }] of finishedEvents) {
     if (typeof event["episodeHash"] === "string" && !standing.episodes.has(rolloutId)) continue;
     const details = compareEvent(event, rolloutId, episodes.get(rolloutId));
     found.push(...details.map((detail) => ({ line, rule: "events", detail })));
@@ -174,9 +173,10 @@ export async function checkEvents(
   for (const rolloutId of isEnded && isThere ? episodes.keys() : []) {
     // Another finding already names an event without the hash.
     const isNamed =
-      told.has(rolloutId) && typeof told.get(rolloutId)?.event["episodeHash"] !== "string";
+      finishedEvents.has(rolloutId) &&
+      typeof finishedEvents.get(rolloutId)?.event["episodeHash"] !== "string";
     if (standing.episodes.has(rolloutId) || isNamed) continue;
-    const detail = `nothing tells that ${rolloutId} ended, and the run says that it is finished`;
+    const detail = `no event records the end of ${rolloutId}, and the run says that it is finished`;
     found.push({ rule: "events", detail });
   }
   const findings = [
@@ -193,22 +193,22 @@ function compareStart(started: RawRow | undefined, manifest: RawRow): readonly F
   // An unreadable run.json is reported elsewhere.
   if (!isObject(manifest["configuration"])) return [];
   const found = (["configuration", "identity"] as const).flatMap((part): Violation[] => {
-    const [told, stated] = [started?.[part], manifest[part]];
+    const [recorded, stated] = [started?.[part], manifest[part]];
     // A run that a program started may have no identity.
-    if (!isObject(told)) return [];
+    if (!isObject(recorded)) return [];
     const now = isObject(stated) ? stated : {};
-    const names = [...new Set([...Object.keys(told), ...Object.keys(now)])];
+    const names = [...new Set([...Object.keys(recorded), ...Object.keys(now)])];
     return names
-      .filter((name) => !isDeepStrictEqual(told[name], now[name]))
+      .filter((name) => !isDeepStrictEqual(recorded[name], now[name]))
       .map((name) => {
-        const values = `${quote(now[name])}, and the run was started with ${quote(told[name])}`;
+        const values = `${quote(now[name])}, and the run was started with ${quote(recorded[name])}`;
         return { rule: "run", detail: `${part}.${name} is ${values}` };
       });
   });
   for (const name of ["runId", "promptTime"] as const) {
-    const [told, stated] = [started?.[name], manifest[name]];
-    if (told === undefined || told === stated) continue;
-    const values = `${quote(stated)}, and the run was started with ${quote(told)}`;
+    const [recorded, stated] = [started?.[name], manifest[name]];
+    if (recorded === undefined || recorded === stated) continue;
+    const values = `${quote(stated)}, and the run was started with ${quote(recorded)}`;
     found.push({ rule: "run", detail: `${name} is ${values}` });
   }
   return findingsIn("run.json", found);

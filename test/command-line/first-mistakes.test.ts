@@ -154,7 +154,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
       "Cannot render for the model in ./base: it has no chat template; put one into chat_template.jinja " +
       "(base models have none, their instruction-tuned versions do)",
   },
-  "a model whose calls nobody knows": {
+  "a model with unknown calls": {
     flags: { model: "./no-tools" },
     line: "Cannot tell the tool-call parser from the chat template: name one with --parser (see `parse --list`)",
   },
@@ -227,7 +227,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
     flags: { user: "llm" },
     line: "Missing --user-url: the user model's endpoint, such as http://127.0.0.1:8000/v1",
   },
-  "a folder that is somebody else's": {
+  "a folder with other files": {
     flags: { out: "foreign" },
     line:
       "Cannot start a run in foreign: it holds package.json and is no run's folder, expected a new or an empty " +

@@ -157,7 +157,10 @@ function checkDropped(
   return events
     .filter(({ type }) => type === "recording-dropped")
     .filter(({ attempt, rolloutId }) => !tornPlays.has(`${String(rolloutId)}:${String(attempt)}`))
-    .map(({ message, rolloutId }) => `${String(rolloutId)} was begun anew: ${String(message)}`);
+    .map(
+      ({ message, rolloutId }) =>
+        `${String(rolloutId)} started again from its first turn: ${String(message)}`,
+    );
 }
 
 /**

@@ -322,14 +322,14 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       segment: 1,
       turns: second.turns.map((turn) => ({ ...turn, turnIndex: 2 })),
     };
-    const anew = await makeSample(codec, firstId, [
+    const resampled = await makeSample(codec, firstId, [
       { text: "<|im_start|>user\nA title?<|im_end|>\n<|im_start|>assistant\n" },
       { text: "Hello.<|im_end|>", version: "7" },
     ]);
     const rooted = {
-      ...anew,
+      ...resampled,
       segment: 2,
-      turns: anew.turns.map((turn) => ({ ...turn, turnIndex: 3 })),
+      turns: resampled.turns.map((turn) => ({ ...turn, turnIndex: 3 })),
     };
     const texts = ["Good morning.", "First way.", "Second way.", ""];
     const treeTurn = {
@@ -661,10 +661,10 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       server.url + linkTo({ page: "group", run: "run", group: "shop/test/4", base: 0 }),
     );
     await page.locator(".parting[data-token]").nth(3).waitFor();
-    const told = await page.locator(".column .parting").allInnerTexts();
+    const labels = await page.locator(".column .parting").allInnerTexts();
     const [one, two] = [attempts[0]!, attempts[4]!].map(({ samples }) => samples[0]!.tokenIds);
     const token = one!.findIndex((id, index) => id !== two![index]);
-    expect(told).toEqual([
+    expect(labels).toEqual([
       "the one compared with",
       ...Array.from({ length: 3 }, () => "the same tokens as #0"),
       ...Array.from({ length: 4 }, () => `differs from #0 at token ${token}, turn 0`),

@@ -114,10 +114,10 @@ async function exportToTrainer(
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
   const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
 
-  const told = new Map<ExportKind, number>();
+  const counts = new Map<ExportKind, number>();
   const onNote = (note: ExportNote): void => {
-    const count = (told.get(note.kind) ?? 0) + 1;
-    told.set(note.kind, count);
+    const count = (counts.get(note.kind) ?? 0) + 1;
+    counts.set(note.kind, count);
     if (count <= shownNotes) writeError(`${sayNote(note, to)}\n`);
   };
   const { content, summary } = await exportRun(dir, to, {
@@ -132,7 +132,7 @@ async function exportToTrainer(
   } finally {
     await codec?.close?.();
   }
-  for (const [kind, count] of told) {
+  for (const [kind, count] of counts) {
     if (count <= shownNotes) continue;
     writeError(`${count - shownNotes} more like that: ${exporters[to].rules[kind].why}\n`);
   }

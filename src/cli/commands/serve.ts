@@ -46,7 +46,8 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
   hideSecrets(redactor);
   for (const text of warnings) note(text);
   const { batches, queuedAttempts } = service.health;
-  if (batches > 0) note(`${batches} batches of an earlier start continue: ${queuedAttempts} attempts`);
+  if (batches > 0)
+    note(`${batches} batches of an earlier start continue: ${queuedAttempts} attempts`);
   await using served = await serveRollouts(service, {
     host: config.host,
     port: config.port,

@@ -92,7 +92,7 @@ describe("the settings of a run", () => {
     const table: readonly Setting[] = runSettings;
     const names = table.filter(({ operational }) => operational === true).map(({ name }) => name);
     expect(names).toEqual([
-      // The files behind these settings are compared by their contents.
+      // The files that these settings name are compared by their contents.
       "data",
       // A run without an end plays until it is stopped.
       "groups",

@@ -155,12 +155,12 @@ export class RemotePolicy {
   async #isAwaited(revision: number): Promise<boolean> {
     const { redis } = this.#store;
     const known = await redis.hgetall(acknowledgedKey(this.#run));
-    const behind = Object.keys(known).filter((worker) => Number(known[worker]) < revision);
-    if (behind.length === 0) return false;
+    const late = Object.keys(known).filter((worker) => Number(known[worker]) < revision);
+    if (late.length === 0) return false;
     // A worker without a heartbeat has stopped sampling, and none of its results can be delivered.
-    const alive = await redis.mget(behind.map((worker) => workerAliveKey(worker)));
-    const dead = behind.filter((_, index) => alive[index] === null);
+    const alive = await redis.mget(late.map((worker) => workerAliveKey(worker)));
+    const dead = late.filter((_, index) => alive[index] === null);
     const gone = await takeOutDead(redis, acknowledgedKey(this.#run), dead);
-    return gone < behind.length;
+    return gone < late.length;
   }
 }

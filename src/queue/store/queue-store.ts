@@ -103,10 +103,10 @@ export class QueueStore implements AsyncDisposable {
     } catch (error) {
       await store[Symbol.asyncDispose]();
       const { protocol, host } = new URL(config.url);
-      const told = describeError(last ?? error);
-      const why = told.startsWith("NOAUTH")
+      const description = describeError(last ?? error);
+      const why = description.startsWith("NOAUTH")
         ? "NOAUTH, it wants a password: name the variable that holds it in --queue-password-env"
-        : told;
+        : description;
       throw new UsageError(`Cannot reach the queue's store ${protocol}//${host}: ${why}`);
     }
     return store;

@@ -72,8 +72,8 @@ export async function playJob(play: JobPlay): Promise<PlayedJob> {
     signal.throwIfAborted();
     play.redactor.error(error);
     const why = whyOf(error);
-    const told = why === "bug" ? describeStack(error) : describeError(error);
-    const message = play.redactor.text(told).slice(0, 100_000);
+    const description = why === "bug" ? describeStack(error) : describeError(error);
+    const message = play.redactor.text(description).slice(0, 100_000);
     return {
       answer: { answer: 1, type: "not-played", handOut: job.handOut, worker, why, message },
       forget: async () => await forget(state.recording),

@@ -97,7 +97,7 @@ export class RunLane implements AsyncDisposable {
   #state: PolicyState = firstPolicyState;
   #acknowledged: number | undefined;
   #isLeaving = false;
-  #hasToldOfStrange = false;
+  #hasReportedInvalidJob = false;
   #following: Promise<void> = Promise.resolve();
 
   private constructor(options: RunLaneOptions) {
@@ -214,10 +214,10 @@ export class RunLane implements AsyncDisposable {
         if (isRefusal(error)) return undefined;
         if (!(error instanceof SyntaxError)) throw error;
         // This call has taken the invalid job, so other workers do not get it.
-        if (!this.#hasToldOfStrange) {
+        if (!this.#hasReportedInvalidJob) {
           this.#options.onTrouble(`skips an invalid job in run ${this.entry.run}'s queue`);
         }
-        this.#hasToldOfStrange = true;
+        this.#hasReportedInvalidJob = true;
       }
     }
   }

@@ -144,8 +144,8 @@ function insert(queue: Waiting[], waiting: Waiting): void {
   let high = queue.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const isBehind = queue[middle]!.priority > waiting.priority;
-    if (isBehind) high = middle;
+    const isLater = queue[middle]!.priority > waiting.priority;
+    if (isLater) high = middle;
     else low = middle + 1;
   }
   queue.splice(low, 0, waiting);

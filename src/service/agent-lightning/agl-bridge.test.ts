@@ -271,7 +271,9 @@ describe("agent-lightning's store", () => {
       "model_request",
       "reward",
     ]);
-    expect(opened.notes[0]).toBe("agent-lightning does not answer and is called again: gateway timeout");
+    expect(opened.notes[0]).toBe(
+      "agent-lightning does not answer and is called again: gateway timeout",
+    );
   });
 
   test("receives from the next start a rollout that was played before a stop interrupted the claim", async () => {

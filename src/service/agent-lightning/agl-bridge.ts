@@ -191,7 +191,9 @@ export class AglBridge {
         signal.throwIfAborted();
         if (!isUnanswered(error)) throw error;
         if (!this.#isDown)
-          this.#options.note(`agent-lightning does not answer and is called again: ${describeError(error)}`);
+          this.#options.note(
+            `agent-lightning does not answer and is called again: ${describeError(error)}`,
+          );
         this.#isDown = true;
       }
       await this.#pause(pauseMs, signal);

@@ -220,6 +220,6 @@ function respondWith(
   if (code === "unauthorized") headers.set("www-authenticate", "Bearer");
   if (allow !== undefined) headers.set("allow", allow);
   if (code === "bad-encoding") headers.set("accept-encoding", knownCodings);
-  const told = JSON.stringify({ error: { code, message: redactor.text(message) } });
-  return new Response(told, { status, headers });
+  const body = JSON.stringify({ error: { code, message: redactor.text(message) } });
+  return new Response(body, { status, headers });
 }

@@ -4,8 +4,7 @@
  */
 const causes: Readonly<Record<string, string>> = {
   first: "the session's first request",
-  "new-conversation":
-    "a new conversation without sampled turns, such as a sub-agent or a title",
+  "new-conversation": "a new conversation without sampled turns, such as a sub-agent or a title",
   "repeated-prompt": "the prompt of an earlier root again: a second attempt",
   "tools-changed": "the same conversation with other tools",
   "history-edited": "the client changed a sampled turn, or a message before it",

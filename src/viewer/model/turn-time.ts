@@ -13,7 +13,7 @@ export const timeLanes: readonly TimeLane[] = [
   {
     name: "queue",
     title: "queue",
-    meaning: "waiting in the engine until it took the request up, as the engine tells it",
+    meaning: "waiting in the engine until it starts the request, as the engine reports it",
   },
   { name: "engine", title: "engine", meaning: "sampling, with retries" },
   {

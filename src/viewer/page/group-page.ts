@@ -108,8 +108,8 @@ function forkWords(
   const entries = list.state === "ready" ? list.value.entries : [];
   if (list.state === "ready" && isForkOfOther(list.value.facts)) {
     return html`<p class="forked">
-      ⑂ forked from ${visibleText(rolloutId)} of another run at turn ${turnIndex}; what is before
-      it is trained there
+      ⑂ forked from ${visibleText(rolloutId)} of another run at turn ${turnIndex}; what is before it
+      is trained there
     </p>`;
   }
   const parent = entries.find((other) => other.rolloutId === rolloutId);

@@ -50,11 +50,11 @@ async function get(path: string): Promise<Response> {
   const response = await fetch(path);
   if (response.ok) return response;
   const text = await response.text();
-  let told: string | undefined;
+  let message: string | undefined;
   try {
-    told = (JSON.parse(text) as { readonly error?: string }).error;
+    message = (JSON.parse(text) as { readonly error?: string }).error;
   } catch {
     // The reply is not JSON and is shown unchanged.
   }
-  throw new Error(told ?? `${response.status} ${text}`);
+  throw new Error(message ?? `${response.status} ${text}`);
 }
