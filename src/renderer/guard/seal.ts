@@ -76,8 +76,8 @@ export function sealEdge(edge: string, { openEdge, breaker, close }: Seal): stri
 }
 
 /**
- * Returns text that could become a literal after normalisation, with marks. It is not broken up, since it spells no
- * literal.
+ * Returns text that the tokenizer could normalise to a literal, between marks. Its characters stay adjacent: the text
+ * contains no literal that a search could find.
  */
 export function sealDisguise(text: string, { openEdge, close }: Seal): string {
   return text === "" ? "" : openEdge + text + close;
