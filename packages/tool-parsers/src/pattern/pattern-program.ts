@@ -128,7 +128,10 @@ function emitRepeat(node: PatternNode & { type: "repeat" }, draft: Draft): void 
   }
 }
 
-/** Emits one of several copies; an empty copy is not repeated. */
+/**
+ * Emits one copy of a repeated part. A part without instructions becomes a no-op, so that the limit
+ * on instructions also bounds its copies.
+ */
 function emitCounted(part: PatternNode, draft: Draft): void {
   const before = draft.instructions.length;
   emit(part, draft);

@@ -22,7 +22,7 @@ export interface TemplateField {
   readonly transform?: PyValue;
   /** True if the transform applies to each element of a list. */
   readonly transformEach: boolean;
-  /** True if the arguments were JSON, in which a string is meant to be a string. */
+  /** True if the arguments are written as JSON, so that a string is known to be a string. */
   readonly isJson: boolean;
 }
 
