@@ -68,9 +68,9 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
       generation.finish.type === "length" &&
       generation.outputIds.length < request.maxNewTokens;
     if (!isPartial) return { generation, isLate: time.expired };
-    const demand = findOutputRule(request);
-    // A turn with a demand on its complete output cannot continue: the next start samples it again.
-    const part = demand === undefined ? generation : discardPartialTurn(generation, demand);
+    const rule = findOutputRule(request);
+    // A turn with a rule on its complete output cannot continue: the next start samples it again.
+    const part = rule === undefined ? generation : discardPartialTurn(generation, rule);
     return { generation: part, isLate: time.expired, isPartial };
   } catch (error) {
     const isTimeout = error instanceof RolloutError && error.code === "engine/timeout";

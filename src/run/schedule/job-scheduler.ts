@@ -60,8 +60,8 @@ export class JobScheduler {
   }
 
   /**
-   * Waits until no group is being started. A group may be, after all workers have ended: with branching groups, workers
-   * do not wait for it.
+   * Waits until no group is being started. With branching groups, a worker does not wait for that, so the start may
+   * still run after all workers have ended.
    *
    * @throws the error of the source or of a task, after the attempts that were started before have ended.
    */
