@@ -39,7 +39,7 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
   if (episodes.branches !== undefined) {
     rows.push([
       "left out",
-      `branches ×${episodes.branches}: each shares the beginning of another attempt, so it is no trial of its own`,
+      `branches ×${episodes.branches}: each shares the beginning of another attempt, so it is not a trial of its own`,
     ]);
   }
   rows.push(...describeTrouble(evaluation), ...describeEffort(evaluation));

@@ -217,7 +217,7 @@ describe("an episode is refused", () => {
       failure: {
         code: "agent/exception",
         message:
-          "Cannot play lamp/test/0#0 as agent tool-calling: what it returned is no episode of this rollout " +
+          "Cannot play lamp/test/0#0 as agent tool-calling: it returned a value that is not an episode of this rollout " +
           `(${why}), expected one`,
       },
     });
@@ -300,7 +300,7 @@ describe("an episode is refused", () => {
       party: "agent",
       code: "agent/exception",
       message:
-        "Cannot play lamp/test/0#0 as agent tool-calling: what it returned is no episode of this rollout " +
+        "Cannot play lamp/test/0#0 as agent tool-calling: it returned a value that is not an episode of this rollout " +
         `(${why}), expected one`,
     });
   });

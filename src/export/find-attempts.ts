@@ -74,7 +74,7 @@ function parseEpisode(text: string, where: string): EpisodePlace {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw new UsageError(`Cannot read ${where}: it is no episode; turnwright verify says more`);
+  throw new UsageError(`Cannot read ${where}: it is not an episode; turnwright verify says more`);
 }
 
 function attemptsPlanned(

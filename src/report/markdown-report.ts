@@ -62,7 +62,7 @@ function renderHeadline(evaluation: Evaluation): string {
   if (branches !== undefined) {
     lines.push(
       `**${branches} branches are left out** of all that this report says. Each shares the beginning of another ` +
-        "attempt, so it is no trial of its own.",
+        "attempt, so it is not a trial of its own.",
     );
   }
   return lines.join("\n\n");

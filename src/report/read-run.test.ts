@@ -47,8 +47,8 @@ describe("a run with damaged episodes", () => {
     expect(await idsOf(run)).toEqual(["a", "c", "e"]);
     expect(damaged).toEqual([
       { file, line: 2, problem: "it is not JSON, expected an episode" },
-      { file, line: 4, problem: "it is no episode, expected one" },
-      { file, line: 5, problem: "it is no episode, expected one" },
+      { file, line: 4, problem: "it is not an episode, expected one" },
+      { file, line: 5, problem: "it is not an episode, expected one" },
     ]);
   });
 

@@ -154,7 +154,7 @@ function parseRow(text: string): EpisodeRow | string {
   if (typeof row?.rolloutId === "string" && typeof row.taskId === "string") {
     return row as EpisodeRow;
   }
-  return "it is no episode, expected one";
+  return "it is not an episode, expected one";
 }
 
 async function* rowsOf(

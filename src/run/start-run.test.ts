@@ -1753,7 +1753,7 @@ describe("startRun()", () => {
     expect(other).toMatchObject({ outcome: "completed", reward: 1 });
     const [silent] = await playing(() => Promise.resolve({} as Episode));
     expect(silent!.episodes[0]!.failure?.message).toContain(
-      "is no episode of this rollout (rolloutId is undefined), expected one",
+      "is not an episode of this rollout (rolloutId is undefined), expected one",
     );
   });
 
@@ -3294,7 +3294,7 @@ describe("startRun()", () => {
       });
       expect(episode).not.toHaveProperty("reward");
       const problem =
-        "Cannot play lamp/test/0#0 by the run's player: what it returned is no episode of this rollout (";
+        "Cannot play lamp/test/0#0 by the run's player: it returned a value that is not an episode of this rollout (";
       expect(episode!.failure?.message).toContain(problem + why);
     });
 

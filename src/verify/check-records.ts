@@ -131,7 +131,7 @@ export async function checkEvents(
       const event = parseLine(text);
       const { line } = place;
       if (!isObject(event) || typeof event["type"] !== "string") {
-        found.push({ line, rule: "json", detail: "the line is no event (a torn line?)" });
+        found.push({ line, rule: "json", detail: "the line is not an event (a torn line?)" });
         continue;
       }
       standing.add(event);

@@ -230,7 +230,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   "a folder with other files": {
     flags: { out: "foreign" },
     line:
-      "Cannot start a run in foreign: it holds package.json and is no run's folder, expected a new or an empty " +
+      "Cannot start a run in foreign: it holds package.json and is not a run's folder, expected a new or an empty " +
       "one, such as foreign/first",
   },
   "a file in the place of a folder": {
@@ -402,7 +402,7 @@ test("TypeScript that this Node cannot run is answered in one line", async () =>
   const isRun = major > 22 || (major === 22 && minor >= 18);
   expect(stderr).toBe(
     isRun
-      ? "turnwright: Cannot use environment ./typed.ts: default is no function\n"
+      ? "turnwright: Cannot use environment ./typed.ts: default is not a function\n"
       : `turnwright: Cannot load environment ./typed.ts: Node ${process.versions.node} runs no TypeScript, ` +
           "expected the module that it compiles to\n",
   );

@@ -77,7 +77,7 @@ describe("the lamps of docs/environments.md", () => {
     ["a tool that is not there", "burn", new Map(), "Error: no tool burn"],
     ["no arguments", "set_lamp", new Map(), "Error: no such room"],
     [
-      "a level that is no whole number",
+      "a level that is not a whole number",
       "set_lamp",
       new Map<string, string | number>([
         ["room", "hall"],

@@ -307,7 +307,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
       'meta_info.output_token_logprobs[0][1] is "10"',
     ],
     [
-      "an id that is no whole number",
+      "an id that is not a whole number",
       (reply) => withEntries(reply, [[-1, 1.5, null]]),
       "meta_info.output_token_logprobs[0][1] is 1.5",
     ],

@@ -168,7 +168,7 @@ describe("a run over worker processes on one machine", () => {
     );
   });
 
-  test("refuses what is no number of workers", async () => {
+  test("refuses a value that is not a number of workers", async () => {
     const faultOf = async (...flags: readonly string[]) => {
       const { status, stderr } = await callCli([...what, "--out", place("none"), ...flags]);
       return { status, stderr };

@@ -50,7 +50,7 @@ export function checkRun(
   for (const sample of samples) {
     const episode = byId.get(sample.rolloutId);
     if (episode === undefined) {
-      wrong.push(`${sample.rolloutId} has a row and is no episode`);
+      wrong.push(`${sample.rolloutId} has a row, but is not an episode`);
       continue;
     }
     const { groupIndex = 0, sampleIndex } = episode;

@@ -27,7 +27,7 @@ const settings: readonly Setting[] = [...reaching, ...ownSettings];
 export function defineTop(command: Command): void {
   command.description(
     "Shows the runs and workers of a queue: how much waits, how fast it goes, what each waits for. " +
-      "It refreshes every few seconds until Ctrl-C; if its output is no terminal, it prints once.",
+      "It refreshes every few seconds until Ctrl-C; if its output is not a terminal, it prints once.",
   );
   addConfiguredSettings(command, settings);
   command.action(async (flags: Record<string, unknown>) => {

@@ -183,7 +183,7 @@ function readVariable(name: string, value: string): PyValue {
     }
     if (/^\s*["[{]/.test(value)) {
       throw new UsageError(
-        `Cannot read --template-variable ${name}=${value}: it begins as JSON does and is none ` +
+        `Cannot read --template-variable ${name}=${value}: it starts like JSON, but is not JSON ` +
           `(${describeError(error)})`,
       );
     }

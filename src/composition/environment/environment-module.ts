@@ -109,7 +109,7 @@ async function call(
 ): Promise<unknown> {
   const create = exported[name];
   if (typeof create !== "function") {
-    throw new UsageError(`Cannot use environment ${file}: ${name} is no function`);
+    throw new UsageError(`Cannot use environment ${file}: ${name} is not a function`);
   }
   try {
     return (await create()) as unknown;

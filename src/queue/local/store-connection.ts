@@ -55,7 +55,7 @@ export interface StoreConnection {
 
 /** Performs a command in the process of the store. */
 export function performCommand(store: LocalStore, [name, ...given]: StoreCommand): unknown {
-  if (!commandNames.includes(name)) throw new TypeError(`${name} is no command`);
+  if (!commandNames.includes(name)) throw new TypeError(`${name} is not a command`);
   return Reflect.apply(store[name] as (...given: unknown[]) => unknown, store, given);
 }
 

@@ -86,7 +86,7 @@ describe("RunLock", () => {
     );
     await expect(second).rejects.toThrow(
       `Cannot use ${dir}: process 7 on one since 2026-01-02T03:04:05.000Z (turnwright rollout) is ` +
-        `writing there; wait for it or stop it, or choose another --out (if it surely is no run, ` +
+        `writing there; wait for it or stop it, or choose another --out (if it is certainly not a run, ` +
         `remove ${file})`,
     );
     expect(await readdir(dir)).toEqual(["run.lock"]);

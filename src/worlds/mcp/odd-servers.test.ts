@@ -261,7 +261,7 @@ describe("the pages of an MCP server's tools", () => {
       ],
     ],
     [
-      "a cursor that is no text",
+      "a cursor that is not text",
       { first: { tools: [one, two], nextCursor: 2 } },
       ["the tools after the 2 that were read are missing: its cursor is 2, expected a text"],
     ],

@@ -29,7 +29,7 @@ export function refuseCommand(
   }
   for (const name of Object.keys(env)) {
     if (name === "" || name.includes("=")) {
-      return cannotStart(126, `${JSON.stringify(name)} is no name of a variable`);
+      return cannotStart(126, `${JSON.stringify(name)} cannot name a variable`);
     }
   }
   if (stdin !== undefined && stdin !== null && typeof stdin !== "string") {
@@ -63,5 +63,5 @@ function halfCharacterIn(text: string): string | undefined {
   const found = /\p{Surrogate}/u.exec(text);
   if (found === null) return undefined;
   const code = found[0].charCodeAt(0).toString(16).toUpperCase();
-  return `has half a character (U+${code}) at position ${found.index}, which is no text`;
+  return `has half a character (U+${code}) at position ${found.index}, which UTF-8 cannot represent`;
 }
