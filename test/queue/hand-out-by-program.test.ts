@@ -58,14 +58,14 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
       expect(episodes.map(({ samples }) => samples.length)).toEqual([1, 1]);
     }
     expect(groups.toSorted()).toEqual(["library-desk/test/0", "library-desk/test/1"]);
-    expect(worker.reported.match(/joins run/g)).toHaveLength(1);
+    expect(worker.output.match(/joins run/g)).toHaveLength(1);
     const measured = await evaluate({ ...options, out: place("measure"), trials: 2 });
     expect((await readRun(place("measure"))).manifest.found["plan"]).toMatchObject({
       taskIndexes: [0, 1],
       sampleCount: 2,
     });
     expect(measured).toMatchObject({ averageReward: { value: 0 }, trialCount: 2 });
-    expect(worker.reported.match(/joins run/g)).toHaveLength(2);
+    expect(worker.output.match(/joins run/g)).toHaveLength(2);
     const alone = place("alone");
     const { queue: _queue, shared: _shared, ...here } = settings;
     for await (const _ of rollout({ ...here, out: alone }));
