@@ -1635,7 +1635,7 @@ describe("startRun()", () => {
     test.each(["none", "failed"] as const)("are refused if record is %s", async (record) => {
       await using folder = await open({ record });
       expect(() => start({ folder, grouping })).toThrow(
-        `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches part from what ` +
+        `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches start from what ` +
           "is recorded; leave record (--record) out, or branchAt",
       );
     });

@@ -365,10 +365,10 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     );
     expect(await page.locator(".tree > ul > [data-cause]").count()).toBe(2);
     expect(await page.locator('.tree [data-row="2"]').innerText()).toMatch(
-      /^row 2 new-conversation: a conversation of its own, .+ · turn 3, \d+ of \d+ tokens trained$/,
+      /^row 2 new-conversation: a new conversation without sampled turns, .+ · turn 3, \d+ of \d+ tokens trained$/,
     );
     expect(await page.locator(".tree .untrained").innerText()).toBe(
-      "1 more turn was sampled and is trained nowhere: 1 never reached the client",
+      "1 more turn was sampled and is not trained: 1 never reached the client",
     );
     expect(await page.locator('[data-row-start="1"]').innerText()).toContain("after its turn 0");
     // A turn without text still has its tokens in its row.

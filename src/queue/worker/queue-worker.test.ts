@@ -242,7 +242,7 @@ async function watchWorker(
   };
 }
 
-const forgotten = /^is known to the queue's store no longer/;
+const forgotten = /^is no longer known to the queue's store/;
 
 test("answers no job of a store that had just lost all data, including the worker", async () => {
   const memory = new FaultyStore(() => performance.now());
