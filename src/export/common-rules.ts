@@ -16,18 +16,9 @@ export const namedGroupRules: ExportRules = {
 /** Rules for trainers that form groups by counting rows: they get complete groups only. */
 export const countedGroupRules: ExportRules = {
   ...namedGroupRules,
-  failed: {
-    action: "leave-out-group",
-    why: "it has no reward, and groups are formed by counting rows",
-  },
-  unscored: {
-    action: "leave-out-group",
-    why: "it has no reward, and groups are formed by counting rows",
-  },
-  aborted: { action: "leave-out-group", why: "groups are formed by counting rows" },
-  empty: { action: "leave-out-group", why: "groups are formed by counting rows" },
-  segments: {
-    action: "leave-out-group",
-    why: "one row an attempt: groups are formed by counting rows",
-  },
+  failed: { action: "leave-out-group", why: "it has no reward, and groups are counted off" },
+  unscored: { action: "leave-out-group", why: "it has no reward, and groups are counted off" },
+  aborted: { action: "leave-out-group", why: "groups are counted off" },
+  empty: { action: "leave-out-group", why: "groups are counted off" },
+  segments: { action: "leave-out-group", why: "one row an attempt: groups are counted off" },
 };
