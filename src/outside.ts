@@ -16,7 +16,7 @@ export type Outside = <Result>(
   work: () => Result | Promise<Result>,
 ) => Promise<Result>;
 
-/** Does the work without recording it, for code that runs outside of an episode. */
+/** Calls `work` without recording it, for code that runs outside of an episode. */
 export const callThrough: Outside = async (_what, work) => await work();
 
 /** A call that cannot be recorded. A `TypeError`, because it is a mistake in the calling program. */

@@ -329,7 +329,7 @@ describe("examples", () => {
       for (let index = 0; index < 30; index++) yield { taskIndex: 0, name: `${index}` };
     }
     await expect(answerRequests({ ...setup, engine }, ask())).rejects.toThrow(
-      /^Cannot go on: 20 episodes failed in a row: .*it is away/,
+      /^Cannot continue: 20 episodes failed in a row: .*it is away/,
     );
   });
 
@@ -353,7 +353,7 @@ describe("examples", () => {
     await writeFile(file, JSON.stringify(found[0]!.bundle));
     expect((await openRecordedRun(file)).rolloutIds).toEqual(["storefront/test/0#0"]);
     const { stdout } = await callCli(["replay", dir, "--rescore-reward"]);
-    expect(stdout).toBe("2 scored anew, 0 rewards change, 0 cannot be played again\n");
+    expect(stdout).toBe("2 scored again, 0 rewards change, 0 cannot be played again\n");
   });
 
   test("rescore-run also scores the worlds of a defined environment again", async () => {

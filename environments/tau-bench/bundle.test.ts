@@ -67,7 +67,7 @@ describe("loadTauBenchBundle()", () => {
 
   test.each([
     ["retail/orders.json", "[]", "expected an object"],
-    ["retail/orders.json", '{"#W1": 5}', '"#W1" is no object'],
+    ["retail/orders.json", '{"#W1": 5}', '"#W1" is not an object'],
     ["retail/users.json", "{", "Expecting property name enclosed in double quotes"],
     ["airline/tasks_test.json", "{}", "expected a list of tasks"],
     ["airline/tasks_test.json", "[{}", "Expecting ',' delimiter"],

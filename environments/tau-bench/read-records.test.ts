@@ -58,7 +58,7 @@ describe("readRecords()", () => {
 
   test.each([
     ["[]", "expected an object"],
-    ['{"a": 5}', '"a" is no object'],
+    ['{"a": 5}', '"a" is not an object'],
     ['{"a": {"b": 1}, "c": [}', "Expecting value: line 1 column 23 (char 22)"],
     ['{"a": {"b": 01}}', "Expecting ',' delimiter"],
     ['{"a": {}} x', "Extra data"],

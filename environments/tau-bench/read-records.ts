@@ -69,7 +69,7 @@ function readAllRecords(text: string, file: string): SharedTable {
   if (!isPyDict(table)) throw new UsageError(`Cannot read ${file}: expected an object`);
   const records = new Map<string, PyDict>();
   for (const [id, record] of table) {
-    if (!isPyDict(record)) throw new UsageError(`Cannot read ${file}: "${id}" is no object`);
+    if (!isPyDict(record)) throw new UsageError(`Cannot read ${file}: "${id}" is not an object`);
     records.set(id, freezeDict(record));
   }
   return records;

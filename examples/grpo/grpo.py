@@ -71,7 +71,7 @@ def parse_arguments():
     p.add_argument("--call-credit", type=float, default=1.0,
                    help="weight of whether a call was refused, beside the episode's reward; 0: none")
     p.add_argument("--held-out", type=int, nargs=2, default=(200, 4), help="test tasks before and after, attempts")
-    p.add_argument("--skip-first", action="store_true", help="do not evaluate before: the same whatever the seed")
+    p.add_argument("--skip-first", action="store_true", help="do not evaluate before training: that result is the same for each seed")
     p.add_argument("--watch", type=int, nargs=2, default=(200, 2), help="the same on the way")
     p.add_argument("--watch-every", type=int, default=15, help="steps between the latter; 0: none")
     p.add_argument("--threads", type=int, default=1, help="of PyTorch and of the engine, each")
@@ -250,8 +250,8 @@ def train(model, optimizer, rows, version, a, tokenizer):
     rows = credit(rows, calls, a.call_credit)
     if not rows:
         return {**entry, "trained_rows": 0}
-    told = update(model, optimizer, rows, None if a.retokenise else version, a)
-    return {**entry, "trained_rows": len(rows), **told}
+    metrics = update(model, optimizer, rows, None if a.retokenise else version, a)
+    return {**entry, "trained_rows": len(rows), **metrics}
 
 
 def retokenise(row, tokenizer):
@@ -290,7 +290,7 @@ class Loop:
         if self.state_file.exists():
             state = torch.load(self.state_file, weights_only=False)
             if state["asked"] != asked(a):
-                raise SystemExit(f"Cannot go on in {a.out}: it holds a run with other settings: {state['asked']}")
+                raise SystemExit(f"Cannot continue in {a.out}: it holds a run with other settings: {state['asked']}")
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.step, self.log, self.pool, self.spent = (state[x] for x in ("step", "log", "pool", "spent"))

@@ -5,7 +5,7 @@ import { isPyDict } from "../../packages/python-values/src/value.ts";
 import { findUnusableParts } from "../../packages/tool-parsers/src/schema/find-unusable-parts.ts";
 import type { Task } from "../task.ts";
 
-/** Finds problems in the definitions of tools, one line each. */
+/** Returns the problems in the definitions of tools, one line each. */
 export function checkTools(tools: readonly ToolDefinition[]): readonly string[] {
   const problems: string[] = [];
   const names = new Set<string>();
@@ -47,7 +47,10 @@ function schemaProblem(tool: ToolDefinition): string | undefined {
     : `its parameters are not a valid JSON Schema (${unusable.join("; ")})`;
 }
 
-/** The tasks of each split that are played, of how many, and what is wrong with how tasks are drawn. */
+/**
+ * Draws tasks of each split. Returns the tasks to play, the number of all tasks, and the problems
+ * that were found.
+ */
 export function checkTasks(
   environment: Environment,
   count: number,
@@ -68,7 +71,7 @@ export function checkTasks(
         const task = environment.task(split, index);
         const found = taskProblems(task, environment.task(split, index));
         if (task.split !== split || task.index !== index || task.environment !== environment.name) {
-          found.push("it is said to be another's, expected its environment, split and index");
+          found.push("it names another environment, split or index, expected its own");
         }
         if (ids.has(task.id)) found.push(`its id ${task.id} is another task's too`);
         ids.add(task.id);
@@ -110,13 +113,13 @@ function refusalProblems(environment: Environment, split: string, index: number)
     environment.task(split, index);
     return [`${place} is out of range and gives a task, expected a UsageError`];
   } catch (error) {
-    // By its name: a module may have found another copy of this package.
+    // Compared by name, because a module may use another copy of this package.
     if (error instanceof Error && error.name === "UsageError") return [];
     return [`${place} is out of range: ${describeError(error)}, expected a UsageError`];
   }
 }
 
-/** Indexes over a whole range, its ends among them. */
+/** Returns `count` indexes that are spread evenly over a range, including its ends. */
 function spread(size: number, count: number): readonly number[] {
   if (size <= count) return Array.from({ length: size }, (_, index) => index);
   const last = size - 1;

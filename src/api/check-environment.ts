@@ -12,9 +12,9 @@ import { checkTasks, checkTools } from "./check-declared.ts";
 import { reportUnhandledRejections } from "../async/pass-over-floating.ts";
 import { hostileAgents, type HostileAgent } from "./hostile-actions.ts";
 
-/** Something about an environment that would spoil a run, or may. JSON-able. */
+/** A problem of an environment that spoils a run, or may spoil it. JSON-able. */
 export interface EnvironmentProblem {
-  /** A warning may be meant so. */
+  /** A `warning` may be intended. */
   readonly severity: "error" | "warning";
   /** The problem, its place and the expected behaviour, in one line. */
   readonly message: string;
@@ -23,9 +23,9 @@ export interface EnvironmentProblem {
 /** The result of a check. JSON-able. */
 export interface EnvironmentCheck {
   readonly problems: readonly EnvironmentProblem[];
-  /** Tasks that were played. */
+  /** The number of tasks that were played. */
   readonly taskCount: number;
-  /** Tasks that there are, in all splits. */
+  /** The number of tasks in all splits. */
   readonly totalTaskCount: number;
   readonly episodeCount: number;
   readonly stepCount: number;
@@ -33,9 +33,9 @@ export interface EnvironmentCheck {
 
 /** Options of `checkEnvironment()`. */
 export interface CheckOptions {
-  /** The user. Default: the environment's user, else a user who states the task. */
+  /** The user. Default: the environment's user, otherwise one that states the task. */
   readonly user?: User;
-  /** Tasks of each split that are played: so many, spread over all of them, or every one. Default 3. */
+  /** The number of tasks to play in each split, spread evenly over it, or `all`. Default 3. */
   readonly taskCount?: number | "all";
   /** The time limit of one call, in milliseconds. Default 10 000. */
   readonly timeoutMs?: number;
@@ -69,13 +69,14 @@ export async function checkEnvironment(
   for (const message of problems) checker.add("error", message);
   for (const task of tasks) {
     await checker.playTask(task);
-    // Node reports a forgotten promise between two turns of its event loop, and a task may take none.
+    // Node reports an unawaited promise between rounds of its event loop, so at least one round
+    // must pass.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return checker.conclude({ taskCount: tasks.length, totalTaskCount: totalCount });
 }
 
-/** The outcome of an agent in one episode; members are `undefined` if a part failed. */
+/** The results of an agent in one episode. A member is `undefined` if its part failed. */
 interface PlayedAgent {
   readonly observations: readonly string[];
   readonly score: Score;
@@ -85,7 +86,7 @@ class Checker {
   readonly #environment: Environment;
   readonly #user: User;
   readonly #options: CheckOptions;
-  /** By what is wrong, whichever task and agent met it; with the tasks that did. */
+  /** The problems by description, each with the tasks that had it. */
   readonly #problems = new Map<string, EnvironmentProblem & { readonly tasks: Set<string> }>();
   readonly #hung = new Set<string>();
   readonly #idleRewards: (number | null)[] = [];
@@ -119,14 +120,17 @@ class Checker {
     this.#problems.set(key, { severity, message: `${before}${line}`, tasks });
   }
 
-  /** Plays a task with an agent that does nothing, with each hostile one, and with the first again. */
+  /**
+   * Plays a task with an agent that does nothing, with each hostile agent, and with the first
+   * hostile agent again.
+   */
   async playTask(task: Task): Promise<void> {
     const idle: HostileAgent = { what: "does nothing", actions: [] };
     const before = await this.#play(task, idle);
     if (before === undefined) return;
     this.#idleRewards.push(before.score.reward);
     for (const agent of hostileAgents(await this.#toolsOf(task))) {
-      // What hangs for one agent hangs for the next: that is said once, and not waited for again.
+      // An action that timed out for one agent is not tried again.
       if (agent.actions.some((action) => this.#hung.has(nameOf(action)))) continue;
       const first = await this.#play(task, agent);
       if (this.#environment.repeatable !== true || first === undefined) continue;
@@ -167,7 +171,7 @@ class Checker {
     return { problems, ...tasks, ...counts };
   }
 
-  /** The tools of the task; some environments have others for each. */
+  /** Returns the tools of a task. Some environments have different tools for each task. */
   async #toolsOf(task: Task): Promise<Environment["tools"]> {
     let own: World["tools"];
     await this.#attempt(task, "is asked for its tools", async (cross) => {
@@ -224,7 +228,7 @@ class Checker {
     return step;
   }
 
-  /** Opens a world for the work, and disposes of it. */
+  /** Opens a world, awaits the work, and disposes of the world. */
   async #within(task: Task, cross: Cross, work: (world: World) => Promise<void>): Promise<void> {
     const session = this.#user.open(task, { seed: 0 });
     const opened = await cross("environment", "open", async (signal) => {
@@ -238,7 +242,7 @@ class Checker {
     try {
       await work(world);
     } catch (error) {
-      // The first failure is reported.
+      // The first failure is the one to report.
       await dispose().catch(() => undefined);
       throw error;
     }
@@ -278,7 +282,7 @@ class Checker {
   }
 }
 
-/** A call to the environment, with a time limit. */
+/** Calls the environment or the grader with a time limit. */
 type Cross = <Result>(
   party: "environment" | "grader",
   doing: string,
@@ -293,7 +297,7 @@ function isTimeout(error: unknown): boolean {
   return error instanceof RolloutError && error.code.endsWith("/timeout");
 }
 
-/** A user of given lines has no more of them for an agent that talks on. */
+/** True if a scripted user has no more lines for an agent that continues to talk. */
 function isScriptAtItsEnd(error: unknown): boolean {
   return (error as { readonly code?: unknown }).code === "user/script-exhausted";
 }

@@ -19,17 +19,18 @@ export interface EvaluateOptions extends Omit<
   RolloutOptions,
   "epochs" | "groups" | "branch-at" | "branchAt" | "source" | "grouping" | "staleness" | "redeliver"
 > {
-  /** Attempts at each task; the same as `samples`. Default 1. */
+  /** The number of attempts at each task; another name of `samples`. Default 1. */
   readonly trials?: number;
-  /** US dollars per million tokens of the policy. */
+  /** The policy's prices in US dollars per million tokens. */
   readonly prices?: { readonly inputUsd: number; readonly outputUsd: number };
 }
 
 /**
- * Plays each task `trials` times and measures the policy: average reward, pass^k, pass@k, failures and cost. With
- * `out` it continues in that folder and counts the episodes that are finished there.
+ * Plays each task `trials` times and measures the policy: average reward, pass^k, pass@k, failures
+ * and cost. With `out` it continues the run in that folder, and includes its finished episodes.
  *
- * @throws UsageError and RolloutError as `rollout()` does, and UsageError for settings that an evaluation does not have.
+ * @throws UsageError and RolloutError as `rollout()` does, and UsageError for settings that an
+ *   evaluation does not have.
  */
 export async function evaluate({
   trials,
@@ -40,7 +41,7 @@ export async function evaluate({
   const samples = trials === undefined ? {} : { samples: trials };
   await using parts = await openParts({ ...options, ...defaults, ...samples });
   const { plan, setup, conduct } = parts;
-  // A tool may change the working directory while it plays.
+  // A tool may change the working directory later.
   const dir = conduct.dir === undefined ? undefined : path.resolve(conduct.dir);
   const tally = new EvaluationTally({
     environment: setup.environment.name,

@@ -21,11 +21,11 @@ export interface HandedOut extends AsyncDisposable {
   /** The number of attempts that workers play at once. */
   readonly admission: AdmissionOptions;
   readonly redactor: Redactor;
-  /** Called if the run is finished: no later start needs what workers left. */
+  /** Called when the run is finished: no later start needs the workers' files. */
   readonly finished?: () => void;
 }
 
-/** A run for workers, with the run that the options describe. */
+/** A queued run together with the assembled run. */
 interface OpenedHandedOut {
   readonly handedOut: HandedOut;
   readonly run: Run;

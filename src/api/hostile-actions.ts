@@ -9,12 +9,12 @@ import {
 
 /** The actions of one agent, in order. The agent stops when the episode is over. */
 export interface HostileAgent {
-  /** Such as `calls set_lamp with level: null`. */
+  /** A description of the actions, such as `calls set_lamp with level: null`. */
   readonly what: string;
   readonly actions: readonly Action[];
 }
 
-/** Values that models write where something else belongs. */
+/** Wrong values that models write as arguments, with their names. */
 const wrongValues: readonly (readonly [name: string, value: PyValue])[] = [
   ["null", null],
   ["true", true],
@@ -38,7 +38,10 @@ function nestedLists(depth: number): PyValue {
 
 const longestTalk = 12;
 
-/** Agents that say and call what no environment asks for. Each tool gets its share. */
+/**
+ * Returns agents whose messages and calls an environment must survive. Each tool gets several wrong
+ * calls.
+ */
 export function hostileAgents(tools: readonly ToolDefinition[]): readonly HostileAgent[] {
   const say = (content: string): Action => ({ type: "say", content });
   return [
@@ -72,7 +75,7 @@ function hostileCalls(tool: ToolDefinition): HostileAgent[] {
   ];
 }
 
-/** A call with arguments that fit, as far as the schema says what fits. */
+/** Returns a call with valid arguments, as far as the schema defines them. */
 function fittingCall(tool: ToolDefinition): Action {
   return call(tool.name, fittingArguments(tool));
 }
@@ -88,7 +91,7 @@ function fittingArguments(tool: ToolDefinition): PyDict {
 
 const deepest = 5;
 
-/** The simplest value that a schema allows; deep ones are cut off. */
+/** Returns the simplest value that a schema allows. Deeply nested parts become null. */
 function fittingValue(schema: PyValue | undefined, depth: number): PyValue {
   if (!isPyDict(schema) || depth > deepest) return null;
   const choices = schema.get("enum");

@@ -52,9 +52,7 @@ export interface OpenParts extends AsyncDisposable {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   readonly conduct: ConductConfig;
   readonly engine: EngineDescription;
-  /**
-   * Returns the identity of the run, by which a later start recognises it; see `describeIdentity()`.
-   */
+  /** Returns the hashes by which a later start recognises the run; see `describeIdentity()`. */
   readonly identity: () => Promise<Readonly<Record<string, string>>>;
   /**
    * Removes the secrets that the settings name. Parts that were passed as objects keep their own secrets.
@@ -65,10 +63,10 @@ export interface OpenParts extends AsyncDisposable {
 }
 
 /**
- * Puts together what options describe: parts that are given as they are, and those that settings name.
+ * Assembles the parts of a rollout: objects from the options, and parts that settings name.
  *
- * @throws UsageError for a part that is missing or cannot be loaded, and if `source` comes with settings that choose
- *   tasks.
+ * @throws UsageError if a part is missing or cannot be loaded, or if `source` is combined with
+ *   settings that choose tasks.
  * @throws RolloutError if the engine does not answer.
  */
 export async function openParts(options: RolloutOptions): Promise<OpenParts> {
@@ -110,7 +108,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const limits = { maxContextTokens: contextLength, ...asked };
     const conduct = readConductConfig(values, engineOf(options, values));
     const sampling = readSampling(values);
-    // A date that was chosen for a renderer that is given stays.
+    // A renderer object may have its own date, which stays.
     const promptTime = renderer.now ?? new Date(now());
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
     const named = { ...namedIn(options, values), limits: asked };
@@ -146,7 +144,7 @@ function requireOneChoiceOfTasks(options: RolloutOptions): void {
   );
 }
 
-/** Returns the tasks to plan: none if a source chooses them. */
+/** Returns the tasks to plan. Returns none if a source chooses the tasks. */
 function scopeOf({ source }: RolloutOptions, values: RunSettings, environment: Environment) {
   const config = readScopeConfig(values);
   if (source === undefined) return toRunScope(config, environment);
@@ -224,7 +222,7 @@ async function openEnvironment(
   if (isPart(environment)) {
     if (typeof environment.open !== "function") {
       throw new UsageError(
-        "Cannot play the environment: it is none, expected what defineEnvironment() returns",
+        "Cannot play the environment: it is not an environment, expected what defineEnvironment() returns",
       );
     }
     const given: unknown = environment.name;
@@ -284,7 +282,8 @@ function withParsers(renderer: Renderer, values: RunSettings): Renderer {
 }
 
 /**
- * Opens the user: the configured strategy, else the environment's user, else a user who states the task.
+ * Opens the user: the configured strategy, otherwise the environment's user, otherwise one that
+ * states the task.
  */
 async function openUser(
   values: RunSettings,

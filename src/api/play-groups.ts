@@ -17,7 +17,8 @@ import type { OpenParts } from "./open-parts.ts";
 import type { RolloutOptions } from "./rollout-options.ts";
 
 /**
- * Plays what the options describe, and yields each group as it ends. If the caller leaves the loop, the run stops.
+ * Plays the tasks of the options, and yields each group when it ends. Stops the run if the caller
+ * leaves the loop.
  *
  * @param onStart - Called with the run before its first group.
  * @throws RolloutError if too many episodes fail in a row, with the failure of the last one.
@@ -75,9 +76,7 @@ export async function* playGroups(
   if (end === "too-many-failures") throw tooManyFailures(parts, failed);
 }
 
-/**
- * Opens the folder of a run with parts that were passed as objects rather than named in settings.
- */
+/** Opens the folder of a run whose parts were passed as objects. */
 async function openFolder(
   parts: OpenParts,
   dir: string,
@@ -115,6 +114,6 @@ function tooManyFailures({ conduct }: OpenParts, { failure }: Partial<Episode> =
   const last = failure === undefined ? "" : `: ${failure.message}`;
   return new RolloutError(
     failure?.code ?? "environment/unreachable",
-    `Cannot go on: ${conduct.maxFailuresInRow} episodes failed in a row${last}`,
+    `Cannot continue: ${conduct.maxFailuresInRow} episodes failed in a row${last}`,
   );
 }

@@ -13,7 +13,7 @@ import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import type { Sample } from "../trajectory/sample.ts";
 
-/** A run in its folder. You can read it while it is played. */
+/** A run's folder, opened for reading. The run may be unfinished. */
 export interface ReadRun {
   readonly dir: string;
   readonly manifest: RunManifest;
@@ -31,7 +31,7 @@ export interface ReadRun {
 }
 
 /**
- * Opens a run's folder for reading. Nothing is locked, so it may be played at the same time.
+ * Opens a run's folder for reading. Locks nothing, so that the run can continue.
  *
  * @throws UsageError if it is not a run's folder, and, while reading, if a line is broken.
  */
@@ -52,7 +52,10 @@ export async function readRun(dir: string): Promise<ReadRun> {
   };
 }
 
-/** @throws UsageError where `run.json` does not say what was planned. */
+/**
+ * Returns the plan of an evaluation.
+ * @throws UsageError if `run.json` has no plan.
+ */
 async function planOf(run: StoredRun): Promise<EvaluationPlan> {
   const plan = run.manifest.found["plan"] as Partial<PlanRecord> | undefined;
   if (!Array.isArray(plan?.taskIndexes)) {
@@ -61,7 +64,7 @@ async function planOf(run: StoredRun): Promise<EvaluationPlan> {
     );
   }
   const { environment, split, taskIndexes, sampleCount } = plan as PlanRecord;
-  // Only an episode has its task's id. Tasks without episodes keep the usual form of an id.
+  // Only an episode has its task's id. A task without episodes gets the usual form of an id.
   const taskIds = new Map(taskIndexes.map((index) => [index, `${environment}/${split}/${index}`]));
   for await (const { taskIndex, taskId } of run.rows()) {
     if (taskIds.has(taskIndex)) taskIds.set(taskIndex, taskId);

@@ -21,7 +21,7 @@ export type CamelCase<Name extends string> = Name extends `${infer Head}-${infer
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Name;
 
-/** Settings that accept further kinds of values in the library. */
+/** The settings that accept other types in the library than in a configuration file. */
 export type Widened = "environment" | "engine" | "user" | "agent" | "tasks" | "url";
 
 /** The settings of a configuration file, in kebab case or camel case. All are optional. */
@@ -43,27 +43,42 @@ export interface RolloutOptions extends LibrarySettings {
   readonly url?: string | readonly string[];
   /** A renderer, in place of the one that `model` describes. */
   readonly renderer?: Renderer;
-  /** A user, or the name of a strategy. Default: the environment's user, else a user who states the task. */
+  /**
+   * A user, or the name of a strategy. Default: the environment's user, otherwise one that states
+   * the task.
+   */
   readonly user?: User | RunSettings["user"];
   /**
    * An agent, an agent that manages its own conversations such as `{ run }`, the name of a strategy, or the path of a
    * module.
    */
   readonly agent?: Agent | ForeignAgent | RunSettings["agent"];
-  /** Task indexes, or a text as on the command line, such as `0-31,40`. Default: all tasks of the split. */
+  /**
+   * Task indexes, or a text as on the command line, such as `0-31,40`. Default: all tasks of the
+   * split.
+   */
   readonly tasks?: string | readonly number[];
   /**
    * The tasks to play, in place of `split`, `tasks`, `epochs` and `groups`: a source, such as `createEndlessTasks()` or
    * `createPushedTasks()` returns, or a function that makes a source from the environment.
    */
   readonly source?: TaskSource | ((environment: Environment) => TaskSource);
-  /** Over-sampling, and a filter for the groups that are yielded. `samples` is the size of a group. */
+  /** Over-sampling, and a filter for the groups to yield. `samples` is the size of a group. */
   readonly grouping?: Pick<GroupingOptions, "started" | "keep">;
-  /** Limits besides `concurrency`: groups that may wait for you, and a gate that you share among runs. */
+  /**
+   * Limits besides `concurrency`: the number of groups that may wait for you, and a gate that
+   * several runs can share.
+   */
   readonly admission?: Omit<AdmissionOptions, "concurrency">;
-  /** The age of tokens, in versions of the policy, beyond which they are masked or dropped. Default: any age. */
+  /**
+   * The highest age of tokens, in policy versions, before they are masked or dropped. Default: any
+   * age.
+   */
   readonly staleness?: StalenessOptions;
-  /** With `out`: true to yield groups again that ended in earlier starts and were not taken. Default false. */
+  /**
+   * With `out`: true to yield groups again that ended in earlier starts and that your loop did not
+   * take. Default false.
+   */
   readonly redeliver?: boolean;
   /**
    * The number of worker processes on this machine that play the episodes, or `auto` for one for each available core.

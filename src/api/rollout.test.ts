@@ -504,7 +504,7 @@ describe("rollout()", () => {
       onEpisode: ({ outcome }) => void outcomes.push(outcome),
     });
     await expect(failing).rejects.toThrow(
-      "Cannot go on: 3 episodes failed in a row: initialState() of broken",
+      "Cannot continue: 3 episodes failed in a row: initialState() of broken",
     );
     expect(outcomes).toEqual(["failed", "failed", "failed"]);
   });

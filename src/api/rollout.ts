@@ -18,8 +18,8 @@ export interface Rollout extends AsyncIterable<RolloutGroup>, PromiseLike<RunRes
   /** Iterates over the groups in the order in which they end. All loops share one iterator. */
   [Symbol.asyncIterator](): AsyncGenerator<RolloutGroup, void, undefined>;
   /**
-   * States that the policy's weights have this version from now on. Tokens carry it if the engine reports no version
-   * that is a whole number. May be called before the rollout starts.
+   * Announces that the policy's weights have this version from now on. Tokens get the version if
+   * the engine reports none that is a whole number. May be called before the rollout starts.
    */
   announcePolicy(version: number): void;
   /**
@@ -35,7 +35,7 @@ export interface Rollout extends AsyncIterable<RolloutGroup>, PromiseLike<RunRes
   /** Continues to sample after `pause()` or a failed update. */
   resume(): Promise<void>;
   /**
-   * Starts no further episodes, and ends those that are being played as `aborted`. With `out`, the next start
+   * Starts no further episodes, and ends the running ones as `aborted`. With `out`, the next start
    * continues them. Resolves when the rollout has ended.
    */
   interrupt(): Promise<RunResult>;
@@ -44,8 +44,9 @@ export interface Rollout extends AsyncIterable<RolloutGroup>, PromiseLike<RunRes
 /**
  * Plays episodes in groups: all attempts at one task together, each with its training rows.
  *
- * With `out` the run is also written to a folder, and a later start plays the missing episodes: a group that it ends
- * includes the attempts of earlier starts, and a group that ended before is not yielded again (see `redeliver`).
+ * With `out`, the run is also written to a folder, and a later start plays the missing episodes. A
+ * group that the later start completes includes the attempts of earlier starts. A group that was
+ * complete before is not yielded again (see `redeliver`).
  *
  * Iterating and awaiting throw the same errors:
  *
@@ -57,12 +58,12 @@ export function rollout(options: RolloutOptions): Rollout {
   return new StartedByUse(options);
 }
 
-/** Starts a run when it is first iterated or awaited. */
+/** A rollout that starts when it is first iterated or awaited. */
 class StartedByUse implements Rollout {
   readonly #options: RolloutOptions;
   readonly #live = withResolvers<LiveRun>();
   readonly #result = withResolvers<RunResult>();
-  /** The groups as they are played. Iterating and awaiting share them. */
+  /** The groups as they end. Iterating and awaiting share this generator. */
   readonly #played = this.#play();
   /** The groups with their rows, for the caller's loops. */
   readonly #groups = this.#withRows();
@@ -73,7 +74,7 @@ class StartedByUse implements Rollout {
 
   constructor(options: RolloutOptions) {
     this.#options = options;
-    // The loop reports the same errors.
+    // The caller's loop reports the same error.
     this.#live.promise.catch(() => {});
     this.#result.promise.catch(() => {});
   }
@@ -147,7 +148,7 @@ class StartedByUse implements Rollout {
     }
   }
 
-  /** Plays all groups for a caller that wants only the result. No rows are made. */
+  /** Plays all groups for a caller that awaits only the result. Creates no rows. */
   async #drain(): Promise<void> {
     try {
       for await (const _ of this.#played);

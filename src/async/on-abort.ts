@@ -17,7 +17,7 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
     listening.set(signal, callbacks);
     signal.addEventListener("abort", callAll, { once: true });
   }
-  // A callback that is added twice is called twice.
+  // Each call needs its own entry, so that a callback which is added twice is called twice.
   const entry = (): void => callback();
   const waiting = callbacks.add(entry);
   return () => {

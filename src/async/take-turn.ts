@@ -16,8 +16,9 @@ let cutShort: (() => void)[] = [];
 /** True if the next caller is already scheduled, in this round or the next. */
 let isServing = false;
 /**
- * The origin of the running work: not from this queue, from `line`, or from `line` with the right to come first if
- * it loses its turn.
+ * The origin of the running work: `no` if it is not from this queue, `in line` if it is from
+ * `line`, `first` if it is from `cutShort`. Work from `line` that loses its turn moves to
+ * `cutShort`.
  */
 let called: "no" | "in line" | "first" = "no";
 /** The start of this round's first paced work; `undefined` before it. */
@@ -52,8 +53,8 @@ export function isTurnOver(): boolean {
 }
 
 /**
- * The same for long work that can be divided anywhere, such as writing a long row. Once its share of the round is
- * used up, it ends the round for all callers.
+ * True if work must wait that can be divided anywhere, such as writing a long row. Once its share
+ * of the round is used up, it ends the round for all callers.
  */
 export function isShareOver(): boolean {
   isCut ||= passedMs() >= cutMs;

@@ -9,16 +9,16 @@ type CommandGroup =
   | "Environments and servers:"
   | "Take models apart:";
 
-/** A command, as far as the list of commands shows it. */
+/** A command as the list of commands shows it. */
 interface CommandEntry {
   readonly name: string;
   readonly summary: string;
   readonly group: CommandGroup;
-  /** Complete calls, for the help of the command. */
+  /** Example calls for the command's help. */
   readonly examples?: readonly string[];
   /** The arguments in commander's notation, each with its description. */
   readonly arguments?: readonly (readonly [spelling: string, help: string])[];
-  /** Imports what the command needs; gives it its options and its action. */
+  /** Loads the command's code. Returns a function that defines its options and its action. */
   readonly load: () => Promise<(command: Command) => void>;
 }
 
@@ -26,7 +26,7 @@ const run = ["<run>", "a run's folder"] as const;
 const recorded = ["<run>", "a run's folder, or a file of `turnwright bundle`"] as const;
 const episode = ["[episode]", "its id, or the end of it such as 7#3 (default: all)"] as const;
 
-/** Every command. Only the one that is called is loaded. */
+/** All commands. Only the code of the called one is loaded. */
 export const commandTable: readonly CommandEntry[] = [
   {
     name: "init",
@@ -38,7 +38,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "demo",
-    summary: "play the whole way on this machine alone, no GPU or key needed",
+    summary: "show a complete run on this machine, without a GPU or a key",
     group: "Begin:",
     load: async () => (await import("./commands/demo.ts")).defineDemo,
   },
@@ -63,19 +63,19 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "gateway",
-    summary: "serve agents of any kind, and write what they sample as training samples",
+    summary: "serve the policy to any agent, and write what it samples as training samples",
     group: "Play:",
     load: async () => (await import("./commands/gateway.ts")).defineGateway,
   },
   {
     name: "serve",
-    summary: "play rollouts that a trainer asks for over HTTP, and stream each group as it ends",
+    summary: "play rollouts that a trainer requests over HTTP, and stream each group when it ends",
     group: "Train:",
     load: async () => (await import("./commands/serve.ts")).defineServe,
   },
   {
     name: "worker",
-    summary: "play attempts that others hand out by a queue, on as many machines as you have",
+    summary: "play attempts from a queue, on any number of machines",
     group: "Play:",
     examples: [
       "turnwright worker --queue redis://127.0.0.1:6379 --env storefront --user scripted --url http://127.0.0.1:30000 --model MODEL_FOLDER",
@@ -84,14 +84,14 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "top",
-    summary: "watch a queue: its runs and workers, how fast they are, what each waits for",
+    summary: "watch a queue: its runs and workers, their speed, and what each waits for",
     group: "Look at runs:",
     examples: ["turnwright top --queue redis://127.0.0.1:6379"],
     load: async () => (await import("./commands/top.ts")).defineTop,
   },
   {
     name: "eval",
-    summary: "measure a policy: pass^k, pass@k, reward, cost, what went wrong",
+    summary: "measure a policy: pass^k, pass@k, reward, cost, and reasons for failures",
     group: "Play:",
     examples: [
       "turnwright eval --env storefront --user scripted --trials 4 --url http://127.0.0.1:30000 --model MODEL_FOLDER --out runs/eval",
@@ -100,21 +100,21 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "replay",
-    summary: "play recorded episodes again without an engine: the same to the byte, or where not",
+    summary: "play recorded episodes again without an engine, and report the first difference",
     group: "Play:",
     arguments: [recorded, episode],
     load: async () => (await import("./commands/replay.ts")).defineReplay,
   },
   {
     name: "fork",
-    summary: "sample a recorded episode again from one of its turns on",
+    summary: "continue a recorded episode from one of its turns with new samples",
     group: "Play:",
     arguments: [recorded, ["<episode>", "its id, or the end of it such as 7#3"]],
     load: async () => (await import("./commands/fork.ts")).defineFork,
   },
   {
     name: "report",
-    summary: "evaluate a run that was played already",
+    summary: "evaluate an existing run",
     group: "Look at runs:",
     arguments: [run],
     load: async () => (await import("./commands/report.ts")).defineReport,
@@ -127,7 +127,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "show",
-    summary: "print one conversation of a run: what was said and called, and why it got its reward",
+    summary: "print one conversation of a run, with its calls and the reasons for its reward",
     group: "Look at runs:",
     examples: ["turnwright show runs/first 7#3"],
     arguments: [run, ["[episode]", "its id, or the end of it such as 7#3, or a task's number"]],
@@ -135,7 +135,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "bundle",
-    summary: "write one episode with all that it takes to play it again, for a bug report",
+    summary: "write one episode with all data to play it again, for a bug report",
     group: "Look at runs:",
     arguments: [recorded, ["<episode>", "its id, or the end of it such as 7#3"]],
     load: async () => (await import("./commands/bundle.ts")).defineBundle,
@@ -161,7 +161,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "identify-errors",
-    summary: "let a judge model say who is to blame for unsuccessful episodes, and for what",
+    summary: "let a judge model find the party and the error that caused unsuccessful episodes",
     group: "Look at runs:",
     arguments: [run],
     load: async () => (await import("./commands/identify-errors.ts")).defineIdentifyErrors,
@@ -189,7 +189,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "serve-test",
-    summary: "play an inference server without a model, to try clients and environments",
+    summary: "start a test server without a model, to try clients and environments",
     group: "Environments and servers:",
     examples: [
       "turnwright serve-test --protocol vllm --port 8000",
@@ -205,7 +205,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "reason",
-    summary: "part reasoning from the rest of sampled text",
+    summary: "split sampled text into reasoning and the rest",
     group: "Take models apart:",
     load: async () => (await import("./commands/reason.ts")).defineReason,
   },
@@ -217,7 +217,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "delta",
-    summary: "show what the environment adds to the ledger after a turn",
+    summary: "print the ids that observations add to the ledger after a turn",
     group: "Take models apart:",
     load: async () => (await import("./commands/delta.ts")).defineDelta,
   },

@@ -16,15 +16,15 @@ export const displaySettings = [
   { name: "quiet", kind: flag, help: "print no progress", operational: true },
 ] as const satisfies readonly Setting[];
 
-/** The output of a command. */
+/** The form of a command's output. */
 export interface Display {
-  /** JSON lines on standard output, nothing for people. */
+  /** True to print JSON lines to standard output, and no text for people. */
   readonly json: boolean;
-  /** No progress and no notes on standard error. */
+  /** True to print no progress and no notes to standard error. */
   readonly quiet: boolean;
 }
 
-/** Reads the output of a command from its settings. */
+/** Reads the form of a command's output from its settings. */
 export function readDisplay(settings: GivenSettings): Display {
   const { json, quiet } = completeSettings(
     displaySettings,

@@ -20,13 +20,13 @@ import {
 } from "../composition/environment/environments.ts";
 import { dictListMember, LineError, listMember, textMember } from "./json-lines.ts";
 
-/** Answers the lines of `env play` and of `env replay`. */
+/** Answers the JSON lines of `env play` and `env replay`. */
 export interface EnvironmentLines {
   readonly play: (line: PyDict) => Promise<PlainJson>;
   readonly replay: (line: PyDict) => Promise<PlainJson>;
 }
 
-/** Opens an environment for lines; τ-bench's own are answered as the original answers. */
+/** Opens an environment for JSON lines. τ-bench's environments get the answers of the original. */
 export async function openEnvironmentLines(
   name: string,
   dataDir: string | undefined,
@@ -89,7 +89,7 @@ function environmentLines(environment: Environment, ownUser: User | undefined): 
   };
 }
 
-/** Returns the task that the line names, else the first task of the test split. */
+/** Returns the task that the line names, otherwise the first task of the test split. */
 function taskOf(line: PyDict, environment: Environment): Task {
   const names = Object.keys(environment.splits);
   const split = names.includes("test") ? "test" : (names[0] ?? "");
@@ -99,7 +99,7 @@ function taskOf(line: PyDict, environment: Environment): Task {
   );
 }
 
-/** The actions of the agent; `respond` with `content` talks to the user. */
+/** Reads the agent's actions. The tool `respond` with `content` is a message to the user. */
 function actionsOf(line: PyDict, member: "actions" | "calls"): readonly Action[] {
   return callsOf(line, member).map((call, index) => {
     const place = `${member}[${index}]`;

@@ -37,7 +37,7 @@ export const priceSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** Every setting of `turnwright eval`. */
+/** The settings of `turnwright eval`. */
 export const evalSettings: readonly Setting[] = [
   ...evaluationSettings.map((setting) => (setting.name === "samples" ? trials : setting)),
   ...handOutSettings,
@@ -46,12 +46,12 @@ export const evalSettings: readonly Setting[] = [
   {
     name: "resume",
     kind: flag,
-    help: "go on with the run in --out: settings that are not given are taken from it",
+    help: "continue the run in --out; missing settings come from that run",
   },
   ...priceSettings,
 ];
 
-/** An evaluation's settings as those of the run that it plays. */
+/** Converts an evaluation's settings to those of its run. */
 export function toRunSettings(settings: GivenSettings): GivenSettings {
   const { trials: samples, ...values } = completeSettings(evalSettings, settings);
   return { ...pickSettings(runSettings, values), samples };
@@ -62,7 +62,7 @@ export function toEvalSettings({ samples, ...settings }: GivenSettings): GivenSe
   return samples === undefined ? settings : { ...settings, trials: samples };
 }
 
-/** US dollars per million tokens; a price that is not given beside the other is 0. */
+/** Reads prices in US dollars per million tokens. If only one is given, the other is 0. */
 export function readPrices(
   settings: GivenSettings,
 ): { readonly inputUsd: number; readonly outputUsd: number } | undefined {

@@ -2,7 +2,7 @@ import { takeTurn } from "../async/take-turn.ts";
 import type { EvaluationPlan, PolicyPrices } from "../report/evaluation-tally.ts";
 import type { RunPlan } from "../run/schedule/plan-run.ts";
 
-/** Returns the evaluation of a plan's episodes, drawing each task in turn. */
+/** Returns the evaluation plan of a run. Makes each task, with pauses for other work. */
 export async function planEvaluation(
   environment: string,
   plan: RunPlan,

@@ -7,7 +7,7 @@ import type { Estimate } from "../report/statistics/interval.ts";
 import { evaluationFiles } from "../run/folder/evaluation-files.ts";
 import { formatCount } from "./progress-line.ts";
 
-/** Attempts of which the chances are shown, and those of all of them. */
+/** The highest k for which pass^k and pass@k are printed, besides the number of all attempts. */
 const mostShown = 8;
 
 /** Formats an evaluation for people. */
@@ -39,7 +39,7 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
   if (episodes.branches !== undefined) {
     rows.push([
       "left out",
-      `branches ×${episodes.branches}: each shares the beginning of another attempt, so it is no trial of its own`,
+      `branches ×${episodes.branches}: each shares the beginning of another attempt, so it is not a trial of its own`,
     ]);
   }
   rows.push(...describeTrouble(evaluation), ...describeEffort(evaluation));

@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 
-/** A rollout as a person may mean it. */
+/** A rollout, with the facts by which a person can name it. */
 interface NamedRollout {
   readonly rolloutId: string;
   /** The index of its task, if known. */
@@ -36,19 +36,19 @@ export function findRollout(
   throw new UsageError(`Cannot find episode ${wanted} of ${place}: ${what}`);
 }
 
-/** True if the wanted parts are the last parts of the id. */
+/** True if the wanted text is the last part of the id, from a `#`, `/` or `@` on. */
 function endsWith(rolloutId: string, wanted: string): boolean {
   if (!rolloutId.endsWith(wanted)) return false;
   return wanted.startsWith("#") || ["/", "@"].includes(rolloutId.at(-wanted.length - 1) ?? "");
 }
 
-/** The complaint about a folder without recordings. */
+/** The message if a folder has no recordings. */
 export const nothingRecorded = "nothing is recorded there (see rollout --record)";
 
-/** The complaint if no recorded episode fits. */
+/** Maximum number of recorded rollouts in the message if none matches. */
 const shownCount = 4;
 
-/** The same among recorded rollouts. */
+/** Finds a recorded rollout by a name as `findRollout()` accepts it. */
 export function findRecorded(ids: readonly string[], wanted: string, place: string): string {
   const more = ids.length > shownCount ? ` and ${ids.length - shownCount} more` : "";
   const none =

@@ -4,15 +4,15 @@ import { writeError } from "./write-out.ts";
 /** The reason with which interrupted work rejects. */
 const interruption = new DOMException("the run was interrupted", "AbortError");
 
-/** True if the error, or its cause, reports only that the caller cancelled the work. */
+/** True if the error or its cause means that the caller cancelled the work. */
 export function isInterruption(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) if (at === interruption) return true;
   return false;
 }
 
 /**
- * A signal that is aborted by the first Ctrl-C (or SIGTERM): the run then stops cleanly. A second
- * one ends the process at once.
+ * Returns a signal that aborts at the first Ctrl-C or SIGTERM, so that the run stops cleanly. A
+ * second one ends the process at once.
  *
  * @param said - The message for people.
  */
@@ -20,7 +20,7 @@ export function stopOnInterrupt(
   said = "stopping: finished episodes are kept (Ctrl-C again to quit at once)",
 ): AbortSignal {
   const controller = new AbortController();
-  // Everything that runs listens to it.
+  // Every running episode listens to this signal.
   setMaxListeners(0, controller.signal);
   const onSignal = () => {
     if (controller.signal.aborted) process.exit(130);

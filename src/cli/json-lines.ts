@@ -16,17 +16,17 @@ import { stringifyPythonJson } from "../../packages/python-values/src/json/json-
 
 /** The input of a command. */
 interface LinesInput {
-  /** A file; absent: standard input. */
+  /** The file to read. Absent: standard input. */
   readonly file?: string;
   readonly stdin: Readable;
 }
 
-/** Standard input, or the file that `--in` names. */
+/** Returns the file that `--in` names, or standard input. */
 export function toLinesInput(file: string | undefined): LinesInput {
   return { stdin: process.stdin, ...(file !== undefined && { file }) };
 }
 
-/** The answer to a line that cannot be handled. */
+/** Thrown for a line that cannot be handled. The command answers the line with the error. */
 export class LineError extends Error {
   override readonly name = "LineError";
   readonly code: string;
@@ -38,8 +38,8 @@ export class LineError extends Error {
 }
 
 /**
- * Answers each JSON line with one JSON line, in order. The answer to a line that cannot be handled is its error.
- * Numbers keep the notation of Python.
+ * Answers each JSON line with one JSON line, in order. A line that cannot be handled gets an error
+ * as answer. Numbers keep Python's notation.
  *
  * @returns the exit status: 0, or 1 if a line could not be handled.
  * @throws UsageError if the input cannot be read.
@@ -83,9 +83,9 @@ function parseLine(text: string): PyDict {
   try {
     value = parsePythonJson(text);
   } catch (error) {
-    throw new LineError("bad-json", `the line is no JSON: ${describeError(error)}`);
+    throw new LineError("bad-json", `the line is not JSON: ${describeError(error)}`);
   }
-  if (!isPyDict(value)) throw new LineError("bad-line", "the line is no JSON object");
+  if (!isPyDict(value)) throw new LineError("bad-line", "the line is not a JSON object");
   return value;
 }
 
@@ -97,7 +97,7 @@ function toLine(body: PlainJson, id: PyValue | undefined): string {
     ensureAscii: false,
     separators: [",", ":"],
   });
-  // A lone surrogate has no UTF-8 form, and some readers end lines at these separators.
+  // UTF-8 has no form for a lone surrogate, and some readers end lines at these separators.
   return text.replaceAll(/[\p{Surrogate}\u0085\u2028\u2029]/gu, escapeUnit);
 }
 
@@ -111,7 +111,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error ? error.name : "error";
 }
 
-/** A member that must be a text. */
+/** Reads a member that must be a text. */
 export function textMember(line: PyDict, name: string): string {
   const value = line.get(name);
   if (typeof value !== "string") throw new LineError("bad-line", `"${name}" must be a text`);
@@ -142,7 +142,7 @@ export function dictMember(line: PyDict, name: string): PyDict {
   return value;
 }
 
-/** The tools of a line, in OpenAI's form; none where the line has none. */
+/** Reads a line's tools in OpenAI's form. Returns an empty list if the line has none. */
 export function toolsMember(line: PyDict): readonly ToolDefinition[] {
   return toolsFromOpenAi(listMember(line, "tools"), "tools");
 }

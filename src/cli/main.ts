@@ -4,16 +4,16 @@ import { reportUnhandledRejections } from "../async/pass-over-floating.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { hideSecretsIn, writeError } from "./write-out.ts";
 
-// Whoever reads our output may have seen enough: `… | head`. The status is that of SIGPIPE.
+// A reader such as `head` may close the pipe early. The exit status is that of SIGPIPE.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(141);
   throw error;
 });
 
-// Where Node can keep what it compiled (22.1 and newer), the next start compiles nothing.
+// With Node 22.1 or newer, compiled code is cached for the next start.
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
 
-// A promise that code of an environment or agent forgets to await must not end the process.
+// Code of an environment or agent may forget to await a promise. This must not end the process.
 const floating = reportUnhandledRejections((line) => writeError(`turnwright: ${line}\n`));
 
 try {

@@ -1,11 +1,11 @@
 import type { Help } from "commander";
 
-/** The least number of columns for descriptions beside the names. */
+/** The minimum number of columns for descriptions next to names. */
 const leastRoom = 36;
 
 /**
- * The layout of help, for `Command.configureHelp()`: descriptions stand beside the names if there is room, else
- * below. Readable from 40 columns on.
+ * The layout of help, for `Command.configureHelp()`. Descriptions are next to the names if there is
+ * room, otherwise below them. Readable from 40 columns on.
  */
 export const narrowHelp = {
   minWidthToWrap: 24,

@@ -1,7 +1,7 @@
 import type { DamagedLine } from "../report/read-run.ts";
 import { writeError } from "./write-out.ts";
 
-/** Says on standard error that a line was left out. */
+/** Prints to standard error that a line was skipped. */
 export function noteDamaged({ file, line, problem }: DamagedLine): void {
   writeError(
     `turnwright: ${file}, line ${line} is left out: ${problem} ` +

@@ -69,10 +69,11 @@ function toOption({ name, kind, help, value, default: fallback }: Setting): Comm
 }
 
 /**
- * Returns the settings of a call, by their names. A flag overrides the configuration file. Defaults are not filled in.
+ * Returns the settings of a call by name. Flags override the configuration file. Does not fill in
+ * defaults.
  *
- * @throws UsageError for a file that cannot be read, an unknown key, a value of the wrong kind, or an environment
- *   variable that is not set.
+ * @throws UsageError for a file that cannot be read, an unknown key, a value of the wrong type, or
+ *   an environment variable that is not set.
  */
 export async function givenSettings(
   table: readonly Setting[],

@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 /** The text written to standard error during the run. */
-async function told(play: (soFar: () => string) => Promise<void>): Promise<string> {
+async function captured(play: (soFar: () => string) => Promise<void>): Promise<string> {
   let text = "";
   const write = vi.spyOn(process.stderr, "write").mockImplementation((chunk) => {
     text += String(chunk);
@@ -50,7 +50,7 @@ function configOf(name: string) {
 describe("playRun()", () => {
   test("with `view` serves the run until it has ended", async () => {
     let address = "";
-    await told(async (soFar) => {
+    await captured(async (soFar) => {
       const display = { json: false, quiet: true, view: true };
       await playRun(configOf("viewed"), display, async ({ result }) => {
         expect(result.end).toBe("finished");
@@ -64,7 +64,7 @@ describe("playRun()", () => {
   });
 
   test("serves metrics while it plays, and no longer", async () => {
-    const text = await told(async () => {
+    const text = await captured(async () => {
       const display = { json: false, quiet: true, metricsPort: 0 };
       await playRun(configOf("measured"), display, async ({ result }) => {
         expect(result.end).toBe("finished");

@@ -14,15 +14,15 @@ import { ownCommand } from "./own-command.ts";
 import { createProgressLine, describeNews } from "./progress-line.ts";
 import { hideSecrets, writeError, writeOut } from "./write-out.ts";
 
-/** A run that was played, with what it was played in. */
+/** A finished run with its environment and plan. */
 export interface PlayedRun extends Pick<Run, "environment" | "plan"> {
   readonly result: RunResult;
   readonly folder: RunFolder;
 }
 
 /**
- * Plays the run that a configuration describes, or what is left of it, and hands it to `finish` while
- * its folder is still open. Sets the exit status where the run did not come to its end.
+ * Plays the unfinished part of a run, and calls `finish` while the run's folder is still open. Sets
+ * the exit status if the run did not finish.
  *
  * @throws UsageError for settings that cannot be used together or with the folder.
  */
@@ -35,7 +35,7 @@ export async function playRun(
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
   await using run = await createRun(config, { signal, command: ownCommand() });
-  // What was found about engine and template goes first: people still can act on it.
+  // Warnings come first, so that people can act on them before the run.
   if (!display.quiet) for (const warning of run.warnings) writeError(`note: ${warning}\n`);
   const note = (text: string): void => {
     if (!display.quiet) writeError(`note: ${text}\n`);
@@ -48,7 +48,7 @@ export async function playRun(
   setExitStatus(result);
 }
 
-/** Sets the exit status where a run did not come to its end, or all of it failed. */
+/** Sets the exit status if a run did not finish, or if all of its episodes failed. */
 export function setExitStatus({ end, progress }: RunResult): void {
   if (end === "interrupted") process.exitCode = 130;
   const { scored, outcomes } = progress;
@@ -68,12 +68,15 @@ async function openWorkerPlayer(
   return queued;
 }
 
-/** Shows the run's folder in the browser; standard output stays what the command is asked for. */
+/**
+ * Shows the run's folder in the browser. Prints to standard error, because standard output is for
+ * results.
+ */
 async function openViewer(dir: string): Promise<AsyncDisposable> {
   const { startViewer } = await import("../viewer/server.ts");
   const { openRuns } = await import("../viewer/source/run-index.ts");
   const viewer = await startViewer(await openRuns([dir]), { port: 0 });
-  writeError(`the run can be looked at while it is played: ${viewer.url}\n`);
+  writeError(`view the run while it plays: ${viewer.url}\n`);
   return viewer;
 }
 

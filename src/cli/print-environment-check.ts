@@ -7,16 +7,16 @@ import { writeOut } from "./write-out.ts";
 /** Flags of `turnwright env check`. */
 export interface CheckFlags {
   readonly data?: string;
-  /** Tasks of each split. */
+  /** The number of tasks of each split. */
   readonly tasks?: number | "all";
-  /** In seconds. */
+  /** The time limit of a call, in seconds. */
   readonly timeout?: number;
   readonly json?: boolean;
 }
 
 /**
- * Checks an environment by its name or module, and prints what was found. The status of the process: 1
- * where there is an error.
+ * Checks an environment by its name or module, and prints the problems. Returns the exit status: 1
+ * if there is an error.
  */
 export async function printEnvironmentCheck(name: string, flags: CheckFlags): Promise<0 | 1> {
   const environment = await loadEnvironment(name, flags.data);
@@ -42,7 +42,7 @@ export async function printEnvironmentCheck(name: string, flags: CheckFlags): Pr
   return errorCount > 0 ? 1 : 0;
 }
 
-/** A sample says that it is one. */
+/** Describes the number of played tasks. Says how to play more if it is a sample. */
 function playedOf(taskCount: number, totalCount: number): string {
   const total = formatCount(totalCount);
   if (taskCount === totalCount) return `all ${total} tasks`;

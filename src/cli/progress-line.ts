@@ -1,12 +1,15 @@
 import type { EngineOutage } from "../run/policy/engine-watch.ts";
 import type { RunProgress } from "../run/run-progress.ts";
 
-/** Shows how a run goes: one line that is rewritten on a terminal, a line now and then elsewhere. */
+/**
+ * Shows the progress of a run: as one rewritten line on a terminal, otherwise as a line every few
+ * seconds.
+ */
 interface ProgressLine {
   update(progress: RunProgress): void;
-  /** Writes a line of its own above it. */
+  /** Prints a separate line above the progress line. */
   say(text: string): void;
-  /** Shows the last state and ends the line. */
+  /** Prints the last state and ends the line. */
   end(): void;
 }
 
@@ -16,14 +19,18 @@ interface ProgressOutput {
   readonly stream: Pick<NodeJS.WriteStream, "isTTY" | "columns">;
   readonly write: (text: string) => void;
   readonly now: () => number;
-  /** The share of time in which this process computed, 0 to 1; absent if it is not measured. */
+  /**
+   * Returns the share of time in which this process computed, 0 to 1. Absent if it is not measured.
+   */
   readonly busyShare?: () => number;
 }
 
 const terminalIntervalMs = 100;
 const plainIntervalMs = 5_000;
 
-/** A progress line on a terminal or, where the stream is piped, plain lines every few seconds. */
+/**
+ * Creates a progress line for a terminal. If the stream is a pipe, prints a line every few seconds.
+ */
 export function createProgressLine({
   stream,
   write,
@@ -65,7 +72,7 @@ export function createProgressLine({
   };
 }
 
-/** Describes an engine that stopped answering, or answers again. */
+/** Describes the start or the end of an engine's outage. */
 export function describeNews({ type, silentMs }: EngineOutage): string {
   const forSeconds = `${Math.round(silentMs / 1_000)} s`;
   return type === "engine-back"
@@ -74,9 +81,9 @@ export function describeNews({ type, silentMs }: EngineOutage): string {
 }
 
 /**
- * A run's state in one line.
+ * Describes a run's state in one line.
  *
- * @param busyShare - How much of the time this process has computed, 0 to 1.
+ * @param busyShare - The share of time in which this process computed, 0 to 1.
  */
 export function describeProgress(progress: RunProgress, busyShare?: number): string {
   const { planned, finished, running, rewardMean, sampledTokensPerSecond, failures, retried } =
@@ -97,14 +104,16 @@ export function describeProgress(progress: RunProgress, busyShare?: number): str
   return parts.join(" · ");
 }
 
-/** Estimates the remaining time at the pace of this start; empty if unknown. */
+/**
+ * Estimates the remaining time in milliseconds from the pace of this start. `undefined` if unknown.
+ */
 function leftMs({ planned, finished, resumed, elapsedMs }: RunProgress): number | undefined {
   const played = finished - resumed;
   if (planned === undefined || played === 0 || finished >= planned) return undefined;
   return ((planned - finished) * elapsedMs) / played;
 }
 
-/** `40 s`, `12 min` or `3.5 h`. */
+/** Formats a duration as `40 s`, `12 min` or `3.5 h`. */
 function describeSpan(ms: number): string {
   if (ms < 90_000) return `${Math.max(1, Math.round(ms / 1_000))} s`;
   if (ms < 90 * 60_000) return `${Math.round(ms / 60_000)} min`;
@@ -121,7 +130,7 @@ function describeSpent({ spentMs }: RunProgress, busyShare?: number): string | u
   return busyShare === undefined ? waits : `${waits}; we are busy ${percent(busyShare)}`;
 }
 
-/** A count with thousands separated: 12345.6 is `12,346`. */
+/** Formats a count with thousands separators: 12345.6 is `12,346`. */
 export function formatCount(value: number): string {
   // The first use of `toLocaleString()` loads tables for 20 ms.
   return String(Math.round(value)).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");

@@ -11,9 +11,10 @@ export const responseTemplateFlag = [
 ] as const;
 
 /**
- * Reads a response template: the document itself, or the member `response_template` of it.
+ * Reads a response template from a JSON file: the complete document, or its member
+ * `response_template`.
  *
- * @throws UsageError where the file cannot be read, or is no JSON object.
+ * @throws UsageError if the file cannot be read, or is not a JSON object.
  */
 export async function readResponseTemplate(
   file: string | undefined,

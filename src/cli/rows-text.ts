@@ -1,11 +1,11 @@
-/** Fewest characters that a text beside its name is worth. */
+/** The minimum number of columns for a text next to its name. */
 const leastBeside = 24;
 
 /**
- * Rows of a name and a text, for people: the texts stand beside the names, and on a narrow terminal below them.
- * Words are not parted.
+ * Formats rows of a name and a text. Texts are next to the names, or below them on a narrow
+ * terminal. Words are not split.
  *
- * @param columns - The width of the terminal; if absent, lines are not broken.
+ * @param columns - The width of the terminal. Absent: lines are not broken.
  */
 export function rowsText(
   rows: readonly (readonly [name: string, text: string])[],

@@ -8,8 +8,8 @@ import { withoutSecretsOf } from "../secrets/find-secrets.ts";
 import { writeError } from "./write-out.ts";
 
 /**
- * Runs the command that the arguments name. Prints bad input and outages as one line on standard error, and sets
- * `process.exitCode`.
+ * Runs the command that the arguments name. Prints invalid input and outages as one line to
+ * standard error, and sets `process.exitCode`.
  *
  * @throws any other error: a bug of Turnwright, or of a module that was loaded.
  */
@@ -18,10 +18,10 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
     await (await createProgram(args)).parseAsync(args, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Help and version end with 0; everything else that commander refuses is bad input.
+      // Help and version have status 0. All other errors of commander mean invalid input.
       process.exitCode = error.exitCode === 0 ? 0 : 2;
     } else if (isInterruption(error)) {
-      // The interruption was reported when the signal came.
+      // The signal's handler has reported the interruption.
       process.exitCode = 130;
     } else if (error instanceof UsageError || error instanceof RolloutError) {
       writeError(`turnwright: ${describeError(error).replaceAll(/\s*\n\s*/g, " ")}\n`);
@@ -56,14 +56,14 @@ async function createProgram(args: readonly string[]): Promise<Command> {
   return program;
 }
 
-/** The first calls to try, in order. */
+/** The first calls for new users, in order. */
 const firstCalls = [
   "turnwright demo                        the whole way, on this machine alone",
   "turnwright init my-environment         a project of your own",
   "turnwright rollout --help              every setting of a run",
 ];
 
-/** One line, in the form of all our complaints. */
+/** Prints an error as one line in the form of all our messages. */
 function writeComplaint(text: string): void {
   const complaint = text
     .trim()

@@ -45,7 +45,7 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
   if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
   const ofThis = progress.resumed > 0 ? " (this start)" : "";
   rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s${ofThis}`]);
-  // By the name that the folder was given: it is known here, and shorter.
+  // The folder's name as the user wrote it is familiar and shorter.
   const shown = (file: string): string => path.join(folder.name, path.basename(file));
   rows.push(["samples", shown(folder.samplesFile)]);
   if (folder.slimeFile !== undefined) rows.push(["for slime", shown(folder.slimeFile)]);
@@ -56,7 +56,8 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
 }
 
 /**
- * Describes trouble that cost no episode, for commands without a summary; empty if there was none.
+ * Describes problems that failed no episode, for commands without a summary. Empty if there were
+ * none.
  */
 export function describeTroubles({
   troubles,
@@ -68,13 +69,14 @@ export function describeTroubles({
 
 const headline: Readonly<Record<RunResult["end"], string>> = {
   finished: "The run is finished.",
-  interrupted: "The run was interrupted. Start the same command again to go on where it stopped.",
+  interrupted:
+    "The run was interrupted. Start the same command again to continue where it stopped.",
   "too-many-failures":
     "The run stopped: too many episodes failed in a row. Mend the cause, then start the same command " +
     "again with --retry-failed.",
 };
 
-/** A mean says what it leaves out. */
+/** Describes the mean reward, and the episodes that it leaves out. */
 function describeReward({ rewardMean, scored, unscored }: RunResult["progress"]): string {
   const leftOut = Object.values(unscored).reduce<number>((sum, count = 0) => sum + count, 0);
   const mean =

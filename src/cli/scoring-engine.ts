@@ -38,22 +38,22 @@ const engineSettingNames: readonly string[] = [
   ...truncationNames,
 ];
 
-/** Settings of a rollout that decide what scores. */
+/** The settings of a rollout that affect scoring. */
 export const engineSettings: readonly Setting[] = runSettings.filter(({ name }) =>
   engineSettingNames.includes(name),
 );
 
-/** An engine that can say again how likely the tokens of a run were; to be closed by the caller. */
+/** An engine that recomputes the logprobs of a run. The caller closes it. */
 export interface ScoringEngine {
   readonly engine: Engine;
-  /** The one at which the tokens were sampled. */
+  /** The temperature at which the tokens were sampled. */
   readonly temperature: number;
 }
 
 /**
- * Opens the engine that scores what a run sampled: the run's own, unless flags name another.
+ * Opens the engine that scores a run's samples: the run's own engine, unless flags name another.
  *
- * @throws UsageError where what was recorded cannot be scored again.
+ * @throws UsageError if the recorded logprobs cannot be computed again.
  */
 export async function openScoringEngine(
   dir: string,
@@ -73,7 +73,11 @@ export async function openScoringEngine(
   }
 }
 
-/** @throws UsageError where the recorded logprobs are of a distribution that nothing can score. */
+/**
+ * Checks that the recorded logprobs can be computed again.
+ * @throws UsageError if the engine reports logprobs of a distribution that top-p, top-k or min-p
+ *   cut.
+ */
 function checkTruncation(settings: RunSettings, engine: EngineDescription): void {
   if (engine.logprobConvention !== "processed") return;
   for (const name of truncationNames) {
@@ -86,7 +90,7 @@ function checkTruncation(settings: RunSettings, engine: EngineDescription): void
   }
 }
 
-/** Flags before what the file's run was played with, before defaults. */
+/** Returns the settings for scoring. Flags override the run's settings, which override defaults. */
 async function findSettings(dir: string, flags: GivenSettings): Promise<RunSettings> {
   const ofRun = await settingsOfRun(dir);
   const given = await givenSettings(engineSettings, flags);

@@ -11,7 +11,7 @@ export interface ServeFlags {
   readonly maxSessions?: number;
 }
 
-/** Serves an environment by its name or module as OpenEnv, until the process is asked to end. */
+/** Serves an environment by its name or module as OpenEnv, until Ctrl-C or SIGTERM. */
 export async function serveEnvironment(
   name: string,
   { data, ...options }: ServeFlags,
@@ -21,6 +21,6 @@ export async function serveEnvironment(
   await using server = await serveOpenEnv(environment, { ...options, ...(user && { user }) });
   await writeOut(`${JSON.stringify({ url: server.url })}\n`);
   writeError(`${environment.name} can be played by any OpenEnv client. Ctrl-C ends it.\n`);
-  const signal = stopOnInterrupt("ending: sessions that are open are given up");
+  const signal = stopOnInterrupt("ending: open sessions are aborted");
   await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 }

@@ -6,7 +6,7 @@ import {
 } from "../composition/config/setting.ts";
 import { pickSettings, readDisplay, type Display } from "./display-settings.ts";
 
-/** The settings to watch a run while it plays. */
+/** The settings for watching a run while it plays. */
 export const watchSettings = [
   {
     name: "view",
@@ -23,15 +23,15 @@ export const watchSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** The output of a run. */
+/** The form of a run's output. */
 export interface RunDisplay extends Display {
   /** True to show the run in the browser while it plays. Default false. */
   readonly view?: boolean;
-  /** The port of the metrics on this machine, 0 for any free port; absent for no metrics. */
+  /** The port of the metrics on this machine; 0: any free port. Absent: no metrics. */
   readonly metricsPort?: number;
 }
 
-/** Reads the output of a run from its settings. */
+/** Reads the form of a run's output from its settings. */
 export function readRunDisplay(settings: GivenSettings): RunDisplay {
   const values = completeSettings(watchSettings, pickSettings(watchSettings, settings));
   const { view, "metrics-port": metricsPort } = values;

@@ -19,7 +19,7 @@ import type { AgentConfig, ForeignAgentConfig } from "./config/agent-config.ts";
 import { isTauName } from "./environment/environment-names.ts";
 import { findBundle } from "./environment/environments.ts";
 
-/** The place of an agent: renderer, environment and data. */
+/** The parts that an agent needs: renderer, environment and data. */
 interface AgentPlace {
   readonly renderer: Renderer;
   readonly environment: Environment;
@@ -65,7 +65,10 @@ function requirePlayable(card: CapabilityCard, strategy: AgentConfig["strategy"]
   }
 }
 
-/** Parsers are those that the settings or the template name. */
+/**
+ * Returns the options of a tool-calling agent, with the parsers that the settings or the template
+ * name.
+ */
 function toolCallingOptions(
   { toolUse, calls }: ToolCallingConfig,
   renderer: Renderer,
@@ -146,7 +149,10 @@ async function findBundleFile(
   return dir === undefined ? undefined : path.join(dir, nameFor(name.slice("tau-".length)));
 }
 
-/** `none` reads the whole text. Most of vLLM's reasoning parsers are taken to part it as SGLang's do. */
+/**
+ * Returns a function that splits reasoning from the text. `none` treats the complete text as the
+ * reply. Most of vLLM's reasoning parsers are assumed to split like SGLang's.
+ */
 function buildSplitReasoning(
   { card, responseTemplate }: Renderer,
   options: { readonly toolCallParserActive: boolean },

@@ -4,7 +4,7 @@ import type { HttpEngineOptions } from "../engine/http/http-engine-options.ts";
 import type { EngineConfig } from "./config/engine-config.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 
-/** Environment variables: keys are read from them. */
+/** Environment variables. Keys are read from them. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -59,7 +59,8 @@ function serverOptions(
   return {
     url: urls,
     timeouts: { turnMs: turnTimeoutMs },
-    // About two and a half minutes: an engine that is restarted has to load its weights again.
+    // The tries last about two and a half minutes, because a restarted engine has to load its
+    // weights.
     retry: { maxAttempts: 20 },
     ...withoutUndefined({ apiKey: readVariable(env, apiKeyEnv, "--api-key-env") }),
   };

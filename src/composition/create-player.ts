@@ -9,7 +9,7 @@ import { whyUnplayable } from "../renderer/capability/why-unplayable.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import type { ForeignAgentConfig } from "./config/agent-config.ts";
 
-/** The player of a run's attempts, for agents that keep their own conversations. */
+/** The player of a run's attempts, for agents that manage their own conversations. */
 export interface CreatedPlayer extends Required<Pick<EpisodeSetup, "agent" | "play">> {
   close(): Promise<void>;
 }

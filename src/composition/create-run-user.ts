@@ -13,9 +13,9 @@ import type { EnvironmentConfig } from "./config/scope-config.ts";
 import type { UserConfig } from "./config/user-config.ts";
 
 /**
- * The user of a configuration, with the prompts of the environment's own benchmark.
+ * Creates the configured user, with the prompts of the environment's own benchmark.
  *
- * @throws UsageError for a script, prompts or a key that cannot be read.
+ * @throws UsageError if a script, prompts or a key cannot be read.
  */
 export async function createRunUser(
   config: UserConfig,
@@ -23,7 +23,7 @@ export async function createRunUser(
 ): Promise<User> {
   switch (config.strategy) {
     case "scripted": {
-      // An environment may bring its own user; a script file goes before it.
+      // A script file overrides the environment's own user.
       const { strategy, scriptFile, isAssumed } = config;
       if (scriptFile !== undefined) {
         return createUser({ strategy, lines: await readScript(scriptFile) });

@@ -137,14 +137,14 @@ describe("createRun()", () => {
       concurrency: 1,
       out: path.join(scratch, "contexts"),
     };
-    const start = async (told: Partial<EngineDescription>, more: GivenSettings = {}) => {
+    const start = async (changes: Partial<EngineDescription>, more: GivenSettings = {}) => {
       const config = readRunConfig({ ...settings, ...more });
       const own = await createEngine(referenceConfig, {});
       const stop = new AbortController();
       const engine = {
         kind: own.kind,
         generate: own.generate.bind(own),
-        describe: async () => ({ ...(await own.describe()), kind: "own", ...told }),
+        describe: async () => ({ ...(await own.describe()), kind: "own", ...changes }),
         close: async () => await own.close(),
       };
       await using run = await createRun(config, { engine });

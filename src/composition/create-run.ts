@@ -48,14 +48,14 @@ export type PlayOptions = Pick<
   readonly concurrency?: number;
 };
 
-/** Everything that a configuration describes, put together and ready to be played. */
+/** An assembled run, ready to play. */
 export interface Run extends AsyncDisposable {
   readonly config: RunConfig;
   readonly environment: Environment;
   readonly plan: RunPlan;
   /** The parts of each episode, also for `playEpisode()`. */
   readonly setup: Omit<EpisodeSetup, "onTurn">;
-  /** Knows the keys of the engine and of the user's model, and takes them out of what is played. */
+  /** Removes the keys of the engine and of the user's model from all that is played. */
   readonly redactor: Redactor;
   /** The content of `run.json`. */
   readonly manifest: RunManifest;
@@ -80,7 +80,7 @@ export interface Run extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The outside of a run: signal, clock, environment variables, engine. */
+/** The surroundings of a run: signal, clock, environment variables, engine. */
 export interface RunSurroundings {
   /** Ends the wait for an engine that does not answer. */
   readonly signal?: AbortSignal;
@@ -88,7 +88,7 @@ export interface RunSurroundings {
   readonly now?: () => number;
   /** Environment variables that hold keys. Default: the process's. */
   readonly env?: Variables;
-  /** Plays in the place of the engine that is configured. */
+  /** An engine that replaces the configured one. */
   readonly engine?: Engine;
   /** The name of this process for others that wait for the folder. Default: its script's name. */
   readonly command?: string;
@@ -148,14 +148,14 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       warnings: [...renderer.card.warnings, ...warningsOf(description, config)].map((each) =>
         redactor.text(each),
       ),
-      async openFolder(onWait = () => {}, { isOpen = false, manifest: told = manifest } = {}) {
+      async openFolder(onWait = () => {}, { isOpen = false, manifest: played = manifest } = {}) {
         const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
         const command = around.command && redactor.text(around.command);
         const lock = { onWait, ...withoutUndefined({ signal, command }) };
         const begun = {
           promptTime: toPromptTime(promptTime),
-          ...told,
-          ...(isOpen && { found: { ...told.found, plan: openPlan } }),
+          ...played,
+          ...(isOpen && { found: { ...played.found, plan: openPlan } }),
         };
         return await RunFolder.open(dir, begun, {
           retryFailed,
@@ -192,7 +192,7 @@ interface Closable {
   close?(): Promise<void>;
 }
 
-/** The strategy around the policy, or what plays in the place of one. */
+/** Creates the agent, or the player of an agent that manages its own conversations. */
 async function openAgent(
   config: RunConfig["agent"],
   place: Parameters<typeof createAgent>[1],

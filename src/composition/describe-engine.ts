@@ -3,8 +3,7 @@ import { askDescription, type AskDescriptionOptions } from "../episode/ask-descr
 import { RolloutError } from "../errors.ts";
 
 /**
- * Asks an engine for its description. Names the flag to check if the engine does not answer
- * properly.
+ * Requests an engine's description. If that fails, the error names the flag to check.
  * @throws RolloutError if the engine does not answer, or sends an invalid description.
  */
 export async function describeEngine(

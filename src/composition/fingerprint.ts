@@ -3,13 +3,16 @@ import { open, readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 
-/** Files up to this size are hashed whole; of larger ones, such as weights, so much in three places. */
+/**
+ * Files up to this size are hashed completely. Of larger ones, such as weights, three parts are
+ * hashed.
+ */
 const wholeBytes = 64 * 2 ** 20;
 
 /** The number of bytes per read. A read costs as much as hashing some ten thousand bytes. */
 const chunkBytes = 2 ** 20;
 
-/** The SHA-256 of a text, as 64 hexadecimal digits. */
+/** Returns the SHA-256 of a text in hexadecimal digits. */
 export function hashOf(text: string): string {
   return createHash("sha256").update(text, "utf8").digest("hex");
 }
@@ -65,8 +68,8 @@ export async function fingerprintFiles(dir: string, names: readonly string[]): P
 }
 
 /**
- * The files below a folder of another, by their names below the latter; `/` parts them everywhere. Links to
- * files count: the hub's cache is made of them.
+ * Lists the files in a subfolder by their paths relative to `dir`, with `/` as separator on every
+ * system. Includes links to files, because the hub's cache consists of links.
  */
 export async function listFiles(dir: string, below: string): Promise<readonly string[]> {
   const root = path.join(dir, below);

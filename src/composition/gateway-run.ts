@@ -33,24 +33,24 @@ export interface GatewayRun extends AsyncDisposable {
   readonly folder: RunFolder;
   /** Warnings about the engine and the chat template. */
   readonly warnings: readonly string[];
-  /** Notes for the user about the folder's content. */
+  /** Notes for the user about the content of the folder. */
   readonly notes: readonly string[];
   /** Sums over the finished sessions. */
   progress(): RunProgress;
-  /** Writes the gateway's end and its totals: `finished` if no session is open. */
+  /** Writes the end event and the totals. The run counts as `finished` if no session is open. */
   end(): Promise<void>;
 }
 
-/** The outside of a gateway: signal, clock, environment variables, engine. */
+/** The surroundings of a gateway: signal, clock, environment variables, engine. */
 export interface GatewaySurroundings {
   readonly env?: Variables;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
-  /** Called with errors on our side, in addition to the run's events. */
+  /** Called with errors of Turnwright. The run's events also have them. */
   readonly onTrouble?: (error: unknown) => void;
   /**
-   * Called when the engine stops answering, and when it answers again, in addition to the run's
-   * events.
+   * Called when the engine stops answering, and when it answers again. The run's events also have
+   * this.
    */
   readonly onEngine?: (news: EngineOutage) => void;
   readonly clock?: Clock;
@@ -140,13 +140,13 @@ async function openParts(
     clock,
     onOutage: (news) => {
       onEngine?.(news);
-      // A disk that refuses this write refuses the next turn too, which is reported.
+      // If the disk refuses this event, writing the next turn fails, too, and is reported.
       folder.writeEvent({ ...news, atMs: now() }).catch(() => {});
     },
   });
   opened.push(async () => await watch[Symbol.asyncDispose]());
-  const told = { maxContextTokens: description.contextLength ?? Infinity };
-  const { maxContextTokens } = withRecordedContext(told, folder.manifest);
+  const engineLimits = { maxContextTokens: description.contextLength ?? Infinity };
+  const { maxContextTokens } = withRecordedContext(engineLimits, folder.manifest);
   const gateway = new Gateway(
     {
       engine: watch.engine,
@@ -242,7 +242,7 @@ async function writeTrouble(
   try {
     await folder.writeEvent({ type: "trouble", atMs, message, stack });
   } catch (failure) {
-    // A disk that refuses this write refuses the next episode too, which is reported.
+    // If the disk refuses this event, writing the next episode fails, too, and is reported.
     if (!(failure instanceof UsageError)) throw failure;
   }
 }

@@ -22,13 +22,13 @@ import type { GivenSettings } from "./config/setting.ts";
 import { storedSettings } from "./config/stored-settings.ts";
 import { readTextFile } from "../text/decode-text.ts";
 
-/** One episode with all that it takes to play it again elsewhere: what a bug report holds. JSON-able. */
+/** One episode of a bug report, with all data to play it on another machine. JSON-able. */
 export interface Bundle {
   readonly turnwrightBundle: 1;
   readonly manifest: RunManifest;
   /**
-   * When its run was started, milliseconds since the epoch: templates may print the date, which is in the
-   * `promptTime` of later versions' manifests.
+   * The start of the episode's run, in milliseconds since the epoch. Chat templates may print the
+   * date. Manifests of later versions have it in `promptTime`.
    */
   readonly startedAtMs: number;
   /** Lines of `recording.jsonl`. */
@@ -36,17 +36,17 @@ export interface Bundle {
   /** Absent if the episode did not finish. */
   readonly episode?: EpisodeRow;
   readonly samples: readonly Sample[];
-  /** The lines of `events.jsonl` about it. */
+  /** The events of the episode in `events.jsonl`. */
   readonly events: readonly unknown[];
 }
 
-/** A run's recorded episodes. */
+/** The recorded episodes of a run. */
 export interface RecordedRun {
   readonly manifest: RunManifest;
   readonly startedAtMs: number;
   /** The ids of the recorded rollouts, in the order in which they started. */
   readonly rolloutIds: readonly string[];
-  /** Ids of finished ones of which there is no recording. */
+  /** The ids of finished rollouts without a recording. */
   readonly unrecordedIds: readonly string[];
   /** Reads an episode. Returns `undefined` if its recording is damaged from the first line. */
   read(rolloutId: string): Promise<StoredEpisode | undefined>;
@@ -117,8 +117,8 @@ async function openFolder(name: string): Promise<RecordedRun> {
     async bundle(rolloutId) {
       const found = await lines.read(rolloutId);
       const { row, samples } = parseEpisode(found);
-      const told = await indexRows(files, path.join(dir, eventsFile));
-      const events = await told.read(rolloutId);
+      const eventRows = await indexRows(files, path.join(dir, eventsFile));
+      const events = await eventRows.read(rolloutId);
       return {
         turnwrightBundle: 1,
         manifest,
@@ -151,7 +151,7 @@ async function firstStart(dir: string): Promise<number | undefined> {
   return atMs;
 }
 
-/** The user of library runs that name none. */
+/** The default user of a run that a program started. */
 export const defaultUser = { user: "scripted" } as const;
 
 /**
@@ -206,7 +206,7 @@ function unknownSetup(what: string, doing: string, remedy: string): UsageError {
 
 const replayRemedy = "play it again from that program, by replayEpisode() with its own setup";
 
-/** True for a gateway's run. Every other run names its environment. */
+/** True for a gateway's run. All other runs name their environment. */
 function isGateways({ configuration, found }: RunManifest): boolean {
   const plan = found["plan"] as Partial<typeof gatewayEnvironment> | null | undefined;
   const { name, split } = gatewayEnvironment;
@@ -214,7 +214,10 @@ function isGateways({ configuration, found }: RunManifest): boolean {
   return isSo && (plan as { readonly environment?: unknown }).environment === name;
 }
 
-/** @param keeping - Who keeps the conversations, in words. */
+/**
+ * Returns the error for an episode whose conversation an agent managed.
+ * @param keeping - A description of the agent that manages the conversation.
+ */
 function keptByAgents(what: string, keeping: string): UsageError {
   return new UsageError(
     `Cannot play ${what} again: ${keeping}, and nothing of what was done there is recorded`,
@@ -229,7 +232,7 @@ function withoutKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   });
 }
 
-/** Says of itself what the recorded one said, and cannot sample. */
+/** Returns an engine with the recorded description. It cannot sample. */
 function recordedEngine(description: EngineDescription): Engine {
   return {
     kind: description.kind,

@@ -40,7 +40,7 @@ export async function probeUser(
   } catch (error) {
     signal?.throwIfAborted();
     const { code } = error as { readonly code?: unknown };
-    // A slow or interrupted reply may succeed later, and each call is retried.
+    // A slow or interrupted reply is no reason to refuse the run, because each call is retried.
     if (code !== "ECONNREFUSED" && code !== "ENOTFOUND") return;
     return refuse(
       `no connection (${describeError(error)}); is the server running, and the address right?`,

@@ -10,16 +10,16 @@ import { episodesFile, samplesFile } from "../run/folder/scan-claims.ts";
 import { recordingFile } from "../run/recording/recording-line.ts";
 import { indexRows, type RowIndex } from "../run/folder/row-index.ts";
 
-/** The lines of one rollout in a run's files, each list in file order. */
+/** The lines of one rollout in a run's files, each list in the order of its file. */
 export interface RecordedLines {
-  /** Of its latest attempt. */
+  /** The lines of the rollout's latest attempt. */
   readonly recording: readonly Buffer[];
-  /** The last one counts. */
+  /** The lines of its episode. The last line counts. */
   readonly episodes: readonly Buffer[];
   readonly samples: readonly Buffer[];
 }
 
-/** The recorded rollouts of a folder. A run may still be writing there. */
+/** An index of the recorded rollouts in a folder. A process may still write to the folder. */
 interface RecordedLinesIndex {
   /** The rollout ids in the order in which they started. */
   readonly rolloutIds: readonly string[];
@@ -29,14 +29,14 @@ interface RecordedLinesIndex {
   read(rolloutId: string): Promise<RecordedLines>;
 }
 
-/** A file as it was before it was gone through. */
+/** A file, with a mark of its content before it was indexed. */
 interface MarkedFile {
   readonly path: string;
   /** `undefined` if the file did not exist. */
   readonly mark: FileMark | undefined;
 }
 
-/** The places of the lines. */
+/** The positions of the lines of all rollouts. */
 interface Places {
   /** The files from which the places were read. A file may be replaced or cut later. */
   readonly marks: readonly MarkedFile[];

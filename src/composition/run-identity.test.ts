@@ -122,7 +122,7 @@ describe("describeIdentity()", () => {
       ["chatTemplate"],
     ],
     [
-      "another model behind the engine",
+      "another model of the engine",
       () => identify({}, { engine: { ...described, model: "another" } }),
       ["servedModel"],
     ],
@@ -139,7 +139,7 @@ describe("describeIdentity()", () => {
       ["logprobConvention"],
     ],
     [
-      "an engine that tells neither",
+      "an engine that reports neither",
       () =>
         identify(
           {},

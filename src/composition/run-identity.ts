@@ -103,7 +103,9 @@ function hashJson(value: PyDict | readonly PyValue[]): string {
   return hashOf(stringifyPythonJson(value, { ensureAscii: false }));
 }
 
-/** A server's model is known by its name, one that is computed here by its weights. */
+/**
+ * Identifies the model: by its name if a server has it, by its weights if this process computes it.
+ */
 async function describeModel(
   config: EngineConfig | undefined,
   { model, weightsFile }: EngineDescription,
@@ -127,7 +129,10 @@ async function describeModel(
   }
 }
 
-/** Absent if the environment belongs to this package, or is an object. */
+/**
+ * Identifies a module's environment. Returns nothing for an environment of this package, or an
+ * object.
+ */
 async function fingerprintEnvironment(
   config: EnvironmentConfig | undefined,
 ): Promise<string | undefined> {
@@ -142,8 +147,8 @@ async function fingerprintEnvironment(
 }
 
 /**
- * Absent if the agent belongs to this package, is an object, or is a program. The command line
- * identifies a program.
+ * Identifies a module's agent. Returns nothing for an agent of this package, an object, or a
+ * program, which the command line identifies.
  */
 async function fingerprintAgent(agent: NamedParts["agent"]): Promise<string | undefined> {
   return agent?.strategy === "module"
@@ -151,7 +156,9 @@ async function fingerprintAgent(agent: NamedParts["agent"]): Promise<string | un
     : undefined;
 }
 
-/** A module that is one file is known by that file, others by all files that are their own. */
+/**
+ * Returns a hash of a module's files: of the file itself, or of it and the files that it imports.
+ */
 export async function fingerprintModule(entry: string): Promise<string | undefined> {
   const files = await findModuleFiles(entry);
   if (files.length === 1) return await fingerprintFile(entry);

@@ -5,7 +5,8 @@ import { parseTaskIndexes, type RunScope } from "../run/schedule/plan-run.ts";
 import type { ScopeConfig } from "./config/scope-config.ts";
 
 /**
- * Which tasks of an environment a configuration plays, and how often each.
+ * Returns the tasks of an environment that a configuration selects, and the number of attempts at
+ * each.
  *
  * @throws UsageError for a split or tasks that the environment does not have.
  */

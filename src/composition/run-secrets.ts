@@ -4,8 +4,8 @@ import type { Variables } from "./create-engine.ts";
 import type { RunConfig } from "./config/run-config.ts";
 
 /**
- * Knows the secrets of a run: the keys of its engine and of its user's model, what their URLs hold, and what looks
- * like a key in the command line of its agent.
+ * Creates a redactor for a run's secrets: the keys of its engine and of its user's model, secrets
+ * in their URLs, and texts that look like keys in the agent's command line.
  */
 export function createRunRedactor(
   { engine, user, agent }: Pick<RunConfig, "engine"> & Partial<Pick<RunConfig, "user" | "agent">>,

@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { packageFile } from "../files/package-file.ts";
 
-/** This package's version. Its own manifest is found from the sources and from the build alike. */
+/**
+ * Reads this package's version from its manifest. Works both from the sources and from the build.
+ */
 export async function readVersion(): Promise<string> {
   return (JSON.parse(await readFile(packageFile("package.json"), "utf8")) as { version: string })
     .version;

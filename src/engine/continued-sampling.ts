@@ -2,11 +2,11 @@ import type { GenerateRequest, SamplingParameters } from "./engine.ts";
 import { findOutputRule } from "./output-rule.ts";
 
 /**
- * Returns the request for the rest of a turn, given the ids that were sampled of it so far.
+ * Returns the request for the rest of a turn after the ids that were already sampled.
  *
- * Returns the same request if no ids were sampled, and `undefined` if a rule applies to the turn's
- * complete output (`findOutputRule()`), because such a turn must be sampled again from its start.
- * The result's `maxNewTokens` can be 0.
+ * Returns the same request if no ids were sampled. Returns `undefined` if a rule applies to the
+ * turn's complete output (`findOutputRule()`), because such a turn must be sampled again from its
+ * start. The result's `maxNewTokens` can be 0.
  */
 export function remainingRequest(
   request: GenerateRequest,

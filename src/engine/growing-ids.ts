@@ -53,7 +53,7 @@ export class GrowingIds {
     this.#text?.keepAtMost(this.#count);
   }
 
-  /** Puts zeros in the place of ids that a reader has transferred, so that the record can continue. */
+  /** Replaces ids that a reader has transferred by zeros, so that the record can continue. */
   #replaceLost(): void {
     if (!this.isDetached) return;
     this.#isDetached = true;
@@ -84,7 +84,10 @@ export class GrowingIds {
   }
 }
 
-/** Returns `GrowingIds.text()` for a view of such a list, and `undefined` for other lists. */
+/**
+ * Returns the cached text of ids that are a view of `GrowingIds` (see `text()`). Returns
+ * `undefined` for other lists.
+ */
 export function knownIdText(ids: TokenIds): Uint8Array | undefined {
   if (!(ids instanceof Int32Array) || ids.byteOffset !== 0) return undefined;
   return owners.get(ids.buffer)?.text(ids.length);

@@ -1,6 +1,6 @@
 import type { Generation } from "./engine.ts";
 
-/** Joins what was sampled of a turn before and after an interruption. */
+/** Joins the generations of a turn from before and after an interruption. */
 export function joinGenerations(first: Generation, second: Generation): Generation {
   const pieces = first.pieces.map((piece) => ({ ...piece, finish: "abort" as const }));
   const queued = [first.queueMs, second.queueMs].filter((ms) => ms !== undefined);

@@ -17,7 +17,10 @@ export function isBinary(value: unknown): value is Binary {
   return isOwn || Object.getPrototypeOf(prototype) === anyTypedArray;
 }
 
-/** A text (not JSON) that is equal for equal binary data of one class; `undefined` for any other value. */
+/**
+ * Returns a text (not JSON) that is equal for equal binary data of one class. `undefined` for any
+ * other value.
+ */
 export function binaryText(value: unknown): string | undefined {
   if (!ArrayBuffer.isView(value) && !(value instanceof ArrayBuffer)) return undefined;
   const { buffer, byteOffset, byteLength } = ArrayBuffer.isView(value)
@@ -28,7 +31,7 @@ export function binaryText(value: unknown): string | undefined {
   return `${Object.prototype.toString.call(value)}(${bytes})`;
 }
 
-/** The buffer that holds the bytes. Other views may use it too. */
+/** Returns the buffer that contains the bytes. Other views may use it too. */
 export function bufferOf(value: Binary): ArrayBuffer {
   return ArrayBuffer.isView(value) ? value.buffer : value;
 }
@@ -41,8 +44,8 @@ interface Span {
 }
 
 /**
- * Copies of binary data. Views that share a buffer share one copy of the range that they span together. The rest of
- * the buffer is not copied, since a Node.js Buffer may lie in a pool with others.
+ * Copies binary data. Views of one buffer share one copy of the range that they cover together. The
+ * rest of the buffer is not copied, because a Node.js Buffer may be part of a pool.
  */
 export class BinaryCopies {
   readonly #spans = new Map<ArrayBuffer, Span>();
@@ -73,7 +76,10 @@ export class BinaryCopies {
   }
 }
 
-/** The value's range within its buffer. The start is aligned, so that a number of any size may begin there. */
+/**
+ * Returns the value's range within its buffer. The start is aligned, so that a number of any size
+ * may begin there.
+ */
 function rangeOf(value: Binary): { readonly start: number; readonly end: number } {
   if (!ArrayBuffer.isView(value)) return { start: 0, end: value.byteLength };
   const { byteOffset, byteLength } = value;

@@ -8,9 +8,9 @@ export function isNumbers(value: unknown): value is Numbers {
 }
 
 /**
- * Returns a text (not JSON) that identifies an object's content, if its properties do not show that content;
- * `undefined` for any other value. An opaque object, such as an instance of a class with private fields, is
- * identified by `idOf`.
+ * Returns a text (not JSON) that identifies an object's content, for comparisons. Returns
+ * `undefined` if the object's properties show its content. An opaque object, such as an instance of
+ * a class with private fields, is identified by `idOf`.
  */
 export function contentText(value: unknown, idOf: (value: unknown) => number): string | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : String(value);
@@ -24,7 +24,10 @@ export function contentText(value: unknown, idOf: (value: unknown) => number): s
   return isHidden ? `thing(${idOf(value)})` : undefined;
 }
 
-/** Returns the same content as JSON, for people. */
+/**
+ * Returns a JSON text that describes an object's content to people, if its properties do not show
+ * it; `undefined` otherwise. `contentText()` returns the text for comparisons.
+ */
 export function shownContent(value: unknown): string | undefined {
   const bytes = isNumbers(value) ? value : bytesOf(value);
   const builtin = builtinText(value);
@@ -39,7 +42,10 @@ export function shownContent(value: unknown): string | undefined {
   return JSON.stringify(`(${classOf(value)} without members to compare: add a toJSON())`);
 }
 
-/** True if an object is compared by its text: it has no properties, or they do not show all of its content. */
+/**
+ * True if objects are compared by the text of their content, because their properties do not show
+ * all of it.
+ */
 export function isTextual(value: object): boolean {
   return bytesOf(value) !== undefined || builtinText(value) !== undefined || hidesContent(value);
 }
@@ -72,10 +78,13 @@ function hidesContent(value: unknown): value is object {
   return Object.keys(value).length === 0 && classOf(value) !== "Object";
 }
 
-/** The most indexes of a list that are written, including holes; longer lists would take too long. */
+/**
+ * Maximum number of indexes of a list that are written, including holes. Longer lists would take
+ * too long.
+ */
 const longestWritten = 1000;
 
-/** The most numbers that are shown. */
+/** Maximum number of numbers in a description. */
 const maxShown = 64;
 
 function describe(numbers: Numbers): string {

@@ -58,8 +58,9 @@ export interface World extends AsyncDisposable {
    */
   stateHash?(options: { signal: AbortSignal }): Promise<string>;
   /**
-   * Frees the world. The signal aborts after `toolTimeoutMs`, when the episode stops waiting: free the other parts
-   * even if one part hangs. A world that wraps another passes the signal on.
+   * Releases the world. The signal aborts after `toolTimeoutMs`, when the episode stops waiting:
+   * release the other parts even if one part hangs. A world that wraps another passes the signal
+   * on.
    */
   [Symbol.asyncDispose](options?: { readonly signal: AbortSignal }): PromiseLike<void>;
 }

@@ -11,7 +11,9 @@ export type ScoreResult<State> = number | boolean | DetailedScore<State>;
 
 /** A score with the wanted result, which `turnwright show` compares with the actual one. */
 export interface DetailedScore<State> {
-  /** Default: 1 if the state is as wanted and all outputs were said, else 0. */
+  /**
+   * The reward. Default: 1 if the state is as wanted and the agent said all outputs, otherwise 0.
+   */
   readonly reward?: number | boolean;
   /** The wanted final state: only the members that matter. */
   readonly wanted?: Partial<State>;

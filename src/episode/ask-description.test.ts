@@ -17,15 +17,15 @@ function describing(answer: (signal: AbortSignal | undefined) => unknown): Engin
 }
 
 test("returns a copy of the engine's description", async () => {
-  const told = { ...sound, model: "m", warnings: ["w"], more: { of: "it" } };
-  const description = await askDescription(describing(() => told));
-  expect(description).toEqual(told);
-  expect(description).not.toBe(told);
+  const given = { ...sound, model: "m", warnings: ["w"], more: { of: "it" } };
+  const description = await askDescription(describing(() => given));
+  expect(description).toEqual(given);
+  expect(description).not.toBe(given);
 });
 
 test("null and false count as absent, as in plain JavaScript", async () => {
-  const told = { ...sound, url: null, model: null, warnings: null, isConventionAssumed: false };
-  expect(await askDescription(describing(() => told))).toStrictEqual(sound);
+  const given = { ...sound, url: null, model: null, warnings: null, isConventionAssumed: false };
+  expect(await askDescription(describing(() => given))).toStrictEqual(sound);
 });
 
 test("reads members that are getters of a class", async () => {

@@ -41,24 +41,24 @@ test.each<[what: string, begin: (...call: never) => unknown]>([
     // A rejection is reported one round later.
     await Promise.resolve();
     await Promise.resolve();
-    const [told] = troubles;
+    const [trouble] = troubles;
     expect(troubles).toHaveLength(1);
-    expect(told!.code).toBe("internal/tracer");
-    expect(told!.message).toContain("Cannot trace lamp/test/0#0: ");
+    expect(trouble!.code).toBe("internal/tracer");
+    expect(trouble!.message).toContain("Cannot trace lamp/test/0#0: ");
   },
 );
 
 test("a tracer gets calls and their ends in order", () => {
-  const told: unknown[] = [];
+  const spans: unknown[] = [];
   const tracer: EpisodeTracer = {
     begin: ({ rolloutId }) => {
-      told.push(rolloutId);
+      spans.push(rolloutId);
       return {
         call:
           (name) =>
           (...thrown) =>
-            void told.push([name, ...thrown]),
-        end: (episode) => void told.push(episode),
+            void spans.push([name, ...thrown]),
+        end: (episode) => void spans.push(episode),
       };
     },
   };
@@ -66,7 +66,7 @@ test("a tracer gets calls and their ends in order", () => {
   trace?.call("begin")();
   trace?.call("score")("no");
   trace?.end(undefined);
-  expect(told).toEqual(["lamp/test/0#0", ["begin"], ["score", "no"], undefined]);
+  expect(spans).toEqual(["lamp/test/0#0", ["begin"], ["score", "no"], undefined]);
   expect(beginTrace(assignment, { tracer: { begin: () => undefined } })).toBeUndefined();
   expect(beginTrace(assignment, {})).toBeUndefined();
 });

@@ -45,7 +45,7 @@ function lampThat(
 
 const aloud = "How was it?";
 
-/** Worlds that ask the user for a line when a method of theirs is called. */
+/** Worlds that ask the user for a line when one of their methods is called. */
 const askers = {
   open: (_world, ask, signal) => ask.begin({ signal }).then(() => ({})),
   begin: (_world, ask) => ({
@@ -329,7 +329,7 @@ describe("a world that calls its user or itself out of turn", () => {
 
 describe("with an engine of its own that is down", () => {
   const down = (): never => {
-    throw new RolloutError("engine/unreachable", "Cannot sample judge: nobody listens", {
+    throw new RolloutError("engine/unreachable", "Cannot sample judge: no server listens", {
       retryable: true,
       discarded: [{ requestId: "judge", reason: "it was cut off", tokenCount: 3 }],
     });
@@ -378,7 +378,7 @@ describe("with an engine of its own that is down", () => {
     expect(episode.failure).toEqual({
       party,
       code: `${party}/exception`,
-      message: `Cannot ${what}: Cannot sample judge: nobody listens`,
+      message: `Cannot ${what}: Cannot sample judge: no server listens`,
     });
     expect(troubles.map(({ retryable, cause }) => [retryable, cause])).toEqual([
       [true, expect.objectContaining({ code: "engine/unreachable" })],

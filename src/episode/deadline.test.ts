@@ -76,8 +76,8 @@ describe("the episode's deadline", () => {
   });
 
   test("accepts an engine that adds a listener each turn and never removes it", async () => {
-    const told: Error[] = [];
-    const onWarning = (warning: Error): void => void told.push(warning);
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
     process.on("warning", onWarning);
     onTestFinished(() => void process.off("warning", onWarning));
     const inner = preparedEngine(Array.from({ length: 12 }, () => says(switchCall)));
@@ -91,7 +91,7 @@ describe("the episode's deadline", () => {
     const { episode } = await play([], { engine, limits: { maxTurns: 12 } });
     expect(episode.turns).toHaveLength(12);
     await setImmediate();
-    expect(told).toEqual([]);
+    expect(warnings).toEqual([]);
   });
 
   test("treats a turn that is cut short after its stop id as complete, and performs it", async () => {
@@ -370,18 +370,18 @@ describe("the episode's deadline", () => {
     const { hand, clock } = clocks();
     const { promise: asked, resolve } = createDeferred();
     const inner = preparedEngine([says(switchCall)]);
-    const told: ((isHeld: boolean) => void)[] = [];
+    const answers: ((isHeld: boolean) => void)[] = [];
     const engine: Engine = {
       ...inner,
       async generate(request, options) {
-        told.push(options!.onHeld!);
+        answers.push(options!.onHeld!);
         options?.onHeld?.(true);
         return await inner.generate(request, options);
       },
     };
     const environment = lamp(() => {
       // The same for a report outside of a call.
-      for (const tell of told) tell(true);
+      for (const tell of answers) tell(true);
       resolve();
       return new Promise<never>(() => {}) as never;
     });

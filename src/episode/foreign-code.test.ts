@@ -126,7 +126,7 @@ const faults: readonly {
     message: "Cannot open task lamp/test/0: disk",
   },
   {
-    name: "opening a world throws a failure of nobody's",
+    name: "opening a world throws a failure of an unknown party",
     environment: lampThatOpens(() => {
       throw new RolloutError("disk/full" as never, "no room");
     }),

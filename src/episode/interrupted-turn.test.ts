@@ -245,14 +245,15 @@ describe("an engine that returns nothing when an episode is interrupted", () => 
   const limits = { maxTurns: 3, engineTimeoutMs: 60_000, graceTimeoutMs: 200 };
 
   /** Plays a turn, and is interrupted while the engine is silent in the next, which begins with the given part. */
-  async function interruptSilent(past?: Inputs, isTold = true) {
+  async function interruptSilent(past?: Inputs, isNotified = true) {
     const hand = createManualClock();
     const interrupt = new AbortController();
     const prepared = preparedEngine(past === undefined ? [says(switchCall), "hang"] : ["hang"]);
     const engine: Engine = {
       ...prepared,
       async generate(request, options = {}) {
-        if (!isTold) options.cutShort!.addEventListener("abort", () => options.onNotCutShort!());
+        if (!isNotified)
+          options.cutShort!.addEventListener("abort", () => options.onNotCutShort!());
         return await prepared.generate(request, options);
       },
     };

@@ -51,14 +51,14 @@ function start(play: PlayAttempt, own: Partial<EpisodeSetup> = {}) {
 }
 
 test("a player that never answers fails the attempt at the longest play time", async () => {
-  let told: AbortSignal | undefined;
+  let received: AbortSignal | undefined;
   const { played, time, troubles } = start(
-    async (_assignment, _setup, { signal }) => await new Promise(() => void (told = signal)),
+    async (_assignment, _setup, { signal }) => await new Promise(() => void (received = signal)),
   );
   const ms = longestPlayMs(defaultLimits);
   expect(ms).toBe((30 + 25) * 60_000 + 60_000 + 10_000 + 3 * (60_000 + 120_000));
   await time.advance(ms - 1);
-  expect(told!.aborted).toBe(false);
+  expect(received!.aborted).toBe(false);
   await time.advance(1);
   expect(await played).toMatchObject({
     outcome: "failed",
@@ -70,7 +70,7 @@ test("a player that never answers fails the attempt at the longest play time", a
         "(a forgotten resolve in its play(), or one that heeds no signal?)",
     },
   });
-  expect(told!.aborted).toBe(true);
+  expect(received!.aborted).toBe(true);
   expect(troubles.map(({ code, retryable }) => [code, retryable])).toEqual([
     ["agent/timeout", true],
   ]);
@@ -108,9 +108,9 @@ test("pauses of the policy do not count as the player's time", async () => {
 });
 
 test("a player that ignores an interruption is waited for until the leave time is over", async () => {
-  let told: AbortSignal | undefined;
+  let received: AbortSignal | undefined;
   const { played, time, troubles, interrupt } = start(
-    async (_assignment, _setup, { signal }) => await new Promise(() => void (told = signal)),
+    async (_assignment, _setup, { signal }) => await new Promise(() => void (received = signal)),
   );
   await time.advance(1000);
   interrupt.abort();
@@ -121,7 +121,7 @@ test("a player that ignores an interruption is waited for until the leave time i
     turns: [],
     segments: [],
   });
-  expect(told!.aborted).toBe(true);
+  expect(received!.aborted).toBe(true);
   expect(troubles).toMatchObject([{ code: "agent/timeout" }]);
   expect(troubles[0]!.message).toContain("no answer within 550000 ms of the interruption");
 });
@@ -217,7 +217,7 @@ describe("an episode is refused", () => {
       failure: {
         code: "agent/exception",
         message:
-          "Cannot play lamp/test/0#0 as agent tool-calling: what it returned is no episode of this rollout " +
+          "Cannot play lamp/test/0#0 as agent tool-calling: it returned a value that is not an episode of this rollout " +
           `(${why}), expected one`,
       },
     });
@@ -270,7 +270,7 @@ describe("an episode is refused", () => {
       "turns[0].attempts[0] is [0,99] of 8 characters and [0,1] of 9 ids",
     ],
     [
-      "with words of nobody's",
+      "with a message of no known failure",
       ({ messages }) => ({ messages: [...messages, { content: "Hello" }] }),
       "messages[4] has no known role, or no text",
     ],
@@ -281,7 +281,7 @@ describe("an episode is refused", () => {
       "troubles is 5, expected a list of failures, or no such field",
     ],
     [
-      "whose trouble is of nobody",
+      "whose trouble has no party",
       () => ({ troubles: [{ code: "slow", message: "late" }] }),
       'troubles[0]: the failure is of party undefined with code "slow", expected a known party and a code of its own',
     ],
@@ -300,7 +300,7 @@ describe("an episode is refused", () => {
       party: "agent",
       code: "agent/exception",
       message:
-        "Cannot play lamp/test/0#0 as agent tool-calling: what it returned is no episode of this rollout " +
+        "Cannot play lamp/test/0#0 as agent tool-calling: it returned a value that is not an episode of this rollout " +
         `(${why}), expected one`,
     });
   });

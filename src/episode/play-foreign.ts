@@ -140,7 +140,9 @@ interface TakeOptions {
 }
 
 function noEpisode(why: string): TypeError {
-  return new TypeError(`what it returned is no episode of this rollout (${why}), expected one`);
+  return new TypeError(
+    `it returned a value that is not an episode of this rollout (${why}), expected one`,
+  );
 }
 
 function copyOfSegment({

@@ -3,8 +3,8 @@ import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter, ReadyRow } from "./exporter.ts";
 
 /**
- * The tensors of a `RolloutWorkflow`, without their batch dimension, a row a line. Mask and logprobs
- * stand over the whole row: the trainer rolls them itself.
+ * Exports the tensors of a `RolloutWorkflow`, without their batch dimension, one row a line. Mask
+ * and logprobs cover the complete row, because the trainer shifts them itself.
  *
  * **Source:** areal 1.0.4, areal/trainer/ppo/actor.py (`_compute_advantages`).
  */

@@ -5,12 +5,12 @@ import path from "node:path";
 import { assertInvariant } from "../errors.ts";
 import type { ColumnLayout } from "./exporter.ts";
 
-/** Characters that are kept of a column before they are written. */
+/** The number of characters of a column that are kept in memory before they are written. */
 const blockLength = 64 * 1024;
 
 /**
- * One JSON object with a list over all records for each column. The columns wait in files of their own:
- * memory does not grow with the records.
+ * Yields one JSON object that has a list over all records for each column. Keeps the columns in
+ * temporary files, so that memory does not grow with the number of records.
  */
 export async function* columnDocument(
   records: AsyncIterable<Readonly<Record<string, unknown>>>,
@@ -33,7 +33,7 @@ export async function* columnDocument(
   }
 }
 
-/** The same object of few records, at once. */
+/** Returns the object of `columnDocument()` for few records, in memory. */
 export function columnObject(
   records: readonly Readonly<Record<string, unknown>>[],
   { columns, rest }: ColumnLayout,

@@ -13,7 +13,7 @@ export const namedGroupRules: ExportRules = {
   environmentTail: { action: "cut", why: "no token after the last sampled one is trained" },
 };
 
-/** Rules for trainers that count off groups in the order of the rows: they get complete groups only. */
+/** Rules for trainers that form groups by counting rows: they get complete groups only. */
 export const countedGroupRules: ExportRules = {
   ...namedGroupRules,
   failed: { action: "leave-out-group", why: "it has no reward, and groups are counted off" },

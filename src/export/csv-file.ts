@@ -20,7 +20,10 @@ const columns: Readonly<Record<string, (episode: EpisodeStory) => string | numbe
   duration_s: ({ durationMs }) => durationMs / 1000,
 };
 
-/** Writes CSV for spreadsheets, as RFC 4180 defines it: one line an episode. An absent value is an empty cell. */
+/**
+ * Yields CSV for spreadsheets, as RFC 4180 defines it: one line an episode. An absent value is an
+ * empty cell.
+ */
 export async function* csvFile(
   episodes: AsyncIterable<{ readonly episode: EpisodeStory }>,
 ): AsyncGenerator<Uint8Array> {
@@ -33,7 +36,7 @@ export async function* csvFile(
 
 function toCell(value: string | number | undefined): string {
   if (typeof value !== "string") return value === undefined ? "" : String(value);
-  // A spreadsheet takes what begins so for a formula; names come from environments, which may be anyone's.
+  // A spreadsheet runs a cell that begins like this as a formula, and names come from environments.
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -99,9 +99,9 @@ function toEpisode(
     const promptTokenCount = recorder.length;
     const isLast = turnIndex + 1 === story.turnCount;
     recordTurn(recorder, story, { turnIndex, taskIndex, sampleIndex });
-    const told = toTurn(turnIndex, promptTokenCount);
+    const turn = toTurn(turnIndex, promptTokenCount);
     const isCutOff = isLast && story.end.stopReason === "length";
-    turns.push(isCutOff ? { ...told, finish: "length" } : told);
+    turns.push(isCutOff ? { ...turn, finish: "length" } : turn);
     const isAnswered = !isLast || (story.end.outcome !== "completed" && !isCutOff);
     if (!isAnswered || story.splitAt === turnIndex + 1) continue;
     const dropped = story.dropsAt === turnIndex ? { droppedStopId: stopId } : {};

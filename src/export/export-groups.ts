@@ -3,7 +3,7 @@ import { exporters, type ExportTarget } from "./exporters.ts";
 import { withPromptText } from "./slime.ts";
 import { prepareGroup } from "./prepare-group.ts";
 
-/** A group in a trainer's form. */
+/** The records of a group in a trainer's form, with notes about each omission. */
 export interface ExportedGroup {
   readonly records: readonly Readonly<Record<string, unknown>>[];
   /** One entry for each row that was left out or cut, with the reason. */
@@ -14,7 +14,7 @@ export interface ExportedGroup {
  * Converts one group to a trainer's records. Does no input or output, so a live run can call it
  * too.
  *
- * @throws UsageError where the trainer cannot be given a row of it, naming the row and the remedy.
+ * @throws UsageError if the trainer's rules refuse a row. The message names the row and the remedy.
  */
 export function exportGroup(
   target: ExportTarget,

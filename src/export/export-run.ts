@@ -23,21 +23,26 @@ export interface ExportOptions {
    * `policyVersion`.
    */
   readonly versionRemedy?: string;
-  /** At which the run sampled, for prime-rl. Default: what its folder says. */
+  /**
+   * The temperature at which the run sampled, for prime-rl. Default: the temperature in the run's
+   * folder.
+   */
   readonly temperature?: number;
   /**
    * The name of the caller's option for `temperature`, for error messages. Default: `temperature`.
    */
   readonly temperatureRemedy?: string;
-  /** Spells a prompt's ids out, for slime's `prompt`; absent: it has the messages. */
+  /**
+   * Returns the text of a prompt's ids, for slime's `prompt`. Default: `prompt` has the messages.
+   */
   readonly spell?: ExportSurroundings["spell"];
-  /** Called with each thing that is left out or cut, as it happens. */
+  /** Called for each row that is left out or cut. */
   readonly onNote?: (note: ExportNote) => void;
 }
 
-/** An export under way. */
+/** An export in progress. */
 export interface RunExport {
-  /** The bytes of the file, to be read once. */
+  /** The bytes of the file. They can be read only once. */
   readonly content: AsyncGenerator<Uint8Array>;
   /** Returns the counts so far. They are final once the content has been read. */
   readonly summary: () => ExportSummary;

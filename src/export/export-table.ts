@@ -8,13 +8,13 @@ import { parquetFile } from "./parquet-file.ts";
 import { readFinished, readTableRows } from "./read-table-rows.ts";
 import { safetensorsShards } from "./safetensors-shards.ts";
 
-/** Files that are no trainer's own. */
+/** File formats that do not belong to a trainer. */
 export const tableTargets = ["parquet", "csv", "safetensors"] as const;
 
 /** One of `tableTargets`. */
 export type TableTarget = (typeof tableTargets)[number];
 
-/** The bytes of a run's rows as Parquet, or of its episodes as CSV. */
+/** Yields the bytes of a run's rows as Parquet, or of its episodes as CSV. */
 export function tableContent(dir: string, to: "parquet" | "csv"): AsyncGenerator<Uint8Array> {
   return to === "parquet" ? parquetFile(readTableRows(dir)) : csvFile(readFinished(dir));
 }

@@ -29,28 +29,30 @@ export type ExportKind = (typeof exportKinds)[number];
 
 /** The action that an exporter takes for a kind of row. */
 export type ExportAction =
-  /** It is exported. */
+  /** Export the row like any other. */
   | "keep"
   /** Cut the tokens after the last sampled one, and report the cut. */
   | "cut"
-  /** The attempt is left out, and that is said. */
+  /** Leave out the attempt, and report the omission. */
   | "leave-out"
-  /** Its whole group is left out, and that is said. */
+  /** Leave out the attempt's complete group, and report the omission. */
   | "leave-out-group"
   /** Export nothing: the whole export fails. */
   | "refuse";
 
-/** An exporter's action for one kind of row, and how the trainer reads the result. */
+/** An exporter's action for one kind of row, and the reason for the action. */
 interface ExportRule {
   readonly action: ExportAction;
-  /** The trainer's field for it, or the reason why the row is not exported. For people. */
+  /**
+   * The trainer's field that shows the kind, or the reason why the row is not exported. For people.
+   */
   readonly why: string;
 }
 
 /** An exporter's rule for every kind. */
 export type ExportRules = Readonly<Record<ExportKind, ExportRule>>;
 
-/** One attempt of a group, as it was read from the run's folder. */
+/** One attempt of a group, with its episode and its rows. */
 export interface ExportMember {
   readonly rolloutId: string;
   /** Absent if the attempt has not finished. */
@@ -59,31 +61,31 @@ export interface ExportMember {
   readonly place: SlimePlace;
 }
 
-/** One row, ready for a trainer. */
+/** A row with the values that exporters derive from it. */
 export interface ReadyRow extends Pick<
   Sample,
   "tokenIds" | "promptLength" | "lossMask" | "logprobs" | "turns"
 > {
   readonly sample: Sample;
-  /** Versions of the sampled tokens, `""` elsewhere. */
+  /** The version of each sampled token, and `""` for other tokens. */
   readonly policyVersions: readonly string[];
 }
 
-/** One attempt, ready for a trainer: it has a reward and at least one row. */
+/** An attempt that has a reward and at least one row. */
 export interface ReadyAttempt {
   readonly rolloutId: string;
   readonly groupId: string;
   readonly episode: EpisodeStory;
   readonly reward: number;
-  /** Reward less the mean over the attempts of the group that are exported. */
+  /** The reward minus the mean over the exported attempts of the group. */
   readonly advantage: number;
-  /** 0-based place within the group as it was planned. */
+  /** 0-based place within the planned group. */
   readonly repetition: number;
   readonly place: SlimePlace;
   readonly rows: readonly ReadyRow[];
 }
 
-/** Something that an export left out or changed. JSON-able. */
+/** An omission or a change in an export. JSON-able. */
 export interface ExportNote {
   readonly rolloutId: string;
   readonly kind: ExportKind;
@@ -101,30 +103,35 @@ export interface ExportSurroundings {
    * `policyVersion`.
    */
   readonly versionRemedy?: string;
-  /** At which the run sampled; prime-rl's rows cannot be made without. */
+  /** The temperature at which the run sampled. prime-rl's rows need it. */
   readonly temperature?: number;
   /**
    * The name of the caller's option for `temperature`, for error messages. Default: `temperature`.
    */
   readonly temperatureRemedy?: string;
-  /** Spells a prompt's ids out, for slime's `prompt`; absent: it has the messages. */
+  /**
+   * Returns the text of a prompt's ids, for slime's `prompt`. Default: `prompt` has the messages.
+   */
   readonly spell?: (ids: readonly number[]) => Promise<string>;
 }
 
-/** One JSON object: a list over the rows for each field, and what else it has. */
+/**
+ * The layout of a file with one JSON object: the fields that are lists over the rows, and the other
+ * members.
+ */
 export interface ColumnLayout {
   readonly columns: readonly string[];
   readonly rest: Readonly<Record<string, unknown>>;
 }
 
-/** Makes the rows of one trainer. */
+/** The export format of one trainer. */
 export interface Exporter {
-  /** The trainer, and what is read here. */
+  /** The trainer, and its type or function that reads the records. */
   readonly trainer: string;
-  /** JSON lines, or one JSON object. */
+  /** JSON lines, or one JSON object with lists. */
   readonly layout: "lines" | ColumnLayout;
   readonly rules: ExportRules;
-  /** The records of one attempt. Pure. */
+  /** Returns the records of one attempt. Has no side effects. */
   readonly toRecords: (
     attempt: ReadyAttempt,
     surroundings: ExportSurroundings,

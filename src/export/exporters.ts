@@ -10,7 +10,7 @@ import { trlExporter } from "./trl.ts";
 import { verifiersExporter } from "./verifiers.ts";
 import { verlExporter } from "./verl.ts";
 
-/** Every trainer's exporter, by the name that `--to` takes. */
+/** The exporters of all trainers, by the name in `--to`. */
 export const exporters = {
   slime: slimeExporter,
   trl: trlExporter,
@@ -24,5 +24,5 @@ export const exporters = {
   tinker: tinkerExporter,
 } as const satisfies Readonly<Record<string, Exporter>>;
 
-/** A trainer that rows can be exported to. */
+/** The name of a trainer in `--to`. */
 export type ExportTarget = keyof typeof exporters;

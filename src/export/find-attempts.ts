@@ -13,7 +13,7 @@ export interface OpenPlan {
   readonly sampleCount?: number;
 }
 
-/** The places of a run's attempts, by group, and the number of attempts in a complete group. */
+/** A run's attempts by group, and the number of attempts in a complete group. */
 interface FoundAttempts {
   readonly attempts: readonly SlimeAttempt[];
   /** Absent if the run did not record it. */
@@ -36,19 +36,19 @@ export async function findAttempts(
     : attemptsPlanned(lines, plan, grouping);
 }
 
-/** The fields of a line in `episodes.jsonl` that say which attempt it is. */
+/** The fields of a line in `episodes.jsonl` that identify the attempt. */
 interface EpisodePlace {
   readonly rolloutId: string;
   readonly groupId: string;
-  /** Absent in a gateway's runs, which count no groups. */
+  /** Absent in a gateway's runs, which do not number groups. */
   readonly groupIndex?: number;
   readonly taskIndex: number;
   readonly sampleIndex: number;
-  /** The line, for messages. */
+  /** The line's file and number, for messages. */
   readonly where: string;
 }
 
-/** The last line of each rollout, in the order of the file. */
+/** Returns the last line of each rollout, in the order of the file. */
 async function readPlaces(episodesFile: string): Promise<readonly EpisodePlace[]> {
   const byId = new Map<string, EpisodePlace>();
   try {
@@ -74,7 +74,7 @@ function parseEpisode(text: string, where: string): EpisodePlace {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw new UsageError(`Cannot read ${where}: it is no episode; turnwright verify says more`);
+  throw new UsageError(`Cannot read ${where}: it is not an episode; turnwright verify says more`);
 }
 
 function attemptsPlanned(
@@ -117,8 +117,8 @@ function openCounts({ sampleCount }: OpenPlan, grouping: RecordedGrouping) {
 }
 
 /**
- * Returns the attempts in the folder. Groups are identified by their ids and keep the order in
- * which they started, if the run counted them.
+ * Returns the attempts in the folder. Groups are identified by their ids. They keep the order in
+ * which they started, if the run numbered them.
  */
 function attemptsThereAre(
   lines: readonly EpisodePlace[],
@@ -138,7 +138,7 @@ function attemptsThereAre(
   return { attempts, size };
 }
 
-/** The attempts of a group that there are. */
+/** The attempts of a group that are in the folder. */
 interface FoundGroup {
   readonly groupId: string;
   readonly members: EpisodePlace[];
@@ -189,7 +189,7 @@ function inPlaces(
     .toSorted((one, other) => one.groupIndex - other.groupIndex);
 }
 
-/** The attempts of a group, by their places in it. */
+/** Returns the attempts of a group by their places in it. */
 function takePlaces(
   group: readonly EpisodePlace[],
   started: number,

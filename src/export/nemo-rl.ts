@@ -4,7 +4,7 @@ import type { Exporter, ReadyAttempt, ReadyRow } from "./exporter.ts";
 
 /**
  * Exports the reply of a NeMo Gym agent to `POST /run`, one episode a line: each policy call with
- * its whole prompt.
+ * its complete prompt.
  * **Source:** NeMo-RL 7ea279ab, nemo_rl/environments/nemo_gym.py (`message_log`).
  */
 export const nemoRlExporter: Exporter = {

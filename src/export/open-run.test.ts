@@ -243,14 +243,14 @@ test.each([
   [undefined, 1],
   // It divides by it.
   [0, 1],
-])("prime-rl is given the temperature that a program sampled at: %s", async (asked, told) => {
+])("prime-rl is given the temperature that a program sampled at: %s", async (asked, recorded) => {
   await playAt(asked);
-  expect(await temperatures()).toEqual([told]);
+  expect(await temperatures()).toEqual([recorded]);
   // The caller's value overrides.
   expect(await temperatures({ temperature: 0.5 })).toEqual([0.5]);
   // A program may pass a variable that is undefined.
   const unsaid = { temperature: undefined as unknown as number };
-  expect(await temperatures(unsaid)).toEqual([told]);
+  expect(await temperatures(unsaid)).toEqual([recorded]);
   await exported("prime-rl");
   const file = path.join(dir, "rows.prime-rl");
   const { violations } = await verifyExport(file, "prime-rl", { run: dir, ...unsaid });
@@ -264,7 +264,7 @@ test("prime-rl is given no rows of a run that does not say at which temperature 
   const { sampling: _sampling, ...earlier } = found;
   await writeFile(file, JSON.stringify({ ...manifest, found: earlier }));
   const refusal =
-    "Cannot export lamp/test/0#0: nothing says at which temperature it was sampled, and prime-rl reads one for " +
+    "Cannot export lamp/test/0#0: its temperature is not recorded, and prime-rl reads a temperature for " +
     "each token; give it with ";
   await expect(temperatures()).rejects.toThrow(`${refusal}\`temperature\``);
   await expect(temperatures({ temperatureRemedy: "--temperature T" })).rejects.toThrow(

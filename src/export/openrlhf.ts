@@ -3,8 +3,8 @@ import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter } from "./exporter.ts";
 
 /**
- * Exports the results of `AgentExecutor.execute()`, one row a line. Logprobs cover the whole row:
- * the trainer drops the first itself.
+ * Exports the results of `AgentExecutor.execute()`, one row a line. Logprobs cover the complete
+ * row, because the trainer drops the first one itself.
  * **Source:** openrlhf 0.11.0, openrlhf/trainer/ppo_utils/samples_generator.py
  * (`_process_response_into_experience`).
  */

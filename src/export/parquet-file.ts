@@ -2,10 +2,13 @@ import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import type { Sample } from "../trajectory/sample.ts";
 
-/** Tokens after which a row group is written: their encoding takes a few hundred bytes of memory each. */
+/**
+ * The number of tokens after which a row group is written. Encoding one token takes a few hundred
+ * bytes of memory.
+ */
 const groupTokens = 400_000;
 
-/** A column: its name, how it is typed, and its value in a row. */
+/** A column: its name, its type, and the function that reads its value from a row. */
 interface Column {
   readonly name: string;
   readonly schema: readonly SchemaElement[];
@@ -51,7 +54,8 @@ const columns: readonly Column[] = [
 ];
 
 /**
- * Rows as a Parquet file with typed list columns, a row group at a time. A reward that is absent is null.
+ * Yields rows as a Parquet file with typed list columns, one row group at a time. An absent reward
+ * is null.
  */
 export async function* parquetFile(rows: AsyncIterable<Sample>): AsyncGenerator<Uint8Array> {
   const bytes = new ByteWriter();
@@ -62,7 +66,7 @@ export async function* parquetFile(rows: AsyncIterable<Sample>): AsyncGenerator<
   let tokenCount = 0;
   const take = (): Uint8Array => {
     const taken = bytes.getBytes().slice();
-    // The writer's offset keeps growing: bytes that were taken count as written.
+    // The writer's buffer can be used again. Its offset still counts all bytes.
     bytes.index = 0;
     return taken;
   };

@@ -44,12 +44,12 @@ export function prepareGroup(
       if (!sample.lossMask.includes(1)) continue;
       const { row, cutCount } = toReadyRow(sample, rules, surroundings);
       if (cutCount > 0) {
-        const told = { kind: "environmentTail", action: "cut", tokenCount: cutCount } as const;
-        notes.push({ rolloutId, ...told });
+        const note = { kind: "environmentTail", action: "cut", tokenCount: cutCount } as const;
+        notes.push({ rolloutId, ...note });
       }
       rows.push(row);
     }
-    // `findObstacle()` has seen both.
+    // `findObstacle()` has returned for attempts without an episode or a reward.
     const { groupId, reward } = episode!;
     kept.push({ rolloutId, groupId, episode: episode!, reward: reward!, repetition, place, rows });
   }
@@ -60,7 +60,7 @@ export function prepareGroup(
   };
 }
 
-/** The first kind by which a member cannot be exported. */
+/** Returns the first kind whose rule keeps a member out of the export. */
 function findObstacle(
   { episode, samples }: ExportMember,
   rules: ExportRules,

@@ -3,8 +3,9 @@ import { namedGroupRules } from "./common-rules.ts";
 import type { Exporter, ExportSurroundings, ReadyAttempt } from "./exporter.ts";
 
 /**
- * The fields of a `TrainingSample`, a row a line, with what prime-rl's orchestrator knows of it beside
- * them. Advantages are those of plain GRPO: the reward less the group's mean, on the sampled tokens.
+ * Exports the fields of a `TrainingSample`, one row a line, with the facts that prime-rl's
+ * orchestrator adds. Advantages are those of plain GRPO: the reward minus the group's mean, on each
+ * sampled token.
  *
  * **Source:** prime-rl 559b44772, src/prime_rl/transports/rollouts/types.py.
  */
@@ -39,10 +40,10 @@ function temperatureOf(
   { rolloutId }: ReadyAttempt,
   { temperature, temperatureRemedy = "`temperature`" }: ExportSurroundings,
 ): number {
-  // It divides by it; logprobs of greedy sampling are those at 1.
+  // prime-rl divides by the temperature. Logprobs of greedy sampling are those at temperature 1.
   if (temperature !== undefined) return temperature === 0 ? 1 : temperature;
   throw new UsageError(
-    `Cannot export ${rolloutId}: nothing says at which temperature it was sampled, and prime-rl reads one for ` +
+    `Cannot export ${rolloutId}: its temperature is not recorded, and prime-rl reads a temperature for ` +
       `each token; give it with ${temperatureRemedy}`,
   );
 }

@@ -27,8 +27,8 @@ interface RunGroups {
 }
 
 /**
- * Opens a run's folder for an export. The run can still be going: the export has the episodes that
- * are finished.
+ * Opens a run's folder for an export. If the run is unfinished, the export has its finished
+ * episodes.
  * @param known - Facts that the caller knows. They override those of the folder.
  * @throws UsageError if `dir` is not a run's folder, or if `run.json` has no plan. Reading the
  *   groups throws it if rows of a finished episode are damaged or missing.
@@ -99,7 +99,7 @@ async function readFound(
     );
   }
   const { sampling } = samplingFactsIn(manifest.found);
-  // An engine that is given none samples at 1.
+  // Engines sample at temperature 1 by default.
   const temperature = sampling && (sampling.temperature ?? 1);
   return { plan: plan as PlanRecord | OpenPlan, temperature };
 }

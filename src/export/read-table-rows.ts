@@ -2,12 +2,15 @@ import type { Sample } from "../trajectory/sample.ts";
 import type { ExportMember } from "./exporter.ts";
 import { readRunGroups } from "./read-run-groups.ts";
 
-/** All training rows of a run's finished episodes, also those without a reward, in the plan's order. */
+/**
+ * Yields all training rows of a run's finished episodes in the plan's order, including those
+ * without a reward.
+ */
 export async function* readTableRows(dir: string): AsyncGenerator<Sample> {
   for await (const { samples } of readFinished(dir)) yield* samples;
 }
 
-/** The finished attempts of a run in the plan's order. */
+/** Yields the finished attempts of a run in the plan's order. */
 export async function* readFinished(
   dir: string,
 ): AsyncGenerator<ExportMember & { readonly episode: NonNullable<ExportMember["episode"]> }> {

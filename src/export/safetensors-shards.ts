@@ -4,7 +4,7 @@ import type { Sample } from "../trajectory/sample.ts";
 /** The number of tokens in a shard. One token takes about 13 bytes. */
 const defaultShardTokens = 4_000_000;
 
-/** One file of rows. */
+/** A file with the tensors of several rows. */
 interface Shard {
   readonly bytes: Uint8Array;
   readonly rowCount: number;
@@ -107,7 +107,7 @@ function encode(
   });
   const json = JSON.stringify({ __metadata__: metadata, ...Object.fromEntries(entries) });
   const header = Buffer.from(json);
-  // Padded with spaces, so that the numbers begin at a multiple of eight.
+  // Spaces pad the header, so that the tensors start at a multiple of eight bytes.
   const headerLength = Math.ceil(header.length / 8) * 8;
   const bytes = Buffer.alloc(8 + headerLength + end, " ");
   bytes.writeBigUInt64LE(BigInt(headerLength), 0);

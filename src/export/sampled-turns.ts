@@ -1,7 +1,7 @@
 import type { TurnSpan } from "../trajectory/segment.ts";
 import type { ReadyRow } from "./exporter.ts";
 
-/** The turns of a row that have sampled ids in it, in their order. */
+/** Returns the turns of a row that have at least one sampled id, in order. */
 export function sampledTurns({ turns, tokenIds }: ReadyRow): readonly TurnSpan[] {
   return turns.filter(({ start, end }) => end > start && end <= tokenIds.length);
 }

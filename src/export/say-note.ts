@@ -4,16 +4,16 @@ import { exporters, type ExportTarget } from "./exporters.ts";
 const words: Readonly<Record<ExportKind, string>> = {
   truncated: "met a limit",
   failed: "failed",
-  unscored: "was scored by nothing",
+  unscored: "was not scored",
   aborted: "is not finished",
-  empty: "has nothing that the policy sampled",
+  empty: "has no sampled tokens",
   segments: "has several rows",
   mixedVersions: "was sampled by several policy versions",
   unnamedVersions: "has tokens of an unnamed version",
-  environmentTail: "goes on behind its last sampled token",
+  environmentTail: "continues after its last sampled token",
 };
 
-/** Says, for people, what an export left out or changed, and why. */
+/** Describes for people what an export left out or cut, and why. */
 export function sayNote(
   { rolloutId, kind, action, tokenCount }: ExportNote,
   to: ExportTarget,

@@ -9,10 +9,10 @@ const stopReasons = {
 } as const;
 
 /**
- * A `GeneratorOutput`: lists over the rows.
+ * Exports a `GeneratorOutput`: one object with lists over the rows.
  *
- * **Source:** skyrl 0.3.0, skyrl/train/generators/base.py and
- * skyrl/train/utils/trainer_utils.py (`validate_generator_output`).
+ * **Source:** skyrl 0.3.0, skyrl/train/generators/base.py and skyrl/train/utils/trainer_utils.py
+ * (`validate_generator_output`).
  */
 export const skyrlExporter: Exporter = {
   trainer: "SkyRL, GeneratorOutput",

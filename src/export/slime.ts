@@ -2,7 +2,7 @@ import { toSlimeRow } from "../run/slime/slime.ts";
 import { countedGroupRules } from "./common-rules.ts";
 import type { Exporter } from "./exporter.ts";
 
-/** slime's `Sample`, a row a line: the rows that `--format slime` writes. */
+/** Exports slime's `Sample`, one row a line, as `--format slime` writes it. */
 export const slimeExporter: Exporter = {
   trainer: "slime, Sample",
   layout: "lines",

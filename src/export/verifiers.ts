@@ -3,10 +3,11 @@ import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter, ReadyAttempt, ReadyRow } from "./exporter.ts";
 
 /**
- * A trace's nodes, an episode a line: each row is a branch with a root of its own. A node's logprobs are
- * compact, one for each token that was sampled.
+ * Exports the nodes of a trace, one episode a line. Each row is a branch with its own root. A
+ * node's logprobs have one entry for each sampled token.
  *
- * **Source:** verifiers 0.4.0, verifiers/v1/graph.py (`MessageNode`) and verifiers/v1/trace.py (`Branch`).
+ * **Source:** verifiers 0.4.0, verifiers/v1/graph.py (`MessageNode`) and verifiers/v1/trace.py
+ * (`Branch`).
  */
 export const verifiersExporter: Exporter = {
   trainer: "verifiers, Trace",

@@ -2,7 +2,7 @@ import { namedGroupRules } from "./common-rules.ts";
 import type { Exporter, ReadyRow } from "./exporter.ts";
 
 /**
- * The fields of an `AgentLoopOutput`, a row a line.
+ * Exports the fields of an `AgentLoopOutput`, one row a line.
  *
  * **Source:** verl 0.9.1, verl/experimental/agent_loop/agent_loop.py (`AgentLoopOutput.as_dict()`).
  */
@@ -27,7 +27,7 @@ export const verlExporter: Exporter = {
       response_mask: row.lossMask.slice(row.promptLength),
       response_logprobs: row.logprobs.slice(row.promptLength),
       reward_score: reward,
-      // Both sides count, and the user opens.
+      // verl counts the turns of both sides, and the user has the first one.
       num_turns: 2 * row.turns.length,
       metrics: {},
       extra_fields: {

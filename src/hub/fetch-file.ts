@@ -18,8 +18,8 @@ interface FetchFileOptions {
 }
 
 /**
- * Puts a file into a snapshot, unless it is there with the content that the hub announced. Files
- * that another process is writing or has left unfinished are not touched.
+ * Downloads a file to a snapshot, unless the snapshot has it with the announced content. Leaves
+ * files alone that another process is writing or has left unfinished.
  *
  * @throws UsageError if the file cannot be downloaded or has another content.
  */

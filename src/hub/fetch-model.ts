@@ -71,7 +71,7 @@ export async function fetchModel(
     );
   }
   await writeRecord().catch(() => {
-    // All files are there, in a read-only cache.
+    // The cache is read-only, and all files exist.
   });
   return folderOf(snapshot);
 

@@ -45,7 +45,7 @@ async function fetchOnce(model: string, options: FetchModelOptions | undefined):
     const dir = await known;
     const snapshot = snapshotAt(dir);
     if (snapshot === undefined || (await findMissing(snapshot)) === undefined) return dir;
-    // Another process has removed a file since.
+    // Another process may have removed a file in the meantime.
     return await fetchModel(`${model.replace(/@.*$/, "")}@${snapshot.commit}`);
   } catch (error) {
     fetched.delete(model);

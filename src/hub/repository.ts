@@ -27,7 +27,7 @@ const listSchema = z.looseObject({
 
 const namedSchema = z.looseObject({ rfilename: z.string() });
 
-/** A file that is wanted; how others are listed does not matter. */
+/** The schema of a used file. Other files in the list are not validated. */
 const wantedSchema = z.looseObject({
   size: z.number().nullish(),
   blobId: z

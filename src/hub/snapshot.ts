@@ -20,7 +20,7 @@ export function folderOf({ modelDir, commit }: Snapshot): string {
   return path.join(modelDir, "snapshots", commit);
 }
 
-/** Returns the commit of a revision, as far as the cache knows. */
+/** Returns the commit of a revision from the cache. `undefined` if the cache does not know it. */
 export async function readCommit(modelDir: string, revision: string): Promise<string> {
   const ref = await readFile(path.join(modelDir, "refs", revision), "utf8").catch(() => revision);
   return ref.trim();

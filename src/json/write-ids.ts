@@ -1,7 +1,7 @@
 /** The most bytes of an id, including its comma. */
 export const mostBytesPerId = "2147483647,".length;
 
-/** Bytes after the last id that are overwritten meanwhile. */
+/** The number of bytes after the last id that `writeIds()` may overwrite. */
 export const idSlack = 4;
 
 const comma = ",".charCodeAt(0);
@@ -9,10 +9,13 @@ const zero = "0".charCodeAt(0);
 const million = 1_000_000;
 const milliard = 1_000_000_000;
 
-/** For 0 to 999, the digits at the start of a number, the first digit in the lowest byte, and their count. */
+/**
+ * The first digits of a number, for 0 to 999: the digits with the first one in the lowest byte, and
+ * their count.
+ */
 const leading = new Uint32Array(1_000);
 const leadingLength = new Uint8Array(1_000);
-/** For 0 to 999, the three digits within a number, with a comma in the highest byte. */
+/** The three digits within a number, for 0 to 999, with a comma in the highest byte. */
 const following = new Uint32Array(1_000);
 
 for (let number = 0; number < 1_000; number++) {

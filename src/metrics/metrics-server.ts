@@ -6,9 +6,9 @@ import { isLocalAddress } from "../http/local-host.ts";
 import { requestPath } from "../http/request-path.ts";
 import type { MetricsSource, RunMetrics } from "./run-metrics.ts";
 
-/** Metrics that can be read on this machine. Disposing of it ends that. */
+/** A running metrics server. Disposing of it stops the server. */
 export interface MetricsServer extends AsyncDisposable, Pick<RunMetrics, "observe"> {
-  /** Such as `http://127.0.0.1:9464/metrics`. */
+  /** The server's address, such as `http://127.0.0.1:9464/metrics`. */
   readonly url: string;
 }
 
@@ -21,11 +21,12 @@ export async function startMetricsServer(
   source: MetricsSource,
   { port }: { readonly port: number },
 ): Promise<MetricsServer> {
-  // Few programs serve metrics: what that takes is loaded for those.
+  // Loaded on demand, because few programs serve metrics.
   const { createRunMetrics } = await import("./run-metrics.ts");
   const metrics = createRunMetrics(source);
   const server = createServer((request, response) => {
-    // Refuses requests with another host name: a web page could point its own name at this address.
+    // Refuses requests with another host name, because a web page could point its own name at this
+    // address.
     if (!isLocalAddress(`http://${request.headers.host ?? ""}`)) {
       response.writeHead(403).end();
       return;

@@ -12,7 +12,7 @@ export interface MetricsSource {
   readonly admission?: () => EngineGate["state"] | undefined;
 }
 
-/** A run's metrics in Prometheus' text form. */
+/** A run's metrics in Prometheus' text format. */
 export interface RunMetrics {
   readonly contentType: string;
   /**
@@ -20,7 +20,7 @@ export interface RunMetrics {
    * it as `onEpisode`.
    */
   observe(episode: Pick<Episode, "turns" | "shared" | "reward" | "durationMs">): void;
-  /** Reads the source, and writes all metrics. */
+  /** Returns all metrics with their current values. */
   text(): Promise<string>;
 }
 
@@ -40,7 +40,10 @@ function one(value: number | undefined): readonly Value[] {
   return value === undefined ? [] : [[{}, value]];
 }
 
-/** Sums: of finished episodes, those of earlier starts included, unless their help says otherwise. */
+/**
+ * Sums over finished episodes, including those of earlier starts, unless the help text says
+ * otherwise.
+ */
 const counters: readonly Definition[] = [
   {
     name: "turnwright_episodes_total",
@@ -147,7 +150,9 @@ const gauges: readonly Definition[] = [
   },
 ];
 
-/** In seconds: from what a tool in this process takes to what a slow model does. */
+/**
+ * Bucket bounds in seconds, from the duration of a tool in this process to that of a slow model.
+ */
 const waitBuckets = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 
 /** Creates the histograms over single turns and episodes of this start. */
@@ -174,7 +179,7 @@ function createHistograms(registers: Registry[]): RunMetrics["observe"] {
   return (episode) => {
     const { shared, reward: earned, durationMs } = episode;
     const turns = turnTotalsOf(episode);
-    // Those that it shares with another episode were waited for once.
+    // Shared turns belong to another episode, which counts their waits.
     for (const { engineMs, userMs = 0, environmentMs } of turns.slice(shared?.turnCount ?? 0)) {
       wait.observe({ on: "engine" }, engineMs / 1000);
       if (userMs > 0) wait.observe({ on: "user" }, userMs / 1000);
@@ -185,14 +190,16 @@ function createHistograms(registers: Registry[]): RunMetrics["observe"] {
   };
 }
 
-/** Failures are named by who is to blame: `engine/unreachable` is the engine's. */
+/**
+ * Returns the party that is to blame for an error code: `engine/unreachable` is the engine's fault.
+ */
 function partyOf(code: string): string {
   return code.split("/", 1)[0]!;
 }
 
 /**
- * Makes the metrics of a run, with those of this process: its memory, its use of the processor and the
- * delay of its event loop, under the names that Prometheus' clients give them.
+ * Creates the metrics of a run. They include the process's memory, CPU use and event-loop delay,
+ * under the names that Prometheus' clients use.
  */
 export function createRunMetrics({ progress, admission }: MetricsSource): RunMetrics {
   const registry = new Registry();
@@ -205,7 +212,7 @@ export function createRunMetrics({ progress, admission }: MetricsSource): RunMet
       labelNames: [...labels],
       registers: [registry],
       collect() {
-        // The sums are kept elsewhere: a counter can be counted up only.
+        // A counter has no `set()`, so it is reset and then increased to the sum.
         counter.reset();
         for (const [label, value] of valuesOf(definition, progress())) counter.inc(label, value);
       },

@@ -17,7 +17,7 @@ export function describeHandOut(news: HandOutNews): string | undefined {
   }
 }
 
-/** Describes for a person whether the store can be reached. */
+/** Describes for a person if the store can be reached, and why not. */
 export function describeContact({
   isThere,
   why,

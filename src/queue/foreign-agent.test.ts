@@ -40,7 +40,7 @@ afterEach(async () => {
 /** Lamps whose attempts need an external agent that no built-in agent can replace. */
 function foreignSetup(engine?: Engine): StartRunOptions["setup"] {
   const refuse = (): never => {
-    throw new Error("nobody asks it anything");
+    throw new Error("no call is expected");
   };
   const agent = { strategy: "foreign", open: refuse, read: refuse, observe: refuse };
   return { ...longLampSetup(engine), agent, play: player.play };

@@ -17,9 +17,12 @@ export interface HandedRun extends Pick<
   HandOutOptions,
   "environment" | "sampling" | "isRecorded" | "isMarked" | "policy"
 > {
-  /** The folder that the run is written to: it keeps the run's id in the queue. */
+  /** The folder of the run. A file in it has the run's id in the queue. */
   readonly dir: string;
-  /** The run's own id. The folder's id in the queue is valid for this run alone. Absent for a service. */
+  /**
+   * The run's own id. The id in the folder's queue file is valid for this run only. Absent for a
+   * service.
+   */
   readonly runId?: string | undefined;
   readonly manifest: RunManifest;
   readonly redactor: Redactor;
@@ -36,7 +39,7 @@ export interface OpenHandOutOptions extends HandedRun {
   readonly onContact?: (contact: { readonly isThere: boolean; readonly why?: string }) => void;
 }
 
-/** A hand-out with what was opened for it. */
+/** An open hand-out, with its warnings. Disposing it also closes the store. */
 export interface OpenedHandOut extends AsyncDisposable {
   readonly handOut: HandOut;
   /** Warnings to show before the run. */

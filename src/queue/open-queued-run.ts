@@ -6,7 +6,8 @@ import type { OpenQueuedRunOptions, QueuedRun } from "./queued-run.ts";
 import { handedOutAtOnce, type HandOutConfig, type QueueConfig } from "./queue-settings.ts";
 
 /**
- * Opens a run with attempts that other processes play. Loads only the code of the configured way.
+ * Opens a run whose attempts are played by worker processes or by workers of a queue. Loads only
+ * the code that the configuration needs.
  * @throws UsageError as `openQueuedRun()` and `openLocalRun()` do.
  */
 export async function openPlayers(
@@ -20,7 +21,7 @@ export async function openPlayers(
 }
 
 /**
- * Hands out a run's attempts. Writes notices to the run's events.
+ * Hands out a run's attempts through a queue. Writes notices to the run's events.
  * @throws UsageError if a package is missing, or if the store or the shared place cannot be used.
  */
 async function openQueuedRun(
@@ -41,7 +42,7 @@ async function openQueuedRun(
     limits: setup.limits,
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
-      // A disk that refuses this refuses the next episode, too, and that ends the run.
+      // If the disk refuses this event, writing the next episode fails, too, and ends the run.
       folder.writeEvent({ ...news, atMs: setup.now() }).catch(() => {});
       const text = describeHandOut(news);
       if (text !== undefined) say(text);

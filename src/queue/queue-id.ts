@@ -11,7 +11,7 @@ const queueFile = "queue.json";
 const queueFileSchema = z.object({
   queue: z.literal(1),
   run: z.string().regex(/^[\w-]{1,100}$/),
-  /** The run's `runId`. Absent for a service, which has no run. */
+  /** The run's `runId`. Absent for a service. */
   of: z.string().optional(),
 });
 
@@ -34,7 +34,7 @@ export async function queueIdOf(dir: string, runId: string | undefined): Promise
   return run;
 }
 
-/** Returns `undefined` if the file does not exist. */
+/** Reads the queue file of a run's folder. Returns `undefined` if it does not exist. */
 async function readQueueFile(file: string): Promise<z.infer<typeof queueFileSchema> | undefined> {
   try {
     const read = queueFileSchema.safeParse(JSON.parse(await readFile(file, "utf8")));

@@ -9,7 +9,7 @@ import {
   type SettingValues,
 } from "../composition/config/setting.ts";
 
-/** Settings for handing out attempts through a queue. They do not change the results. */
+/** The settings of a queue. They do not affect the results. */
 export const queueSettings = [
   {
     name: "queue",
@@ -34,10 +34,10 @@ export const queueSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** The most worker processes on one machine. */
+/** Maximum number of worker processes on one machine. */
 const mostWorkers = 1_000;
 
-/** The setting for worker processes on this machine. It does not change the results. */
+/** The setting for worker processes on this machine. It does not affect the results. */
 export const workersSettings = [
   {
     name: "workers",
@@ -48,7 +48,7 @@ export const workersSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** Settings for other processes that play a run's attempts. */
+/** The settings for playing attempts in other processes. */
 export const handOutSettings = [...workersSettings, ...queueSettings] as const;
 
 /**
@@ -59,20 +59,24 @@ export const handedOutAtOnce = 1_024;
 
 /** The addresses of the queue's store and of the shared place. */
 export interface QueueConfig {
-  /** Without a password. */
+  /** The store's URL, without a password. */
   readonly url: string;
   readonly passwordEnv?: string;
-  /** A folder, or `s3://bucket/prefix`. */
+  /** The shared place: a folder, or `s3://bucket/prefix`. */
   readonly shared?: string;
 }
 
-/** The processes that play a run's attempts: own ones on this machine, or those that take jobs from a queue. */
+/**
+ * The processes that play a run's attempts: worker processes on this machine, or workers of a
+ * queue.
+ */
 export type HandOutConfig =
   | { readonly type: "local"; readonly workers: number | "auto" }
   | { readonly type: "queue"; readonly queue: QueueConfig };
 
 /**
- * Reads the settings for other processes that play a run's attempts. Returns `undefined` if there are none.
+ * Reads the settings for playing attempts in other processes. Returns `undefined` if there are
+ * none.
  * @throws UsageError as `readQueueConfig()` does, and for `workers` together with `queue`.
  */
 export function readHandOutConfig(settings: GivenSettings): HandOutConfig | undefined {
@@ -120,11 +124,11 @@ function checkUrl(url: string): void {
   }
   if (!/^\/?\d{0,5}$/.test(parsed.pathname) || parsed.search !== "" || parsed.hash !== "") {
     throw new UsageError(
-      `Cannot use --queue ${parsed.protocol}//${parsed.host}: what is behind the host is no database's number, ` +
+      `Cannot use --queue ${parsed.protocol}//${parsed.host}: the path is not the number of a database, ` +
         "expected such as redis://host:6379 or redis://host:6379/1",
     );
   }
-  // Arguments can be read by everyone on the machine.
+  // Every user of the machine can read a command line.
   if (parsed.password === "") return;
   throw new UsageError(
     `Cannot use --queue ${parsed.protocol}//${parsed.host}: it holds a password, expected the name of a variable that holds it in --queue-password-env`,

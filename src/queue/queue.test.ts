@@ -729,7 +729,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const run = bench.start(1, { player: handOut.player() });
     const ended = expect(all(run)).rejects.toThrow(
       new UsageError(
-        "Cannot go on: another process hands out the same run test-run, such as from a copy of its folder",
+        "Cannot continue: another process hands out the same run test-run, such as from a copy of its folder",
       ),
     );
     await bench.handOut();
@@ -741,7 +741,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     const store = await bench.store();
     const lost = await bench.handOut();
     const first = bench.start(1, { player: lost.player() });
-    const ended = expect(all(first)).rejects.toThrow(/^Cannot go on: another process hands out/);
+    const ended = expect(all(first)).rejects.toThrow(/^Cannot continue: another process hands out/);
     const handOut = await bench.handOut();
     const second = bench.start(1, { player: handOut.player() });
     const key = "turnwright:run-test-run:prioritized";

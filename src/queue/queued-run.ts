@@ -3,18 +3,18 @@ import type { AttemptPlayer } from "../run/attempt/attempt-player.ts";
 import type { RunFolder } from "../run/folder/run-folder.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 
-/** A run with attempts that workers play. */
+/** A run whose attempts are played by workers. */
 export interface QueuedRun extends AsyncDisposable {
   readonly player: AttemptPlayer;
-  /** Attempts that are handed out at once. */
+  /** The number of attempts that are handed out at once. */
   readonly concurrency: number;
-  /** Knows the secrets of the run and of its queue. */
+  /** Removes the secrets of the run and of its queue. */
   readonly redactor: Redactor;
-  /** Called if the run is finished: no later start needs what workers left. */
+  /** Called when the run is finished: no later start needs the workers' files. */
   readonly finished?: () => void;
 }
 
-/** The folder of a run to hand out, and the outside of its process. */
+/** The folder of a run to hand out, and the surroundings of its process. */
 export interface OpenQueuedRunOptions {
   readonly folder: RunFolder;
   readonly env?: Variables;

@@ -8,14 +8,14 @@ export interface QueuedRunState extends Pick<
   RunEntry,
   "run" | "environment" | "host" | "pid" | "landed"
 > {
-  /** True if a process hands it out now. */
+  /** True if a process hands out the run now. */
   readonly isHandedOut: boolean;
   /** The number of jobs that no worker has taken. */
   readonly waiting: number;
   readonly playing: number;
   /** The number of answers that the hand-out has not taken, or that are not on its disk yet. */
   readonly answered: number;
-  /** A description of the condition that it waits for. */
+  /** A description of what the run waits for. */
   readonly waitsFor: string;
 }
 
@@ -31,7 +31,7 @@ export interface WorkerState extends Pick<
   readonly tokenRate: number;
   /** Share of the time in which its event loop is busy, 0 to 1. */
   readonly busy: number;
-  /** A description of the condition that it waits for. */
+  /** A description of what the worker waits for. */
   readonly waitsFor: string;
 }
 
@@ -43,7 +43,7 @@ export interface QueueState {
   readonly workers: readonly WorkerState[];
 }
 
-/** Looks at a queue, again and again. */
+/** Reads the state of a queue repeatedly, and computes rates from the previous reading. */
 export class QueueWatch {
   readonly #store: QueueStore;
   readonly #before = new Map<string, WorkerEntry>();
@@ -128,10 +128,10 @@ function runWaitsFor(
   workers: readonly WorkerEntry[],
 ): string {
   const { run, isAlive, waiting, playing } = state;
-  if (!isAlive) return "whoever hands it out";
+  if (!isAlive) return "a process that hands it out";
   if (waiting === 0) return playing === 0 ? "its own process" : "attempts to end";
   const willing = workers.filter(({ refuses }) => refuses[run] === undefined);
-  if (workers.length === 0) return "workers: there are none";
+  if (workers.length === 0) return "workers: none has joined";
   if (willing.length === 0) return `workers: all ${workers.length} refuse it`;
   return "places at workers";
 }

@@ -132,7 +132,7 @@ function withRerender(renderer: Renderer, { template }: TemplateProfile): Render
     ...renderer,
     async rerender(turn) {
       try {
-        return await promptAnew(renderer, template, turn);
+        return await newSegmentPrompt(renderer, template, turn);
       } catch (cause) {
         // In the middle of an episode there is no user input to correct.
         if (!(cause instanceof UsageError || cause instanceof TemplateError)) throw cause;
@@ -143,7 +143,7 @@ function withRerender(renderer: Renderer, { template }: TemplateProfile): Render
 }
 
 /** The prompt of a new segment; `undefined` if the current segment continues. */
-async function promptAnew(
+async function newSegmentPrompt(
   renderer: Renderer,
   template: BoundTemplate,
   { history, assistant, environment, tools, variables, now }: TurnToContinue,

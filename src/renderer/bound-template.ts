@@ -15,7 +15,7 @@ export interface TemplateConversation {
 export interface BoundTemplate {
   readonly source: string;
   readonly variables: PyDict;
-  /** The release of transformers that renders alike. */
+  /** The release of transformers that renders in the same way. */
   readonly transformers: string;
   /** @throws TemplateError if the template refuses the conversation. */
   render(conversation: TemplateConversation): string;

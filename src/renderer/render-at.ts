@@ -1,6 +1,6 @@
 import type { Renderer } from "./renderer.ts";
 
-/** Returns a renderer for conversations of one day; the renderer itself without a day. */
+/** Returns a renderer with the given date. Without a date, returns the renderer itself. */
 export function renderAt(renderer: Renderer, now: Date | undefined): Renderer {
   if (now === undefined) return renderer;
   return {

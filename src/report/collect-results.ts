@@ -9,7 +9,7 @@ export interface RunResults {
   readonly scopes: readonly string[];
   /** Set if the source identifies tasks only by number, as a results file does. */
   readonly isByNumber?: true;
-  /** By the task's id. */
+  /** The rewards of each task, by the task's id. */
   readonly tasks: ReadonlyMap<string, TaskRewards>;
   /**
    * The number of attempts that branch from another attempt of the run. They are left out. Default
@@ -18,7 +18,7 @@ export interface RunResults {
   readonly branchCount?: number;
 }
 
-/** An attempt of a run, as a comparison reads it. */
+/** An attempt with the facts that a comparison needs. */
 export interface AttemptEntry extends ResultEntry, BranchPlace {
   /** Absent if the line does not name it. */
   readonly environment?: string;

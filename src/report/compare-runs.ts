@@ -20,9 +20,12 @@ export interface RunComparison {
   readonly b: string;
   /** Mean reward over the tasks that both runs scored. */
   readonly averageReward: { readonly a: number; readonly b: number };
-  /** B less A: the mean over tasks, paired, with its 95 % interval and the method of the interval. */
+  /**
+   * The mean over tasks of B's reward minus A's, with its 95 % interval and the method of the
+   * interval.
+   */
   readonly difference: Estimate;
-  /** Tasks on which B is better. */
+  /** The number of tasks on which B is better. */
   readonly winCount: number;
   readonly lossCount: number;
   readonly tieCount: number;
@@ -30,10 +33,10 @@ export interface RunComparison {
   readonly pValue: number;
   /** `mcnemar` if each run has one success or failure per task, otherwise `sign`. */
   readonly test: "mcnemar" | "sign";
-  /** Tasks that only one of the runs scored; they are left out. */
+  /** The number of tasks that only one of the runs scored. They are left out. */
   readonly onlyInA: number;
   readonly onlyInB: number;
-  /** Attempts without a score, which are left out too. */
+  /** The numbers of attempts without a score. They are left out too. */
   readonly unscored: { readonly a: number; readonly b: number };
   /**
    * The numbers of attempts that branch from another attempt. They are left out too. Absent if
@@ -132,7 +135,7 @@ function compareIds(first: TaskComparison, second: TaskComparison): number {
 function compareTask(left: TaskRewards, right: TaskRewards): TaskComparison {
   const [a, b] = [mean(left.rewards), mean(right.rewards)];
   const verdict = areSame(a, b) ? "same" : b > a ? "better" : "worse";
-  // A results file knows only the number; a run's folder knows the whole name.
+  // A results file has only the task's number; a run's folder has its complete id.
   const taskId = left.taskId.length >= right.taskId.length ? left.taskId : right.taskId;
   return { taskId, taskIndex: left.taskIndex, a, b, verdict };
 }

@@ -1,10 +1,13 @@
 import type { Evaluation } from "./evaluation.ts";
 
-/** The figures of a run in which every attempt that has no score failed, also one that was not played. */
+/** The figures of a run if every planned attempt without a score counts as failed. */
 interface CountedAsFailed {
-  /** Share of the planned attempts that succeeded: pass^1, as each task has as many. */
+  /**
+   * Share of the planned attempts that succeeded. This is pass^1, because all tasks have the same
+   * number of attempts.
+   */
   readonly successShare: number;
-  /** Over the planned attempts. */
+  /** The mean reward over the planned attempts. An attempt without a score counts as 0. */
   readonly averageReward: number;
 }
 

@@ -12,7 +12,7 @@ import { passAtK, passHatK, type TaskTally } from "./statistics/pass-k.ts";
 import { tauBenchMetrics } from "./tau-bench-metrics.ts";
 import { isSuccess } from "./trial-result.ts";
 
-/** US dollars per million tokens. */
+/** The policy's prices in US dollars per million tokens. */
 export interface PolicyPrices {
   readonly inputUsd: number;
   readonly outputUsd: number;
@@ -23,7 +23,7 @@ export interface EvaluationPlan {
   readonly environment: string;
   readonly split: string;
   readonly tasks: readonly { readonly taskId: string; readonly taskIndex: number }[];
-  /** Attempts per task. */
+  /** The number of attempts per task. */
   readonly trialCount: number;
   /** Set if the number of attempts is not planned: the attempts in the run are all of them. */
   readonly isOpen?: true;
@@ -45,11 +45,11 @@ const nothingShared: SharedCounts = {
   userUsage: noSpending,
 };
 
-/** Sums up a run's episodes, one after the other, without keeping their conversations. */
+/** Sums up a run's episodes one by one, without keeping their conversations. */
 export class EvaluationTally {
   readonly #plan: EvaluationPlan;
   readonly #trials = new Map<string, TrialEvaluation[]>();
-  /** By task, those that are no trials of their own. */
+  /** The numbers of attempts that branch from another attempt, by task id. */
   readonly #branchCounts = new Map<string, number>();
   readonly #outcomes: OutcomeCounts = { completed: 0, truncated: 0, failed: 0 };
   readonly #stopReasons: Partial<Record<StopReason, number>> = {};
@@ -72,8 +72,8 @@ export class EvaluationTally {
   }
 
   /**
-   * Adds a finished episode; one of a task that the plan does not have is passed over, and one that parts from another
-   * attempt is counted alone.
+   * Adds a finished episode. Ignores an episode of a task that is not in the plan. An attempt that
+   * branches from another one is only counted.
    */
   add({ row, trial, isBranch }: NumberedEpisode): void {
     const { outcome, stopReason, failure, reward } = row;
@@ -179,7 +179,8 @@ export class EvaluationTally {
       },
       ...(averageReward !== undefined && { averageReward }),
       ...passes(tasks, trialCount),
-      // Its formula takes all tasks to have as many trials, and counts those that are missing as failed.
+      // τ-bench's formula assumes that all tasks have the same number of trials, and counts missing
+      // trials as failed.
       ...(!(finished === 0 || branchCount > 0 || (isOpen === true && areUneven(tasks))) && {
         tauBench: tauBenchMetrics(asTauBench(tasks)),
       }),
@@ -213,7 +214,10 @@ export class EvaluationTally {
     return trials.length + (first.reward === undefined ? left : 0);
   }
 
-  /** Episodes end in any order; a report of the same run is always the same. */
+  /**
+   * Returns the misses by task and trial, so that a report does not depend on the order in which
+   * episodes ended.
+   */
   #sortedMisses(): readonly Miss[] {
     return this.#misses
       .toSorted(({ place: a }, { place: b }) => a[0] - b[0] || a[1] - b[1])
@@ -247,7 +251,7 @@ export class EvaluationTally {
   }
 }
 
-/** pass^k and pass@k for each k that some task has scored attempts for. */
+/** Computes pass^k and pass@k for each k for which a task has at least k scored attempts. */
 function passes(
   tasks: readonly TaskEvaluation[],
   trialCount: number,
@@ -277,7 +281,7 @@ function areUneven(tasks: readonly TaskEvaluation[]): boolean {
   return new Set(tasks.map(({ trials }) => trials.length)).size > 1;
 }
 
-/** τ-bench's run counts an attempt that broke off as one of reward 0. */
+/** Returns the results as τ-bench counts them: an attempt without a score has the reward 0. */
 function asTauBench(tasks: readonly TaskEvaluation[]) {
   return tasks.flatMap(({ taskId, trials }) =>
     trials.map(({ trial, reward = 0 }) => ({ task: taskId, trial, reward })),

@@ -7,7 +7,7 @@ import type { TauBenchMetrics } from "./tau-bench-metrics.ts";
 
 /** One attempt at a task, in a report. JSON-able. */
 export interface TrialEvaluation {
-  /** 0-based, among all attempts at the task. */
+  /** 0-based number among all attempts at the task. */
   readonly trial: number;
   readonly rolloutId: string;
   /** Absent if the attempt is unscored. */
@@ -21,11 +21,11 @@ export interface TrialEvaluation {
 export interface TaskEvaluation {
   readonly taskId: string;
   readonly taskIndex: number;
-  /** In the order of their numbers. */
+  /** The attempts in the order of their numbers. */
   readonly trials: readonly TrialEvaluation[];
   readonly scoredCount: number;
   readonly successCount: number;
-  /** Over the scored attempts. Absent if there are none. */
+  /** The mean over the scored attempts. Absent if there are none. */
   readonly averageReward?: number;
 }
 
@@ -48,7 +48,7 @@ export interface MissCounts {
   readonly other: number;
 }
 
-/** Milliseconds over the finished episodes. JSON-able. */
+/** Statistics of the finished episodes' durations, in milliseconds. JSON-able. */
 export interface Durations {
   readonly mean: number;
   readonly median: number;
@@ -62,14 +62,17 @@ export interface Evaluation {
   readonly environment: string;
   readonly split: string;
   readonly taskCount: number;
-  /** Attempts planned per task. For a run without a fixed plan, the largest number that a task has. */
+  /**
+   * The planned number of attempts per task. For a run without a fixed plan, the largest number
+   * that a task has.
+   */
   readonly trialCount: number;
   readonly episodes: {
     /** The planned number of episodes, or the number played if that is greater or the run has no fixed plan. */
     readonly planned: number;
     readonly finished: number;
     readonly scored: number;
-    /** Planned, and without a score: failed, out of time, or not played yet. */
+    /** The number of planned episodes without a score: failed, out of time, or not played yet. */
     readonly unscored: number;
     /** The numbers of unscored episodes, by reason: `not-played`, or a result of `unscoredReason()`. */
     readonly unscoredBy: Readonly<Partial<Record<UnscoredReason | "not-played", number>>>;
@@ -81,7 +84,10 @@ export interface Evaluation {
   };
   /** The mean over tasks of the mean over each task's scored attempts. Absent if none is scored. */
   readonly averageReward?: Estimate;
-  /** By k; over the tasks that have k scored attempts. A k that no task has is absent. */
+  /**
+   * pass^k by k, over the tasks that have at least k scored attempts. A k without such a task is
+   * absent.
+   */
   readonly passHatK: Readonly<Record<string, Estimate>>;
   readonly passAtK: Readonly<Record<string, Estimate>>;
   /**
@@ -96,29 +102,32 @@ export interface Evaluation {
     readonly byCode: Readonly<Partial<Record<FailureCode, number>>>;
   };
   readonly missCounts: MissCounts;
-  /** At most two hundred. */
+  /** The first two hundred misses, by task and trial. */
   readonly misses: readonly Miss[];
   readonly turnCount: number;
   readonly toolCallCount: number;
   readonly formatErrorCount: number;
   readonly tokens: {
     readonly sampled: number;
-    /** Sum over turns of what each was conditioned on. */
+    /** The number of prompt tokens, summed over turns. */
     readonly prompt: number;
     /** The part of the prompt tokens that the engine had cached, if it reports it. */
     readonly cachedPrompt: number;
     readonly userInput: number;
     readonly userOutput: number;
   };
-  /** In US dollars. A member is absent if its price is unknown. */
+  /** Costs in US dollars. A member is absent if its price is unknown. */
   readonly costUsd: { readonly policy?: number; readonly user?: number };
   readonly time: {
     /** Absent if no episode has finished. */
     readonly episodeMs?: Durations;
-    /** Sums over turns. */
+    /** The time for which turns waited for the engine, summed over turns, in milliseconds. */
     readonly engineMs: number;
     readonly environmentMs: number;
-    /** From the first episode's start to the last one's end, pauses included. */
+    /**
+     * The time from the first episode's start to the last one's end, including pauses, in
+     * milliseconds.
+     */
     readonly spanMs: number;
   };
   readonly tasks: readonly TaskEvaluation[];

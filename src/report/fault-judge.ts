@@ -36,8 +36,8 @@ const maxAnswers = 2;
 /**
  * Asks a judge which party caused an episode's failure and, if it was the agent, for the kind of
  * error.
- * **Source:** sierra-research/tau-bench, auto_error_identification.py (the two questions and their
- * answers; the words are our own).
+ * **Source:** sierra-research/tau-bench, auto_error_identification.py (the two questions and the
+ * possible answers; the wording is our own).
  * @throws RolloutError of party `grader`; `grader/bad-reply` if the answers cannot be read.
  */
 export async function findFault(
@@ -51,7 +51,7 @@ export async function findFault(
   return { party, reason, type: answer.choice satisfies FaultType, typeReason: answer.reason };
 }
 
-/** Adds up what calls of a judge take. */
+/** Sums up the usage of a judge's calls. */
 export class UsageMeter {
   #usage: JudgeUsage = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
 
@@ -113,8 +113,8 @@ async function ask<Choice extends string>(
 }
 
 /**
- * The last JSON object with a fitting answer, for judges think aloud and wrap it in fences; or the
- * bare answer.
+ * Returns the answer in the last JSON object that has a valid one, because judges may think aloud
+ * and use code fences. Also accepts a text that is only the answer.
  */
 export function readAnswer<Choice extends string>(
   text: string,

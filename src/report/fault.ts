@@ -20,7 +20,7 @@ export type FaultType = (typeof faultTypes)[number];
 /** A judge's verdict. JSON-able. */
 export interface Fault {
   readonly party: FaultParty;
-  /** In the judge's words. */
+  /** The judge's reason for the party. */
   readonly reason: string;
   /** Present exactly if `party` is `agent`. */
   readonly type?: FaultType;
@@ -32,11 +32,13 @@ export interface JudgeUsage {
   readonly callCount: number;
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars. Absent if no price is known. */
+  /** The cost in US dollars. Absent if no price is known. */
   readonly costUsd?: number;
 }
 
-/** An unsuccessful episode with its fault, or with why the judge could not find it. JSON-able. */
+/**
+ * An unsuccessful episode with its fault, or with the reason why the judge found none. JSON-able.
+ */
 export interface JudgedEpisode {
   readonly rolloutId: string;
   readonly taskId: string;
@@ -48,6 +50,6 @@ export interface JudgedEpisode {
   readonly usage: JudgeUsage;
   /** The judge model's name. */
   readonly judge: string;
-  /** The `hashRow()` of the episode's row that was judged. */
+  /** The `hashRow()` of the row that the judge saw. */
   readonly episodeHash: string;
 }

@@ -7,18 +7,18 @@ import type { Sample } from "../trajectory/sample.ts";
 
 /**
  * Yields the training rows that a run's finished episodes name, each once, in the order of the
- * file. Skips all other rows: their episodes are not written yet, or a crash lost them, and they
+ * file. Skips all other rows: their episodes are not written yet, or a crash lost them and they
  * will be played again. Keeps only hashes in memory.
  * @param isWanted - Called with each line before it is parsed, because a row can be large.
  * @throws UsageError if a wanted line is not JSON, or, at the end, if named rows are missing. An
- *   incomplete last line is skipped: it was never acknowledged.
+ *   incomplete last line is skipped, because its writer never completed it.
  */
 export async function* readFinishedRows(
   file: string,
   episodes: () => AsyncIterable<Pick<EpisodeRow, "sampleHashes">>,
   isWanted: (line: string) => boolean = () => true,
 ): AsyncGenerator<Sample, void, undefined> {
-  // Before the rows: those of all episodes that are found are there by then.
+  // Episodes are read before the rows, because each episode is written after its rows.
   const named = new NamedRows();
   for await (const episode of episodes()) named.add(episode);
   let line = 0;
@@ -27,7 +27,7 @@ export async function* readFinishedRows(
     line += 1;
     if (torn !== undefined) {
       throw new UsageError(
-        `Cannot read ${file}, line ${torn}: it is no JSON, expected a training row`,
+        `Cannot read ${file}, line ${torn}: it is not JSON, expected a training row`,
       );
     }
     if (text === "" || !isWanted(text)) continue;
@@ -40,9 +40,9 @@ export async function* readFinishedRows(
     }
     if (row !== undefined) yield row;
   }
-  // A file that is not there at all was taken away.
+  // If the complete file is missing, someone has removed it.
   if (line === 0 || named.leftCount === 0) return;
-  // A start that plays failed episodes again may have taken theirs out meanwhile.
+  // A start that plays failed episodes again may have removed their rows in the meantime.
   const lacking = new NamedRows();
   for await (const episode of episodes()) lacking.add(episode);
   const lackingCount = named.countIn(lacking);
@@ -54,7 +54,7 @@ export async function* readFinishedRows(
   }
 }
 
-/** Which rows finished episodes name, until they are found. */
+/** The hashes of the rows that finished episodes name and that were not found yet. */
 class NamedRows {
   readonly #hashes = new Set<string>();
 
@@ -63,7 +63,7 @@ class NamedRows {
     return this.#hashes.size;
   }
 
-  /** Returns how many of the missing rows other episodes name too. */
+  /** Returns the number of missing rows that the other episodes name too. */
   countIn(others: NamedRows): number {
     return [...this.#hashes].filter((named) => others.#hashes.has(named)).length;
   }

@@ -78,7 +78,7 @@ const agent = '{"answer": "agent", "reason": "left out {x}"}';
 
 describe("identifyErrors()", () => {
   test("neither writes nor reports a secret that the judge repeats", async () => {
-    const told: unknown[] = [];
+    const judgements: unknown[] = [];
     const run = await storedRun([missed(0)]);
     const summary = await identifyErrors(run, {
       judge: scriptedChatModel(['{"answer": "user", "reason": "says sk-of-the-judge"}']),
@@ -87,11 +87,11 @@ describe("identifyErrors()", () => {
       maxCount: 1,
       signal,
       redactor: new Redactor(["sk-of-the-judge"]),
-      onJudged: (judged) => told.push(judged),
+      onJudged: (judged) => judgements.push(judged),
     });
     const names = ["errors.jsonl", "errors.json", "errors.tau-bench.json"];
     const texts = await Promise.all(names.map((name) => readFile(path.join(dir, name), "utf8")));
-    const all = [...texts, JSON.stringify([told, summary])].join("\n");
+    const all = [...texts, JSON.stringify([judgements, summary])].join("\n");
     expect(all).toContain("says [redacted]");
     expect(all).not.toContain("sk-of-the-judge");
   });

@@ -16,10 +16,10 @@ import type { TaskInfo } from "./tau-bench-results.ts";
 
 /** The files of an error identification, in the run's folder. */
 export const errorFiles = {
-  /** One `JudgedEpisode` a line. */
+  /** One `JudgedEpisode` per line. */
   judged: "errors.jsonl",
   summary: "errors.json",
-  /** As τ-bench's own script writes it. */
+  /** The result in the format of τ-bench's own script. */
   tauBench: "errors.tau-bench.json",
 } as const;
 
@@ -28,9 +28,9 @@ interface IdentifyOptions {
   readonly judge: ChatModel;
   /** Returns the facts about a task that the judge sees. */
   readonly taskInfo: TaskInfo;
-  /** Episodes judged at once. At least 1. */
+  /** The number of episodes that are judged at once. At least 1. */
   readonly concurrency: number;
-  /** Most episodes to judge, in the order of tasks and trials. */
+  /** Maximum number of episodes to judge, in the order of tasks and trials. */
   readonly maxCount: number;
   readonly signal: AbortSignal;
   /** Removes secrets from the verdicts before they are written and reported. */
@@ -42,21 +42,24 @@ interface IdentifyOptions {
 export interface ErrorSummary {
   readonly format: 1;
   readonly judge: string;
-  /** Unsuccessful episodes that were to be judged. */
+  /** The number of unsuccessful episodes to judge. */
   readonly episodeCount: number;
   readonly judgedCount: number;
   readonly byParty: Readonly<Partial<Record<FaultParty, number>>>;
-  /** Of those that are put down to the agent. */
+  /** The agent's errors by type. */
   readonly byType: Readonly<Partial<Record<FaultType, number>>>;
-  /** Episodes that could not be judged, by code. */
+  /** The numbers of episodes that could not be judged, by error code. */
   readonly failures: Readonly<Partial<Record<string, number>>>;
   readonly inputTokenCount: number;
   readonly outputTokenCount: number;
-  /** In US dollars. Absent if no price is known. */
+  /** The cost in US dollars. Absent if no price is known. */
   readonly costUsd?: number;
 }
 
-/** A reward up to this counts as no success. **Source:** tau-bench, auto_error_identification.py. */
+/**
+ * The highest reward that counts as no success. **Source:** tau-bench,
+ * auto_error_identification.py.
+ */
 const failedReward = 1e-3;
 
 /**
@@ -81,7 +84,7 @@ export async function identifyErrors(
   {
     await using journal = await JsonlJournal.open(file);
     await judgeAll(run, { trials, waiting }, options, async (verdict) => {
-      // Its names are the episode's, by which it is found again.
+      // Later calls find the verdict by the episode's ids.
       const { rolloutId, taskId, episodeHash } = verdict;
       const said = redactor?.clean(verdict) ?? verdict;
       const judged = { ...said, rolloutId, taskId, judge, episodeHash };
@@ -112,7 +115,7 @@ async function readJudged(
   return known;
 }
 
-/** The episodes to judge, by task and trial: their ids, and the hashes of their rows. */
+/** Returns the episodes to judge, by task and trial, with the hashes of their rows. */
 async function unsuccessful(
   run: StoredRun,
   { trials, maxCount }: { readonly trials: TrialNumbers; readonly maxCount: number },
@@ -128,10 +131,10 @@ async function unsuccessful(
   return new Map(found.slice(0, maxCount).map(({ rolloutId, hash }) => [rolloutId, hash]));
 }
 
-/** The judge's answer about an episode. */
+/** The judge's verdict about an episode. */
 type Verdict = Omit<JudgedEpisode, "judge">;
 
-/** Reads conversations one after the other, so that only those being judged are held. */
+/** Judges episodes. Reads conversations one by one, so that memory has only those being judged. */
 async function judgeAll(
   run: StoredRun,
   { trials, waiting }: { readonly trials: TrialNumbers; readonly waiting: ReadonlySet<string> },
@@ -203,7 +206,10 @@ function summarise(
   };
 }
 
-/** **Source:** sierra-research/tau-bench, auto_error_identification.py (its output file). */
+/**
+ * Converts verdicts to the format of τ-bench's script.
+ * **Source:** sierra-research/tau-bench, auto_error_identification.py (its output file).
+ */
 function toTauBench(judged: readonly JudgedEpisode[]): object {
   return {
     fault_assignment_analysis: judged.flatMap(({ taskIndex, fault }) =>

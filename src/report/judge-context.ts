@@ -5,9 +5,12 @@ import { isPyDict, type PyValue } from "../../packages/python-values/src/value.t
 import type { EpisodeRow } from "../run/folder/run-folder.ts";
 import { describeDifference } from "./describe-difference.ts";
 
-/** Longest tool result that a judge is shown, in characters. */
+/** Maximum length of a tool result in the judge's prompt, in characters. */
 const maxToolText = 2_000;
-/** Longest conversation that a judge is shown, in characters; its middle is left out. */
+/**
+ * Maximum length of the conversation in the judge's prompt, in characters. The middle of a longer
+ * one is left out.
+ */
 const maxConversation = 100_000;
 
 /**
@@ -48,7 +51,7 @@ function describeScore({ reward, rewardDetails = {} }: EpisodeRow): string {
 }
 
 function showConversation(messages: readonly Message[]): string {
-  // The system message is the policy: the same everywhere, and longer than all the rest.
+  // The system message is the same in all episodes, and longer than the rest.
   const lines = messages.filter(({ role }) => role !== "system").map(showMessage);
   return cut(lines.join("\n"), maxConversation);
 }

@@ -8,7 +8,7 @@ import { isSuccess } from "./trial-result.ts";
 /** The run's settings in a report: names and values, in order. */
 export type ReportSetup = readonly (readonly [name: string, value: string])[];
 
-/** An evaluation as a Markdown page. */
+/** Renders an evaluation as a Markdown page. */
 export function renderMarkdownReport(evaluation: Evaluation, setup: ReportSetup): string {
   const { environment, split } = evaluation;
   return (
@@ -35,11 +35,11 @@ export function renderMarkdownReport(evaluation: Evaluation, setup: ReportSetup)
 }
 
 const explanation =
-  "Intervals are of 95 % over whole tasks, by the method that is named beside each. pass^k is the chance\n" +
-  "that k attempts at a task all succeed, pass@k that one of k does; both are unbiased estimates over the\n" +
+  "Intervals are 95 % intervals over tasks, each with the name of its method. pass^k is the probability\n" +
+  "that k attempts at a task all succeed, pass@k that one of k succeeds; both are unbiased estimates over the\n" +
   "tasks with at least k scored attempts. The column\n" +
-  "τ-bench is its own formula: an attempt without a score counts as failed, but a task of which none ended\n" +
-  "is passed over.";
+  "τ-bench has τ-bench's own formula: an attempt without a score counts as failed, but a task without a\n" +
+  "finished attempt is ignored.";
 
 function renderHeadline(evaluation: Evaluation): string {
   const { averageReward, episodes } = evaluation;
@@ -62,7 +62,7 @@ function renderHeadline(evaluation: Evaluation): string {
   if (branches !== undefined) {
     lines.push(
       `**${branches} branches are left out** of all that this report says. Each shares the beginning of another ` +
-        "attempt, so it is no trial of its own.",
+        "attempt, so it is not a trial of its own.",
     );
   }
   return lines.join("\n\n");
@@ -194,7 +194,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
-/** Text as code that cannot end its table cell or itself. */
+/** Formats a text as code that can break neither its table cell nor its code span. */
 function code(text: string): string {
   const plain = text.replaceAll("`", "'").replaceAll("|", "\\|").replaceAll(/\s+/g, " ");
   return plain === "" ? "" : `\`${plain}\``;

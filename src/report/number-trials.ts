@@ -5,7 +5,7 @@ import type { StoredRun } from "./read-run.ts";
 
 /** The place of a finished attempt among the attempts at its task. */
 interface TrialPlace {
-  /** 0-based; no two attempts at a task have the same. */
+  /** 0-based number. No two attempts at a task have the same one. */
   readonly trial: number;
   /**
    * Set if the attempt branches from another attempt of the run, so that it is not a trial (see
@@ -14,7 +14,7 @@ interface TrialPlace {
   readonly isBranch?: true;
 }
 
-/** The places of a run's finished attempts, by their rollouts' ids. They hold for the attempts that are there by now. */
+/** The places of a run's finished attempts, by rollout id. A later attempt may change them. */
 export type TrialNumbers = ReadonlyMap<string, TrialPlace>;
 
 /** A finished episode with its place among all attempts at its task. */
@@ -58,12 +58,12 @@ export async function numberTrials(
   return trials;
 }
 
-/** A group's index or, if none of its attempts has one, its id. */
+/** A group's index, or its id if none of its attempts has an index. */
 type GroupKey = number | string;
 
 /**
- * The groups of each task in their order, with their attempts in theirs. The rows of a gateway's
- * sessions count no groups. Such a group stands before all others.
+ * Returns the groups of each task in order, with their attempts in order. A gateway's groups have
+ * no index and come before all others.
  */
 function groupsByTask(attempts: readonly Attempt[]) {
   const indexes = new Map<string, number>();
@@ -98,7 +98,7 @@ function refuseTwice(members: readonly Attempt[], group: string, dir: string): v
   }
 }
 
-/** The episodes that are numbered; one that ended since is left for the next time. */
+/** Yields the numbered episodes. Skips an episode that finished after the numbering. */
 export async function* numberedEpisodes(
   run: Pick<StoredRun, "rows">,
   trials: TrialNumbers,
@@ -109,7 +109,7 @@ export async function* numberedEpisodes(
   }
 }
 
-/** Those of them that are trials of their own. */
+/** Yields the numbered episodes that do not branch from another attempt. */
 export async function* trialEpisodes(
   run: Pick<StoredRun, "rows">,
   trials: TrialNumbers,

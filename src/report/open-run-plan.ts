@@ -7,7 +7,10 @@ export function isOpenRun({ manifest }: StoredRun): boolean {
   return plan?.isOpen === true;
 }
 
-/** Returns the plan for evaluating such a run: the tasks and attempts that were played. */
+/**
+ * Returns the plan for evaluating a run without a fixed plan: its tasks, and the attempts that were
+ * played.
+ */
 export async function planOpenRun(run: StoredRun): Promise<EvaluationPlan> {
   const tasks = new Map<string, { readonly taskIndex: number; count: number }>();
   let place = { environment: "", split: "" };

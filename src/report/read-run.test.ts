@@ -46,16 +46,16 @@ describe("a run with damaged episodes", () => {
     expect(await idsOf(run)).toEqual(["a", "c", "e"]);
     expect(await idsOf(run)).toEqual(["a", "c", "e"]);
     expect(damaged).toEqual([
-      { file, line: 2, problem: "it is no JSON, expected an episode" },
-      { file, line: 4, problem: "it is no episode, expected one" },
-      { file, line: 5, problem: "it is no episode, expected one" },
+      { file, line: 2, problem: "it is not JSON, expected an episode" },
+      { file, line: 4, problem: "it is not an episode, expected one" },
+      { file, line: 5, problem: "it is not an episode, expected one" },
     ]);
   });
 
   test("is refused without a callback for damaged lines", async () => {
     await writeFile(file, lines.join("\n"));
     await expect(idsOf(await openStoredRun(dir))).rejects.toThrow(
-      `Cannot read ${file}, line 2: it is no JSON, expected an episode`,
+      `Cannot read ${file}, line 2: it is not JSON, expected an episode`,
     );
   });
 
@@ -154,7 +154,7 @@ describe("rows of samples", () => {
     expect(await logprobsOf(run.samplesOf("a"))).toEqual([["a", -1]]);
     await writeFile(rowsFile(), [torn, sound].join("\n"));
     const refusal = new UsageError(
-      `Cannot read ${rowsFile()}, line 1: it is no JSON, expected a training row`,
+      `Cannot read ${rowsFile()}, line 1: it is not JSON, expected a training row`,
     );
     await expect(logprobsOf(run.samples())).rejects.toThrow(refusal);
     await expect(logprobsOf(run.samplesOf("a"))).rejects.toThrow(refusal);

@@ -7,7 +7,7 @@ import { rolloutIdOfLine } from "../run/folder/sample-line.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { readFinishedRows } from "./finished-rows.ts";
 
-/** The finished run, or the finished part of a run, that a folder holds. */
+/** The finished part of a run's folder. */
 export interface StoredRun {
   readonly dir: string;
   readonly manifest: RunManifest;
@@ -28,10 +28,10 @@ export interface StoredRun {
   samplesOf(rolloutId: string): AsyncGenerator<Sample, void, undefined>;
 }
 
-/** A line of `episodes.jsonl` that is no episode, and is left out of what is read. */
+/** A line of `episodes.jsonl` that is not an episode. Readers skip it. */
 export interface DamagedLine {
   readonly file: string;
-  /** 1-based. */
+  /** 1-based line number. */
   readonly line: number;
   readonly problem: string;
 }
@@ -39,8 +39,8 @@ export interface DamagedLine {
 /** Options for opening a run's folder. */
 export interface OpenStoredRunOptions {
   /**
-   * Called once for each line that is not an episode. An incomplete last line does not count: it
-   * was never acknowledged. Default: such a line throws.
+   * Called once for each line that is not an episode. An incomplete last line is skipped, because
+   * its writer never completed it. Default: such a line throws.
    */
   readonly onDamaged?: (damaged: DamagedLine) => void;
 }
@@ -61,10 +61,10 @@ export async function openStoredRun(
   ];
   const file = path.join(dir, "run.json");
   const manifest = await readManifest(file);
-  const told = new Set<number>();
+  const reported = new Set<number>();
   const tellOnce = (damaged: DamagedLine): void => {
-    if (told.has(damaged.line)) return;
-    told.add(damaged.line);
+    if (reported.has(damaged.line)) return;
+    reported.add(damaged.line);
     onDamaged(damaged);
   };
   const rows = (): AsyncGenerator<EpisodeRow> => readRows(episodesFile, tellOnce);
@@ -104,8 +104,8 @@ async function readManifest(file: string): Promise<RunManifest> {
 }
 
 /**
- * Finds the run that started last in the folders of `dir`, because users often name the folder of
- * all runs.
+ * Finds the run that started last among the subfolders of `dir`, because users often name the
+ * folder of all runs.
  */
 async function runBelow(dir: string): Promise<string | undefined> {
   const names = await readdir(dir).catch(() => []);
@@ -130,7 +130,7 @@ async function* readRows(
   let torn: DamagedLine | undefined;
   for await (const text of readLines(file)) {
     line += 1;
-    // Only what stands before another line was written whole once.
+    // A line with another one after it was complete when it was written.
     if (torn !== undefined) onDamaged(torn);
     torn = undefined;
     if (text === "") continue;
@@ -141,7 +141,7 @@ async function* readRows(
   }
 }
 
-const notJson = "it is no JSON, expected an episode";
+const notJson = "it is not JSON, expected an episode";
 
 /** Returns the episode, or the reason why the text is not one. */
 function parseRow(text: string): EpisodeRow | string {
@@ -154,7 +154,7 @@ function parseRow(text: string): EpisodeRow | string {
   if (typeof row?.rolloutId === "string" && typeof row.taskId === "string") {
     return row as EpisodeRow;
   }
-  return "it is no episode, expected one";
+  return "it is not an episode, expected one";
 }
 
 async function* rowsOf(

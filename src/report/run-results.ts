@@ -50,7 +50,7 @@ async function readResultsFile(source: string): Promise<RunResults> {
   return { source, scopes: [], isByNumber: true, tasks };
 }
 
-/** As Python reads it: a results file may hold NaN, which JSON does not know. */
+/** Reads JSON as Python does, because a results file may contain NaN. */
 async function readPythonJson(file: string): Promise<PyValue> {
   try {
     return parsePythonJson(await readTextFile(file));
@@ -62,7 +62,7 @@ async function readPythonJson(file: string): Promise<PyValue> {
   }
 }
 
-/** τ-bench gives an attempt that broke off the reward 0, and says so beside it. */
+/** True if τ-bench reports an error of the attempt. It gives such an attempt the reward 0. */
 function hasError(entry: PyValue): boolean {
   const info = isPyDict(entry) ? entry.get("info") : undefined;
   return isPyDict(info) && typeof info.get("error") === "string";

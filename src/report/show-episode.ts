@@ -14,7 +14,7 @@ interface ShowOptions {
 
 const shownLength = 800;
 
-/** One conversation as people read it: what was said, called and answered, and how it ended. */
+/** Formats a conversation for people: messages, calls, answers, and how it ended. */
 export function showEpisode(row: EpisodeRow, options: ShowOptions): string {
   return [
     showHead(row, options),
@@ -41,7 +41,7 @@ function openingOf(messages: readonly Message[]): readonly Message[] {
 }
 
 function showMessage({ role, content }: Message, { style, full }: ShowOptions): string {
-  // A policy is the same in every episode, and long.
+  // The system message is long, and the same in every episode.
   const length = full ? Infinity : role === "system" ? 200 : shownLength;
   return `${style.heading(role)}\n${indented(shortened(printable(content), length))}`;
 }
@@ -71,7 +71,7 @@ function showStep(
   { style, full }: ShowOptions,
 ): string {
   const verdict = result !== "acted" ? `  ${result}` : isError === true ? "  error" : "";
-  // A user who leaves may send an empty message.
+  // A user who ends the conversation may send an empty message.
   const text =
     observation === ""
       ? style.faint("(nothing)")
@@ -120,7 +120,7 @@ function showDetails({ reward, rewardDetails = {} }: EpisodeRow, full: boolean):
     : [];
 }
 
-/** An episode in one line, for lists. */
+/** Formats an episode as one line of a list. */
 export function listEpisode({
   rolloutId,
   reward,

@@ -4,7 +4,7 @@ import { printable, shortened, type TextStyle } from "./text-style.ts";
 
 /** Options for showing tokens. */
 interface ShowTokensOptions {
-  /** Absent: ids are shown instead of text. */
+  /** Decodes ids. Absent: shows ids instead of text. */
   readonly codec?: Pick<TokenCodec, "decode">;
   readonly style: TextStyle;
   readonly full: boolean;
@@ -12,7 +12,7 @@ interface ShowTokensOptions {
 
 const shownLength = 1_200;
 
-/** One training row as the policy saw it, with the sampled (trained) stretches marked. */
+/** Formats a training row as the policy saw it. Marks the sampled (trained) parts. */
 export async function showTokens(sample: Sample, options: ShowTokensOptions): Promise<string> {
   const { style } = options;
   const { segment, tokenIds, promptLength } = sample;
@@ -53,7 +53,7 @@ interface MaskRun {
   readonly isSampled: boolean;
 }
 
-/** The stretches of equal mask, in order. */
+/** Yields the parts of equal mask, in order. */
 function* maskRuns(mask: readonly (0 | 1)[]): Generator<MaskRun> {
   let start = 0;
   for (let end = 1; end <= mask.length; end++) {

@@ -1,21 +1,21 @@
-/** The attempts at one task, as a comparison reads them. */
+/** The rewards of one task, for a comparison. */
 export interface TaskRewards {
-  /** Its number alone in a results file. */
+  /** The task's id. From a results file, only its number. */
   readonly taskId: string;
-  /** Within its split. */
+  /** The task's index within its split. */
   readonly taskIndex: number;
   /** Rewards of the scored attempts. */
   readonly rewards: readonly number[];
   readonly unscoredCount: number;
 }
 
-/** An attempt, as a comparison reads it. */
+/** An attempt with the facts that a comparison needs. */
 export interface ResultEntry extends Pick<TaskRewards, "taskId" | "taskIndex"> {
   /** Absent if the attempt is unscored. */
   readonly reward?: number | undefined;
 }
 
-/** Adds an attempt to those at its task. */
+/** Adds an attempt's result to its task. */
 export function addResult(
   tasks: Map<string, TaskRewards>,
   { taskIndex, taskId, reward }: ResultEntry,

@@ -1,10 +1,10 @@
 import { passAtK, passHatK } from "./statistics/pass-k.ts";
 import { isSuccess, type TrialResult } from "./trial-result.ts";
 
-/** The figures of a run as τ-bench's own `display_metrics()` prints them, with pass@k beside. JSON-able. */
+/** The figures of a run as τ-bench's own `display_metrics()` prints them, and pass@k. JSON-able. */
 export interface TauBenchMetrics {
   readonly averageReward: number;
-  /** By k, from 1 to the number of trials. */
+  /** pass^k by k, from 1 to the number of trials. */
   readonly passHatK: Readonly<Record<string, number>>;
   readonly passAtK: Readonly<Record<string, number>>;
 }

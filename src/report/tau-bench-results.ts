@@ -16,9 +16,9 @@ import type { NumberedEpisode } from "./number-trials.ts";
 export type TaskInfo = (place: { readonly split: string; readonly taskIndex: number }) => PyValue;
 
 /**
- * Writes episodes as τ-bench's own results file, which its tools read: a list of `{task_id, reward,
- * info, traj, trial}`. As in τ-bench, an attempt that broke off is there with reward 0 and
- * `info.error`, for the format has no "not scored".
+ * Writes episodes in the format of τ-bench's own results file: a list of `{task_id, reward, info,
+ * traj, trial}`. As in τ-bench, an attempt that failed has the reward 0 and `info.error`, because
+ * the format cannot express a missing score.
  *
  * **Source:** sierra-research/tau-bench, tau_bench/types.py (`EnvRunResult`) and tau_bench/run.py.
  */
@@ -47,7 +47,7 @@ async function* linesOf(
 function toTauBenchResult({ row, trial }: NumberedEpisode, task: PyValue | undefined): PyDict {
   return new Map<string, PyValue>([
     ["task_id", BigInt(row.taskIndex)],
-    // A number is a float in these values: 1.0 rather than 1.
+    // A number becomes a float: 1.0 rather than 1.
     ["reward", row.reward ?? 0],
     ["info", toInfo(row, task)],
     ["traj", row.messages.map(toOpenAiMessage)],

@@ -7,7 +7,7 @@ export interface TextStyle {
   readonly sampled: (text: string) => string;
 }
 
-/** For files and pipes: sampled text stands in brackets of its own. */
+/** The style for files and pipes: brackets around sampled text. */
 export const plainStyle: TextStyle = {
   heading: (text) => text,
   faint: (text) => text,
@@ -15,7 +15,7 @@ export const plainStyle: TextStyle = {
   sampled: (text) => `⟦${text}⟧`,
 };
 
-/** For terminals: sampled text is green. */
+/** The style for terminals: sampled text is green. */
 export const terminalStyle: TextStyle = {
   heading: (text) => escaped("1", text),
   faint: (text) => escaped("2", text),
@@ -28,8 +28,8 @@ function escaped(codes: string, text: string): string {
 }
 
 /**
- * Text that anyone may have written, made safe for a terminal: control characters but line ends and
- * tabs are spelled out.
+ * Makes untrusted text safe for a terminal: replaces control characters, except line ends and tabs,
+ * by escapes.
  */
 export function printable(text: string): string {
   return text.replaceAll(
@@ -47,7 +47,7 @@ export function shortened(text: string, length: number): string {
   return `${head} … (${(text.length - 2 * half).toLocaleString("en-US")} characters; --full shows them) … ${tail}`;
 }
 
-/** The text with every line moved in. */
+/** Indents every line of a text. */
 export function indented(text: string, by = "  "): string {
   return text.replaceAll(/^/gm, by);
 }

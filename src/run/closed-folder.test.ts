@@ -29,15 +29,15 @@ async function contents(): Promise<Readonly<Record<string, string>>> {
 
 describe("a folder that is closed while its run plays", () => {
   test("gets no more writes, and the next start resumes the run", async () => {
-    const [told, go] = [withResolvers(), withResolvers()];
+    const [reported, go] = [withResolvers(), withResolvers()];
     const engine = switchingEngine(async ({ sessionId }) => {
       if (sessionId !== "lamp/test/0#0") await go.promise;
     });
     const folder = await openLamps(dir);
-    const onEpisode = (): void => told.resolve();
+    const onEpisode = (): void => reported.resolve();
     const run = startLamps({ folder, engine, admission: { concurrency: 2 }, onEpisode });
     // No line is left to write.
-    await told.promise;
+    await reported.promise;
     await folder[Symbol.asyncDispose]();
     const left = await contents();
     expect(Object.keys(left)).not.toContain("run.lock");
@@ -78,7 +78,7 @@ describe("a folder that is closed while its run plays", () => {
     expect(failures).toEqual([expect.objectContaining({ message: closed() })]);
     for (const write of [
       async () => void (await folder.writeEpisode(testEpisode(1))),
-      async () => await folder.writeEvent({ type: "told", atMs: 1 }),
+      async () => await folder.writeEvent({ type: "reported", atMs: 1 }),
       async () => await folder.results.writeSummary({}),
       async () => await folder.results.remove(),
       async () => await folder.sortSamples(["t#0"]),
@@ -108,7 +108,7 @@ describe("a folder that is closed while its run plays", () => {
     await reached.promise;
     const closing = folder[Symbol.asyncDispose]();
     // Lines that arrive in the meantime are synced before the folder is closed.
-    const telling = folder.writeEvent({ type: "told", atMs: 1 });
+    const telling = folder.writeEvent({ type: "reported", atMs: 1 });
     expect(await readdir(dir)).toContain("run.lock");
     go.resolve();
     await Promise.all([writing, telling, closing]);
@@ -120,6 +120,6 @@ describe("a folder that is closed while its run plays", () => {
       "samples.jsonl",
       "summary.json",
     ]);
-    expect(left["events.jsonl"]).toBe('{"type":"told","atMs":1}\n');
+    expect(left["events.jsonl"]).toBe('{"type":"reported","atMs":1}\n');
   });
 });

@@ -154,7 +154,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
     readonly rest: readonly string[];
   }[] = [
     {
-      what: "where nothing had ended",
+      what: "if no attempt had ended",
       right: { source: listOf(0, 1, 2, 3) },
       wrong: { source: listOf(4, 5, 6, 7) },
       ended: [],
@@ -162,7 +162,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
       rest: ["lamp/test/0#0", "lamp/test/1#0", "lamp/test/2#0", "lamp/test/3#0"],
     },
     {
-      what: "where what ended is behind what was begun",
+      what: "if the ends are recorded after later starts",
       right: { source: listOf(0, 1, 2, 3) },
       wrong: { source: listOf(0, 5, 6, 7) },
       ended: [0, 2],
@@ -207,7 +207,7 @@ describe("a start with other tasks is refused before it changes anything", () =>
 
   test.each([
     ["", fiftyLamps],
-    [", whatever its worlds called as they opened", loadedLamps],
+    [", also if its worlds made calls while they opened", loadedLamps],
   ])("but not if nothing was sampled in started attempts%s", async (_, environment) => {
     const stop = new AbortController();
     const asked = withResolvers();
@@ -333,7 +333,7 @@ describe("a start with a source that waits for groups to end", () => {
   });
 
   test.each([
-    ["behind one that is open", [1, 2], [0, 3, 4, 5]],
+    ["after an open one", [1, 2], [0, 3, 4, 5]],
     ["before one that is open", [0, 1], [2, 3, 4, 5]],
   ])("delivers complete groups again %s, without asking for them", async (_, ended, rest) => {
     await stopWith(limited(4, 0, 1, 2, 3, 4, 5), ended);

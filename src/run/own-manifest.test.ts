@@ -236,8 +236,8 @@ test.each([
     expect(await run.result).toMatchObject({ end: "finished" });
     expect(await summary()).toMatchObject({ end, planned: 6, finished });
     const { isFinished, episodes, violations } = await verifyRun(dir);
-    const told = { isFinished, episodes, violations };
-    expect(told).toEqual({ isFinished: end === "finished", episodes: finished, violations: [] });
+    const found = { isFinished, episodes, violations };
+    expect(found).toEqual({ isFinished: end === "finished", episodes: finished, violations: [] });
   }
   expect((await stored()).found).toMatchObject(manifest.found);
 });
@@ -525,13 +525,13 @@ test.each<[string, Engine["describe"], object]>([
     async () => ({ kind: "c", logprobConvention: "tempered" }),
     { logprobConvention: "tempered" },
   ],
-])("logprobs that are all 0 are found if the engine %s", async (_, describe, told) => {
+])("logprobs that are all 0 are found if the engine %s", async (_, describe, more) => {
   const found = await playSampled({ temperature: 0 }, { engine: certainEngine(describe) });
   expect(found).toEqual({
     plan: { isOpen: true },
     vocabularySize,
     sampling: { temperature: 0 },
-    ...told,
+    ...more,
   });
   const { violations } = await verifyRun(dir);
   expect(violations[0]?.detail).toContain("they were not reported");

@@ -9,7 +9,7 @@ export function toPromptTime(moment: Date): string {
   return new Date(wallMs).toISOString().slice(0, -1);
 }
 
-/** Parses such a text; returns `undefined` if it is not a date. */
+/** Parses the text of `RunManifest.promptTime`. Returns `undefined` if it is not a date. */
 export function readPromptTime(text: unknown): Date | undefined {
   if (typeof text !== "string" || !/^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text)) return undefined;
   const moment = new Date(text);

@@ -16,7 +16,9 @@ interface RunFilesOptions extends Pick<StartRunOptions, "grouping" | "player" | 
   readonly tally: RunTally;
 }
 
-/** Writes what a run's folder says about the run as a whole, at its start and at its end. */
+/**
+ * Writes the files of a run's folder that concern the complete run, at its start and at its end.
+ */
 export class RunFiles {
   readonly #options: RunFilesOptions;
   /** Writes `summary.json` again; `undefined` before the run has ended. */

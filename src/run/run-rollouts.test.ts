@@ -241,20 +241,20 @@ describe("runRollouts()", () => {
         throw thrown();
       },
     };
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     {
       await using folder = await open();
       const { progress } = await playLamps(folder, environment, {
         attempts: 2,
         redactor: new Redactor([secret]),
-        onEpisode: (episode) => told.push(episode),
+        onEpisode: (episode) => reported.push(episode),
       });
-      told.push(progress);
+      reported.push(progress);
     }
     const texts = await Promise.all(
       (await readdir(dir)).map((name) => readFile(path.join(dir, name), "utf8")),
     );
-    const all = [...texts, JSON.stringify(told)].join("\n");
+    const all = [...texts, JSON.stringify(reported)].join("\n");
     expect(all).toContain("no access with [redacted]");
     expect(all).toContain("Caused by: Error: to [redacted]");
     expect(all).not.toContain(secret);
@@ -302,16 +302,16 @@ describe("runRollouts()", () => {
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter(({ type }) => type === "trouble");
     // The two play at the same time: either may be the first.
-    const told = events.map(({ rolloutId, code, attempt }) =>
+    const reported = events.map(({ rolloutId, code, attempt }) =>
       JSON.stringify([rolloutId, code, attempt]),
     );
-    expect(new Set(told)).toEqual(
+    expect(new Set(reported)).toEqual(
       new Set([
         '["lamp/test/0#0","environment/exception",1]',
         '["lamp/test/0#1","environment/exception",1]',
       ]),
     );
-    expect(told).toHaveLength(2);
+    expect(reported).toHaveLength(2);
     expect(progress.firstTrouble).toMatch(/^lamp\/test\/0#[01]: Cannot dispose of the world of /);
     expect(progress.firstTrouble).toContain(message);
     expect(events[0]!["stack"]).toMatch(

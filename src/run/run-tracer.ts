@@ -123,7 +123,7 @@ function traceEpisodes(
           episodes.delete(rolloutId);
           if (episode !== undefined) noteEnd(span, episode);
           span.end();
-          // The engine's caller could not be told about an error of the SDK.
+          // The engine's caller cannot get an error of the SDK.
           if (traced.fault !== undefined) throw traced.fault.error;
         },
       };

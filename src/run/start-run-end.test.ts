@@ -269,8 +269,8 @@ describe("an interrupted play that ends by", () => {
     expect(count).toBe(4);
     // The error appears in the events.
     const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
-    const isTold = !["the signal's reason", "an AbortError"].includes(what);
-    expect(events.match(/"type":"trouble"/g)?.length ?? 0).toBe(isTold ? 4 : 0);
+    const isReported = !["the signal's reason", "an AbortError"].includes(what);
+    expect(events.match(/"type":"trouble"/g)?.length ?? 0).toBe(isReported ? 4 : 0);
     await using folder = await openLamps(dir);
     expect(folder.finished).toEqual([]);
     const groups = await takeAll(startLamps({ folder }));
@@ -526,7 +526,7 @@ test("a run ends with the error of the disk, even if a listener throws then", as
     folder,
     admission: { concurrency: 1 },
     onProgress: () => {
-      if (isFull) throw new Error("nobody looks at the screen");
+      if (isFull) throw new Error("the screen is closed");
     },
   });
   await expect(run.result).rejects.toThrow(/^Cannot write .*episodes\.jsonl: ENOSPC/);

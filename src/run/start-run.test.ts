@@ -263,7 +263,9 @@ describe("startRun()", () => {
   };
   const oneTask = createTaskList(environment, { split: "test", taskIndexes: [0] });
 
-  test.each<[what: string, told: (fail: () => never) => Partial<StartRunOptions>, name: string]>([
+  test.each<
+    [what: string, listener: (fail: () => never) => Partial<StartRunOptions>, name: string]
+  >([
     [
       "the source's onGroupEnd()",
       (onGroupEnd) => ({ source: { ...oneTask, onGroupEnd } }),
@@ -283,9 +285,9 @@ describe("startRun()", () => {
       }),
       "give the place of lamp/test/0#0 back to admission.gate",
     ],
-  ])("names a listener that throws, at once or later: %s", async (_, told, name) => {
+  ])("names a listener that throws, at once or later: %s", async (_, listener, name) => {
     for (const fail of [fails, failsLater]) {
-      const options = { source: oneTask, grouping: { size: 1 }, ...told(fail as () => never) };
+      const options = { source: oneTask, grouping: { size: 1 }, ...listener(fail as () => never) };
       const expected = new UsageError(`Cannot ${name}: the database is away`, { cause: away });
       await expect(all(start(options))).rejects.toThrow(expected);
     }
@@ -502,7 +504,7 @@ describe("startRun()", () => {
 
   test.each([
     ["a group that was begun", { concurrency: 1, leaves: true }],
-    ["a group that nobody took", { concurrency: 4, leaves: false }],
+    ["a group that was not taken", { concurrency: 4, leaves: false }],
   ])("mixes no attempts at two tasks if the source gives others: %s", async (_, how) => {
     const source = (index: number) =>
       createTaskList(environment, { split: "test", taskIndexes: [index] });
@@ -569,10 +571,10 @@ describe("startRun()", () => {
   });
 
   test("delivers a group if a crash prevented the event of its end", async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const source = () => ({
       ...createTaskList(environment, { split: "test", taskIndexes: [0, 1] }),
-      onGroupEnd: ({ groupId }: EpisodeGroup) => void told.push(groupId),
+      onGroupEnd: ({ groupId }: EpisodeGroup) => void reported.push(groupId),
     });
     {
       await using folder = await open();
@@ -586,13 +588,13 @@ describe("startRun()", () => {
       line.includes('"group-finished"') && line.includes('"groupIndex":0,');
     expect(lines.filter(isOfFirst).length).toBe(1);
     await writeFile(events, lines.filter((line) => !isOfFirst(line)).join("\n"));
-    told.length = 0;
+    reported.length = 0;
     for (const expected of [["lamp/test/0", "lamp/test/1"], []]) {
       await using folder = await open();
       const run = start({ source: source(), folder, redeliver: true });
       expect((await all(run)).map(({ groupId }) => groupId)).toEqual(expected);
     }
-    expect(told).toEqual(["lamp/test/0"]);
+    expect(reported).toEqual(["lamp/test/0"]);
   });
 
   test("does not deliver again an attempt that ended when its group was already complete", async () => {
@@ -625,13 +627,13 @@ describe("startRun()", () => {
 
   describe("with failed attempts that are played again", () => {
     const isLost = ({ sessionId }: GenerateRequest): boolean => sessionId.endsWith("#1");
-    const told: string[] = [];
+    const reported: string[] = [];
     const source = () => ({
       ...createTaskList(environment, { split: "test", taskIndexes: [0, 1, 2] }),
-      onGroupEnd: ({ groupId }: EpisodeGroup) => void told.push(groupId),
+      onGroupEnd: ({ groupId }: EpisodeGroup) => void reported.push(groupId),
     });
     beforeEach(() => {
-      told.length = 0;
+      reported.length = 0;
     });
 
     /** Plays on; returns the scored attempts of the delivered groups. */
@@ -660,7 +662,7 @@ describe("startRun()", () => {
         ["lamp/test/0", [1, undefined]],
         ["lamp/test/1", [1, undefined]],
       ]);
-      told.length = 0;
+      reported.length = 0;
       const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
       const seen = await playOn(true);
       expect(inOrder(seen)).toEqual([
@@ -672,7 +674,7 @@ describe("startRun()", () => {
         expect.stringContaining("asked once more for groups that were taken (1)"),
       );
       warned.mockRestore();
-      expect(told.toSorted()).toEqual(["lamp/test/1", "lamp/test/2"]);
+      expect(reported.toSorted()).toEqual(["lamp/test/1", "lamp/test/2"]);
       const rows = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
       expect(rows.match(/"outcome":"completed"/g)).toHaveLength(6);
       expect(await playOn(true)).toEqual([]);
@@ -1114,7 +1116,7 @@ describe("startRun()", () => {
       expect(await replayEpisode(stored, { setup: { ...setup, agent: odd } })).toEqual({
         type: "diverged",
         reason:
-          "it failed before turn 1, with which it was to part from lamp/test/0#0 (agent/not-repeatable): " +
+          "it failed before turn 1, with which it was to branch from lamp/test/0#0 (agent/not-repeatable): " +
           "nothing of its own is recorded that could be played again",
       });
     });
@@ -1307,9 +1309,9 @@ describe("startRun()", () => {
           throw new PlaybackStop("what is recorded of it came damaged");
         },
       };
-      const told: unknown[] = [];
+      const events: unknown[] = [];
       await using folder = await open();
-      vi.spyOn(folder, "writeEvent").mockImplementation(async (event) => void told.push(event));
+      vi.spyOn(folder, "writeEvent").mockImplementation(async (event) => void events.push(event));
       const [group] = await all(
         start({
           source: createTaskList(environment, { split: "test", taskIndexes: [0] }),
@@ -1319,7 +1321,7 @@ describe("startRun()", () => {
         }),
       );
       expect(group!.episodes.map(({ outcome }) => outcome)).toEqual(["completed", "completed"]);
-      expect(told).toContainEqual(
+      expect(events).toContainEqual(
         expect.objectContaining({
           type: "attempt-failed",
           rolloutId: "lamp/test/0#1",
@@ -1441,8 +1443,8 @@ describe("startRun()", () => {
       const { end } = await start({ ...options, engine, folder }).result;
       expect(end).toBe("finished");
       expect(asked[0]).toBe("lamp/test/0#1:2:1;");
-      const told = await readFile(path.join(dir, "events.jsonl"), "utf8");
-      expect(told).toContain(
+      const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
+      expect(events).toContain(
         '"message":"the recording ends before turn 1, the first own turn of the fork"',
       );
     });
@@ -1501,8 +1503,8 @@ describe("startRun()", () => {
       expect(asked.filter((id) => id.startsWith("lamp/test/0#1"))).toEqual([
         "lamp/test/0#1:1.2:1;",
       ]);
-      const told = await readFile(path.join(dir, "events.jsonl"), "utf8");
-      expect(told).not.toContain("recording-dropped");
+      const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
+      expect(events).not.toContain("recording-dropped");
     });
 
     test("plays the others from their first turn if the first one failed", async () => {
@@ -1633,7 +1635,7 @@ describe("startRun()", () => {
     test.each(["none", "failed"] as const)("are refused if record is %s", async (record) => {
       await using folder = await open({ record });
       expect(() => start({ folder, grouping })).toThrow(
-        `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches part from what ` +
+        `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches start from what ` +
           "is recorded; leave record (--record) out, or branchAt",
       );
     });
@@ -1655,10 +1657,12 @@ describe("startRun()", () => {
         return (await run.result).end;
       };
       expect(await play([1], "lamp/test/0#1")).toBe("interrupted");
-      const told = `Cannot continue in ${dir}: its episodes were played with branchAt [1], and this start has`;
-      await expect(play([0])).rejects.toThrow(`${told} [0]; start with the same or choose another`);
-      await expect(play([1, 0])).rejects.toThrow(`${told} [1,0]; `);
-      await expect(play(undefined)).rejects.toThrow(`${told} []; `);
+      const refusal = `Cannot continue in ${dir}: its episodes were played with branchAt [1], and this start has`;
+      await expect(play([0])).rejects.toThrow(
+        `${refusal} [0]; start with the same or choose another`,
+      );
+      await expect(play([1, 0])).rejects.toThrow(`${refusal} [1,0]; `);
+      await expect(play(undefined)).rejects.toThrow(`${refusal} []; `);
     });
   });
 
@@ -1749,7 +1753,7 @@ describe("startRun()", () => {
     expect(other).toMatchObject({ outcome: "completed", reward: 1 });
     const [silent] = await playing(() => Promise.resolve({} as Episode));
     expect(silent!.episodes[0]!.failure?.message).toContain(
-      "is no episode of this rollout (rolloutId is undefined), expected one",
+      "is not an episode of this rollout (rolloutId is undefined), expected one",
     );
   });
 
@@ -1760,7 +1764,7 @@ describe("startRun()", () => {
       { reward: Number.NaN },
       "reward is null, expected a number that is finite in 32 bits",
     ],
-    ["a failure of nobody's", { outcome: "failed" }, "stopReason is"],
+    ["a failure without a party", { outcome: "failed" }, "stopReason is"],
     ["a row of no known format", { format: undefined }, "format is undefined"],
     ["another split", { split: "train" }, 'split is "train"'],
     ["another place in the run", { groupIndex: 7 }, "groupIndex is 7"],
@@ -1819,7 +1823,7 @@ describe("startRun()", () => {
       "segments[0].promptLength",
     ],
     [
-      "that it was interrupted, and nobody did that",
+      "that it was interrupted, without an interruption",
       { outcome: "aborted", stopReason: "interrupted", reward: undefined },
       "outcome is aborted, but it was not interrupted",
     ],
@@ -1865,7 +1869,7 @@ describe("startRun()", () => {
 
   test.each<[what: string, thrown: unknown, message: string]>([
     [
-      "a failure of nobody's",
+      "a failure without a party",
       new RolloutError("disk/full" as never, "no room"),
       "Cannot play lamp/test/0#0 as agent tool-calling: no room",
     ],
@@ -2170,19 +2174,19 @@ describe("startRun()", () => {
   });
 
   test("asks a curriculum, and reports how each group ended", async () => {
-    const told: (readonly [string, readonly (number | undefined)[]])[] = [];
+    const reported: (readonly [string, readonly (number | undefined)[]])[] = [];
     const source = createCurriculum(
       (groupIndex) =>
-        groupIndex < 3 ? { task: environment.task("test", told.length * 10) } : undefined,
-      (group) => told.push([group.groupId, rewardsOf(group)]),
+        groupIndex < 3 ? { task: environment.task("test", reported.length * 10) } : undefined,
+      (group) => reported.push([group.groupId, rewardsOf(group)]),
     );
     await all(start({ source, admission: { concurrency: 1 } }));
-    expect(told.map(([groupId]) => groupId)).toEqual([
+    expect(reported.map(([groupId]) => groupId)).toEqual([
       "lamp/test/0",
       "lamp/test/10",
       "lamp/test/20",
     ]);
-    expect(told[0]![1]).toEqual([1, 1]);
+    expect(reported[0]![1]).toEqual([1, 1]);
   });
 
   test("takes any iterable of tasks", async () => {
@@ -2332,7 +2336,7 @@ describe("startRun()", () => {
         );
       },
     });
-    const told: Environment = {
+    const ownEnvironment: Environment = {
       ...environment,
       async open(...call) {
         opened.resolve();
@@ -2341,7 +2345,7 @@ describe("startRun()", () => {
     };
     const setup = (by: Engine): StartRunOptions["setup"] => ({
       ...setupWith(by),
-      environment: told,
+      environment: ownEnvironment,
       limits,
       clock: createClock(clock),
       now: clock.now,
@@ -2591,12 +2595,12 @@ describe("startRun()", () => {
         mask: "such tokens leave the loss",
         mark: "",
       }[beyond];
-      const told =
+      const warning =
         `Cannot determine the age of the tokens of group ${first.groupId}, although staleness is bounded: the engine ` +
         'named "default" as their version, expected a whole number, and none was announced before they were ' +
         `sampled; as soon as a version is known, ${becomes}: announce the first one with announcePolicy() when ` +
         "the run is started";
-      expect(warned.mock.calls).toEqual(beyond === "mark" ? [] : [[told]]);
+      expect(warned.mock.calls).toEqual(beyond === "mark" ? [] : [[warning]]);
       warned.mockRestore();
     },
   );
@@ -2922,19 +2926,19 @@ describe("startRun()", () => {
 
   test("delivers no group that became too old while it waited to be taken", async () => {
     await using folder = await open();
-    const told = async (): Promise<Record<string, unknown>> =>
+    const recordedSummary = async (): Promise<Record<string, unknown>> =>
       JSON.parse(await readFile(path.join(dir, "summary.json"), "utf8")) as Record<string, unknown>;
     const run = start({ staleness: { max: 1, beyond: "drop" }, folder });
     run.announcePolicy(1);
     await run.result;
     expect(run.progress().groups).toEqual({ finished: 3, leftOut: 0 });
-    const atEnd = await told();
+    const atEnd = await recordedSummary();
     expect(atEnd["groups"]).toEqual({ finished: 3, leftOut: 0 });
     run.announcePolicy(3);
     expect(await all(run)).toEqual([]);
     expect(run.progress().groups).toEqual({ finished: 0, leftOut: 3 });
     // The run's own summary follows, and nothing else in it changes.
-    expect(await told()).toEqual({ ...atEnd, groups: { finished: 0, leftOut: 3 } });
+    expect(await recordedSummary()).toEqual({ ...atEnd, groups: { finished: 0, leftOut: 3 } });
   });
 
   test("samples nothing while one of several updates of the policy is running", async () => {
@@ -2969,9 +2973,9 @@ describe("startRun()", () => {
       run.announcePolicy(1);
       const broken = new Error("NCCL timed out");
       const updating = run.updatePolicy(2, () => Promise.reject(broken), mode);
-      const told = await updating.catch((error: unknown) => error as Error);
-      expect(told).toBeInstanceOf(UsageError);
-      expect(told).toMatchObject({
+      const failure = await updating.catch((error: unknown) => error as Error);
+      expect(failure).toBeInstanceOf(UsageError);
+      expect(failure).toMatchObject({
         message:
           "Cannot update the policy to version 2: NCCL timed out; nothing is sampled until resume(), or an " +
           "update that succeeds",
@@ -3208,24 +3212,24 @@ describe("startRun()", () => {
   });
 
   test("lets a player play its attempts, and reports writes and policy changes", async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const player: AttemptPlayer = {
       async play(assignment, setup, options) {
         const { rolloutId, attempt } = assignment;
-        told.push(`play ${rolloutId} ${attempt} of ${options.groupLeft}`);
+        reported.push(`play ${rolloutId} ${attempt} of ${options.groupLeft}`);
         return await playHere.play(assignment, setup, options);
       },
       landed({ rolloutId, attempt }) {
         const isThere = readFileSync(path.join(dir, "episodes.jsonl"), "utf8").includes(
           `"rolloutId":"${rolloutId}"`,
         );
-        told.push(`landed ${rolloutId} ${attempt} ${isThere}`);
+        reported.push(`landed ${rolloutId} ${attempt} ${isThere}`);
       },
       async pause(mode) {
-        told.push(`pause ${mode}`);
+        reported.push(`pause ${mode}`);
       },
-      resume: () => void told.push("resume"),
-      announcePolicy: (version) => void told.push(`announce ${version}`),
+      resume: () => void reported.push("resume"),
+      announcePolicy: (version) => void reported.push(`announce ${version}`),
     };
     const engine = lampEngine(({ requestId }) =>
       requestId === "lamp/test/0#0:1:1;" ? outage : undefined,
@@ -3233,14 +3237,14 @@ describe("startRun()", () => {
     await using folder = await open();
     const source = createTaskList(environment, { split: "test", taskIndexes: [0] });
     const run = start({ engine, player, folder, source, admission: { concurrency: 1 } });
-    await run.updatePolicy(2, async () => void told.push("update"), "interrupt");
+    await run.updatePolicy(2, async () => void reported.push("update"), "interrupt");
     await run.pause();
     run.resume();
     const groups = await all(run);
     expect(groups[0]!.episodes.map(({ attempt }) => attempt)).toEqual([2, 1]);
     const ofPolicy = ["pause interrupt", "update", "announce 2", "resume", "pause hold", "resume"];
-    expect(told.filter((line) => !/^(play|landed)/.test(line))).toEqual(ofPolicy);
-    expect(told.filter((line) => /^(play|landed)/.test(line))).toEqual([
+    expect(reported.filter((line) => !/^(play|landed)/.test(line))).toEqual(ofPolicy);
+    expect(reported.filter((line) => /^(play|landed)/.test(line))).toEqual([
       "play lamp/test/0#0 1 of 2",
       // The failed attempt is played again.
       "landed lamp/test/0#0 1 false",
@@ -3289,9 +3293,9 @@ describe("startRun()", () => {
         failure: { code: "internal/exception" },
       });
       expect(episode).not.toHaveProperty("reward");
-      const told =
-        "Cannot play lamp/test/0#0 by the run's player: what it returned is no episode of this rollout (";
-      expect(episode!.failure?.message).toContain(told + why);
+      const problem =
+        "Cannot play lamp/test/0#0 by the run's player: it returned a value that is not an episode of this rollout (";
+      expect(episode!.failure?.message).toContain(problem + why);
     });
 
     test.each<[what: string, thrown: unknown, code: string, message: string]>([
@@ -3442,11 +3446,11 @@ describe("startRun()", () => {
       for (const fail of [fails, failsLater]) {
         const player = { ...playHere, ...broken(fail as () => never) };
         const run = start({ source, grouping, player });
-        const told = async (): Promise<void> => {
+        const refused = async (): Promise<void> => {
           await run.updatePolicy(2, async () => {});
           await run.result;
         };
-        await expect(told()).rejects.toThrow(
+        await expect(refused()).rejects.toThrow(
           new UsageError(`Cannot ${name}: the database is away`, { cause: away }),
         );
         await run.result.catch(() => {});
@@ -3455,26 +3459,26 @@ describe("startRun()", () => {
   });
 
   test("an interruption lets no call sample while the policy's weights change", async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const settled = withResolvers();
     const player: AttemptPlayer = {
       ...playHere,
       pause: async () => {
-        told.push("pause");
+        reported.push("pause");
         await settled.promise;
       },
-      resume: () => void told.push("resume"),
+      resume: () => void reported.push("resume"),
     };
     const run = start({ player });
     const updated = run.updatePolicy(2, async () => {
-      told.push("update");
+      reported.push("update");
       await Promise.resolve();
     });
     const ended = run.interrupt();
     settled.resolve();
     await updated;
     await ended;
-    expect(told).toEqual(["pause", "update", "resume"]);
+    expect(reported).toEqual(["pause", "update", "resume"]);
   });
 
   test("a refused start has changed nothing in its folder", async () => {

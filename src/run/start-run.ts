@@ -240,7 +240,7 @@ class GroupRun implements LiveRun {
   }
 }
 
-/** Puts a gate in front of an engine that marks tokens with announced versions. */
+/** Wraps the engine in a gate that marks tokens with announced versions. */
 function gateOf(
   { engine, limits }: StartRunOptions["setup"],
   versions: PolicyVersions,

@@ -16,7 +16,7 @@ export interface ConductParts {
   readonly options: RolloutServiceOptions;
   readonly policy: PolicyControl;
   readonly remote: RemotePlayers | undefined;
-  /** Places of all batches. */
+  /** The gate that all batches share. It limits the attempts that play at once. */
   readonly places: AdmissionGate;
   readonly groups: GroupStore;
   readonly journal: ServiceJournal;
@@ -33,12 +33,15 @@ export class BatchConduct {
     this.#parts = parts;
   }
 
-  /** The attempts in groups delivered since this start, by outcome. */
+  /** The number of attempts in groups delivered since this start, by outcome. */
   get outcomes(): ReadonlyMap<string, number> {
     return this.#outcomes;
   }
 
-  /** Plays what is left of a batch; it has ended then, unless the service stops before or it waits for another start. */
+  /**
+   * Plays the unfinished part of a batch and ends the batch. A batch that has a problem or that a
+   * stopping service interrupts stays unfinished, for another start.
+   */
   async play(batch: Batch): Promise<void> {
     const { options, policy, remote, places, groups, journal, stopped } = this.#parts;
     const { setup, manifest, concurrency, attempts, record, redactor, lock } = options;
@@ -56,7 +59,8 @@ export class BatchConduct {
     try {
       const isWhole = await playBatch(batch, {
         dir: batchFolder(options.dir, batch.id),
-        // Waits for a named engine that is missing. A batch after its deadline samples nothing.
+        // The service's own engine stands in for a missing one: a batch after its deadline samples
+        // nothing.
         setup: { ...setup, engine: policy.engineAt(batch.request.engine) ?? policy.engineAt()! },
         manifest,
         concurrency,
@@ -71,7 +75,7 @@ export class BatchConduct {
         },
       });
       if (!isWhole || batch.hasEnded) return;
-      // It follows from what is on the disk already, and a cancellation comes too late from here on.
+      // The disk already holds all groups, so a later cancellation has no effect.
       batch.state = "finished";
       batch.callOff?.();
       await journal.append({ type: "batch-ended", batch: batch.id, state: "finished" });
@@ -89,12 +93,13 @@ export class BatchConduct {
   async #meet(batch: Batch, problem: BatchProblem): Promise<void> {
     const { options, groups, journal, stopped } = this.#parts;
     const { redactor, takers, onTrouble = (text) => process.emitWarning(text) } = options;
-    // The next start meets it as well; what was cancelled has ended already.
+    // The next start finds the problem again. A cancelled batch has ended already.
     if (stopped.aborted || batch.hasEnded) return;
     const reason = redactor?.text(problem.message) ?? problem.message;
     const { id, request } = batch;
     const taker = takerOf(batch, takers);
-    // No later start helps if the deadline has passed, or if the caller waits only for this start.
+    // No later start helps if the deadline has passed, or if the caller does not wait for a later
+    // start.
     if (!batch.isLate && taker?.waitsOn !== false) {
       batch.state = "queued";
       batch.reason = reason;
@@ -113,7 +118,8 @@ export class BatchConduct {
   }
 
   /**
-   * Returns false if the taker is not to continue. The next start then delivers the group again.
+   * Delivers a group to the batch's taker or stores it for readers. Returns false if the taker was
+   * interrupted. The next start then delivers the group again.
    */
   async #deliver(batch: Batch, groupIndex: number, group: PlayedGroup): Promise<boolean> {
     const { id, request, handOver } = batch;
@@ -123,8 +129,8 @@ export class BatchConduct {
       this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
     }
     if (batch.taker === undefined) {
-      const told = describeGroup(group, { batch: id, key: request.key });
-      await groups.add({ batch: id, groupIndex }, told);
+      const described = describeGroup(group, { batch: id, key: request.key });
+      await groups.add({ batch: id, groupIndex }, described);
       return true;
     }
     const taker = takerOf(batch, options.takers);

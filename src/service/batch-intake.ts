@@ -9,7 +9,7 @@ import { ServiceError } from "./service-error.ts";
 import type { ServiceEntry } from "./service-journal.ts";
 import type { ServiceMemory } from "./service-memory.ts";
 
-/** Takes batches in, has them played in their turn, and gives them up. */
+/** Accepts, schedules and cancels batches. */
 export class BatchIntake {
   readonly registry = new BatchRegistry();
   readonly #parts: ConductParts;
@@ -34,7 +34,7 @@ export class BatchIntake {
     });
   }
 
-  /** The attempts in groups delivered since this start, by outcome. */
+  /** The number of attempts in groups delivered since this start, by outcome. */
   get outcomes(): ReadonlyMap<string, number> {
     return this.#conduct.outcomes;
   }
@@ -61,7 +61,10 @@ export class BatchIntake {
     }
   }
 
-  /** Cancels what an earlier start was asked for by someone who does not wait any more. */
+  /**
+   * Cancels the batches of earlier starts whose callers do not wait after a restart, such as NeMo
+   * Gym.
+   */
   async dropUnawaited(): Promise<void> {
     const { takers } = this.#parts.options;
     for (const batch of Array.from(this.registry.open)) {
@@ -69,7 +72,7 @@ export class BatchIntake {
     }
   }
 
-  /** Begins what may be played by now, as far as there are places. */
+  /** Starts batches that may play now, up to the limit of batches at once. */
   advance(): void {
     this.#schedule.advance();
   }
@@ -92,7 +95,8 @@ export class BatchIntake {
     this.#requireEngine(request);
     registry.requireRoom(request, maxQueued);
     await drawTasks(planBatch(setup.environment, request));
-    // Meanwhile the same may have been asked for, or all been stopped.
+    // During the wait, another caller may have submitted the same batch, or the service may have
+    // stopped.
     const raced = await registry.known(request, taker);
     if (raced !== undefined) return raced;
     this.requireRunning();
@@ -104,7 +108,7 @@ export class BatchIntake {
     const accepted = this.#memory.append(entry);
     registry.claimKey(batch, accepted);
     await accepted;
-    // Meanwhile it may have been cancelled.
+    // The batch may have been cancelled during the wait. `add()` then ignores it.
     this.#schedule.add(batch);
     this.#schedule.advance();
     return { status: batch.status, isNew: true };
@@ -140,22 +144,24 @@ export class BatchIntake {
 
   #mayBegin(batch: Batch): boolean {
     const { options, policy } = this.#parts;
-    // A later start may have the batch's taker. Its groups go to no other reader, even after the
+    // A later start may have the batch's taker. Other readers never get its groups, even after the
     // deadline.
     if (batch.taker !== undefined && takerOf(batch, options.takers) === undefined) return false;
-    // Nothing more of it is sampled.
+    // The batch samples no more turns.
     if (batch.isLate) return true;
-    // A later start may also have the parts that the batch began with.
+    // The batch met a problem in this start, for example because its tasks have changed. A later
+    // start may play it.
     if (batch.reason !== undefined) return false;
     const { minPolicyVersion = -1, engine } = batch.request;
-    // As may its engine.
+    // A later start may have the engine that the batch names.
     if (policy.engineAt(engine) === undefined) return false;
     return (policy.version ?? -1) >= minPolicyVersion;
   }
 
   /**
-   * Throws for an engine that the service was not started with, so that a caller cannot make the
+   * Rejects an engine that the service was not started with, so that a caller cannot make the
    * service call other addresses.
+   * @throws ServiceError `forbidden`.
    */
   #requireEngine({ engine }: BatchRequest): void {
     if (this.#parts.policy.engineAt(engine) !== undefined) return;

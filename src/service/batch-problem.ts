@@ -4,8 +4,8 @@ import type { RunPlan } from "../run/schedule/plan-run.ts";
 import { ServiceError } from "./service-error.ts";
 
 /**
- * A problem of one batch. All other batches continue. The batch was playable when it was accepted,
- * so a start with the earlier parts can play it.
+ * A problem of one batch. All other batches continue. The batch could be played when it was
+ * accepted, so a start with the earlier environment and settings can play it.
  */
 export class BatchProblem extends Error {
   override readonly name = "BatchProblem";
@@ -15,7 +15,10 @@ export class BatchProblem extends Error {
   }
 }
 
-/** The plan of a batch. Its tasks were there when it was accepted: a start that has not got them is another one's. */
+/**
+ * Plans an accepted batch. Its tasks existed when it was accepted, so an error means that this
+ * start has another environment.
+ */
 export function planAccepted(plan: () => RunPlan): RunPlan {
   try {
     return plan();
@@ -25,7 +28,7 @@ export function planAccepted(plan: () => RunPlan): RunPlan {
   }
 }
 
-/** Calls a function that draws tasks. An error becomes the batch's problem. */
+/** Calls a function that makes tasks. Converts its error to the batch's problem. */
 export function drawing<Result>(draw: () => Result): Result {
   try {
     return draw();
@@ -36,8 +39,8 @@ export function drawing<Result>(draw: () => Result): Result {
 }
 
 /**
- * Awaits work in a batch's folder. A folder that does not match, for example because of other
- * settings, is the batch's problem; a failing disk is the service's.
+ * Awaits work in a batch's folder. Converts a mismatch of the folder, for example because of other
+ * settings, to the batch's problem. A disk error passes unchanged.
  */
 export async function lookingInto<Result>(look: Promise<Result>): Promise<Result> {
   try {
@@ -49,8 +52,8 @@ export async function lookingInto<Result>(look: Promise<Result>): Promise<Result
 }
 
 /**
- * Returns the batch's own problem from a thrown error, or `undefined` if the error concerns more
- * than the batch.
+ * Returns the batch's own problem from a thrown error. Returns `undefined` if the error concerns
+ * the complete service.
  */
 export function batchProblemIn(thrown: unknown): BatchProblem | undefined {
   // A task source wraps such a problem in an error of its own.

@@ -3,24 +3,24 @@ import type { BatchRequest } from "./batch-request.ts";
 import { Batch, type BatchStatus } from "./batch.ts";
 import { ServiceError } from "./service-error.ts";
 
-/** The batches that were accepted, by their ids and their keys. */
+/** The accepted batches by id and by key. */
 export class BatchRegistry {
   readonly #batches = new Map<string, Batch>();
   readonly #byKey = new Map<string, { readonly batch: Batch; readonly accepted: Promise<void> }>();
   readonly #open = new Set<Batch>();
   #acceptedCount = 0;
 
-  /** Those that are not forgotten, oldest first. */
+  /** The batches that the registry still has, oldest first. */
   get all(): readonly Batch[] {
     return [...this.#batches.values()];
   }
 
-  /** Those that have not ended. */
+  /** The unfinished batches. */
   get open(): ReadonlySet<Batch> {
     return this.#open;
   }
 
-  /** Takes the next batch up. */
+  /** Adds a batch with the next number. */
   add(about: Pick<Batch, "request" | "atMs" | "taker">): Batch {
     this.#acceptedCount += 1;
     const batch = new Batch({ number: this.#acceptedCount, ...about });
@@ -48,7 +48,7 @@ export class BatchRegistry {
 
   /**
    * Returns the batch that already has the key.
-   * @throws ServiceError `key-reused` if that batch asked for something else.
+   * @throws ServiceError `key-reused` if that batch has a different request.
    */
   async known(
     request: BatchRequest,
@@ -82,7 +82,10 @@ export class BatchRegistry {
     );
   }
 
-  /** One that has ended is remembered for who asks for it by its key; a taker does not. */
+  /**
+   * Removes an ended batch from the unfinished ones. A taker never submits the same key again, so
+   * its batch is removed completely. Other batches stay, because a caller may repeat its request.
+   */
   forgetEnded(batch: Batch): void {
     if (!batch.hasEnded) return;
     this.#open.delete(batch);
@@ -99,7 +102,7 @@ export function attemptsOf(batches: Iterable<Batch>): number {
   return sum;
 }
 
-/** Each taker has its own set of keys. */
+/** Returns the key of a batch in the registry. Each taker has its own set of keys. */
 function keyOf({ request, taker }: Pick<Batch, "request" | "taker">): string {
   return JSON.stringify([taker ?? "", request.key]);
 }

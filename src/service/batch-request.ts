@@ -25,7 +25,7 @@ export interface BatchRequest {
   readonly engine?: string;
 }
 
-/** Most attempts of one batch. */
+/** Maximum number of attempts in a batch. */
 export const maxBatchAttempts = 65_536;
 
 const rules = {
@@ -64,7 +64,7 @@ const samplingRules = {
 } satisfies Record<keyof BatchRequest["sampling"], MemberRule>;
 
 /**
- * Reads what a batch asks for, defaults filled in. Whether there are such tasks is not looked up.
+ * Reads a request for a batch and fills in defaults. Does not check that the tasks exist.
  *
  * @throws ServiceError `bad-request` that names the member, or `too-large`.
  */
@@ -97,9 +97,9 @@ export function readBatchRequest(body: object): BatchRequest {
 }
 
 /**
- * Reads how to sample.
+ * Reads the sampling parameters.
  *
- * @param place - In front of the members' names in messages.
+ * @param place - The prefix of the members' names in messages, such as `sampling.`.
  * @throws ServiceError `bad-request` that names the member.
  */
 export function readSampling(sampling: object, place: string): BatchRequest["sampling"] {

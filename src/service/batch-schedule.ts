@@ -2,15 +2,21 @@ import type { Clock } from "../async/clock.ts";
 import { attemptsOf } from "./batch-registry.ts";
 import type { Batch } from "./batch.ts";
 
-/** Batches that are played at once, so that the last attempts of one leave no place empty. */
+/**
+ * The number of batches that play at once, so that the last attempts of one batch leave no capacity
+ * unused.
+ */
 const batchesAtOnce = 8;
 
-/** The largest number of small batches at once. More of them start until all places are in use. */
+/**
+ * The largest number of small batches at once. Above `batchesAtOnce`, more of them start until
+ * their attempts reach `concurrency`.
+ */
 const mostBatchesAtOnce = 512;
 
-/** The options of a schedule. */
+/** The limits of a schedule, and the functions that it calls. */
 interface ScheduleOptions {
-  /** Attempts at once, over all batches. */
+  /** Maximum number of attempts at once, over all batches. */
   readonly concurrency: number;
   readonly clock: Clock;
   /** Milliseconds since the epoch. */
@@ -28,7 +34,7 @@ interface ScheduleOptions {
   readonly onRest: (batch: Batch) => void;
 }
 
-/** Begins batches in the order in which they were accepted, as far as there are places. */
+/** Starts batches in the order in which they were accepted, up to the limit of batches at once. */
 export class BatchSchedule {
   readonly #options: ScheduleOptions;
   /** Accepted batches that have not started, oldest first. */
@@ -65,7 +71,7 @@ export class BatchSchedule {
     this.#queue = this.#queue.filter((other) => other !== batch);
   }
 
-  /** Begins the oldest batches that may be played, as far as there are places. */
+  /** Starts the oldest batches that may play now, up to the limit. */
   advance(): void {
     const { stopped, mayBegin } = this.#options;
     for (const batch of Array.from(this.#queue)) {

@@ -4,13 +4,13 @@ import type { EpisodeStory } from "../run/folder/episode-row.ts";
 import { diskFiles } from "../run/disk/files.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../run/disk/placed-lines.ts";
 
-/** The episodes of a batch's folder, found by their names while more of them are written. */
+/** Finds episodes of a batch's folder by rollout id, while the file still grows. */
 export class BatchStories {
   readonly #file: string;
   readonly #places = new Map<string, LinePlace>();
-  /** Bytes that were looked through: all lines before are known. */
+  /** The number of indexed bytes at the start of the file. */
   #end = 0;
-  /** One look after the other. */
+  /** Resolves when the last search ends. Searches run one after the other. */
   #looking: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string) {
@@ -22,20 +22,23 @@ export class BatchStories {
    * @throws UsageError if one is missing, for example because its folder was removed.
    */
   async read(rolloutIds: readonly string[]): Promise<ReadonlyMap<string, EpisodeStory>> {
-    const found = await this.#readOnce(rolloutIds, { isAnew: false });
+    const found = await this.#readOnce(rolloutIds, { isReindexed: false });
     if (found !== undefined) return found;
     // A resumed batch may rewrite its file, which moves the lines.
-    return (await this.#readOnce(rolloutIds, { isAnew: true })) ?? this.#refuse(rolloutIds);
+    return (await this.#readOnce(rolloutIds, { isReindexed: true })) ?? this.#refuse(rolloutIds);
   }
 
-  /** Returns `undefined` if a line is not the expected episode. */
+  /**
+   * Reads the episodes at their known places. Returns `undefined` if a place is unknown or holds
+   * another episode.
+   */
   async #readOnce(
     rolloutIds: readonly string[],
-    { isAnew }: { readonly isAnew: boolean },
+    { isReindexed }: { readonly isReindexed: boolean },
   ): Promise<ReadonlyMap<string, EpisodeStory> | undefined> {
     const found = new Map<string, EpisodeStory>();
     if (rolloutIds.length === 0) return found;
-    const places = await this.#placesOf(rolloutIds, isAnew);
+    const places = await this.#placesOf(rolloutIds, isReindexed);
     await using reader = await LineReader.open(diskFiles, this.#file);
     for (const rolloutId of rolloutIds) {
       const place = places.get(rolloutId);
@@ -48,15 +51,15 @@ export class BatchStories {
   }
 
   /**
-   * Returns the current places. Another reader may find that all of them are wrong and index the
-   * file again.
+   * Returns the places of lines. Indexes the file again if another reader has found that all places
+   * are wrong.
    */
   async #placesOf(
     rolloutIds: readonly string[],
-    isAnew: boolean,
+    isReindexed: boolean,
   ): Promise<ReadonlyMap<string, LinePlace>> {
     const looked = this.#looking.then(async () => {
-      if (isAnew) {
+      if (isReindexed) {
         this.#places.clear();
         this.#end = 0;
       }
@@ -78,7 +81,7 @@ export class BatchStories {
     try {
       for await (const { text, place } of readPlacedLines(diskFiles, this.#file, this.#end)) {
         const rolloutId = rolloutIdOf(text);
-        // The last line may be half written: it is read again.
+        // The last line may be incomplete. The next call reads it again.
         if (rolloutId === undefined) continue;
         this.#places.set(rolloutId, place);
         this.#end = place.offset + place.length + 1;

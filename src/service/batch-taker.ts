@@ -17,14 +17,14 @@ export interface PlayedGroup {
 }
 
 /**
- * Someone who is handed the groups of the batches that were asked for through it, in the place of the
- * readers of `/v1/groups`: another trainer's contract.
+ * A receiver of groups other than the readers of `/v1/groups`: the adapter of another trainer's
+ * protocol. It gets the groups of the batches that were submitted under its name.
  */
 export interface Taker {
   /**
-   * Resolves when the group is stored by its receiver. A service that stops earlier delivers it
-   * again in its next start. Rejects once `signal` is aborted, and otherwise only with an error
-   * that ends the service.
+   * Sends a group to its trainer. Resolves when the trainer has stored it. If the service stops
+   * earlier, its next start delivers the group again. Rejects once `signal` is aborted, and
+   * otherwise only with an error that ends the service.
    */
   readonly take: (
     group: PlayedGroup,
@@ -46,12 +46,12 @@ export interface Taker {
   ) => void;
 }
 
-/** By name, as the service's journal has them. */
+/** Takers by the names that the service's journal uses. */
 export type Takers = Readonly<Record<string, Taker>>;
 
 /**
- * Returns the taker of a batch's groups, or `undefined` for the readers of `/v1/groups`, or if this
- * start does not have it.
+ * Returns the taker of a batch's groups. Returns `undefined` if readers of `/v1/groups` get them,
+ * or if this start does not have the taker.
  */
 export function takerOf(
   { taker }: { readonly taker: string | undefined },

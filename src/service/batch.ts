@@ -5,11 +5,11 @@ import { takeTurn } from "../async/take-turn.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import { ServiceError } from "./service-error.ts";
 
-/** A batch's status, for callers. */
+/** A batch's status, as callers see it. JSON-able. */
 export interface BatchStatus {
   readonly batch: string;
   readonly key: string;
-  /** `failed`: it could not be played to its end. */
+  /** `failed`: a problem of the batch ended it before its last group. */
   readonly state: "queued" | "running" | "finished" | "cancelled" | "failed";
   readonly groups: number;
   readonly finishedGroups: number;
@@ -19,30 +19,32 @@ export interface BatchStatus {
   readonly reason?: string;
 }
 
-/** Rollouts that were asked for. */
+/** Rollouts that one request asks for, with their progress. */
 export class Batch {
   readonly id: string;
-  /** Counts batches from 1, in the order in which they were accepted. */
+  /** The batch's number in the order of acceptance, from 1. */
   readonly number: number;
   readonly request: BatchRequest;
-  /** The taker of its groups. `undefined` for the readers of `/v1/groups`. */
+  /**
+   * The name of the taker that gets the groups. `undefined` if readers of `/v1/groups` get them.
+   */
   readonly taker: string | undefined;
-  /** When it was accepted: milliseconds since the epoch. */
+  /** The time of acceptance, in milliseconds since the epoch. */
   readonly atMs: number;
-  /** Aborted when no more of the batch is to be played. */
+  /** Aborts to stop the batch's attempts. */
   readonly stop = new AbortController();
-  /** Aborted when its taker is to stop: the batch was cancelled, or the service stops. */
+  /** Aborts to stop a delivery to the taker, when the batch is cancelled or the service stops. */
   readonly handOver = new AbortController();
-  /** Places of the groups that are there to be read. */
+  /** Indexes of the delivered groups within the batch. */
   readonly delivered = new Set<number>();
   state: BatchStatus["state"] = "queued";
   /** See `BatchStatus`. */
   reason: string | undefined;
-  /** True after its deadline. */
+  /** True after the batch's deadline. */
   isLate = false;
   /** Cancels the deadline. `undefined` if there is none. */
   callOff: (() => void) | undefined;
-  /** Resolves when its attempts have stopped. `undefined` if none has started. */
+  /** Resolves when the batch's attempts have stopped. `undefined` if none has started. */
   playing: Promise<void> | undefined;
 
   constructor(about: Pick<Batch, "number" | "request" | "atMs" | "taker">) {
@@ -57,7 +59,7 @@ export class Batch {
     return hasEnded(this);
   }
 
-  /** Attempts that are accepted and in no group that can be read. */
+  /** The number of accepted attempts in groups that were not delivered yet. */
   get openAttempts(): number {
     if (this.hasEnded) return 0;
     return (this.request.tasks.length - this.delivered.size) * this.request.samples;
@@ -75,13 +77,13 @@ export class Batch {
   }
 }
 
-/** True if a batch has ended. */
+/** True if a batch is finished, cancelled or failed. */
 export function hasEnded({ state }: Pick<BatchStatus, "state">): boolean {
   return state !== "queued" && state !== "running";
 }
 
 /**
- * Plans what a batch asks for.
+ * Plans the attempts of a request.
  *
  * @throws ServiceError `bad-request` for tasks that the environment does not have.
  */
@@ -100,10 +102,9 @@ export function planBatch(environment: Environment, request: BatchRequest): RunP
 }
 
 /**
- * Draws each task of a plan, with pauses for other work, so that a batch with an invalid task is
- * refused at once.
- * @throws ServiceError `bad-request` for a task that cannot be drawn, or that has the id of
- *   another.
+ * Makes each task of a plan once, so that a batch with an invalid task is refused at once. Pauses
+ * between tasks for other work.
+ * @throws ServiceError `bad-request` for a task that cannot be made, or that has the id of another.
  */
 export async function drawTasks(plan: RunPlan): Promise<void> {
   const { scope } = plan;

@@ -225,7 +225,7 @@ describe("steering the service", () => {
     expect(loaded).toHaveLength(2);
   });
 
-  test("sampling stays paused if a server that lost the weights cannot reload them, nor the others theirs", async () => {
+  test("sampling stays paused if a server that lost the weights cannot reload them", async () => {
     let has = "default";
     let isBroken = false;
     await using service = await openLamps(dir, {
@@ -264,7 +264,7 @@ describe("steering the service", () => {
     }
     // The next start notifies all servers again, and does not start while that fails.
     await expect(openLamps(dir, { weights })).rejects.toThrow(
-      "Cannot go on with the policy's version 2: b could not be given back what it had",
+      "Cannot continue with the policy's version 2: b could not be given back what it had",
     );
     failure = undefined;
     await using service = await openLamps(dir, { weights });

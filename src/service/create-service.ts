@@ -25,14 +25,14 @@ import { RolloutService } from "./rollout-service.ts";
 import { inProcessWeights } from "./in-process-weights.ts";
 import type { ServiceConfig } from "./service-settings.ts";
 
-/** A service with the parts that it plays with. */
+/** A service with its adapters for other trainers, its warnings and its redactor. */
 export interface CreatedService extends AsyncDisposable {
   readonly service: RolloutService;
-  /** Answers NeMo Gym. */
+  /** The adapter for NeMo Gym. */
   readonly gym: GymAgent;
-  /** Takes work from agent-lightning, if it is configured. */
+  /** The adapter for agent-lightning. Absent if it is not configured. */
   readonly agentLightning?: AglBridge;
-  /** Knows every secret that the service was given. */
+  /** Removes the secrets that the service was given. */
   readonly redactor: Redactor;
   /** Warnings about the engine and the chat template. */
   readonly warnings: readonly string[];
@@ -66,7 +66,7 @@ export async function createService(
     readonly lock?: Omit<LockOptions, "files">;
   } = {},
 ): Promise<CreatedService> {
-  // Environments and users may change the working directory meanwhile.
+  // Environments and users may change the working directory later.
   const dir = path.resolve(named);
   const redactor = createRunRedactor(config, env);
   readVariable(env, tokenEnv, "--token-env");
@@ -74,7 +74,7 @@ export async function createService(
   readVariable(env, queue?.passwordEnv, "--queue-password-env");
   const note = (text: string): void => tell(redactor.text(text));
   const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
-  // `createRun()` needs a scope. Batches bring their own.
+  // `createRun()` needs a scope, but each batch names its own tasks.
   const [split = "test"] = Object.keys(environment.splits);
   const scoped = readRunConfig({ ...withoutUndefined(config.settings), split, tasks: "all" });
   const run = await createRun(scoped, { env, ...(signal !== undefined && { signal }) });
@@ -86,14 +86,14 @@ export async function createService(
   try {
     const { attempts, record } = config.conduct;
     for (const url of engineUrls) {
-      // Connections are made when a batch names it.
+      // Each engine connects when a batch first names it.
       const at = { ...config.engine, urls: [url] } as EngineConfig;
       batchEngines.set(url, await createEngine(at, env));
     }
     const openRemote =
       queue &&
       ((policy: KnownPolicy) => openQueue(run, { queue, policy, dir, env, redactor, note }));
-    // Those who play elsewhere have bounds of their own.
+    // Workers have limits of their own.
     const mostAtOnce = config.settings.concurrency ?? handedOutAtOnce;
     const concurrency = queue === undefined ? config.conduct.concurrency : mostAtOnce;
     // With a queue, an engine in this process samples nothing, and the engines of the workers
@@ -187,7 +187,7 @@ async function openQueue(
   const { describeContact, describeHandOut } = await import("../queue/describe-hand-out.ts");
   const { queue, policy, dir, env, redactor, note } = around;
   const { setup, manifest, config } = run;
-  // Those who play elsewhere know these alone, and the run must read the same to them.
+  // Workers know only these secrets, and every worker must redact the run in the same way.
   const shared = createRunRedactor(config, env);
   const opened = await openHandOut({
     config: queue,
@@ -226,7 +226,9 @@ async function weightLoader(
   }: {
     readonly env: Variables;
     readonly engine: Engine;
-    /** Addresses that batches may name: engines of the same policy, which have the same weights. */
+    /**
+     * Addresses of engines that batches may name. They serve the same policy with the same weights.
+     */
     readonly named: readonly string[];
   },
 ): Promise<RolloutServiceOptions["weights"]> {

@@ -9,15 +9,15 @@ export function describeGroup(
   { batch, key }: { readonly batch: string; readonly key: string },
 ): object {
   const { id, split, index, environment } = task;
-  const told = attempts.map((attempt) =>
+  const described = attempts.map((attempt) =>
     attempt.type === "played"
       ? describeAttempt(attempt.episode)
       : describeGivenUp(attempt.assignment, environment),
   );
-  return { batch, key, groupId: id, taskId: id, split, taskIndex: index, attempts: told };
+  return { batch, key, groupId: id, taskId: id, split, taskIndex: index, attempts: described };
 }
 
-/** An attempt that was played. */
+/** Describes a finished attempt. */
 function describeAttempt(episode: Episode): object {
   const { rolloutId, sampleIndex, seed, outcome, stopReason, reward, failure } = episode;
   const { environment, counts, durationMs, rewardDetails, userUsage, turns } = episode;

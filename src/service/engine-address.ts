@@ -1,6 +1,6 @@
 /**
- * Returns an engine's address in the form for comparisons: origin and path, without a final slash.
- * Returns `undefined` for an invalid URL, or one with a user, a query or a fragment.
+ * Returns an engine's address in a form that can be compared: origin and path, without a final
+ * slash. Returns `undefined` for an invalid URL, or a URL with a user, a query or a fragment.
  */
 export function engineAddress(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;

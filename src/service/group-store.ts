@@ -7,12 +7,13 @@ import { diskFiles, type Files } from "../run/disk/files.ts";
 import { writeAtomically } from "../run/disk/write-atomically.ts";
 import type { GroupEntry, ServiceEntry, ServiceJournal } from "./service-journal.ts";
 
-/** Bytes of a group that are in memory at once for each reader. */
+/** Block size in bytes. A reader has one block of a group in memory. */
 const blockSize = 256 * 1024;
 
 /**
- * The finished groups, a file each, as the lines that readers are sent. A group has its cursor for good
- * once its entry is in the journal; a file without an entry is what a crash left, and is replaced.
+ * The finished groups, each in a file with the line that readers get. A group's cursor is final
+ * once its entry is in the journal. A file without an entry is left over from a crash and is
+ * replaced.
  */
 export class GroupStore {
   readonly #dir: string;
@@ -21,12 +22,15 @@ export class GroupStore {
   readonly #entries: GroupEntry[] = [];
   readonly #ofBatch = new Map<string, GroupEntry[]>();
   readonly #waiting = new Set<() => void>();
-  /** Up to which all groups are forgotten. */
+  /** All groups up to this cursor are forgotten. */
   #acknowledged = 0;
-  /** Up to which those of a batch are. */
+  /** The cursors up to which single batches' groups are forgotten, by batch id. */
   readonly #acknowledgedOf = new Map<string, number>();
   #forgottenCount = 0;
-  /** Cursors follow each other in the journal, so groups are added one by one. */
+  /**
+   * Resolves when the last `add()` ends. Groups are added one by one, because cursors are
+   * consecutive in the journal.
+   */
   #adding: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -38,18 +42,21 @@ export class GroupStore {
     this.#files = files;
   }
 
-  /** The cursor up to which groups were acknowledged. */
+  /** The cursor up to which all groups were acknowledged. */
   get acknowledged(): number {
     return this.#acknowledged;
   }
 
-  /** The cursor up to which no group of a batch can be read any more; without a batch, none of any. */
+  /**
+   * Returns the cursor up to which a batch's groups were acknowledged; without a batch, the cursor
+   * for all groups.
+   */
   acknowledgedUpTo(batch?: string): number {
     const own = batch === undefined ? undefined : this.#acknowledgedOf.get(batch);
     return Math.max(this.#acknowledged, own ?? 0);
   }
 
-  /** Groups that were not acknowledged. */
+  /** The number of groups that were not acknowledged. */
   get unreadCount(): number {
     return this.#entries.length - this.#forgottenCount;
   }
@@ -59,7 +66,7 @@ export class GroupStore {
     return this.#entries.length;
   }
 
-  /** Takes up what the journal says of earlier starts, in its order. */
+  /** Restores the groups and acknowledgements of earlier starts from the journal. */
   restoreAll(entries: readonly ServiceEntry[]): void {
     for (const entry of entries) {
       if (entry.type === "group") this.#note(entry);
@@ -77,7 +84,7 @@ export class GroupStore {
     return cursor <= this.acknowledgedUpTo(batch);
   }
 
-  /** Removes acknowledged files and the leftovers of crashes. */
+  /** Removes the files of acknowledged groups, and files that a crash left over. */
   async tidy(): Promise<void> {
     for (const name of await readdir(this.#dir)) {
       const cursor = Number(/^(\d+)\.json$/.exec(name)?.[1] ?? Number.NaN);
@@ -87,7 +94,7 @@ export class GroupStore {
     }
   }
 
-  /** Stores a group; resolves with its entry once it cannot be lost any more. */
+  /** Stores a group. Resolves when its file and its entry are on the disk. */
   async add(
     { batch, groupIndex }: Pick<GroupEntry, "batch" | "groupIndex">,
     group: object,
@@ -119,7 +126,7 @@ export class GroupStore {
     return entries[low];
   }
 
-  /** The line of a group, line feed included, in pieces; only one is in memory at a time. */
+  /** Reads the line of a group in blocks, including its line feed. */
   async *read({ cursor }: GroupEntry): AsyncGenerator<Uint8Array> {
     const file = await this.#files.open(this.#fileOf(cursor), "read");
     try {
@@ -142,8 +149,7 @@ export class GroupStore {
   async acknowledge(cursor: number, batch?: string): Promise<void> {
     const before = batch === undefined ? this.#acknowledged : this.#acknowledgedOf.get(batch);
     if (cursor <= (before ?? 0)) return;
-    // A trainer that starts again acknowledges all of its batches. Most of them have nothing left
-    // to forget.
+    // A restarted trainer acknowledges all of its batches. Most of them have no groups left.
     if (batch !== undefined && this.#upTo(cursor, batch).every((one) => this.isForgotten(one)))
       return;
     const about = batch === undefined ? {} : { batch };
@@ -151,9 +157,9 @@ export class GroupStore {
     for (const each of this.#forget(cursor, batch)) await this.#files.remove(this.#fileOf(each));
   }
 
-  /** The cursors of the groups that are forgotten now and were not before. */
+  /** Marks groups as forgotten. Returns the cursors of those that were not forgotten before. */
   #forget(cursor: number, batch: string | undefined): readonly number[] {
-    // Two may acknowledge at once: the later one wins, whichever the journal has first.
+    // Two readers may acknowledge at once. The higher cursor counts, in any order of the journal.
     const before =
       batch === undefined ? this.#acknowledged : (this.#acknowledgedOf.get(batch) ?? 0);
     if (cursor <= before) return [];
@@ -170,12 +176,15 @@ export class GroupStore {
     return (this.#ofBatch.get(batch) ?? []).filter((entry) => entry.cursor <= cursor);
   }
 
-  /** Lets all who wait look again. */
+  /** Ends all waits in `changed()`. */
   wake(): void {
     for (const wake of Array.from(this.#waiting)) wake();
   }
 
-  /** Waits until there is something new or the time is over, which is false. */
+  /**
+   * Waits for a new group or another change. Resolves with false after `ms` milliseconds without
+   * one.
+   */
   async changed(
     ms: number,
     { signal, clock = systemClock }: { readonly signal: AbortSignal; readonly clock?: Clock },

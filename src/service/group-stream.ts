@@ -7,27 +7,28 @@ import { ServiceError } from "./service-error.ts";
 import type { GroupEntry } from "./service-journal.ts";
 import type { TrainerForm } from "./trainer-groups.ts";
 
-/** Which groups a reader asks for. */
+/** The groups that a reader requests. */
 export interface GroupWish {
-  /** Groups up to it are passed over. */
+  /** The stream starts after the group with this cursor. */
   readonly cursor: number;
-  /** Only this one's. */
+  /** The batch whose groups the reader wants. Absent: all batches. */
   readonly batch?: string;
-  /** The trainer's form. Absent: groups as they were delivered, byte for byte. */
+  /** The trainer's form. Absent: groups byte for byte as they were stored. */
   readonly form?: TrainerForm;
 }
 
-/** Silence after which a stream says that it waits, in milliseconds. */
+/** The time without a group after which a stream sends a `wait` line, in milliseconds. */
 const waitMs = 10_000;
 
-/** Largest group that is made into a trainer's form, in bytes of its line. */
+/** Maximum size of a group's line that is converted to a trainer's form, in bytes. */
 const maxFormedSize = 256 * 1024 * 1024;
 
 /**
- * Streams finished groups as lines of JSON. It reads on from the disk when the reader has taken what
- * was read, so that a reader that stalls costs one block of memory, or one group in a trainer's form.
+ * Streams finished groups as lines of JSON. Reads the disk only as fast as the reader reads, so a
+ * slow reader costs one block of memory, or one group in a trainer's form.
  *
- * @throws ServiceError `not-found` for an unknown batch, `cursor-gone` for groups that are forgotten.
+ * @throws ServiceError `not-found` for an unknown batch, `cursor-gone` for groups that are
+ *   forgotten.
  */
 export function streamGroups(
   service: RolloutService,
@@ -51,7 +52,7 @@ export function streamGroups(
   const left = new AbortController();
   const lines = linesOf(service, wish, { clock, signal: left.signal });
   let isOver = false;
-  // A reader that leaves while a line is waited for ends the stream twice: by leaving, and as the wait is over.
+  // If a reader leaves during a wait, both `cancel()` and the end of the wait call this function.
   const end = (): void => {
     if (!isOver) onEnd();
     isOver = true;
@@ -69,7 +70,7 @@ export function streamGroups(
           end();
           throw error;
         }
-        // The reader may have left.
+        // `close()` throws after `cancel()`.
         if (!left.signal.aborted) controller.close();
         end();
       },
@@ -79,7 +80,7 @@ export function streamGroups(
         await lines.return(undefined);
       },
     },
-    // Reads nothing before the reader asks for it.
+    // No group is read from the disk before the reader wants it.
     { highWaterMark: 0 },
   );
 }
@@ -97,16 +98,16 @@ async function* linesOf(
       // The group was acknowledged after the request. The next request gets the error.
       if (isGone(groups, entry, batch)) throw cursorGone(groups, { cursor, batch });
       cursor = entry.cursor;
-      // The group belongs to its batch's taker.
+      // The batch's taker has taken the group.
       if (groups.isForgotten(entry)) continue;
       yield* form === undefined
         ? groups.read(entry)
         : formedLine(service, entry, { form, isAlone: batch !== undefined });
       continue;
     }
-    const told = batch === undefined ? undefined : service.batch(batch);
-    if (told !== undefined && hasEnded(told)) {
-      const { state, reason } = told;
+    const summary = batch === undefined ? undefined : service.batch(batch);
+    if (summary !== undefined && hasEnded(summary)) {
+      const { state, reason } = summary;
       yield write({ type: "end", cursor, state, ...(reason !== undefined && { reason }) });
       return;
     }
@@ -131,11 +132,14 @@ function cursorGone(
   { cursor, batch }: Pick<GroupWish, "cursor"> & { readonly batch: string | undefined },
 ): ServiceError {
   const upTo = groups.acknowledgedUpTo(batch);
-  const message = `Groups behind the cursor ${cursor} were acknowledged, up to ${upTo}: ask from there`;
+  const message = `Groups after the cursor ${cursor} were acknowledged, up to ${upTo}: continue from there`;
   return new ServiceError("cursor-gone", message);
 }
 
-/** The line of a group in a trainer's form; the group is in memory while it is made. */
+/**
+ * Converts a group to a trainer's form and returns its line. The complete group is in memory during
+ * the conversion.
+ */
 async function* formedLine(
   service: RolloutService,
   entry: GroupEntry,

@@ -28,7 +28,8 @@ export function inProcessWeights(engine: Pick<ReloadableEngine, "loadWeights">):
 }
 
 /**
- * True if reading a file failed, for example because of its permissions or a missing network share.
+ * True if reading a file failed because of the disk, for example its permissions or a missing
+ * network share.
  */
 function isOfTheDisk(cause: unknown): boolean {
   return cause instanceof Error && "syscall" in cause;

@@ -11,7 +11,7 @@ import { BatchProblem, drawing, lookingInto, planAccepted } from "./batch-proble
 import type { PlayedAttempt, PlayedGroup } from "./batch-taker.ts";
 import { planBatch, type Batch } from "./batch.ts";
 
-/** The parts that a batch is played with. */
+/** The inputs of `playBatch()` besides the batch. */
 interface BatchPlay {
   /** The batch's folder. */
   readonly dir: string;
@@ -19,10 +19,10 @@ interface BatchPlay {
   /** The part of `run.json` that all batches share. */
   readonly manifest: RunManifest;
   readonly folder: Omit<RunFolderOptions, "retryFailed">;
-  /** Places of all batches. */
+  /** The gate that all batches share. It limits the attempts that play at once. */
   readonly places: AdmissionGate;
   readonly concurrency: number;
-  /** Plays of an attempt before its failure is final. */
+  /** The number of plays of an attempt before its failure is final. */
   readonly attempts: number;
   readonly redactor?: Redactor;
   /** The player of attempts. Default: this process. */
@@ -30,13 +30,16 @@ interface BatchPlay {
   readonly deliver: (groupIndex: number, group: PlayedGroup) => Promise<void>;
 }
 
-/** Groups that are read back from the disk at once. */
+/** The number of stored groups that are read from the disk at once. */
 const readTogether = 16;
 
 /** The number of groups waiting for storage at which no further group starts. */
 const ahead = 4;
 
-/** Places in the queue that each batch has: more than it can have groups. */
+/**
+ * The range of positions in the shared queue that each batch gets. Larger than the number of groups
+ * in a batch.
+ */
 const batchSpan = 65_536;
 
 /**
@@ -100,7 +103,8 @@ async function playRest(
     onEpisode,
   });
   for await (const { groupIndex, task, episodes } of run) {
-    // One that is handed out again was delivered before the folder could note that it was taken.
+    // A crash can come after a delivery but before the folder records it. The run then delivers the
+    // group again.
     if (batch.delivered.has(groupIndex) || batch.state === "cancelled") continue;
     const attempts = episodes.map((episode) => ({ type: "played", episode }) as const);
     await play.deliver(groupIndex, { task, attempts });
@@ -114,8 +118,8 @@ function batchSource(plan: RunPlan): TaskSource {
 }
 
 /**
- * Delivers groups from the disk: the complete ones, or all of them with their missing attempts
- * cancelled. A group with a task that cannot be drawn does not delay the others.
+ * Delivers stored groups: the complete ones, or all of them with their missing attempts as
+ * cancelled. A group with a task that cannot be made does not delay the others.
  * @throws BatchProblem for the first such group, after the others are delivered.
  */
 async function deliverStored(
@@ -124,7 +128,7 @@ async function deliverStored(
     readonly play: BatchPlay;
     readonly plan: RunPlan;
     readonly folder: RunFolder;
-    /** Attempts that have ended, each with its task's index. */
+    /** The finished attempts by rollout id, each with its task's index. */
     readonly ended: ReadonlyMap<string, number>;
     readonly isGivenUp: boolean;
   },
@@ -150,7 +154,7 @@ async function deliverStored(
   };
   for (let groupIndex = 0; groupIndex < tasks.length; groupIndex++) {
     if (batch.delivered.has(groupIndex)) continue;
-    // Drawing the tasks of a long plan takes seconds.
+    // Making the tasks of a long plan takes seconds.
     if (!isGivenUp && (endedCounts.get(tasks[groupIndex]!) ?? 0) < samples) continue;
     try {
       const planned = drawing(() => groupAt(plan, groupIndex));
@@ -166,7 +170,7 @@ async function deliverStored(
   if (problem !== undefined) throw problem;
 }
 
-/** The attempts of a group. */
+/** Returns the planned attempts of a group. */
 function groupAt(plan: RunPlan, groupIndex: number): readonly PlannedEpisode[] {
   const { sampleCount } = plan.scope;
   return Array.from({ length: sampleCount }, (_, index) =>
@@ -183,7 +187,10 @@ function storedAttempt(
     : { type: "played", episode };
 }
 
-/** Returns the `run.json` of a batch. It is an ordinary run, so that every command can read it. */
+/**
+ * Returns the `run.json` of a batch. The batch's folder is an ordinary run, so that every command
+ * can read it.
+ */
 function manifestOf({ request }: Batch, { manifest, setup }: BatchPlay): RunManifest {
   const { split, tasks, samples, seed, sampling, engine } = request;
   const settings = {

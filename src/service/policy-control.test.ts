@@ -4,20 +4,20 @@ import { PolicyControl, type RemoteSampling } from "./policy-control.ts";
 import { ServiceError } from "./service-error.ts";
 
 /** Workers whose store refuses the next request to pause. */
-function refusingRemote(): { readonly told: string[]; readonly remote: RemoteSampling } {
-  const told: string[] = [];
+function refusingRemote(): { readonly sent: string[]; readonly remote: RemoteSampling } {
+  const sent: string[] = [];
   let isRefused = false;
   const remote: RemoteSampling = {
     close: async (mode) => {
-      told.push(mode);
+      sent.push(mode);
       if (isRefused) return;
       isRefused = true;
       await Promise.reject(new Error("MISCONF Redis is unable to persist to disk"));
     },
-    open: () => void told.push("open"),
-    announce: (version) => void told.push(`version ${version}`),
+    open: () => void sent.push("open"),
+    announce: (version) => void sent.push(`version ${version}`),
   };
-  return { told, remote };
+  return { sent, remote };
 }
 
 const request = {
@@ -33,7 +33,7 @@ describe("workers that cannot be paused", () => {
   test.each(["update", "pause", "repair"] as const)(
     "%s() is refused, and no worker stays paused",
     async (what) => {
-      const { told, remote } = refusingRemote();
+      const { sent, remote } = refusingRemote();
       const policy = new PolicyControl(preparedEngine([says("hi")]), { remote });
       const done: string[] = [];
       const work = {
@@ -54,7 +54,7 @@ describe("workers that cannot be paused", () => {
           "all is as it was",
       });
       expect([policy.isPaused, policy.version, done]).toEqual([false, undefined, []]);
-      expect(told).toEqual(["interrupt", "open"]);
+      expect(sent).toEqual(["interrupt", "open"]);
       await policy.engineAt()!.generate(request);
       // The next call is taken.
       await work();
@@ -63,18 +63,18 @@ describe("workers that cannot be paused", () => {
   );
 
   test("a pause that was there before stays", async () => {
-    const told: string[] = [];
+    const sent: string[] = [];
     const remote: RemoteSampling = {
       close: async (mode) => {
-        told.push(mode);
-        if (told.length === 2) await Promise.reject(new Error("OOM"));
+        sent.push(mode);
+        if (sent.length === 2) await Promise.reject(new Error("OOM"));
       },
-      open: () => void told.push("open"),
+      open: () => void sent.push("open"),
       announce: () => {},
     };
     const policy = new PolicyControl(preparedEngine([]), { remote });
     await policy.pause(() => Promise.resolve());
     await expect(policy.pause(() => Promise.resolve())).rejects.toThrow("OOM");
-    expect([told, policy.isPaused]).toEqual([["interrupt", "interrupt"], true]);
+    expect([sent, policy.isPaused]).toEqual([["interrupt", "interrupt"], true]);
   });
 });

@@ -4,7 +4,7 @@ import { withVersion } from "../run/policy/mark-versions.ts";
 import { PolicyGate, type PolicyGateOptions, type UpdateMode } from "../run/policy/policy-gate.ts";
 import { ServiceError } from "./service-error.ts";
 
-/** Those who sample elsewhere: what is said of the policy here holds there as well. */
+/** Controls sampling on the workers of a queue, so that they follow the service's policy. */
 export interface RemoteSampling {
   /** Stops sampling on the workers. Resolves when none of them samples. */
   close(mode: UpdateMode): Promise<void>;
@@ -12,10 +12,10 @@ export interface RemoteSampling {
   announce(version: number): void;
 }
 
-/** Pauses sampling for all batches at once, and says which version of the policy samples. */
+/** Pauses sampling for all batches at once, and tracks the policy's version. */
 export class PolicyControl {
   readonly #own: PolicyGate;
-  /** By address, those that batches may name. */
+  /** The engines that batches may name, by address. */
   readonly #others: ReadonlyMap<string, PolicyGate>;
   readonly #gateOptions: PolicyGateOptions;
   readonly #remote: RemoteSampling | undefined;
@@ -26,10 +26,16 @@ export class PolicyControl {
   readonly #loaded = new Set<string>();
   #onLost: () => void = () => {};
   #isPaused = false;
-  /** One call after the other: a pause that comes during an update waits for it. */
+  /**
+   * Resolves when the last call ends. Calls run one after the other: a pause during an update waits
+   * for it.
+   */
   #doing: Promise<unknown> = Promise.resolve();
 
-  /** @param others - Engines of the same policy by their addresses; they are paused and named with it. */
+  /**
+   * @param others - Engines of the same policy by their addresses. They pause together with
+   *   `engine` and have its version.
+   */
   constructor(
     engine: Engine,
     {
@@ -54,7 +60,7 @@ export class PolicyControl {
       close: async () => await engine.close(),
       ...(engine.score && { score: async (...call) => await engine.score!(...call) }),
       generate: async (request, options) => {
-        // It cannot change before the call has ended: the gate waits for that.
+        // The version cannot change during the call: `update()` waits until no call is running.
         const version = this.#version;
         const generation = await engine.generate(request, options);
         if (version === undefined) return generation;
@@ -66,8 +72,8 @@ export class PolicyControl {
   }
 
   /**
-   * Registers a function that is called if the engine uses weights that it was not asked to load,
-   * for example after a restart of its server.
+   * Registers a function that is called if the engine samples with weights that it was not asked to
+   * load, for example after a restart of its server.
    */
   whenLost(tell: () => void): void {
     this.#onLost = tell;
@@ -76,7 +82,7 @@ export class PolicyControl {
   /** @throws RolloutError `engine/lost-weights` for tokens from weights that were not announced. */
   #refuseLost({ pieces }: Generation, version: string): void {
     if (!this.#loaded.has(version)) return;
-    // An earlier one may be what a server said of itself a moment ago.
+    // A server may report an earlier announced version for a moment.
     const other = pieces.find(
       ({ tokenCount, policyVersion }) =>
         tokenCount > 0 && policyVersion !== "" && !this.#loaded.has(policyVersion),
@@ -98,7 +104,7 @@ export class PolicyControl {
     return (url === undefined ? this.#own : this.#others.get(url))?.engine;
   }
 
-  /** The version that was announced last; absent before the first. */
+  /** The version that was announced last. `undefined` before the first. */
   get version(): number | undefined {
     return this.#version;
   }
@@ -107,19 +113,22 @@ export class PolicyControl {
     return this.#isPaused;
   }
 
-  /** Takes up what an earlier start knew; whether those elsewhere may sample is as they were opened until `begin()`. */
+  /**
+   * Restores the version and the pause of an earlier start. Workers keep their gates as they are
+   * until `begin()`.
+   */
   restore(version: number | undefined, isPaused: boolean): void {
     this.#version = version;
     this.#loaded.clear();
     this.#isPaused = isPaused;
     if (version !== undefined) this.#remote?.announce(version);
     if (!isPaused) return;
-    // No engine samples yet.
+    // No engine samples yet, so there is no call to wait for.
     for (const gate of this.#gates) void gate.close("hold");
   }
 
   /**
-   * Cuts sampling on the workers short. Call it before `begin()`.
+   * Interrupts sampling on the workers. Call it before `begin()`.
    * @throws UsageError if the workers cannot be reached.
    */
   async stopSampling(): Promise<void> {
@@ -134,7 +143,10 @@ export class PolicyControl {
     }
   }
 
-  /** The engine is ready: the policy may be asked everywhere, unless it is paused. */
+  /**
+   * Starts sampling on all engines and workers, unless the policy is paused. Call it when the
+   * engine has its weights.
+   */
   begin(): void {
     if (!this.#isPaused) this.#open();
   }
@@ -213,17 +225,20 @@ export class PolicyControl {
     });
   }
 
-  /** The engine was had to load the version that was announced last. */
+  /** Records that the engine has loaded the version that was announced last. */
   noteLoaded(): void {
     this.#loaded.add(String(this.#version));
   }
 
-  /** Cuts sampling short while something is done to the engine. */
+  /** Interrupts sampling, awaits work on the engine, and continues. */
   async repair(work: () => Promise<void>): Promise<void> {
     await this.#inTurn(async () => await this.#whileClosed(work));
   }
 
-  /** Opens all gates again, also those that could not be closed, unless the policy is paused. */
+  /**
+   * Interrupts sampling and awaits work. Then opens all gates, including those that could not be
+   * closed, unless the policy is paused.
+   */
   async #whileClosed(work: () => Promise<void>): Promise<void> {
     try {
       await this.#close("interrupt");

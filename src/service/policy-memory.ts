@@ -1,7 +1,7 @@
 import type { KnownPolicy } from "../queue/run/policy-state.ts";
 import type { ServiceEntry } from "./service-journal.ts";
 
-/** Weights that the engine was had to load, or was being had to. */
+/** Weights that the engine loaded or started to load. */
 interface NotedWeights {
   readonly version: number;
   readonly path: string;
@@ -9,16 +9,19 @@ interface NotedWeights {
 
 /** The policy's state, according to the journal. */
 export interface PolicyMemory {
-  /** Absent before one was announced. */
+  /** The last announced version. Absent if none was announced. */
   readonly version?: number;
   readonly isPaused: boolean;
   /** The weights of the version, if they were named. */
   readonly weights?: NotedWeights;
-  /** An earlier start ended while the engine loaded these: its servers may have different ones. */
+  /**
+   * The weights that the engine was loading when an earlier start ended. Its servers may have
+   * different weights.
+   */
   readonly loading?: NotedWeights;
 }
 
-/** Reads what earlier starts wrote of the policy. */
+/** Reads the policy's state from the journal of earlier starts. */
 export function readPolicyMemory(entries: readonly ServiceEntry[]): PolicyMemory {
   let isPaused = false;
   let announced: Omit<PolicyMemory, "isPaused" | "loading"> = {};

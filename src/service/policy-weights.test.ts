@@ -22,7 +22,7 @@ test("a disk error while lost weights are reloaded is reported, without an unhan
   const policy = new PolicyControl(engine);
   let loads = 0;
   const full = new Error("ENOSPC: no space left on device");
-  const told = withResolvers<unknown>();
+  const reported = withResolvers<unknown>();
   const weights = new PolicyWeights({
     policy,
     engineKind: engine.kind,
@@ -42,7 +42,7 @@ test("a disk error while lost weights are reloaded is reported, without an unhan
       try {
         await work;
       } catch (error) {
-        told.resolve(error);
+        reported.resolve(error);
         throw error;
       }
     },
@@ -57,5 +57,5 @@ test("a disk error while lost weights are reloaded is reported, without an unhan
     sessionId: "s",
   };
   await expect(policy.engineAt()!.generate(request)).rejects.toThrow("started again");
-  expect(await told.promise).toBe(full);
+  expect(await reported.promise).toBe(full);
 });

@@ -51,7 +51,7 @@ export class PolicyWeights {
   readonly #control: WeightControl | undefined;
   readonly #engineKind: string;
   readonly #append: (entry: ServiceEntry) => Promise<void>;
-  /** Those that were announced last. */
+  /** The path of the weights that were announced last. */
   #weights: string | undefined;
   /** True if the engine's servers may have different weights. */
   #isMixed = false;
@@ -59,7 +59,7 @@ export class PolicyWeights {
 
   constructor(about: {
     readonly policy: PolicyControl;
-    /** Absent if the engine cannot load weights. */
+    /** Loads weights. `undefined` if the engine cannot. */
     readonly control: WeightControl | undefined;
     readonly engineKind: string;
     readonly append: (entry: ServiceEntry) => Promise<void>;
@@ -85,7 +85,7 @@ export class PolicyWeights {
     try {
       await this.#policy.repair(async () => {
         const path = this.#weights;
-        // Others were announced meanwhile, or loaded by then.
+        // During the wait, another version was announced, or other weights were loaded.
         if (this.#policy.version !== version || path === undefined || this.#isMixed) return;
         await this.#loadOrHold({ path, version: String(version) });
       });
@@ -96,7 +96,10 @@ export class PolicyWeights {
     }
   }
 
-  /** Ends the sampling under way, to be gone on with; resolves once the engine is idle. */
+  /**
+   * Interrupts sampling until `resume()`. Interrupted turns continue then. Resolves when the engine
+   * is idle.
+   */
   async pause(): Promise<void> {
     await this.#policy.pause(() => this.#append({ type: "paused", isPaused: true }));
   }
@@ -135,7 +138,7 @@ export class PolicyWeights {
     });
   }
 
-  /** Takes up what an earlier start knew. */
+  /** Restores the policy's state from the journal. */
   restore({ version, weights, isPaused }: PolicyMemory): void {
     this.#weights = weights?.path;
     this.#policy.restore(version, isPaused);
@@ -159,7 +162,7 @@ export class PolicyWeights {
       } catch (error) {
         if (!(error instanceof RolloutError)) throw error;
         throw new UsageError(
-          `Cannot go on with the policy's version ${version}: ${error.message}; see to it that the engine ` +
+          `Cannot continue with the policy's version ${version}: ${error.message}; see to it that the engine ` +
             "can load these weights, or choose another --out",
           { cause: error },
         );
@@ -174,7 +177,7 @@ export class PolicyWeights {
     this.#policy.begin();
   }
 
-  /** Makes the engine load weights unless it certainly has them. Nothing is sampled meanwhile. */
+  /** Makes the engine load weights unless it certainly has them. Nothing is sampled during that. */
   async #provide(weights: Weights, { isSure }: { readonly isSure: boolean }): Promise<void> {
     const control = this.#control!;
     if (isSure && (await control.have(weights))) return;
@@ -184,7 +187,12 @@ export class PolicyWeights {
     await control.load(weights);
   }
 
-  /** Before sampling is paused: servers do not refuse all that they cannot use, and some end over it. */
+  /**
+   * Rejects weights with a known problem before sampling is paused. Some servers accept weights
+   * that they cannot use, and some crash.
+   * @throws ServiceError `bad-request` for such weights, `engine-failed` if the engine does not
+   *   answer.
+   */
   async #refuseUnusable(weights: Weights): Promise<void> {
     let problem: string | undefined;
     try {
@@ -198,7 +206,11 @@ export class PolicyWeights {
     }
   }
 
-  /** Has the engine load weights; what the journal says of it lets the next start know how far this came. */
+  /**
+   * Makes the engine load weights. Writes the start and a failure to the journal, so that the next
+   * start knows which weights the servers may have.
+   * @throws ServiceError `engine-failed` if the engine does not load them.
+   */
   async #load(version: number, weights: string): Promise<void> {
     await this.#append({ type: "policy-loading", version, weights });
     try {
@@ -237,7 +249,7 @@ export class PolicyWeights {
     if (version === current && weights === this.#weights) return false;
     if (restart && !isBusy()) return true;
     if (restart) {
-      // Tokens of one row would go back in versions.
+      // The later tokens of a row would have a lower version than the earlier ones.
       throw new ServiceError(
         "version-not-newer",
         `The policy has the version ${current}, and batches are unfinished: cancel them before it goes back ` +

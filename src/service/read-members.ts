@@ -2,13 +2,13 @@ import { ServiceError } from "./service-error.ts";
 
 /** The type that a member of a body must have. */
 export interface MemberRule {
-  /** Such as `an integer of at least 1`. */
+  /** The expected value for error messages, such as `an integer of at least 1`. */
   readonly expected: string;
   readonly isRight: (value: unknown) => boolean;
   readonly isOptional?: boolean;
 }
 
-/** A whole number that JSON and JavaScript have exactly. */
+/** Accepts a whole number up to 2^53 - 1. */
 export function wholeNumber(min: number): MemberRule {
   return {
     expected: `an integer of at least ${min} and below 2^53`,
@@ -16,7 +16,7 @@ export function wholeNumber(min: number): MemberRule {
   };
 }
 
-/** A number within a range, both ends included. */
+/** Accepts a number within a range, including both ends. */
 export function numberWithin(min: number, max: number): MemberRule {
   return {
     expected: `a number from ${min} to ${max}`,
@@ -24,7 +24,7 @@ export function numberWithin(min: number, max: number): MemberRule {
   };
 }
 
-/** A text of so many characters. */
+/** Accepts a text with `min` to `max` characters. */
 export function textOf(min: number, max: number): MemberRule {
   return {
     expected: `a text of ${min} to ${max} characters`,
@@ -32,15 +32,15 @@ export function textOf(min: number, max: number): MemberRule {
   };
 }
 
-/** The same, or absent. */
+/** Accepts a value of the rule, or an absent one. */
 export function optional(rule: MemberRule): MemberRule {
   return { ...rule, isOptional: true };
 }
 
 /**
- * Checks that an object has the members that rules name, and no others.
+ * Checks that an object has the members of the rules, and no others.
  *
- * @param place - In front of the members' names in messages, such as `sampling.`.
+ * @param place - The prefix of the members' names in messages, such as `sampling.`.
  * @throws ServiceError `bad-request` that names the member.
  */
 export function checkMembers(

@@ -3,7 +3,7 @@ import { prepareGroup } from "../export/prepare-group.ts";
 import { episodeSamples } from "../run/folder/episode-samples.ts";
 import type { PlayedAttempt } from "./batch-taker.ts";
 
-/** An attempt that a trainer can be given, or why it cannot. */
+/** An attempt in a trainer's form, or the reason why the trainer cannot use it. */
 type Readiness =
   | { readonly type: "ready"; readonly attempt: ReadyAttempt }
   | { readonly type: "unfit"; readonly why: string };
@@ -14,7 +14,7 @@ type Readiness =
  */
 export function readyAttempt(played: PlayedAttempt, rules: ExportRules): Readiness {
   if (played.type === "given-up") {
-    return { type: "unfit", why: `${played.assignment.rolloutId} was given up before its end` };
+    return { type: "unfit", why: `${played.assignment.rolloutId} was cancelled before its end` };
   }
   const { episode } = played;
   const { rolloutId, failure } = episode;

@@ -33,14 +33,14 @@ function answering(count: number, onMore: () => void = () => {}): Engine {
   });
 }
 
-interface Told {
+interface StreamedGroup {
   readonly cursor: number;
   readonly group: { readonly taskIndex: number };
 }
 
-async function toldGroups(call: ReturnType<typeof caller>): Promise<readonly Told[]> {
+async function streamedGroups(call: ReturnType<typeof caller>): Promise<readonly StreamedGroup[]> {
   const lines = (await call("GET", "/v1/groups?batch=b1")).body as readonly string[];
-  return lines.slice(0, -1).map((line) => JSON.parse(line) as Told);
+  return lines.slice(0, -1).map((line) => JSON.parse(line) as StreamedGroup);
 }
 
 const sixLamps = { ...twoLamps, tasks: [1, 2, 3, 4, 5, 6] };
@@ -59,9 +59,9 @@ describe("a service that starts again", () => {
       }
       await using service = await openLamps(dir);
       const call = caller(service);
-      const told = await toldGroups(call);
-      expect(told.map(({ cursor }) => cursor)).toEqual([1, 2, 3, 4, 5, 6]);
-      const tasks = told.map(({ group }) => group.taskIndex);
+      const groups = await streamedGroups(call);
+      expect(groups.map(({ cursor }) => cursor)).toEqual([1, 2, 3, 4, 5, 6]);
+      const tasks = groups.map(({ group }) => group.taskIndex);
       expect(tasks.toSorted((one, other) => one - other)).toEqual(sixLamps.tasks);
       expect((await call("POST", "/v1/batches", sixLamps)).status).toBe(200);
       expect((await verifyRun(path.join(dir, "batches/b1"))).violations).toEqual([]);
@@ -73,7 +73,7 @@ describe("a service that starts again", () => {
       await using service = await openLamps(dir);
       const call = caller(service);
       await call("POST", "/v1/batches", sixLamps);
-      await toldGroups(call);
+      await streamedGroups(call);
     }
     // As a crash between the file and its entry leaves it: the run's folder knows the episodes.
     const journal = path.join(dir, "service.jsonl");
@@ -81,9 +81,9 @@ describe("a service that starts again", () => {
     const kept = lines.filter((line) => !/"cursor":[3-6],|batch-ended/.test(line));
     await writeFile(journal, kept.join("\n"));
     await using service = await openLamps(dir, { engine: answering(0) });
-    const told = await toldGroups(caller(service));
-    expect(told.map(({ cursor }) => cursor)).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(new Set(told.map(({ group }) => group.taskIndex)).size).toBe(6);
+    const groups = await streamedGroups(caller(service));
+    expect(groups.map(({ cursor }) => cursor)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(new Set(groups.map(({ group }) => group.taskIndex)).size).toBe(6);
   });
 
   test("keeps cancellations, acknowledgements, announcements and pauses", async () => {
@@ -91,7 +91,7 @@ describe("a service that starts again", () => {
       await using service = await openLamps(dir, { engine: answering(2) });
       const call = caller(service);
       await call("POST", "/v1/batches", { ...twoLamps, key: "a", tasks: [1], samples: 1 });
-      await toldGroups(call);
+      await streamedGroups(call);
       await call("POST", "/v1/batches", { ...twoLamps, key: "b" });
       await call("DELETE", "/v1/batches/b2");
       await call("POST", "/v1/groups/ack", { cursor: 1 });
@@ -156,14 +156,14 @@ describe("a service that starts again", () => {
 });
 
 /** Records the policy messages to workers, from the start on. */
-function notingRemote(told: unknown[]): (policy: KnownPolicy) => Promise<RemotePlayers> {
+function notingRemote(messages: unknown[]): (policy: KnownPolicy) => Promise<RemotePlayers> {
   return async (policy) => {
-    told.push(policy);
+    messages.push(policy);
     return {
       policy: {
-        close: async (mode) => void told.push(mode),
-        open: () => void told.push("open"),
-        announce: (version) => void told.push(`version ${version}`),
+        close: async (mode) => void messages.push(mode),
+        open: () => void messages.push("open"),
+        announce: (version) => void messages.push(`version ${version}`),
       },
       player: () => ({ play: () => Promise.reject(new Error("nothing is played")) }),
       [Symbol.asyncDispose]: async () => {},
@@ -185,73 +185,77 @@ describe("the policy state that workers find after the service was killed", () =
   async function startOn(
     entries: readonly ServiceEntry[],
     control?: Partial<WeightControl>,
-  ): Promise<{ readonly told: readonly unknown[]; readonly error?: unknown }> {
+  ): Promise<{ readonly messages: readonly unknown[]; readonly error?: unknown }> {
     await writeFile(
       path.join(dir, "service.jsonl"),
       entries.map((entry) => `${JSON.stringify(entry)}\n`).join(""),
     );
-    const told: unknown[] = [];
+    const messages: unknown[] = [];
     const weights: WeightControl | undefined = control && {
       have: () => Promise.resolve(false),
-      load: async ({ path: from }) => void told.push(`load ${from}`),
+      load: async ({ path: from }) => void messages.push(`load ${from}`),
       ...control,
     };
     try {
       await using _service = await openLamps(dir, {
-        openRemote: notingRemote(told),
+        openRemote: notingRemote(messages),
         ...(weights && { weights }),
       });
-      return { told };
+      return { messages };
     } catch (error) {
-      return { told, error };
+      return { messages, error };
     }
   }
 
   test("a policy without any announcement may be asked", async () => {
-    expect(await startOn([])).toEqual({ told: [{ gate: "open" }, "open"] });
+    expect(await startOn([])).toEqual({ messages: [{ gate: "open" }, "open"] });
   });
 
   test("a version that was announced is there from the first moment", async () => {
-    const told = [{ gate: "open", version: 7 }, "version 7", "open"];
-    expect(await startOn([announced])).toEqual({ told });
-    expect(await startOn([announced, paused, resumed])).toEqual({ told });
+    const messages = [{ gate: "open", version: 7 }, "version 7", "open"];
+    expect(await startOn([announced])).toEqual({ messages });
+    expect(await startOn([announced, paused, resumed])).toEqual({ messages });
   });
 
   test("a pause is there from the first moment, and stays", async () => {
     expect(await startOn([announced, paused])).toEqual({
-      told: [{ gate: "interrupt", version: 7 }, "version 7"],
+      messages: [{ gate: "interrupt", version: 7 }, "version 7"],
     });
   });
 
   test("no turn begins before it is known that the engine has the weights", async () => {
     const have = (): Promise<boolean> => Promise.resolve(true);
     expect(await startOn([loaded], { have })).toEqual({
-      told: [{ gate: "hold", version: 7 }, "version 7", "open"],
+      messages: [{ gate: "hold", version: 7 }, "version 7", "open"],
     });
     // An engine that cannot load weights has its owner's weights.
     expect(await startOn([loaded])).toEqual({
-      told: [{ gate: "open", version: 7 }, "version 7", "open"],
+      messages: [{ gate: "open", version: 7 }, "version 7", "open"],
     });
   });
 
   test("nothing is sampled while weights are reloaded, or after that failed", async () => {
     const first = [{ gate: "hold", version: 7 }, "version 7", "interrupt"];
-    expect(await startOn([loaded], {})).toEqual({ told: [...first, "load /step-7", "open"] });
+    expect(await startOn([loaded], {})).toEqual({ messages: [...first, "load /step-7", "open"] });
     const load = (): Promise<never> =>
       Promise.reject(new RolloutError("engine/server-error", "no such folder"));
     const refused = await startOn([loaded], { load });
-    expect(refused.told).toEqual(first);
-    expect(String(refused.error)).toContain("Cannot go on with the policy's version 7: no such");
+    expect(refused.messages).toEqual(first);
+    expect(String(refused.error)).toContain("Cannot continue with the policy's version 7: no such");
   });
 
   test("nothing is sampled after an interrupted load until it is repeated", async () => {
     const first = [{ gate: "interrupt", version: 7 }, "version 7", "interrupt", "load /step-8"];
-    expect(await startOn([loaded, loading], {})).toEqual({ told: [...first, "version 8", "open"] });
-    expect(await startOn([loaded, loading, paused], {})).toEqual({ told: [...first, "version 8"] });
+    expect(await startOn([loaded, loading], {})).toEqual({
+      messages: [...first, "version 8", "open"],
+    });
+    expect(await startOn([loaded, loading, paused], {})).toEqual({
+      messages: [...first, "version 8"],
+    });
     const kept: ServiceEntry = { type: "policy-kept" };
     const have = (): Promise<boolean> => Promise.resolve(true);
     expect(await startOn([loaded, loading, kept], { have })).toEqual({
-      told: [{ gate: "hold", version: 7 }, "version 7", "open"],
+      messages: [{ gate: "hold", version: 7 }, "version 7", "open"],
     });
   });
 

@@ -11,18 +11,18 @@ import type { Takers } from "./batch-taker.ts";
 import type { RemoteSampling } from "./policy-control.ts";
 import type { WeightControl } from "./policy-weights.ts";
 
-/** The parts of a service, and its data folder. */
+/** The options of a service: its data folder, the parts that play, and its limits. */
 export interface RolloutServiceOptions {
   /** The data folder. One process can use it at a time. The next start resumes its work. */
   readonly dir: string;
   readonly setup: StartRunOptions["setup"];
   /** The part of `run.json` that all batches share. */
   readonly manifest: RunManifest;
-  /** Attempts at once, over all batches. */
+  /** Maximum number of attempts at once, over all batches. */
   readonly concurrency: number;
-  /** Plays of an attempt before its failure is final. */
+  /** The number of plays of an attempt before its failure is final. */
   readonly attempts: number;
-  /** Attempts that may be accepted and unfinished. */
+  /** Maximum number of accepted attempts that are unfinished. */
   readonly maxQueued: number;
   readonly record?: RecordPolicy;
   readonly redactor?: Redactor;
@@ -43,16 +43,19 @@ export interface RolloutServiceOptions {
    */
   readonly onTrouble?: (text: string) => void;
   /**
-   * Opens the way to those who play elsewhere, once the folder is this process's: `policy` is what they keep to from
-   * the first moment. Default: this process plays.
+   * Opens the queue when this process owns the folder. `policy` is the state that the workers
+   * follow from the start. Default: this process plays the attempts.
    */
   readonly openRemote?: (policy: KnownPolicy) => Promise<RemotePlayers>;
 }
 
-/** Those who play the attempts of batches elsewhere. */
+/** The workers of a queue, which play the attempts of batches. */
 export interface RemotePlayers extends AsyncDisposable {
   readonly policy: RemoteSampling;
-  /** `name` parts rollouts of one name; `deadlineAtMs` is in milliseconds since the epoch. */
+  /**
+   * Returns the player of one batch. `name` separates the batch's rollouts from those of others.
+   * `deadlineAtMs` is in milliseconds since the epoch.
+   */
   player(scope: {
     readonly name: string;
     readonly sampling: SamplingParameters;
@@ -60,11 +63,11 @@ export interface RemotePlayers extends AsyncDisposable {
   }): AttemptPlayer;
 }
 
-/** Which groups are safe with a caller. */
+/** The groups that a caller has stored. */
 export interface Acknowledgement {
-  /** Up to this one; absent: all of a batch that has ended. */
+  /** The cursor of the last stored group. Absent: all groups of an ended batch. */
   readonly cursor?: number;
-  /** Of this one alone. */
+  /** The batch whose groups are meant. Absent: all batches. */
   readonly batch?: string;
 }
 

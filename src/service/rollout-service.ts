@@ -23,7 +23,10 @@ import { openServiceJournal, type GroupEntry, type ServiceJournal } from "./serv
 import { ServiceMemory } from "./service-memory.ts";
 import { TrainerGroups, type TrainerGroupPlace } from "./trainer-groups.ts";
 
-/** Plays batches of rollouts that others ask for, and keeps their groups until they are taken. */
+/**
+ * Plays batches of rollouts that callers submit, and stores their groups until a caller
+ * acknowledges them.
+ */
 export class RolloutService implements AsyncDisposable {
   readonly groups: GroupStore;
   readonly trainerGroups: TrainerGroups;
@@ -83,7 +86,7 @@ export class RolloutService implements AsyncDisposable {
    * @throws UsageError if another process uses the folder, or if it cannot be used.
    */
   static async open(asked: RolloutServiceOptions): Promise<RolloutService> {
-    // Environments and users may change the working directory meanwhile.
+    // Environments and users may change the working directory later.
     const dir = path.resolve(asked.dir);
     const options = { ...asked, dir };
     await makeFolder(path.join(dir, "groups"));
@@ -109,7 +112,7 @@ export class RolloutService implements AsyncDisposable {
       service.#intake.advance();
       return service;
     } catch (error) {
-      // A service gives back all that it was made of.
+      // If the service exists, disposing it also releases its parts.
       if (service !== undefined) await service[Symbol.asyncDispose]();
       else {
         await remote?.[Symbol.asyncDispose]();
@@ -127,7 +130,7 @@ export class RolloutService implements AsyncDisposable {
     return this.#memory.failed;
   }
 
-  /** Aborted once the service is stopping. */
+  /** Aborts when the service stops. */
   get stopping(): AbortSignal {
     return this.#stop.signal;
   }
@@ -147,16 +150,17 @@ export class RolloutService implements AsyncDisposable {
     };
   }
 
-  /** The attempts in groups delivered since this start, by outcome. */
+  /** The number of attempts in groups delivered since this start, by outcome. */
   get outcomes(): ReadonlyMap<string, number> {
     return this.#intake.outcomes;
   }
 
   /**
-   * Accepts a batch; resolves once it survives a restart.
+   * Accepts a batch. Resolves when the batch is in the journal.
    *
-   * @param taker - Who is given its groups, in the place of the readers of `/v1/groups`; its keys are its own.
-   * @returns whether it is new: the same key again is the same batch.
+   * @param taker - The taker that gets its groups, instead of the readers of `/v1/groups`. Each
+   *   taker has its own keys.
+   * @returns the batch's status, and `isNew`: false if a batch with this key exists.
    * @throws ServiceError `bad-request`, `forbidden`, `key-reused`, `queue-full` or `stopping`.
    */
   async submit(
@@ -166,7 +170,10 @@ export class RolloutService implements AsyncDisposable {
     return await this.#intake.submit(request, taker);
   }
 
-  /** @throws ServiceError `not-found`. */
+  /**
+   * Returns the status of a batch.
+   * @throws ServiceError `not-found`.
+   */
   batch(id: string): BatchStatus {
     return this.#intake.registry.find(id).status;
   }
@@ -203,7 +210,8 @@ export class RolloutService implements AsyncDisposable {
   }
 
   /**
-   * Returns a group's place, for trainers. `isAlone`: the reader takes no groups of other batches.
+   * Returns a group's place for the conversion to a trainer's form. `isAlone`: the reader gets
+   * groups of this batch only.
    */
   placeOf({ batch: id, groupIndex }: GroupEntry, isAlone: boolean): TrainerGroupPlace {
     const { number, request } = this.#intake.registry.find(id);
@@ -240,13 +248,19 @@ export class RolloutService implements AsyncDisposable {
     return upTo;
   }
 
-  /** Ends the sampling under way, to be gone on with; resolves once the engine is idle. */
+  /**
+   * Interrupts sampling until `resume()`. Interrupted turns continue then. Resolves when the engine
+   * is idle.
+   */
   async pause(): Promise<void> {
     this.#intake.requireRunning();
     await this.#weights.pause();
   }
 
-  /** @throws ServiceError `engine-failed` while the engine's servers may have different weights. */
+  /**
+   * Continues sampling.
+   * @throws ServiceError `engine-failed` while the engine's servers may have different weights.
+   */
   async resume(): Promise<void> {
     this.#intake.requireRunning();
     await this.#weights.resume();

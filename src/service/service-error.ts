@@ -19,7 +19,10 @@ const statuses = {
   stopping: 503,
 } as const;
 
-/** A call that is refused. Its message goes to the caller: it names what is wrong and what to do. */
+/**
+ * Thrown for a call that is refused. The caller gets the message, which names the problem and the
+ * remedy.
+ */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly code: ServiceErrorCode;
@@ -34,7 +37,10 @@ export class ServiceError extends Error {
     return statuses[this.code];
   }
 
-  /** The number of seconds after which to call again. `undefined` if a repetition cannot help. */
+  /**
+   * The number of seconds after which the caller may repeat the call. `undefined` if a repetition
+   * cannot help.
+   */
   get retryAfterS(): number | undefined {
     return this.code === "queue-full" || this.code === "stopping" ? 5 : undefined;
   }

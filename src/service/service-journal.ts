@@ -5,14 +5,16 @@ import { scanLines } from "../run/disk/line-ranges.ts";
 import { UsageError } from "../errors.ts";
 import type { BatchRequest } from "./batch-request.ts";
 
-/** One line of `service.jsonl`: what a start of the service must know of earlier ones. */
+/**
+ * One line of `service.jsonl`. Later starts of the service restore their state from these lines.
+ */
 export type ServiceEntry =
   | {
       readonly type: "batch";
       readonly batch: string;
       readonly atMs: number;
       readonly request: BatchRequest;
-      /** The taker of its groups. Absent for the readers of `/v1/groups`. */
+      /** The name of the taker that gets the groups. Absent if readers of `/v1/groups` get them. */
       readonly taker?: string;
     }
   | GroupEntry
@@ -23,7 +25,7 @@ export type ServiceEntry =
       /** The reason why it failed. */
       readonly reason?: string;
     }
-  /** Groups up to the cursor: of all batches, or of one. */
+  /** The groups up to the cursor are acknowledged: those of all batches, or of one. */
   | { readonly type: "acknowledged"; readonly cursor: number; readonly batch?: string }
   | { readonly type: "policy"; readonly version: number; readonly weights?: string }
   /**
@@ -34,7 +36,7 @@ export type ServiceEntry =
   | { readonly type: "policy-kept" }
   | { readonly type: "paused"; readonly isPaused: boolean };
 
-/** A group that is there to be read. */
+/** A stored group, which a reader can get by its cursor. */
 export interface GroupEntry {
   readonly type: "group";
   readonly cursor: number;
@@ -60,7 +62,7 @@ export async function openServiceJournal(
   { files = diskFiles, guard }: { readonly files?: Files; readonly guard: () => Promise<void> },
 ): Promise<{ readonly journal: ServiceJournal; readonly entries: readonly ServiceEntry[] }> {
   const file = path.join(dir, "service.jsonl");
-  // Opened first: that cuts off what a crash left of a last line.
+  // Opening the journal removes an incomplete last line, which a crash leaves.
   const journal = await JsonlJournal.open(file, { files, guard });
   const entries: ServiceEntry[] = [];
   try {

@@ -3,8 +3,8 @@ import { ServiceError } from "./service-error.ts";
 import type { ServiceEntry, ServiceJournal } from "./service-journal.ts";
 
 /**
- * Writes the service's journal. A failing disk ends the service, because its promises would no
- * longer hold.
+ * Writes the service's journal. A disk error ends the service, because it could not keep its
+ * promises to callers.
  */
 export class ServiceMemory {
   /**
@@ -28,7 +28,7 @@ export class ServiceMemory {
     await this.orFail(this.journal.append(entry));
   }
 
-  /** Awaits work. Its failure ends the service, unless it is a refusal. */
+  /** Awaits work. If it fails, the service ends, unless the error refuses a call. */
   async orFail<Result>(work: Promise<Result>): Promise<Result> {
     try {
       return await work;

@@ -66,7 +66,7 @@ const ownSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** Settings that each batch brings itself, or that a service cannot use. */
+/** Settings that a service refuses: each batch sets them itself, or a service cannot use them. */
 const notServed: ReadonlySet<string> = new Set([
   "split",
   "tasks",
@@ -79,7 +79,7 @@ const notServed: ReadonlySet<string> = new Set([
 
 const sharedSettings: readonly Setting[] = runSettings.filter(({ name }) => !notServed.has(name));
 
-/** Every setting of `turnwright serve`. */
+/** The settings of `turnwright serve`. */
 export const serviceSettings: readonly Setting[] = [
   ...sharedSettings,
   ...queueSettings,
@@ -88,7 +88,10 @@ export const serviceSettings: readonly Setting[] = [
 
 /** The settings of a service. */
 export interface ServiceConfig {
-  /** Has no scope: batches name their tasks. */
+  /**
+   * The configuration of the run that all batches share. It has no tasks, because each batch names
+   * its own.
+   */
   readonly run: RunConfig;
   readonly dir: string;
   readonly host: string;
@@ -97,16 +100,16 @@ export interface ServiceConfig {
   readonly maxQueued: number;
   /** Addresses of engines that batches may name, as `engineAddress()` writes them. */
   readonly batchEngines: readonly string[];
-  /** The source of work. Absent if the service takes no such work. */
+  /** The agent-lightning server that supplies rollouts. Absent if none is configured. */
   readonly agentLightning?: { readonly url: string; readonly keyEnv?: string };
-  /** The queue. Absent if this process plays the attempts. */
+  /** The queue that distributes attempts to workers. Absent if this process plays them. */
   readonly queue?: QueueConfig;
 }
 
 /**
  * Reads a service's settings.
  *
- * @throws UsageError for what is unknown, missing or of the wrong kind.
+ * @throws UsageError for a setting that is unknown, missing or of the wrong type.
  */
 export function readServiceConfig(settings: GivenSettings): ServiceConfig {
   const own = new Set<string>(ownSettings.map(({ name }) => name));

@@ -9,31 +9,31 @@ import type { Sample } from "../trajectory/sample.ts";
 import { BatchStories } from "./batch-stories.ts";
 import { maxBatchAttempts } from "./batch-request.ts";
 
-/** The form in which a reader wants groups. */
+/** The trainer's form that a reader requests. */
 export interface TrainerForm {
   readonly to: ExportTarget;
   /** The whole number to write for `""`, the version of tokens whose engine reported none. */
   readonly policyVersion?: number;
-  /** slime: whether prompts are the text that the policy was sent, in the place of the messages. */
+  /** slime only: true to write prompts as text in place of the messages. */
   readonly hasPromptText?: boolean;
 }
 
-/** The place of a group. */
+/** The origin of a group: its batch, folder and temperature. */
 export interface TrainerGroupPlace {
   /** The folder of its batch. */
   readonly folder: string;
   readonly groupIndex: number;
-  /** At which it was sampled. */
+  /** The temperature at which the group was sampled. */
   readonly temperature: number;
   /**
-   * The batch's number, from 1, if the reader takes groups of several batches. Names and places
-   * then contain it. Absent: they are those of the batch's own run.
+   * The batch's number, from 1, if the reader gets groups of several batches. Rollout ids and
+   * places then include it. Absent: they are as in the batch's own run.
    */
   readonly batchNumber?: number;
 }
 
 /** The members of a group in `/v1/groups` that this code needs. */
-interface ToldGroup {
+interface DescribedGroup {
   readonly batch: string;
   readonly attempts: readonly {
     readonly rolloutId: string;
@@ -43,7 +43,7 @@ interface ToldGroup {
   }[];
 }
 
-/** The number of folders with indexed episodes in memory. */
+/** Maximum number of folders with indexed episodes in memory. */
 const maxStories = 64;
 
 /**
@@ -53,21 +53,24 @@ export class TrainerGroups {
   readonly #stories = new Map<string, BatchStories>();
   readonly #spell: NonNullable<ExportSurroundings["spell"]>;
 
-  /** @param spell - Spells a prompt's ids out. */
+  /** @param spell - Returns the text of a prompt's ids. */
   constructor(spell: NonNullable<ExportSurroundings["spell"]>) {
     this.#spell = spell;
   }
 
-  /** The group with the trainer's records in the place of its attempts, what was left out or cut, and why. */
+  /**
+   * Returns the group with the trainer's records in place of its attempts. `notes` lists what was
+   * left out or cut, and why. `refused` is the reason if the rules refuse the group.
+   */
   async toForm(group: object, place: TrainerGroupPlace, form: TrainerForm): Promise<object> {
-    const told = group as ToldGroup;
-    const { attempts: _attempts, ...about } = told;
+    const described = group as DescribedGroup;
+    const { attempts: _attempts, ...about } = described;
     const head = { ...about, format: form.to };
     try {
-      const members = await this.#membersOf(told, place);
+      const members = await this.#membersOf(described, place);
       return { ...head, ...(await this.#records(members, place, form)) };
     } catch (error) {
-      // A row that an export refuses: the reader gets an error and nothing of the group.
+      // If the rules refuse a row, the reader gets the reason and no records of the group.
       if (!(error instanceof UsageError)) throw error;
       return { ...head, records: [], notes: [], refused: error.message };
     }
@@ -95,7 +98,7 @@ export class TrainerGroups {
   }
 
   async #membersOf(
-    { batch, attempts }: ToldGroup,
+    { batch, attempts }: DescribedGroup,
     { folder, groupIndex, batchNumber }: TrainerGroupPlace,
   ): Promise<readonly ExportMember[]> {
     const played = attempts.filter(({ outcome }) => outcome !== "aborted");
@@ -117,7 +120,7 @@ export class TrainerGroups {
     });
   }
 
-  /** Those that were asked for last are kept. */
+  /** Returns the indexed episodes of a folder. Keeps the most recently used ones. */
   #storiesOf(folder: string): BatchStories {
     const stories = this.#stories.get(folder) ?? new BatchStories(folder);
     this.#stories.delete(folder);

@@ -13,9 +13,9 @@ const openLiteral = "<|open|>";
 const stopLiteral = "<|stop|>";
 
 /**
- * A renderer without a model: each code point is its own id, and a turn is `<|open|>role\ntext<|stop|>`.
- * Tool calls are written as Qwen 2.5 writes them.
- * Exact, synchronous in effect, and small enough to write expected ids by hand.
+ * Creates a renderer that needs no model: each code point is its own id, and a turn is
+ * `<|open|>role\ntext<|stop|>`. Tool calls have the form of Qwen 2.5. Expected ids can be written
+ * by hand.
  */
 export function createCharacterRenderer(): Renderer {
   return {
@@ -40,7 +40,7 @@ export function createCharacterRenderer(): Renderer {
   };
 }
 
-/** Ids of a sampled turn of the character renderer, its close included. */
+/** Returns the ids of a sampled turn of the character renderer, including the closing id. */
 export function characterIds(text: string): number[] {
   return [...plainIds(text), characterStopId];
 }
@@ -60,7 +60,7 @@ const card: CapabilityCard = {
   parser: "qwen25",
 };
 
-/** One for all renderers: what is kept for a vocabulary is kept once. */
+/** All renderers share one codec, because data is cached per vocabulary. */
 const codec: TokenCodec = {
   backend: "characters",
   vocabularySize: characterStopId + 1,

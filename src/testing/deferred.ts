@@ -6,7 +6,7 @@ export interface Deferred<T = void> {
   readonly resolve: (value: T) => void;
 }
 
-/** Makes a promise that is resolved from outside. */
+/** Creates a promise that other code resolves. */
 export function createDeferred<T = void>(): Deferred<T> {
   return withResolvers<T>();
 }

@@ -5,7 +5,7 @@ import { withResolvers } from "../async/with-resolvers.ts";
 import type { MalformedToken } from "./malformed-turn.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
-/** One turn that the engine under test is made to sample. `logprobs[i]` belongs to `outputIds[i]`. */
+/** One turn that the engine under test must sample. `logprobs[i]` belongs to `outputIds[i]`. */
 export interface ConformanceTurn {
   readonly outputIds: readonly number[];
   readonly logprobs: readonly number[];
@@ -13,17 +13,19 @@ export interface ConformanceTurn {
 
 /** The behaviour that the server of the engine under test must show. */
 export type EngineScenario =
-  /** Samples these turns: for each session its own, one a call, in order. */
+  /** Samples the turns of each session, one per call, in order. */
   | { readonly kind: "plays"; readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>> }
-  /** Samples the turn, but interrupts it once after so many tokens, as a weight update does. */
+  /**
+   * Samples the turn, but interrupts it once after `afterTokens` tokens, as a weight update does.
+   */
   | {
       readonly kind: "interrupts";
       readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
       readonly afterTokens: number;
     }
   /**
-   * Samples the turn, but says of its token at index 1 what cannot be, in so many replies. When asked
-   * to score, it says that of the second score.
+   * Samples the turn, but reports an invalid token at index 1 in the first `replyCount` replies.
+   * When asked to score, reports an invalid second score.
    */
   | {
       readonly kind: "malforms";
@@ -31,13 +33,13 @@ export type EngineScenario =
       readonly token: MalformedToken;
       readonly replyCount: number;
     }
-  /** Samples this number of tokens, and then waits until the request is aborted. */
+  /** Samples `afterTokens` tokens, and then waits until the request is aborted. */
   | {
       readonly kind: "stalls";
       readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
       readonly afterTokens: number;
     }
-  /** The connection of the first request breaks when so many tokens of its turn were streamed. */
+  /** Breaks the connection of the first request after `afterTokens` tokens were streamed. */
   | {
       readonly kind: "breaks";
       readonly turns: Readonly<Record<string, readonly ConformanceTurn[]>>;
@@ -53,23 +55,23 @@ export type EngineScenario =
         | "engine/prompt-too-long"
         | "engine/bad-request";
     }
-  /** Takes calls and does not answer them. */
+  /** Accepts calls, but never answers them. */
   | { readonly kind: "hangs" }
-  /** Is not there. */
+  /** No server is at the address. */
   | { readonly kind: "unreachable" };
 
-/** A running engine with what the suite has to see of it. */
+/** A running engine, with what the suite needs to observe. */
 export interface EngineUnderTest extends AsyncDisposable {
   readonly engine: Engine;
   /** The prompt of each request that reached the sampler, in order of arrival. */
   readonly seenPrompts: () => readonly (readonly number[])[];
-  /** Resolves when so many calls have reached the sampler. */
+  /** Resolves when `count` calls have reached the sampler. */
   readonly untilSeen: (count: number) => Promise<void>;
 }
 
-/** The engines for the suite. */
+/** The function that starts engines for the suite, and the cases to skip. */
 export interface EngineHarness {
-  /** Names the implementation in the names of the tests. */
+  /** The engine's name in the names of the tests. */
   readonly name: string;
   /**
    * Starts an engine for one case. Retries should wait a few milliseconds at most. Disposing what it
@@ -80,7 +82,7 @@ export interface EngineHarness {
   readonly skip?: Partial<Readonly<Record<EngineCase, string>>>;
 }
 
-/** The test runner, as far as the suite needs it. */
+/** The functions of a test runner that the suite needs. */
 export interface ConformanceTestApi {
   readonly test: (name: string, run: () => Promise<void>) => void;
   /** Registers a skipped case with its reason. The reason must be visible in the test report. */
@@ -131,14 +133,12 @@ const TURN: ConformanceTurn = {
 const PLAYS_TURN: EngineScenario = { kind: "plays", turns: { "session-0": [TURN] } };
 const MALFORMS = { kind: "malforms", turns: { "session-0": [TURN] } } as const;
 
-/** Above all ids of the turn. */
+/** The vocabulary of the tests. All ids of the turns are below it. */
 const VOCABULARY_SIZE = 1_000;
 const IN_VOCABULARY = toRequest({ vocabularySize: VOCABULARY_SIZE });
 
 const CASES = {
-  "returns ids and logprobs as they were sampled, the stop id included": async (
-    harness: EngineHarness,
-  ) => {
+  "returns the sampled ids and logprobs, including the stop id": async (harness: EngineHarness) => {
     await using tested = await harness.start(PLAYS_TURN);
     const generation = await tested.engine.generate(toRequest());
     assert.deepEqual(generation.outputIds, TURN.outputIds);
@@ -147,7 +147,7 @@ const CASES = {
     assert.deepEqual(generation.discarded, []);
   },
 
-  "makes one piece of an undisturbed turn, named for the request": async (
+  "reports an uninterrupted turn as one piece, with the request's id": async (
     harness: EngineHarness,
   ) => {
     await using tested = await harness.start(PLAYS_TURN);
@@ -156,7 +156,7 @@ const CASES = {
     assert.deepEqual(seen, [["request-0", 5, "stop"]]);
   },
 
-  "ends with `length` when the budget is used up": async (harness: EngineHarness) => {
+  "ends with `length` if the token budget is used up": async (harness: EngineHarness) => {
     const turn = { outputIds: [10, 11, 12], logprobs: [-0.5, -0.25, -0.125] };
     await using tested = await harness.start({ kind: "plays", turns: { "session-0": [turn] } });
     const generation = await tested.engine.generate(toRequest({ maxNewTokens: 3 }));
@@ -165,7 +165,7 @@ const CASES = {
     assert.deepEqual(generation.finish, { type: "length" });
   },
 
-  "sends exactly the prompt's ids, many of them too": async (harness: EngineHarness) => {
+  "sends exactly the prompt's ids, also of a long prompt": async (harness: EngineHarness) => {
     const promptIds = Array.from({ length: 20_000 }, (_, index) => (index * 7_919) % 151_936);
     await using tested = await harness.start(PLAYS_TURN);
     const generation = await tested.engine.generate(toRequest({ promptIds }));
@@ -173,7 +173,7 @@ const CASES = {
     assert.ok([undefined, promptIds.length].includes(generation.promptTokenCount));
   },
 
-  "plays the turns of a session in order, on the prompt that each is given": async (
+  "samples the turns of a session in order, each on its own prompt": async (
     harness: EngineHarness,
   ) => {
     const second: ConformanceTurn = { outputIds: [20, STOP_ID], logprobs: [-1, -2] };
@@ -209,7 +209,7 @@ const CASES = {
     }
   },
 
-  "keeps calls apart that are asked for under one id at once": async (harness: EngineHarness) => {
+  "keeps concurrent calls with the same request id apart": async (harness: EngineHarness) => {
     const sessions = Array.from({ length: 32 }, (_, index) => index);
     const turns = Object.fromEntries(
       sessions.map((index) => [
@@ -231,7 +231,7 @@ const CASES = {
     }
   },
 
-  "resumes a turn that the engine interrupted, keeping what was sampled": async (
+  "resumes a turn that the engine interrupted, and keeps the sampled tokens": async (
     harness: EngineHarness,
   ) => {
     const turns = { "session-0": [TURN] };
@@ -254,53 +254,53 @@ const CASES = {
     ]);
   },
 
-  "tells of tokens in order, each once, and together they are the turn": async (
-    harness: EngineHarness,
-  ) => {
+  "streams each token of the turn once, in order": async (harness: EngineHarness) => {
     await using tested = await harness.start(PLAYS_TURN);
-    const told = listen();
-    const generation = await tested.engine.generate(toRequest(), { onTokens: told.onTokens });
+    const streamed = listen();
+    const generation = await tested.engine.generate(toRequest(), { onTokens: streamed.onTokens });
     assert.deepEqual(generation.outputIds, TURN.outputIds);
-    assert.deepEqual(told.outputIds, TURN.outputIds);
-    assert.deepEqual(told.logprobs, TURN.logprobs);
+    assert.deepEqual(streamed.outputIds, TURN.outputIds);
+    assert.deepEqual(streamed.logprobs, TURN.logprobs);
     assert.deepEqual(generation.logprobs, TURN.logprobs);
     assert.deepEqual(generation.finish, { type: "stop", matched: STOP_ID });
     assert.deepEqual(generation.discarded, []);
   },
 
-  "tells of a long turn of ids of every size without a gap": async (harness: EngineHarness) => {
+  "streams a long turn with small and large ids without a gap": async (harness: EngineHarness) => {
     const outputIds = Array.from({ length: 300 }, (_, index) => (index * 7_919) % 151_936);
     const logprobs = outputIds.map((_, index) => -(1 + (index % 97)) / 128);
     const turn = { outputIds, logprobs };
     await using tested = await harness.start({ kind: "plays", turns: { "session-0": [turn] } });
-    const told = listen();
+    const streamed = listen();
     const request = toRequest({ maxNewTokens: outputIds.length, stopTokenIds: [200_000] });
-    const generation = await tested.engine.generate(request, { onTokens: told.onTokens });
+    const generation = await tested.engine.generate(request, { onTokens: streamed.onTokens });
     assert.deepEqual(generation.outputIds, outputIds);
-    assert.deepEqual(told.outputIds, outputIds);
-    assert.deepEqual(told.logprobs, logprobs);
+    assert.deepEqual(streamed.outputIds, outputIds);
+    assert.deepEqual(streamed.logprobs, logprobs);
   },
 
-  "tells of a turn that the engine interrupted as of any other": async (harness: EngineHarness) => {
+  "streams each token of a turn that the engine interrupted once, in order": async (
+    harness: EngineHarness,
+  ) => {
     const turns = { "session-0": [TURN] };
     await using tested = await harness.start({ kind: "interrupts", turns, afterTokens: 2 });
-    const told = listen();
-    const generation = await tested.engine.generate(toRequest(), { onTokens: told.onTokens });
+    const streamed = listen();
+    const generation = await tested.engine.generate(toRequest(), { onTokens: streamed.onTokens });
     assert.deepEqual(generation.outputIds, TURN.outputIds);
-    assert.deepEqual(told.outputIds, TURN.outputIds);
-    assert.deepEqual(told.logprobs, TURN.logprobs);
+    assert.deepEqual(streamed.outputIds, TURN.outputIds);
+    assert.deepEqual(streamed.logprobs, TURN.logprobs);
   },
 
-  "goes on from what it told where the connection breaks in mid-stream": async (
+  "continues after the streamed tokens if the connection breaks in mid-stream": async (
     harness: EngineHarness,
   ) => {
     for (const afterTokens of [1, 2, 4]) {
       const turns = { "session-0": [TURN] };
       await using tested = await harness.start({ kind: "breaks", turns, afterTokens });
-      const told = listen();
-      const generation = await tested.engine.generate(toRequest(), { onTokens: told.onTokens });
-      assert.deepEqual(told.outputIds, TURN.outputIds);
-      assert.deepEqual(told.logprobs, TURN.logprobs);
+      const streamed = listen();
+      const generation = await tested.engine.generate(toRequest(), { onTokens: streamed.onTokens });
+      assert.deepEqual(streamed.outputIds, TURN.outputIds);
+      assert.deepEqual(streamed.logprobs, TURN.logprobs);
       assert.deepEqual(generation.outputIds, TURN.outputIds);
       assert.deepEqual(generation.logprobs, TURN.logprobs);
       const pieces = generation.pieces.map(({ tokenCount, finish }) => [tokenCount, finish]);
@@ -316,31 +316,31 @@ const CASES = {
     }
   },
 
-  "tells of tokens before the turn is over, and of none once it is cancelled": async (
+  "streams tokens before the turn ends, and none after it is cancelled": async (
     harness: EngineHarness,
   ) => {
     const turns = { "session-0": [TURN] };
     await using tested = await harness.start({ kind: "stalls", turns, afterTokens: 3 });
     const controller = new AbortController();
     const reason = new Error("enough");
-    const told = listen(({ outputIds }) => {
+    const streamed = listen(({ outputIds }) => {
       if (outputIds.length === 3) controller.abort(reason);
     });
     const call = tested.engine.generate(toRequest(), {
       signal: controller.signal,
-      onTokens: told.onTokens,
+      onTokens: streamed.onTokens,
     });
     await assert.rejects(call, (error) => error === reason);
-    assert.deepEqual(told.outputIds, TURN.outputIds.slice(0, 3));
-    assert.deepEqual(told.logprobs, TURN.logprobs.slice(0, 3));
+    assert.deepEqual(streamed.outputIds, TURN.outputIds.slice(0, 3));
+    assert.deepEqual(streamed.logprobs, TURN.logprobs.slice(0, 3));
   },
 
-  "takes calls under one id at once, and cancels each by itself": async (
+  "cancels concurrent calls with the same request id one by one": async (
     harness: EngineHarness,
   ) => {
     const turns = { "session-0": [TURN, TURN] };
     await using tested = await harness.start({ kind: "stalls", turns, afterTokens: 3 });
-    const stalled = await Promise.all([1, 2].map(() => untilTold(tested.engine, 3)));
+    const stalled = await Promise.all([1, 2].map(() => untilStreamed(tested.engine, 3)));
     for (const { call, controller } of stalled) {
       const reason = new Error("enough");
       controller.abort(reason);
@@ -348,7 +348,7 @@ const CASES = {
     }
   },
 
-  "throws what a listener throws": async (harness: EngineHarness) => {
+  "throws the error that a listener throws": async (harness: EngineHarness) => {
     await using tested = await harness.start(PLAYS_TURN);
     const thrown = new Error("no more, thank you");
     const call = tested.engine.generate(toRequest(), {
@@ -359,20 +359,18 @@ const CASES = {
     await assert.rejects(call, (error) => error === thrown);
   },
 
-  "fails where a token that cannot be comes behind those that it told": async (
-    harness: EngineHarness,
-  ) => {
+  "fails if an invalid token follows streamed tokens": async (harness: EngineHarness) => {
     const token = { id: VOCABULARY_SIZE };
     await using tested = await harness.start({ ...MALFORMS, token, replyCount: 1 });
-    const told = listen();
-    const call = tested.engine.generate(IN_VOCABULARY, { onTokens: told.onTokens });
+    const streamed = listen();
+    const call = tested.engine.generate(IN_VOCABULARY, { onTokens: streamed.onTokens });
     const error = await failureOf(call);
     assert.equal(error.code, "engine/bad-reply");
-    assert.deepEqual(told.outputIds, TURN.outputIds.slice(0, 1));
+    assert.deepEqual(streamed.outputIds, TURN.outputIds.slice(0, 1));
     assert.ok(error.discarded.some(({ requestId }) => requestId === "request-0"));
   },
 
-  "refuses an id that is not of the vocabulary, and tells what is lost": async (
+  "refuses an id outside the vocabulary, and reports the discarded tokens": async (
     harness: EngineHarness,
   ) => {
     for (const id of foreignIds(VOCABULARY_SIZE)) {
@@ -382,7 +380,7 @@ const CASES = {
     }
   },
 
-  "refuses a logprob that no sampled token has, and tells what is lost": async (
+  "refuses an impossible logprob, and reports the discarded tokens": async (
     harness: EngineHarness,
   ) => {
     for (const logprob of IMPOSSIBLE_LOGPROBS) {
@@ -393,7 +391,7 @@ const CASES = {
     }
   },
 
-  "samples a turn again whose reply it refused, and records that": async (
+  "samples a turn again after it refused the reply, and records the refused one": async (
     harness: EngineHarness,
   ) => {
     for (const token of [{ id: VOCABULARY_SIZE }, { logprob: 0.1 }]) {
@@ -409,7 +407,7 @@ const CASES = {
     }
   },
 
-  "sends no id that is not of the vocabulary": async (harness: EngineHarness) => {
+  "sends no id outside the vocabulary": async (harness: EngineHarness) => {
     await using tested = await harness.start(PLAYS_TURN);
     for (const id of foreignIds(VOCABULARY_SIZE)) {
       await assert.rejects(tested.engine.generate({ ...IN_VOCABULARY, promptIds: [5, id] }));
@@ -417,22 +415,22 @@ const CASES = {
     assert.deepEqual(tested.seenPrompts(), []);
   },
 
-  "fails as `engine/overloaded`, retryable, where the engine has no room": (harness) =>
+  "fails as `engine/overloaded`, retryable, if the engine has no room": (harness) =>
     assertFails(harness, "engine/overloaded", true),
 
-  "fails as `engine/server-error`, retryable, where the engine breaks": (harness) =>
+  "fails as `engine/server-error`, retryable, if the engine breaks": (harness) =>
     assertFails(harness, "engine/server-error", true),
 
-  "fails as `engine/unauthorized` where the engine wants another key": (harness) =>
+  "fails as `engine/unauthorized` if the engine wants another key": (harness) =>
     assertFails(harness, "engine/unauthorized", false),
 
-  "fails as `engine/prompt-too-long` where the prompt exceeds the context": (harness) =>
+  "fails as `engine/prompt-too-long` if the prompt exceeds the context": (harness) =>
     assertFails(harness, "engine/prompt-too-long", false),
 
-  "fails as `engine/bad-request` where the engine refuses the request": (harness) =>
+  "fails as `engine/bad-request` if the engine refuses the request": (harness) =>
     assertFails(harness, "engine/bad-request", false),
 
-  "fails as `engine/unreachable`, retryable, where nothing listens": async (
+  "fails as `engine/unreachable`, retryable, if no server listens": async (
     harness: EngineHarness,
   ) => {
     await using tested = await harness.start({ kind: "unreachable" });
@@ -442,9 +440,7 @@ const CASES = {
     assert.equal((await failureOf(tested.engine.describe())).code, "engine/unreachable");
   },
 
-  "throws the signal's reason when it is cancelled while it samples": async (
-    harness: EngineHarness,
-  ) => {
+  "throws the signal's reason if it is aborted during sampling": async (harness: EngineHarness) => {
     await using tested = await harness.start({ kind: "hangs" });
     const controller = new AbortController();
     const call = tested.engine.generate(toRequest(), { signal: controller.signal });
@@ -454,7 +450,7 @@ const CASES = {
     await assert.rejects(call, (error) => error === reason);
   },
 
-  "asks for nothing where the signal is aborted already": async (harness: EngineHarness) => {
+  "sends no request if the signal is already aborted": async (harness: EngineHarness) => {
     await using tested = await harness.start(PLAYS_TURN);
     const reason = new Error("too late");
     const signal = AbortSignal.abort(reason);
@@ -473,9 +469,7 @@ const CASES = {
     assert.deepEqual(JSON.parse(JSON.stringify(description)), description);
   },
 
-  "ends calls under way when it is closed, and takes none afterwards": async (
-    harness: EngineHarness,
-  ) => {
+  "`close()` ends the calls in progress, and later calls fail": async (harness: EngineHarness) => {
     await using tested = await harness.start({ kind: "hangs" });
     const call = assert.rejects(tested.engine.generate(toRequest()), RolloutError);
     await tested.untilSeen(1);
@@ -486,16 +480,16 @@ const CASES = {
 } satisfies Readonly<Record<string, (harness: EngineHarness) => Promise<void>>>;
 
 /** Joins the reported parts. Calls `onMore` after each part. */
-function listen(onMore: (told: ConformanceTurn) => void = () => undefined) {
-  const told = { outputIds: [] as number[], logprobs: [] as number[] };
+function listen(onMore: (streamed: ConformanceTurn) => void = () => undefined) {
+  const streamed = { outputIds: [] as number[], logprobs: [] as number[] };
   return {
-    ...told,
+    ...streamed,
     onTokens: ({ tokenIds, logprobs }: StreamedTokens): void => {
       assert.ok(tokenIds.length > 0, "Expected at least one token a call");
       assert.equal(tokenIds.length, logprobs.length);
-      told.outputIds.push(...tokenIds);
-      told.logprobs.push(...logprobs);
-      onMore(told);
+      streamed.outputIds.push(...tokenIds);
+      streamed.logprobs.push(...logprobs);
+      onMore(streamed);
     },
   };
 }
@@ -504,16 +498,16 @@ function listen(onMore: (told: ConformanceTurn) => void = () => undefined) {
  * Starts a call and resolves when it has reported this number of tokens. Rejects if the call fails
  * earlier.
  */
-async function untilTold(engine: Engine, tokenCount: number) {
+async function untilStreamed(engine: Engine, tokenCount: number) {
   const controller = new AbortController();
   const { signal } = controller;
-  const told = withResolvers();
+  const streamed = withResolvers();
   const { onTokens } = listen(({ outputIds }) => {
-    if (outputIds.length === tokenCount) told.resolve();
+    if (outputIds.length === tokenCount) streamed.resolve();
   });
   const call = engine.generate(toRequest(), { signal, onTokens });
-  call.catch((error: unknown) => told.reject(error));
-  await told.promise;
+  call.catch((error: unknown) => streamed.reject(error));
+  await streamed.promise;
   return { call, controller };
 }
 
@@ -537,7 +531,7 @@ async function assertFails(
 
 async function failureOf(call: Promise<unknown>): Promise<RolloutError> {
   const error: unknown = await call.then(
-    () => assert.fail("Cannot go on: the call succeeded, expected it to fail"),
+    () => assert.fail("Cannot continue: the call succeeded, expected it to fail"),
     (thrown: unknown) => thrown,
   );
   assert.ok(error instanceof RolloutError, `Expected a RolloutError, got ${String(error)}`);

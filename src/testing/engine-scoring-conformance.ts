@@ -9,7 +9,7 @@ import type {
 } from "./engine-conformance.ts";
 import { IMPOSSIBLE_LOGPROBS, foreignIds } from "./malformed-turn.ts";
 
-/** The engines that can score, for the suite. No case may be skipped. */
+/** The function that starts engines for the suite. No case may be skipped. */
 export type ScoringHarness = Pick<EngineHarness, "name" | "start">;
 
 /**
@@ -26,7 +26,7 @@ export function registerScoringConformance(
 
 const STOP_ID = 2;
 
-/** Two turns of a session. The second follows ids of the environment. */
+/** Two turns of a session. The prompt of the second has ids of the environment. */
 const TURNS = [
   { outputIds: [10, 11, 11, STOP_ID], logprobs: [-0.5, -0.0625, 0, -0.1] },
   { outputIds: [20, STOP_ID], logprobs: [-1, -2] },
@@ -37,7 +37,7 @@ const SCORED: ScoreRequest = { ids: [5, 6, 7, 8], sampling: {} };
 
 type Score = NonNullable<Engine["score"]>;
 
-/** Starts an engine, and says how it scores. */
+/** Starts an engine. Returns it with its `score()`, bound to the engine. */
 async function start(
   { start: startEngine }: ScoringHarness,
   scenario: EngineScenario,
@@ -55,7 +55,9 @@ function toRequest(promptIds: readonly number[], requestId: string): GenerateReq
 }
 
 const CASES = {
-  "scores what it sampled as it reported it, in every turn": async (harness: ScoringHarness) => {
+  "scores sampled tokens with the logprobs that it reported for them, in every turn": async (
+    harness: ScoringHarness,
+  ) => {
     await using tested = await start(harness, PLAYS);
     const prompt = [5, 6, 7];
     const first = await tested.engine.generate(toRequest(prompt, "request-0"));
@@ -68,7 +70,7 @@ const CASES = {
     assert.deepEqual(scores.slice(-second.outputIds.length), second.logprobs);
   },
 
-  "scores from index 1 on where nothing else is said, and the same from anywhere": async (
+  "scores from index 1 by default, and returns the same scores from any start": async (
     harness: ScoringHarness,
   ) => {
     await using tested = await start(harness, PLAYS);
@@ -83,19 +85,19 @@ const CASES = {
     }
   },
 
-  "scores at temperature 0 as at 1": async (harness: ScoringHarness) => {
+  "returns the same scores at temperature 0 as at 1": async (harness: ScoringHarness) => {
     await using tested = await start(harness, PLAYS);
     const atOne = await tested.score({ ...SCORED, sampling: { temperature: 1 } });
     assert.deepEqual(await tested.score({ ...SCORED, sampling: { temperature: 0 } }), atOne);
   },
 
-  "has no scores where there is nothing to score": async (harness: ScoringHarness) => {
+  "returns no scores if there is no token to score": async (harness: ScoringHarness) => {
     await using tested = await start(harness, PLAYS);
     assert.deepEqual(await tested.score({ ...SCORED, from: SCORED.ids.length }), []);
     assert.deepEqual(await tested.score({ ids: [5], sampling: {} }), []);
   },
 
-  "sends exactly the ids, many of them too": async (harness: ScoringHarness) => {
+  "sends exactly the ids, also of a long sequence": async (harness: ScoringHarness) => {
     const ids = Array.from({ length: 20_000 }, (_, index) => (index * 7_919) % 151_936);
     await using tested = await start(harness, PLAYS);
     assert.equal((await tested.score({ ids, from: 2, sampling: {} })).length, ids.length - 2);
@@ -116,7 +118,9 @@ const CASES = {
     );
   },
 
-  "refuses to score what cannot be, as `engine/bad-request`": async (harness: ScoringHarness) => {
+  "refuses an invalid request to score with `engine/bad-request`": async (
+    harness: ScoringHarness,
+  ) => {
     await using tested = await start(harness, PLAYS);
     const wrong: readonly Partial<ScoreRequest>[] = [
       { ids: [] },
@@ -136,7 +140,7 @@ const CASES = {
     assert.deepEqual(tested.seenPrompts(), []);
   },
 
-  "refuses a score that none can be": async (harness: ScoringHarness) => {
+  "refuses an impossible score": async (harness: ScoringHarness) => {
     for (const logprob of IMPOSSIBLE_LOGPROBS) {
       const token = { logprob };
       const scenario = { kind: "malforms", turns: {}, token, replyCount: Infinity } as const;
@@ -147,7 +151,7 @@ const CASES = {
     }
   },
 
-  "scores again where it refused a score": async (harness: ScoringHarness) => {
+  "scores again after it refused a score": async (harness: ScoringHarness) => {
     const token = { logprob: 0.1 };
     const turns = { "session-0": TURNS };
     await using tested = await start(harness, { kind: "malforms", turns, token, replyCount: 1 });
@@ -155,26 +159,26 @@ const CASES = {
     assert.deepEqual(tested.seenPrompts(), [SCORED.ids, SCORED.ids]);
   },
 
-  "scores again what the engine interrupted": async (harness: ScoringHarness) => {
+  "scores again after the engine interrupted it": async (harness: ScoringHarness) => {
     const scenario = { kind: "interrupts", turns: { "session-0": TURNS }, afterTokens: 0 } as const;
     await using tested = await start(harness, scenario);
     assert.equal((await tested.score(SCORED)).length, 3);
     assert.deepEqual(tested.seenPrompts(), [SCORED.ids, SCORED.ids]);
   },
 
-  "fails to score as `engine/overloaded`, retryable, where the engine has no room": (harness) =>
+  "fails to score as `engine/overloaded`, retryable, if the engine has no room": (harness) =>
     assertFails(harness, "engine/overloaded", true),
 
-  "fails to score as `engine/server-error`, retryable, where the engine breaks": (harness) =>
+  "fails to score as `engine/server-error`, retryable, if the engine breaks": (harness) =>
     assertFails(harness, "engine/server-error", true),
 
-  "fails to score as `engine/unauthorized` where the engine wants another key": (harness) =>
+  "fails to score as `engine/unauthorized` if the engine wants another key": (harness) =>
     assertFails(harness, "engine/unauthorized", false),
 
-  "fails to score as `engine/prompt-too-long` where the ids exceed the context": (harness) =>
+  "fails to score as `engine/prompt-too-long` if the ids exceed the context": (harness) =>
     assertFails(harness, "engine/prompt-too-long", false),
 
-  "fails to score as `engine/unreachable`, retryable, where nothing listens": async (
+  "fails to score as `engine/unreachable`, retryable, if no server listens": async (
     harness: ScoringHarness,
   ) => {
     await using tested = await start(harness, { kind: "unreachable" });
@@ -183,19 +187,17 @@ const CASES = {
     assert.equal(error.retryable, true);
   },
 
-  "throws the signal's reason when it is cancelled while it scores": async (
-    harness: ScoringHarness,
-  ) => {
+  "throws the signal's reason if it is aborted while scoring": async (harness: ScoringHarness) => {
     await using tested = await start(harness, { kind: "hangs" });
     const controller = new AbortController();
     const call = tested.score(SCORED, { signal: controller.signal });
     await tested.untilSeen(1);
-    const reason = new Error("nobody wants to know");
+    const reason = new Error("the score is not needed");
     controller.abort(reason);
     await assert.rejects(call, (error) => error === reason);
   },
 
-  "asks for no score where the signal is aborted already": async (harness: ScoringHarness) => {
+  "sends no request to score if the signal is already aborted": async (harness: ScoringHarness) => {
     await using tested = await start(harness, PLAYS);
     const reason = new Error("too late");
     const signal = AbortSignal.abort(reason);
@@ -203,7 +205,7 @@ const CASES = {
     assert.deepEqual(tested.seenPrompts(), []);
   },
 
-  "ends scoring under way when it is closed, and scores nothing afterwards": async (
+  "`close()` ends the scoring in progress, and later calls fail": async (
     harness: ScoringHarness,
   ) => {
     await using tested = await start(harness, { kind: "hangs" });
@@ -228,7 +230,7 @@ async function assertFails(
 
 async function failureOf(call: Promise<unknown>): Promise<RolloutError> {
   const error: unknown = await call.then(
-    () => assert.fail("Cannot go on: the call succeeded, expected it to fail"),
+    () => assert.fail("Cannot continue: the call succeeded, expected it to fail"),
     (thrown: unknown) => thrown,
   );
   assert.ok(error instanceof RolloutError, `Expected a RolloutError, got ${String(error)}`);

@@ -10,10 +10,10 @@ export type MalformedToken =
   | { readonly logprob: number | null }
   | { readonly logprob: "missing" };
 
-/** Which token of a turn is malformed. */
+/** The index of the malformed token in a turn. */
 const MALFORMED_INDEX = 1;
 
-/** Ids that no token has, or none of a vocabulary of `vocabularySize`. */
+/** Returns ids that are not in a vocabulary of `vocabularySize`. */
 export function foreignIds(vocabularySize: number): readonly number[] {
   return [vocabularySize, 2 ** 31, 2 ** 53, -1, 10.5];
 }
@@ -21,7 +21,7 @@ export function foreignIds(vocabularySize: number): readonly number[] {
 /** Values that cannot be the logprob of a sampled token. */
 export const IMPOSSIBLE_LOGPROBS = [-1e308, -10_001, 0.1, Number.NaN, null, "missing"] as const;
 
-/** The turn as an engine in this process returns it that is wrong about one of its tokens. */
+/** Returns a turn in which one token is malformed, as an engine in this process would return it. */
 export function malformTurn(
   { outputIds, logprobs }: ReportedTurn,
   token: MalformedToken,

@@ -3,13 +3,13 @@ import type { Clock } from "../async/clock.ts";
 
 /** A clock that moves only when the test moves it. */
 export interface ManualClock extends Pick<Clock, "now" | "sleep"> {
-  /** Every wait that was asked for, in milliseconds, in order. */
+  /** The durations of all waits so far, in milliseconds, in order. */
   readonly sleeps: readonly number[];
-  /** Waits that are not over. */
+  /** The number of waits that have not ended. */
   readonly pendingCount: number;
   /**
-   * Moves on and ends what is due, in the order of time; what a woken wait does next happens before
-   * the next one is woken.
+   * Moves the clock and ends the waits that are due, in the order of time. After each ended wait,
+   * runs the code that waited for it before ending the next one.
    */
   advance(ms: number): Promise<void>;
   /** Resolves once a wait of exactly `ms` milliseconds is pending. */

@@ -17,22 +17,25 @@ export type ScriptedGeneration =
   | {
       /** The ids to return. */
       readonly outputIds: readonly number[];
-      /** One for each id. Default: -(i + 1) / 16 for the i-th, 0-based. */
+      /** One logprob for each id. Default: -(i + 1) / 16 for the i-th, 0-based. */
       readonly logprobs?: readonly number[];
-      /** Default: `stop` if the last id is one of the request's stop ids, otherwise `length`. */
+      /**
+       * The reason of the end. Default: `stop` if the last id is one of the request's stop ids,
+       * otherwise `length`.
+       */
       readonly finish?: Finish;
-      /** Default `""`. */
+      /** The policy version of the ids. Default `""`. */
       readonly policyVersion?: string;
-      /** Anything else of the generation that should differ from the ordinary. */
+      /** Further members of the generation that replace the default ones. */
       readonly generation?: Partial<Generation>;
-      /** The prompt that the call must carry. */
+      /** The prompt that the call must have. */
       readonly promptIds?: readonly number[];
-      /** Refuses, by returning why, a call that the script did not expect. */
+      /** Checks the request. Returns the reason if the script did not expect it. */
       readonly check?: (request: GenerateRequest) => string | undefined;
     }
-  /** The call fails. */
+  /** The call fails with this error. */
   | { readonly error: RolloutError }
-  /** The call ends when its signal aborts or the engine is closed, and not before. */
+  /** The call ends only when its signal aborts or the engine is closed. */
   | { readonly hangs: true };
 
 /** An engine that plays a script. */
@@ -41,8 +44,8 @@ export interface ScriptedEngine extends Engine {
   /** Every call, in order. */
   readonly requests: readonly GenerateRequest[];
   /**
-   * Asserts that the whole script was played and that no unexpected call was made.
-   * @throws InvariantError that names the rest, or the unexpected calls.
+   * Checks that the complete script was played and that no unexpected call was made.
+   * @throws InvariantError that names the remaining turns, or the unexpected calls.
    */
   assertDrained(): void;
 }
@@ -88,7 +91,7 @@ export function createScriptedEngine(
     if (closing.signal.aborted) complain("The engine takes no calls after close()");
     signal?.throwIfAborted();
     checkRequest(request);
-    // Kept as it was: the caller's array may grow.
+    // A copy, because the caller's array may grow.
     requests.push({ ...request, promptIds: [...request.promptIds] });
     const turn = (shared ?? bySession.get(request.sessionId))?.shift();
     if (turn === undefined) {
@@ -177,7 +180,7 @@ function toGeneration(turn: ScriptedSampling, request: GenerateRequest): Generat
   };
 }
 
-/** Never resolves: the signals are the only way out. */
+/** Never resolves. Rejects when one of the signals aborts. */
 function untilAborted(...signals: readonly (AbortSignal | undefined)[]): Promise<never> {
   return new Promise((_resolve, reject) => {
     for (const signal of signals) {

@@ -1,14 +1,14 @@
 /** The smallest buffer that a pool keeps, in bytes. Sizes are rounded up to a power of two. */
 const smallest = 8 * 1024;
 
-/** Memory outside the heap that is used again. */
+/** A pool of buffers outside the heap. */
 export class BytePool {
   readonly #largest: number;
   readonly #mostKept: number;
   /** Returned buffers by size. */
   readonly #kept = new Map<number, ArrayBuffer[]>();
   #keptSize = 0;
-  /** Buffers that are lent and may be returned. */
+  /** Buffers that are in use and can be returned. */
   readonly #lent = new WeakSet<ArrayBufferLike>();
 
   /** @param limits - The largest buffer that is kept, and the most bytes that are kept for reuse. */
@@ -52,8 +52,9 @@ export function acquireBytes(size: number): Buffer {
 }
 
 /**
- * Returns lent bytes, or a part of them that stands for all: do not use them afterwards. Bytes that were not lent,
- * or were returned before, are ignored. A buffer that is never returned is garbage-collected as usual.
+ * Returns a buffer, or a part of it, to the pool. Do not use it afterwards. Bytes that did not come
+ * from the pool, or were returned before, are ignored. A buffer that is never returned is
+ * garbage-collected as usual.
  */
 export function releaseBytes(bytes: Uint8Array): void {
   pool.release(bytes);

@@ -63,7 +63,7 @@ test.each([
   ["its own letters folded by a table", { type: "Precompiled" }, "Straße"],
   ["its own white space taken off", sequence({ type: "Strip" }, { type: "NFC" }), " tool"],
   ["its own bracket spelled as a letter", replace("<", "x"), "<tool"],
-  ["what nobody knows", sequence({ type: "NFC" }, { type: "Other" }), "<tool_call>"],
+  ["an unknown type", sequence({ type: "NFC" }, { type: "Other" }), "<tool_call>"],
 ])("with %s any text may become a token", (_what, normalizer, content = "<tool_call>") => {
   expect(findDisguisingText(content, normalizer)).toBe("any");
 });

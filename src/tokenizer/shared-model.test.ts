@@ -144,8 +144,8 @@ describe("a file's parts", () => {
   test.each([
     ["another kind of model", { model: { ...model, type: "Unigram" } }],
     ["dropout", { model: { ...model, dropout: 0.1 } }],
-    ["an option that nobody knows", { model: { ...model, sparkle: true } }],
-    ["an id that is no number", { model: { ...model, vocab: { ...model.vocab, c: null } } }],
+    ["an unknown option", { model: { ...model, sparkle: true } }],
+    ["an id that is not a number", { model: { ...model, vocab: { ...model.vocab, c: null } } }],
     ["an id that is below zero", { model: { ...model, vocab: { ...model.vocab, c: -1 } } }],
     ["an id with a fraction", { model: { ...model, vocab: { ...model.vocab, c: 1.5 } } }],
     ["an added token that leaves something open", { added_tokens: [token] }],

@@ -35,7 +35,8 @@ export function readSampleParts(row: RawRow): { parts: SampleParts; found: Viola
     if (typeof row[field] === "string" && row[field] !== "") continue;
     found.push({ rule: "shape", detail: `${field} is missing or no text` });
   }
-  if (!isCount(row["segment"])) found.push({ rule: "shape", detail: "segment is no whole number" });
+  if (!isCount(row["segment"]))
+    found.push({ rule: "shape", detail: "segment is not a whole number" });
   if (!isObject(row["metadata"]))
     found.push({ rule: "shape", detail: "metadata is not an object" });
   const ids = listOf(row, "tokenIds", found);

@@ -279,7 +279,7 @@ describe("verifyFile()", () => {
         {
           line: 3,
           rule: "json",
-          detail: "the line is no valid JSON, or nests too deeply (a torn line?)",
+          detail: "the line is not valid JSON, or nests too deeply (a torn line?)",
         },
       ],
     });

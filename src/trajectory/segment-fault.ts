@@ -36,7 +36,7 @@ export function segmentFault(segments: unknown): string | undefined {
     const { promptLength } = segment;
     if (!isCount(promptLength) || promptLength > tokenIds.length) return `${at}.promptLength`;
     const rest = Object.entries(segment).filter(([name]) => !lists.includes(name as never));
-    if (rest.some(([, value]) => whyNotJson(value) !== undefined)) return `${at} is no JSON`;
+    if (rest.some(([, value]) => whyNotJson(value) !== undefined)) return `${at} is not JSON`;
   }
   return undefined;
 }

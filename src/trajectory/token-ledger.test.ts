@@ -112,7 +112,7 @@ describe("TokenLedger", () => {
       "a piece has a whole number of ids",
     ],
     [
-      "a close of what nobody sampled",
+      "a close of a turn that was not sampled",
       (ledger) => ledger.appendSynthesisedClose([1]),
       "only a sampled turn can be closed",
     ],

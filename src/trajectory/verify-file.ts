@@ -85,7 +85,7 @@ async function* requireReadable<Line>(
 }
 
 /** The violation for a line that `parseLine()` cannot read. */
-export const whyNoLine = "the line is no valid JSON, or nests too deeply (a torn line?)";
+export const whyNoLine = "the line is not valid JSON, or nests too deeply (a torn line?)";
 
 /** Parses a line of JSON. Returns `undefined` if it is invalid or nests too deeply. */
 export function parseLine(text: string): unknown {

@@ -6,7 +6,10 @@ export function plainCopy<Value>(value: Value): Value {
   return JSON.parse(JSON.stringify(value) ?? "null") as Value;
 }
 
-/** Returns such a copy with U+FFFD for each lone surrogate, which no UTF-8 file can represent. */
+/**
+ * Returns a JSON copy of a value, like `plainCopy()`, with U+FFFD for each lone surrogate, which
+ * UTF-8 files cannot represent.
+ */
 export function wellFormedCopy<Value>(value: Value): Value {
   return JSON.parse(wellFormedJson(JSON.stringify(value) ?? "null")) as Value;
 }

@@ -9,7 +9,7 @@ import { UsageError } from "../errors.ts";
 export function requireBranchRecord(record: "all" | "failed" | "none"): void {
   if (record === "all") return;
   throw new UsageError(
-    `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches part from what is ` +
+    `Cannot branch (branchAt, or --branch-at) where record is "${record}": branches start from what is ` +
       "recorded; leave record (--record) out, or branchAt",
   );
 }

@@ -129,7 +129,7 @@ test("verify finds nothing in another player's accepted episodes, after any chan
       taken += 1;
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      expect(error.message, what).toContain("is no episode of this rollout (");
+      expect(error.message, what).toContain("is not an episode of this rollout (");
       refused += 1;
     }
   }

@@ -3,8 +3,8 @@ import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 
 /**
- * Checks one episode's line without other files: its story, and that it has the hashes of its
- * training rows.
+ * Checks the line of one episode without other files: its content, and that it has the hashes of
+ * its training rows.
  */
 export function checkEpisode(row: RawRow): {
   readonly found: readonly Violation[];

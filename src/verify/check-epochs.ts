@@ -8,9 +8,9 @@ export interface EpochsFacts {
   readonly environment: string;
   readonly split: string;
   readonly seed: number;
-  /** Attempts per group. */
+  /** The number of attempts per group. */
   readonly sampleCount: number;
-  /** The tasks of each pass, 0-based. */
+  /** The task indexes of each epoch, 0-based. */
   readonly passOver: readonly number[];
 }
 
@@ -47,7 +47,10 @@ export function checkEpochs(
   return { attempts, findings: findingsIn(EpisodeFile.fileName, found) };
 }
 
-/** A branch has the user, and so the seed, of the first attempt of its group. */
+/**
+ * Returns the place of an episode in the run. A branch has the same seed as the first attempt of
+ * its group, because both have the same user.
+ */
 function placeOf(
   { seed: first }: Pick<EpochsFacts, "seed">,
   { forkedFrom, sampleIndex, seed }: EpisodeFacts["fields"],
@@ -65,7 +68,7 @@ function compare(
   const { taskId, taskIndex, sampleIndex } = fields;
   const index = placeOf({ seed }, fields);
   if (!Number.isSafeInteger(index) || index < 0) {
-    return [`${rolloutId}: its seed ${quote(fields.seed)} is none of the run's`];
+    return [`${rolloutId}: its seed ${quote(fields.seed)} is not one of the run's`];
   }
   if (typeof taskIndex !== "number" || !passOver.includes(taskIndex)) {
     return [`${rolloutId} is of task ${quote(taskIndex)}, which is not planned`];

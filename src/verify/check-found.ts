@@ -6,9 +6,8 @@ import { findingsIn, type Finding } from "./finding.ts";
 type RawRow = Readonly<Record<string, unknown>>;
 
 /**
- * Holds what `run.json` says was found against the identity and the settings that stand beside it: they
- * say the same of engine, model folder and plan. What one of them leaves open, as runs of earlier
- * versions do, is no finding.
+ * Compares the facts in `run.json` that were found at start-up with its identity and settings:
+ * engine, model folder and plan must agree. A value that one side lacks is not a finding.
  */
 export function checkFound(manifest: RawRow): readonly Finding[] {
   const identity = objectOf(manifest["identity"]);

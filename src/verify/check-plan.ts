@@ -5,7 +5,7 @@ import { isCount, nameOf, quote } from "../trajectory/violation.ts";
 import { EpisodeFile, type EpisodeFacts } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 
-/** An attempt that the plan has. */
+/** An attempt of the run's plan. */
 export interface PlannedAttempt extends SlimeAttempt {
   /** A description for messages, used if the episode does not exist. */
   readonly label: string;
@@ -14,8 +14,8 @@ export interface PlannedAttempt extends SlimeAttempt {
 }
 
 /**
- * Holds a run's episodes against its plan: each is in it, under the names, the seed and the place that
- * the plan gives it, and none is there twice.
+ * Checks a run's episodes against its plan. Each episode must be in the plan with the same names,
+ * seed and place, and no place may occur twice.
  */
 export function checkPlan(
   plan: PlanRecord,
@@ -71,7 +71,7 @@ function compare(
     environment: plan.environment,
     split: plan.split,
     groupId,
-    // A fork has the user, and so the seed, of what it parts from.
+    // A fork has the same seed as the original attempt, because both have the same user.
     ...(fields.forkedFrom === undefined && {
       seed: plan.seed + groupIndex * started + sampleIndex,
     }),

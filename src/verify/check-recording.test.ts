@@ -36,7 +36,7 @@ const begin = (start = 1, more: object = {}): string =>
 const end = (partCount?: number): string =>
   JSON.stringify({ recording: 1, type: "end", ...place, partCount });
 
-const missing = "the line is damaged, or one before it is missing: what it held is passed over";
+const missing = "the line is damaged, or one before it is missing: its content is ignored";
 const of = `of ${place.rolloutId}`;
 
 /** A number of input lines, each based on the one before. */
@@ -173,7 +173,7 @@ test("an attempt's recorded start is compared with its episode", async () => {
 test("a line of another kind is found", async () => {
   expect(await check([begin(), ...inputs(1), "{}", end(1)])).toEqual([
     1,
-    "3 recording: the line is none of a recording (a torn line?)",
+    "3 recording: the line does not belong to a recording (a torn line?)",
   ]);
 });
 

@@ -17,7 +17,7 @@ interface Fault {
   readonly detail: string;
 }
 
-/** The latest attempt of a rollout, as far as it was read. */
+/** The latest attempt of a rollout, as read so far. */
 interface Attempt {
   readonly attempt: number;
   readonly lines: AttemptLines;
@@ -43,7 +43,7 @@ interface Attempt {
 export async function checkRecording(
   { files, dir }: { readonly files: Files; readonly dir: string },
   episodes: ReadonlyMap<string, EpisodeFacts>,
-  /** Of the folder. */
+  /** The id of the folder's run. */
   runId: string | undefined,
 ): Promise<{ readonly recorded: number; readonly findings: readonly Finding[] } | undefined> {
   const file = path.join(dir, recordingFile);
@@ -53,7 +53,7 @@ export async function checkRecording(
   const onLine = ({ bytes, line }: ScannedLine): void => {
     const head = headOf(bytes);
     if (head === undefined) {
-      found.push({ line, detail: "the line is none of a recording (a torn line?)" });
+      found.push({ line, detail: "the line does not belong to a recording (a torn line?)" });
       return;
     }
     const { rolloutId, attempt } = head;
@@ -114,10 +114,10 @@ function faultsOf({ lines, isBegun, differences, lostAt, lastAt }: Attempt): rea
   const faults = [...differences];
   const { partCount, namedPartCount = partCount } = lines;
   if (lostAt !== undefined) {
-    const detail = "the line is damaged, or one before it is missing: what it held is passed over";
+    const detail = "the line is damaged, or one before it is missing: its content is ignored";
     faults.push({ line: lostAt, detail });
   } else if (!isBegun) {
-    // Lines from another run say nothing about this one.
+    // The lines of another run cannot be compared with this one's.
     if (lines.isForeignAtAll) return [];
     const detail = "the line is missing with which the attempt was begun";
     faults.push({ line: lastAt, detail });
@@ -130,7 +130,7 @@ function faultsOf({ lines, isBegun, differences, lostAt, lastAt }: Attempt): rea
 
 /** Returns true if the episode of this attempt is recorded to its end. */
 function isWhole({ attempt, lines, isBegun }: Attempt, episode: EpisodeFacts | undefined): boolean {
-  // All inputs are on the disk before the episode. The line that ends the attempt follows the
+  // All inputs are on the disk before the episode. The line that ends the attempt comes after the
   // episode.
   if (!isBegun || lines.isUnrecorded || episode === undefined) return false;
   return episode.fields.attempt === attempt;

@@ -23,8 +23,8 @@ test.each([
     const dir = await mkdtemp(path.join(tmpdir(), "turnwright-records-"));
     onTestFinished(async () => await rm(dir, { recursive: true }));
     const manifest = { ...begun, ...changed };
-    const check = async (told: object) => {
-      const event = { type: "run-started", atMs: 0, manifest: told };
+    const check = async (recorded: object) => {
+      const event = { type: "run-started", atMs: 0, manifest: recorded };
       await writeFile(path.join(dir, "events.jsonl"), `${JSON.stringify(event)}\n`);
       const place = { files: diskFiles, dir };
       const { findings } = await checkEvents(place, new Map(), { manifest, summary: undefined });

@@ -38,7 +38,7 @@ const sums = [
 ] as const;
 const moreSums = ["finished", "formatErrorCount", "sampledTokenCount", "tokenCount"] as const;
 
-/** Compares the sums of a finished run with those over its episodes. */
+/** Compares the sums of a finished run with the sums over its episodes. */
 export function checkSummary(
   summary: RawRow,
   tally: RunTally,
@@ -70,7 +70,8 @@ export function checkSummary(
   }
   const { rewardMean } = summary;
   const cost = isObject(userUsage) ? userUsage["costUsd"] : undefined;
-  // Fractions are added in the order in which the episodes ended, which need not be the file's.
+  // Fractions are added in the order in which the episodes ended, which may differ from the file's
+  // order.
   for (const [name, stated, wanted] of [
     ["rewardMean", rewardMean, expected.rewardMean],
     ["userUsage.costUsd", cost, expected.userUsage.costUsd],
@@ -85,14 +86,17 @@ function isClose(stated: unknown, wanted: number | undefined): boolean {
   return Math.abs(stated - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted));
 }
 
-/** Holds how the run ended by `summary.json` against the last event, which is written right before. */
+/**
+ * Compares the end of the run in `summary.json` with the last event, which is written right before
+ * it.
+ */
 function compareEnd(summary: Summary, ended: unknown): readonly Finding[] {
-  // A crash came between the two.
+  // A crash prevented the summary.
   if (summary === undefined) return [];
   if (summary !== "damaged" && (ended === undefined || summary["end"] === ended)) return [];
   const detail =
     summary === "damaged"
-      ? "the file is no JSON object"
+      ? "the file is not a JSON object"
       : `end is ${quote(summary["end"])}, expected ${quote(ended)}`;
   return findingsIn("summary.json", [{ rule: "summary", detail }]);
 }
@@ -111,7 +115,7 @@ export async function checkEvents(
   { manifest, summary }: { readonly manifest: RawRow; readonly summary: Summary },
 ): Promise<{ readonly grouping: RecordedGrouping; readonly findings: readonly Finding[] }> {
   const found: (Violation & { line?: number })[] = [];
-  const told = new Map<string, { readonly line: number; readonly event: RawRow }>();
+  const finishedEvents = new Map<string, { readonly line: number; readonly event: RawRow }>();
   const standing = new EpisodeEvents();
   const isFinished = isFinishedBy(summary);
   let started: RawRow | undefined;
@@ -127,7 +131,7 @@ export async function checkEvents(
       const event = parseLine(text);
       const { line } = place;
       if (!isObject(event) || typeof event["type"] !== "string") {
-        found.push({ line, rule: "json", detail: "the line is no event (a torn line?)" });
+        found.push({ line, rule: "json", detail: "the line is not an event (a torn line?)" });
         continue;
       }
       standing.add(event);
@@ -146,33 +150,33 @@ export async function checkEvents(
         ended = event["end"];
       }
       if (event["type"] === "episode-finished") {
-        told.set(nameOf(event["rolloutId"]), { line, event });
+        finishedEvents.set(nameOf(event["rolloutId"]), { line, event });
       } else if (event["type"] === "run-started" && isObject(event["manifest"])) {
         started = event["manifest"];
       }
     }
-    if (!isStarted)
-      found.push({ rule: "events", detail: "nothing tells that the run was started" });
+    if (!isStarted) found.push({ rule: "events", detail: "no event records the run's start" });
     // The event is written before the summary. A later start with nothing to play writes no new
     // summary.
     if (isFinished && !hasEnded)
-      found.push({ rule: "events", detail: "nothing tells that the run ended" });
+      found.push({ rule: "events", detail: "no event records the run's end" });
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
     isThere = false;
     found.push({ rule: "events", detail: "there is no such file" });
   }
-  for (const [rolloutId, { line, event }] of told) {
+  for (const [rolloutId, { line, event }] of finishedEvents) {
     if (typeof event["episodeHash"] === "string" && !standing.episodes.has(rolloutId)) continue;
     const details = compareEvent(event, rolloutId, episodes.get(rolloutId));
     found.push(...details.map((detail) => ({ line, rule: "events", detail })));
   }
   for (const rolloutId of isEnded && isThere ? episodes.keys() : []) {
-    // An event without the hash is named above.
+    // Another finding already names an event without the hash.
     const isNamed =
-      told.has(rolloutId) && typeof told.get(rolloutId)?.event["episodeHash"] !== "string";
+      finishedEvents.has(rolloutId) &&
+      typeof finishedEvents.get(rolloutId)?.event["episodeHash"] !== "string";
     if (standing.episodes.has(rolloutId) || isNamed) continue;
-    const detail = `nothing tells that ${rolloutId} ended, and the run says that it is finished`;
+    const detail = `no event records the end of ${rolloutId}, and the run says that it is finished`;
     found.push({ rule: "events", detail });
   }
   const findings = [
@@ -184,27 +188,27 @@ export async function checkEvents(
   return { grouping: standing.grouping, findings };
 }
 
-/** The last start must have the configuration of `run.json`. */
+/** Compares the configuration of the last start with that of `run.json`. */
 function compareStart(started: RawRow | undefined, manifest: RawRow): readonly Finding[] {
   // An unreadable run.json is reported elsewhere.
   if (!isObject(manifest["configuration"])) return [];
   const found = (["configuration", "identity"] as const).flatMap((part): Violation[] => {
-    const [told, stated] = [started?.[part], manifest[part]];
-    // A run that a program started need not have an identity.
-    if (!isObject(told)) return [];
+    const [recorded, stated] = [started?.[part], manifest[part]];
+    // A run that a program started may have no identity.
+    if (!isObject(recorded)) return [];
     const now = isObject(stated) ? stated : {};
-    const names = [...new Set([...Object.keys(told), ...Object.keys(now)])];
+    const names = [...new Set([...Object.keys(recorded), ...Object.keys(now)])];
     return names
-      .filter((name) => !isDeepStrictEqual(told[name], now[name]))
+      .filter((name) => !isDeepStrictEqual(recorded[name], now[name]))
       .map((name) => {
-        const values = `${quote(now[name])}, and the run was started with ${quote(told[name])}`;
+        const values = `${quote(now[name])}, and the run was started with ${quote(recorded[name])}`;
         return { rule: "run", detail: `${part}.${name} is ${values}` };
       });
   });
   for (const name of ["runId", "promptTime"] as const) {
-    const [told, stated] = [started?.[name], manifest[name]];
-    if (told === undefined || told === stated) continue;
-    const values = `${quote(stated)}, and the run was started with ${quote(told)}`;
+    const [recorded, stated] = [started?.[name], manifest[name]];
+    if (recorded === undefined || recorded === stated) continue;
+    const values = `${quote(stated)}, and the run was started with ${quote(recorded)}`;
     found.push({ rule: "run", detail: `${name} is ${values}` });
   }
   return findingsIn("run.json", found);

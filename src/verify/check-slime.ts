@@ -15,7 +15,7 @@ interface SlimeCircumstances {
   /** True if the run writes slime rows. */
   readonly isAsked: boolean;
   readonly isFinished: boolean;
-  /** Scored attempts that make a group whole. */
+  /** The number of scored attempts in a complete group. */
   readonly size: number;
   /** True if an attempt's own files are sound. Its slime row can be checked only then. */
   readonly isSound: (rolloutId: string) => boolean;
@@ -94,7 +94,7 @@ async function indexRows(
     count += 1;
     const row = parseLine(text);
     if (!isObject(row)) {
-      const detail = "the line is no JSON object (a torn line?)";
+      const detail = "the line is not a JSON object (a torn line?)";
       found.push({ line: place.line, rule: "json", detail });
       continue;
     }

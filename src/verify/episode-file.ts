@@ -38,12 +38,12 @@ export interface EpisodeFacts {
   seen: { rows: number; turns: number; tokens: number };
 }
 
-/** The episodes of a run's folder: each checked, and found again when its rows of samples come. */
+/** The episodes of a run's folder. Checks each episode at first, and again with its sample rows. */
 export class EpisodeFile implements AsyncDisposable {
   static readonly fileName = "episodes.jsonl";
   readonly episodes: ReadonlyMap<string, EpisodeFacts>;
   readonly findings: readonly Finding[];
-  /** Number of lines. */
+  /** The number of lines. */
   readonly count: number;
   /** Sums over the readable episodes. */
   readonly tally: RunTally;
@@ -75,7 +75,7 @@ export class EpisodeFile implements AsyncDisposable {
         violations.push({
           line,
           rule: "json",
-          detail: "the line is no JSON object (a torn line?)",
+          detail: "the line is not a JSON object (a torn line?)",
         });
         continue;
       }
@@ -133,7 +133,7 @@ export class EpisodeFile implements AsyncDisposable {
     return findingsIn(EpisodeFile.fileName, violations);
   }
 
-  /** Rows of a rollout mostly follow each other. */
+  /** Reads an episode. Keeps the last one, because the rows of a rollout are mostly adjacent. */
   async #read(rolloutId: string, { place }: EpisodeFacts): Promise<EpisodeRow> {
     if (this.#last?.rolloutId !== rolloutId) {
       const episode = JSON.parse(await this.#reader.read(place)) as EpisodeRow;

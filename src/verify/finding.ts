@@ -4,7 +4,7 @@ import type { Violation } from "../trajectory/violation.ts";
 export interface Finding extends Violation {
   /** The file's name. */
   readonly file: string;
-  /** 1-based. Absent if the finding concerns the whole file. */
+  /** 1-based line number. Absent if the finding concerns the complete file. */
   readonly line?: number;
 }
 

@@ -1,10 +1,13 @@
 import { codeOf, type FileFacts, type Files, type OpenFile } from "../run/disk/files.ts";
 import { endOfCompleteLines } from "../run/disk/last-line.ts";
 
-/** Files some of which stay as they stood when they were held, until this is disposed of. */
+/**
+ * Files of which some keep the content that they had when they were opened, until this is disposed
+ * of.
+ */
 interface HeldFiles extends Files, AsyncDisposable {}
 
-/** A file as it stood. */
+/** An open file with its facts at that time. */
 interface HeldFile {
   readonly open: OpenFile;
   readonly facts: FileFacts;

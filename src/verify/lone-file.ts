@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 
-/** Files of a run's folder that hold no samples, with what else checks them. */
+/** Files of a run's folder without samples, with a hint for other checks of the file. */
 const otherFiles: ReadonlyMap<string, string> = new Map([
   ...[
     "episodes.jsonl",
@@ -19,30 +19,30 @@ const otherFiles: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Says how far the check of a file reaches that is checked without its run: a changed reward, for example, does not
- * show in the file alone.
+ * Says that a file was checked without its run, and how to check it with the run. For example, a
+ * changed reward does not show in the file alone.
  *
- * @param count - Rows that were found in it.
+ * @param count - The number of rows in the file.
  */
 export async function describeLoneCheck(file: string, count: number): Promise<string> {
   const dir = await runFolderOf(file);
   const remedy =
     dir === undefined
-      ? "`turnwright verify` on the run's folder holds it against the other files"
-      : `\`turnwright verify ${dir}\` holds it against the other files of its run`;
+      ? "`turnwright verify` on the run's folder checks it against the other files"
+      : `\`turnwright verify ${dir}\` checks it against the other files of its run`;
   return `${count === 0 ? "the file has no rows; " : ""}only this file was checked: ${remedy}`;
 }
 
-/** The same for an exported file that was not held against a run. */
+/** Says that an exported file was checked without its run, and how to check it with the run. */
 export function describeLoneExport(count: number): string {
   const empty = count === 0 ? "the file has no rows; " : "";
-  return `${empty}only this file was checked: --run DIR holds it against the run that it is of`;
+  return `${empty}only this file was checked: --run DIR checks it against its run`;
 }
 
 /**
- * Refuses a file of a run's folder that holds no samples: its lines would all seem wrong.
+ * Rejects a file of a run's folder that has no samples, because every line would be a violation.
  *
- * @throws UsageError that names the command which checks it.
+ * @throws UsageError that names the command for this file.
  */
 export async function assertFileOfSamples(file: string): Promise<void> {
   const more = otherFiles.get(path.basename(file));
@@ -55,7 +55,7 @@ export async function assertFileOfSamples(file: string): Promise<void> {
   );
 }
 
-/** The run's folder that a file lies in. */
+/** Returns the run's folder that contains a file. */
 async function runFolderOf(file: string): Promise<string | undefined> {
   const dir = path.dirname(file);
   const isThere = await stat(path.join(dir, "episodes.jsonl")).then(

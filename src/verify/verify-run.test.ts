@@ -116,7 +116,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "samples.jsonl request-is-ledger",
   ],
   [
-    "an id behind the last turn",
+    "an id after the last turn",
     ({ samples }) => cutRow(samples).tokenIds.splice(-1, 1, 62),
     "samples.jsonl row-changed",
   ],
@@ -220,7 +220,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "samples.jsonl logprobs",
   ],
   [
-    "a logprob of what nobody sampled",
+    "a logprob of an id that was not sampled",
     ({ samples }) => (samples[0]!.logprobs[0] = -0.1),
     "samples.jsonl logprobs",
   ],
@@ -258,7 +258,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "samples.jsonl row-changed",
   ],
   [
-    "a version of what nobody sampled",
+    "a version of an id that was not sampled",
     ({ samples }) => (samples[0]!.policyVersions[0] = "7"),
     "samples.jsonl policy-versions",
   ],
@@ -454,7 +454,11 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     ({ samples }) => samples.push({ ...samples[0], rolloutId: "shop/test/9#0" }),
     "samples.jsonl no-episode",
   ],
-  ["a row that is no object", ({ samples }) => samples.push([] as never), "samples.jsonl shape"],
+  [
+    "a row that is not an object",
+    ({ samples }) => samples.push([] as never),
+    "samples.jsonl shape",
+  ],
   // Episodes
   ["an episode that is taken away", ({ episodes }) => episodes.pop(), "samples.jsonl no-episode"],
   [
@@ -579,7 +583,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "episodes.jsonl plan",
   ],
   [
-    "an episode that is no object",
+    "an episode that is not an object",
     ({ episodes }) => episodes.push(7 as never),
     "episodes.jsonl json",
   ],
@@ -689,7 +693,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "events.jsonl events",
   ],
   [
-    "a run that is finished, and no event that tells of its end",
+    "a finished run without an event of its end",
     ({ events }) => events!.splice(-1),
     "events.jsonl events",
   ],
@@ -739,7 +743,7 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     "samples.slime.jsonl slime",
   ],
   [
-    "a slime row that is no object",
+    "a slime row that is not an object",
     ({ slime }) => slime!.push("?" as never),
     "samples.slime.jsonl json",
   ],

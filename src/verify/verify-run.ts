@@ -21,9 +21,9 @@ import { readRunFacts, type RunFacts } from "./run-facts.ts";
 
 /** The result of checking a run's folder. JSON-able. */
 export interface RunVerification {
-  /** The folder. */
+  /** The path of the run's folder. */
   readonly run: string;
-  /** Rows of samples that were read. */
+  /** The number of sample rows. */
   readonly samples: number;
   readonly episodes: number;
   /**
@@ -31,11 +31,11 @@ export interface RunVerification {
    * attempts than it needs.
    */
   readonly planned?: number;
-  /** True if the run says that it has finished. */
+  /** True if `summary.json` reports that the run has finished. */
   readonly isFinished: boolean;
   /** The number of planned episodes that do not exist. Absent if none is missing. */
   readonly missingCount?: number;
-  /** The first ten of these. */
+  /** The first ten missing episodes. */
   readonly missing?: readonly string[];
   /** The number of slime rows. Absent if there is no slime file. */
   readonly slimeRows?: number;
@@ -76,7 +76,7 @@ const writtenFiles = [
  * @throws the disk's own error if the folder has no episodes.
  */
 export async function auditFolder(files: Files, dir: string): Promise<RunVerification> {
-  // It is written last: what it says holds of the others, as they are from then on.
+  // `summary.json` is written last. If it reports a finished run, the other files are complete.
   const summary = await readSummary(files, dir);
   const finished = isFinishedBy(summary) ? summary : undefined;
   const isFinished = finished !== undefined;

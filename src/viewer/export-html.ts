@@ -11,13 +11,15 @@ import { RowSource } from "./source/row-source.ts";
 
 /** The episodes to export. */
 interface ExportOptions {
-  /** Ids of episodes, or ends of them such as `7#3`; none means all. */
+  /** Ids of episodes, or their last parts, such as `7#3`. Empty: all episodes. */
   readonly wanted: readonly string[];
-  /** Spells the tokens instead of the run's own model folder. */
+  /**
+   * A model folder whose tokenizer reads the tokens' texts. Default: the run's own model folder.
+   */
   readonly model?: string;
 }
 
-/** Files above this are too large for a browser to open, in bytes of training rows. */
+/** Maximum size of the training rows in one file, in bytes. A browser cannot open larger files. */
 const maxRowBytes = 200_000_000;
 
 /**
@@ -76,12 +78,12 @@ async function inlinePage(run: InlinedRun): Promise<string> {
   const [script, style] = await Promise.all(
     ["viewer.js", "viewer.css"].map(async (name) => (await readPageFile(name)).toString("utf8")),
   );
-  // The script must not end its own element.
+  // `</script` in the page's script would end its element.
   assertInvariant(!/<\/script/i.test(script!), "the page's script can stand in a page");
   const policy =
     `default-src 'none'; script-src '${hashOf(script!)}'; style-src '${hashOf(style!)}'; ` +
     "img-src data:; base-uri 'none'; form-action 'none'";
-  // Within a script element only a tag can end the text; JSON can spell it otherwise.
+  // Within a script element, only a tag can end the text. In JSON, `<` can be written as an escape.
   const data = JSON.stringify(run).replaceAll("<", "\\u003c");
   return `<!doctype html>
 <html lang="en">

@@ -8,13 +8,15 @@ export const pageFiles: readonly { readonly name: string; readonly type: string 
   { name: "viewer.css", type: "text/css; charset=utf-8" },
 ];
 
-/** Reads one of the page's files as it was built, wherever this module was built into. */
+/**
+ * Reads one of the page's files from the build. Works from every bundle that contains this module.
+ */
 export async function readPageFile(name: string): Promise<Buffer> {
   const manifest = createRequire(import.meta.url).resolve("turnwright/package.json");
   return await readFile(path.join(path.dirname(manifest), "dist/src/viewer/page", name));
 }
 
-/** The page that loads them. */
+/** Returns the HTML that loads the page's files. */
 export function pageHtml(): string {
   return `<!doctype html>
 <html lang="en">

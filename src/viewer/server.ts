@@ -13,15 +13,17 @@ import type { RunIndex } from "./source/run-index.ts";
 
 /** Options of the viewer's server. */
 export interface ViewerOptions {
-  /** 0 means any free one. */
+  /** The port to listen on. 0: any free port. */
   readonly port: number;
-  /** Reads the tokens' texts instead of each run's own model folder. */
+  /**
+   * A model folder whose tokenizer reads the tokens' texts. Default: each run's own model folder.
+   */
   readonly model?: string;
-  /** Computes logprobs again, by run. Absent if that is not configured. */
+  /** The engines that recompute logprobs, by run. Absent if none is configured. */
   readonly rescorings?: ReadonlyMap<RunIndex, Rescoring>;
 }
 
-/** A viewer that listens on this machine only. */
+/** A running viewer, which only this machine can reach. */
 export interface ViewerServer extends AsyncDisposable {
   readonly url: string;
 }
@@ -73,8 +75,8 @@ function viewerApp(runs: readonly RunIndex[], { rows, rescorings }: ViewerParts)
   const app = new Hono();
   const byKey = new Map(runs.map((run) => [run.key, run]));
   app.use(async (context, next) => {
-    // Refuses requests with another host name: a foreign page could point its own name at this
-    // address.
+    // Refuses requests with another host name, because a foreign page could point its own name at
+    // this address.
     const { host = "none", origin } = context.req.header();
     const isLocal = isLocalAddress(`http://${host}`);
     if (!isLocal || (origin !== undefined && !isLocalAddress(origin))) {

@@ -58,7 +58,7 @@ import { createLocalSandboxes, createMcpTools, createOpenEnv } from ${library("w
 const c = JSON.parse(process.env.CANARIES);
 const complaint = async (work) => await work.then(() => "", (error) => String(error.message));
 const { ECHO: echo, SCRATCH: scratch } = process.env;
-const told = [
+const texts = [
   await complaint(createMcpTools({
     url: \`http://me:\${encodeURIComponent(c.mcpPassword)}@\${echo}/s/\${c.mcpPath}/mcp?key=\${c.mcpQuery}\`,
     headers: { authorization: "Bearer " + c.mcpHeader },
@@ -82,7 +82,7 @@ export default defineEnvironment({
   tools: [...tools, defineTool({
     name: "parrot",
     description: "Repeats.",
-    execute: () => [told, Object.values(c).flatMap((secret) => [
+    execute: () => [texts, Object.values(c).flatMap((secret) => [
       secret, JSON.stringify({ text: JSON.stringify(secret) }), encodeURIComponent(secret),
       Buffer.from("me:" + secret).toString("base64"), Buffer.from(secret).toString("base64"),
     ])],

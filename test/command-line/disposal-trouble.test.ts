@@ -53,7 +53,7 @@ test("a failed disposal is reported by the summary, by `show`, by `eval`, and in
     "--model",
     smallModelFolder,
   ];
-  const told = "  troubles   environment/exception ×2; no episode was lost to them\n";
+  const line = "  troubles   environment/exception ×2; no episode was lost to them\n";
   const sums = {
     outcomes: { completed: 4, truncated: 0, failed: 0 },
     troubles: { "environment/exception": 2 },
@@ -63,7 +63,7 @@ test("a failed disposal is reported by the summary, by `show`, by `eval`, and in
   for (const _ of ["first", "second"]) {
     const played = await callCli(["rollout", ...flags, "--samples", "2", "--out", out, "--quiet"]);
     expect(played).toMatchObject({ status: 0, stderr: "" });
-    expect(played.stdout).toContain(told);
+    expect(played.stdout).toContain(line);
     const first = played.stdout.split("\n").find((line) => line.startsWith("  the first"));
     // The order of the ends does not matter.
     expect(first?.replace("0#1", "0#0")).toBe(`  the first  leaky/test/0#0: ${failure}`);

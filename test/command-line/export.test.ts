@@ -27,9 +27,9 @@ test("export writes rows to standard output, and reports the omitted ones", asyn
     "Left out shop/test/3#0: shop/test/3#0 has several rows, and the mean over a uid would count the " +
       "episode once a row",
     "Left out shop/test/4#0: shop/test/4#0 failed, and it has no reward",
-    "Left out shop/test/5#0: shop/test/5#0 was scored by nothing, and it has no reward",
+    "Left out shop/test/5#0: shop/test/5#0 was not scored, and it has no reward",
     "Left out shop/test/6#0: shop/test/6#0 is not finished, and it has no end",
-    "Left out shop/test/7#0: shop/test/7#0 has nothing that the policy sampled, and no token in it can " +
+    "Left out shop/test/7#0: shop/test/7#0 has no sampled tokens, and no token in it can " +
       "be trained",
     "13 rows of 9 groups for verl",
   ]);

@@ -154,7 +154,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
       "Cannot render for the model in ./base: it has no chat template; put one into chat_template.jinja " +
       "(base models have none, their instruction-tuned versions do)",
   },
-  "a model whose calls nobody knows": {
+  "a model with unknown calls": {
     flags: { model: "./no-tools" },
     line: "Cannot tell the tool-call parser from the chat template: name one with --parser (see `parse --list`)",
   },
@@ -227,10 +227,10 @@ const mistakes: Readonly<Record<string, Mistake>> = {
     flags: { user: "llm" },
     line: "Missing --user-url: the user model's endpoint, such as http://127.0.0.1:8000/v1",
   },
-  "a folder that is somebody else's": {
+  "a folder with other files": {
     flags: { out: "foreign" },
     line:
-      "Cannot start a run in foreign: it holds package.json and is no run's folder, expected a new or an empty " +
+      "Cannot start a run in foreign: it holds package.json and is not a run's folder, expected a new or an empty " +
       "one, such as foreign/first",
   },
   "a file in the place of a folder": {
@@ -402,7 +402,7 @@ test("TypeScript that this Node cannot run is answered in one line", async () =>
   const isRun = major > 22 || (major === 22 && minor >= 18);
   expect(stderr).toBe(
     isRun
-      ? "turnwright: Cannot use environment ./typed.ts: default is no function\n"
+      ? "turnwright: Cannot use environment ./typed.ts: default is not a function\n"
       : `turnwright: Cannot load environment ./typed.ts: Node ${process.versions.node} runs no TypeScript, ` +
           "expected the module that it compiles to\n",
   );

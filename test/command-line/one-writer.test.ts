@@ -100,7 +100,7 @@ describe("two runs on one folder", () => {
       expect(second).toMatchObject({ status: 2, stdout: "" });
       expect(second.stderr).toMatch(
         new RegExp(
-          `^turnwright: Cannot use ${out}: process ${first.child.pid} on .* since .* \\(turnwright rollout .*\\) is writing there; wait for it or stop it, or choose another --out \\(if it surely is no run, remove ${out}/run.lock\\)\n$`,
+          `^turnwright: Cannot use ${out}: process ${first.child.pid} on .* since .* \\(turnwright rollout .*\\) is writing there; wait for it or stop it, or choose another --out \\(if it is certainly not a run, remove ${out}/run.lock\\)\n$`,
         ),
       );
     } finally {

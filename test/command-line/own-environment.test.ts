@@ -77,7 +77,7 @@ describe("the lamps of docs/environments.md", () => {
     ["a tool that is not there", "burn", new Map(), "Error: no tool burn"],
     ["no arguments", "set_lamp", new Map(), "Error: no such room"],
     [
-      "a level that is no whole number",
+      "a level that is not a whole number",
       "set_lamp",
       new Map<string, string | number>([
         ["room", "hall"],
@@ -344,7 +344,7 @@ export function createEnvironment() {
 test.each([
   // An error as the system throws it, and one as foreign code throws it.
   ["without a line", "Error: disk full"],
-  ["with a line of somebody else's", "Error: disk full\n    at write (file:///lamps.js:1:2)"],
+  ["with a line of another program", "Error: disk full\n    at write (file:///lamps.js:1:2)"],
 ])("an error that ends a command is not a forgotten promise: %s", async (_, stack) => {
   const spoil = `process.stdout.write = () => { throw Object.assign(new Error("disk full"), { stack: ${JSON.stringify(stack)} }); };`;
   const file = path.join(scratch, "spoil.mjs");

@@ -220,12 +220,12 @@ describe("a run with branches", () => {
     ]);
     const rescored = await callCli(["replay", later, "--rescore-reward"]);
     expect(rescored.stdout).toBe(
-      "5 scored anew, 0 rewards change, 0 cannot be played again, 1 not recorded\n",
+      "5 scored again, 0 rewards change, 0 cannot be played again, 1 not recorded\n",
     );
     const alone = await callCli(["replay", later, rolloutId, "--rescore-reward"]);
     expect(alone.stdout).toContain(`${rolloutId}: not recorded: ${why}`);
     expect([alone.stdout.split("\n").at(-2), alone.status]).toEqual([
-      "0 scored anew, 0 rewards change, 0 cannot be played again, 1 not recorded",
+      "0 scored again, 0 rewards change, 0 cannot be played again, 1 not recorded",
       1,
     ]);
     const forked = await callCli(["fork", later, rolloutId, "--turn", "1"]);

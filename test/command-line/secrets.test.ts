@@ -112,8 +112,8 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     );
     const said = await sayings(out, printed);
     expect(placesOf(said, formsOf(secrets.TEST_ENGINE_KEY))).toEqual([]);
-    const told = placesOf(said, ["no access with Bearer [redacted]"]);
-    expect(told).toEqual(
+    const places = placesOf(said, ["no access with Bearer [redacted]"]);
+    expect(places).toEqual(
       expect.arrayContaining(["episodes.jsonl", "events.jsonl", "summary.json"]),
     );
     expect(printed.status).toBe(1);
@@ -170,8 +170,8 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     );
     const said = await sayings(out, printed);
     expect(placesOf(said, formsOf(secrets.TEST_USER_KEY))).toEqual([]);
-    const told = placesOf(said, ["no access with Bearer [redacted]"]);
-    expect(told).toEqual(
+    const places = placesOf(said, ["no access with Bearer [redacted]"]);
+    expect(places).toEqual(
       expect.arrayContaining(["episodes.jsonl", "events.jsonl", "summary.json", "stdout"]),
     );
     expect(printed.status).toBe(1);
@@ -218,8 +218,8 @@ describe("a secret reaches neither the run's folder nor the terminal", () => {
     );
     const said = await sayings(out, printed);
     expect(placesOf(said, formsOf(secrets.TEST_ENGINE_KEY))).toEqual([]);
-    const told = placesOf(said, ["no access with [redacted]"]);
-    expect(told).toEqual(
+    const places = placesOf(said, ["no access with [redacted]"]);
+    expect(places).toEqual(
       expect.arrayContaining(["episodes.jsonl", "events.jsonl", "summary.json"]),
     );
   });

@@ -30,7 +30,7 @@ test("verify of samples.jsonl says that only this file was checked, and which co
   const alone = await callCli(["verify", path.join(run, "samples.jsonl")]);
   expect(jsonLines(alone.stdout)).toMatchObject([
     {
-      note: `only this file was checked: \`turnwright verify ${run}\` holds it against the other files of its run`,
+      note: `only this file was checked: \`turnwright verify ${run}\` checks it against the other files of its run`,
       violations: [],
     },
   ]);
@@ -46,7 +46,7 @@ test("verify of a samples file without a run says so too, also without rows", as
   const empty = path.join(scratch, "empty.jsonl");
   await writeFile(empty, "");
   const note =
-    "only this file was checked: `turnwright verify` on the run's folder holds it against the other files";
+    "only this file was checked: `turnwright verify` on the run's folder checks it against the other files";
   expect(jsonLines((await callCli(["verify", copy, empty])).stdout)).toMatchObject([
     { file: copy, note },
     { file: empty, samples: 0, note: `the file has no rows; ${note}` },
@@ -58,7 +58,7 @@ test("verify of an export says so if no run is named", async () => {
   await writeSoundRun(sound);
   const file = path.join(scratch, "rows.jsonl");
   await callCli(["export", sound, "--to", "slime", "--out", file]);
-  const note = "only this file was checked: --run DIR holds it against the run that it is of";
+  const note = "only this file was checked: --run DIR checks it against its run";
   const [alone] = jsonLines((await callCli(["verify", file, "--as", "slime"])).stdout);
   expect(alone).toMatchObject({ note });
   const [held] = jsonLines(

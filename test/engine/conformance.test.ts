@@ -119,12 +119,12 @@ function toFault(
     case "malforms": {
       const { token, replyCount } = scenario;
       if (requestIndex >= replyCount) return undefined;
-      let toldCount = 0;
+      let streamedCount = 0;
       return {
         kind: "alter",
         alter(reply) {
-          const index = 1 - toldCount;
-          toldCount += countNew?.(reply) ?? 0;
+          const index = 1 - streamedCount;
+          streamedCount += countNew?.(reply) ?? 0;
           return malform(reply, token, index);
         },
       };
@@ -149,7 +149,7 @@ function vllmHarness(name: string, options: VllmTestServerOptions): EngineHarnes
 }
 
 const interruption =
-  "resumes a turn that the engine interrupted, keeping what was sampled" as const;
+  "resumes a turn that the engine interrupted, and keeps the sampled tokens" as const;
 
 const unstreamed = "llama.cpp streams no token that ends within a character, so none is streamed";
 const wholeTurns = "a script's turns come at once";
@@ -190,29 +190,30 @@ const HARNESSES: readonly EngineHarness[] = [
       return { server, engine, stop: () => server.close() };
     }),
     skip: {
-      [interruption]: "llama.cpp does not interrupt; what it cancels is lost",
-      "tells of a turn that the engine interrupted as of any other":
-        "llama.cpp does not interrupt; what it cancels is lost",
-      "goes on from what it told where the connection breaks in mid-stream": unstreamed,
-      "tells of tokens before the turn is over, and of none once it is cancelled": unstreamed,
-      "takes calls under one id at once, and cancels each by itself": unstreamed,
-      "fails where a token that cannot be comes behind those that it told": unstreamed,
+      [interruption]: "llama.cpp does not interrupt; the tokens of a cancelled call are lost",
+      "streams each token of a turn that the engine interrupted once, in order":
+        "llama.cpp does not interrupt; the tokens of a cancelled call are lost",
+      "continues after the streamed tokens if the connection breaks in mid-stream": unstreamed,
+      "streams tokens before the turn ends, and none after it is cancelled": unstreamed,
+      "cancels concurrent calls with the same request id one by one": unstreamed,
+      "fails if an invalid token follows streamed tokens": unstreamed,
     },
   },
   {
     name: "the scripted engine",
     start: startScripted,
     skip: {
-      [interruption]: "nothing interrupts a script",
-      "tells of a turn that the engine interrupted as of any other": "nothing interrupts a script",
-      "goes on from what it told where the connection breaks in mid-stream":
+      [interruption]: "a script is never interrupted",
+      "streams each token of a turn that the engine interrupted once, in order":
+        "a script is never interrupted",
+      "continues after the streamed tokens if the connection breaks in mid-stream":
         "it lives in this process",
-      "tells of tokens before the turn is over, and of none once it is cancelled": wholeTurns,
-      "takes calls under one id at once, and cancels each by itself": wholeTurns,
-      "fails where a token that cannot be comes behind those that it told": wholeTurns,
-      "samples a turn again whose reply it refused, and records that":
+      "streams tokens before the turn ends, and none after it is cancelled": wholeTurns,
+      "cancels concurrent calls with the same request id one by one": wholeTurns,
+      "fails if an invalid token follows streamed tokens": wholeTurns,
+      "samples a turn again after it refused the reply, and records the refused one":
         "a script has each turn once",
-      "fails as `engine/unreachable`, retryable, where nothing listens": "it lives in this process",
+      "fails as `engine/unreachable`, retryable, if no server listens": "it lives in this process",
     },
   },
 ];

@@ -18,7 +18,7 @@ export function toRequest(changes: Partial<GenerateRequest> = {}): GenerateReque
 export async function discardedBy(call: Promise<unknown>): Promise<readonly DiscardedSampling[]> {
   const error = await call.catch((thrown: unknown) => thrown);
   if (error instanceof RolloutError) return error.discarded;
-  throw new Error("Cannot go on: the call did not fail as an outage", { cause: error });
+  throw new Error("Cannot continue: the call did not fail as an outage", { cause: error });
 }
 
 /** The part of a call's failure that callers may depend on. */
@@ -32,5 +32,5 @@ export async function failureOf(
     const { code, retryable, message } = error;
     return { code, retryable, message };
   }
-  throw new Error("Cannot go on: the call succeeded, expected it to fail");
+  throw new Error("Cannot continue: the call succeeded, expected it to fail");
 }

@@ -307,7 +307,7 @@ describe("a reply that cannot be used fails as `engine/bad-reply`, naming the fi
       'meta_info.output_token_logprobs[0][1] is "10"',
     ],
     [
-      "an id that is no whole number",
+      "an id that is not a whole number",
       (reply) => withEntries(reply, [[-1, 1.5, null]]),
       "meta_info.output_token_logprobs[0][1] is 1.5",
     ],
@@ -560,15 +560,17 @@ describe("a count of another prompt than was sent", () => {
     async (isStreamed) => {
       const faults = [miscounted(), miscounted(), miscounted()];
       await using tested = await start(faults, { turns: [SAMPLED, SAMPLED, SAMPLED] });
-      const told: number[] = [];
+      const streamed: number[] = [];
       const options = isStreamed
-        ? { onTokens: ({ tokenIds }: { tokenIds: readonly number[] }) => told.push(...tokenIds) }
+        ? {
+            onTokens: ({ tokenIds }: { tokenIds: readonly number[] }) => streamed.push(...tokenIds),
+          }
         : {};
       const first = await tested.engine.generate(toRequest(), options);
       expect(first).toMatchObject({ ...SAMPLED, promptTokenCount: 3, discarded: [lost] });
       const second = await tested.engine.generate(toRequest({ requestId: "b" }), options);
       expect(second).toMatchObject({ ...SAMPLED, promptTokenCount: 3, discarded: [] });
-      expect(told).toEqual(isStreamed ? [...SAMPLED.outputIds, ...SAMPLED.outputIds] : []);
+      expect(streamed).toEqual(isStreamed ? [...SAMPLED.outputIds, ...SAMPLED.outputIds] : []);
     },
   );
 

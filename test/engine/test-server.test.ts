@@ -371,7 +371,7 @@ describe("/generate refuses", () => {
     const unexpected = await tested.send("/generate", { ...BODY, input_ids: [7] });
     expect(unexpected.status).toBe(400);
     expect(tested.server.problems).toEqual([
-      "Cannot go on with request x: the policy ended after 2 tokens, expected a stop id or the budget to end the turn",
+      "Cannot continue request x: the policy ended after 2 tokens, expected a stop id or the budget to end the turn",
       "Cannot play turn 2: the script has 1",
     ]);
   });

@@ -366,15 +366,15 @@ test("a wrong count of a prompt costs one reply of ids: the next ones list the p
     promptTokenCount: 3,
     discarded: [lost],
   });
-  const told: number[] = [];
+  const streamed: number[] = [];
   const onTokens = ({ tokenIds }: { tokenIds: readonly number[] }): number =>
-    told.push(...tokenIds);
+    streamed.push(...tokenIds);
   expect(await tested.engine.generate(toRequest({ requestId: "b" }), { onTokens })).toMatchObject({
     ...SAMPLED,
     promptTokenCount: 3,
     discarded: [],
   });
-  expect(told).toEqual(SAMPLED.outputIds);
+  expect(streamed).toEqual(SAMPLED.outputIds);
 });
 
 test("a wrong count of a prompt at a stream's end loses nothing", async () => {
@@ -393,14 +393,14 @@ test("a stream for another prompt is refused before any of its tokens is reporte
   await using tested = await start("generate", [{ kind: "alter", alter }], {
     turns: [SAMPLED, SAMPLED],
   });
-  const told: number[] = [];
+  const streamed: number[] = [];
   const onTokens = ({ tokenIds }: { tokenIds: readonly number[] }): number =>
-    told.push(...tokenIds);
+    streamed.push(...tokenIds);
   const generation = await tested.engine.generate(toRequest(), { onTokens });
   expect(generation.discarded).toEqual([
     { requestId: "a", reason: "prompt_token_ids[1] is 9", tokenCount: 0 },
   ]);
-  expect(told).toEqual(SAMPLED.outputIds);
+  expect(streamed).toEqual(SAMPLED.outputIds);
 });
 
 describe("an id that its logprob does not name", () => {

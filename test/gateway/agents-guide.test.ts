@@ -19,7 +19,7 @@ test("docs/agents.md: an agent of the AI SDK, written as the page shows, has val
   const out = await mkdtemp(path.join(tmpdir(), "turnwright-guide-"));
   onTestFinished(async () => await rm(out, { recursive: true, force: true }));
   const config = readGatewayConfig({ engine: "reference", model: modelDir, out, threads: 1 });
-  let told: string;
+  let output: string;
   {
     await using run = await createGatewayRun(config, { env: {} });
     const place = { host: "127.0.0.1", port: 0, opensSessions: false };
@@ -33,7 +33,7 @@ test("docs/agents.md: an agent of the AI SDK, written as the page shows, has val
     const { stdout } = await promisify(execFile)(process.execPath, [agent], {
       env: { ...process.env, OPENAI_BASE_URL: `${served.url}/v1`, OPENAI_API_KEY: token },
     });
-    told = stdout;
+    output = stdout;
     expect(await post(`/sessions/${sessionId}/finish`, { reward: 1 }, ownerToken)).toMatchObject({
       outcome: "completed",
       reward: 1,
@@ -41,7 +41,7 @@ test("docs/agents.md: an agent of the AI SDK, written as the page shows, has val
     });
     await run.end();
   }
-  expect(told.trim()).not.toBe("");
+  expect(output.trim()).not.toBe("");
   const { status, stdout } = await callCli(["verify", out, "--rescore"]);
   expect(status).toBe(0);
   const [verified] = jsonLines(stdout);

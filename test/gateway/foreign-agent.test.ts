@@ -480,7 +480,7 @@ describe("createForeignPlayer()", () => {
       return { hand, playing: play(open, mirrored(open, shopAgent), around) };
     }
 
-    test("has its own time, and the user theirs", async () => {
+    test("has its own time limit, and so has the user", async () => {
       await using open = await openStorefrontSession(0);
       const { hand, playing } = asking(open, { userMs: 401, toolMs: 101 });
       await hand.untilSleeping(401);

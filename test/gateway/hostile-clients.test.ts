@@ -112,12 +112,12 @@ describe("a client over a socket", () => {
     expect(session.tree.nodes[0]!.isDelivered).toBe(false);
     expect(gateway.samples(session)).toEqual([]);
     // The connection breaks at once, without a marker of the reply's end.
-    let told = "";
-    socket.setEncoding("utf8").on("data", (text: string) => (told += text));
+    let received = "";
+    socket.setEncoding("utf8").on("data", (text: string) => (received += text));
     socket.resume();
     await once(socket, "close");
-    expect(told).toMatch(/^HTTP\/1\.1 200/);
-    expect(told).not.toMatch(/Error:|\r\n0\r\n\r\n$/);
+    expect(received).toMatch(/^HTTP\/1\.1 200/);
+    expect(received).not.toMatch(/Error:|\r\n0\r\n\r\n$/);
     expect(printed).not.toHaveBeenCalled();
     printed.mockRestore();
   });
@@ -176,7 +176,7 @@ describe("a client over a socket", () => {
     ["a tool", `{"messages": [], "tools": [{"function": {"name": "f", "parameters": DEEP}}]}`, 400],
     ["an input", `{"messages": [{"role": "assistant", "content": DEEP}]}`, 400],
     [
-      "a field that nobody reads",
+      "a field that is not read",
       `{"messages": [{"role": "user", "content": "x"}], "x": DEEP}`,
       200,
     ],
@@ -230,8 +230,8 @@ describe("a client over a socket", () => {
         const request = { headers: new Headers(), body };
         const feed = await small.ask(session, dialects.chat, request);
         // The test's expectation of a promise keeps all of the promise's references alive.
-        const told = await feed.head.catch((error: unknown) => String(error));
-        expect(told).toContain("prompt is too long");
+        const received = await feed.head.catch((error: unknown) => String(error));
+        expect(received).toContain("prompt is too long");
       }
     }
     // Twelve megabytes of text came.
@@ -280,10 +280,10 @@ describe("a client over a socket", () => {
       [`GET /health HTTP/1.1`, "host: 127.0.0.1", `x: ${"y".repeat(20_000)}`],
     ]) {
       const socket = open([...lines, "connection: close"]);
-      let told = "";
-      socket.setEncoding("utf8").on("data", (text: string) => (told += text));
+      let received = "";
+      socket.setEncoding("utf8").on("data", (text: string) => (received += text));
       await once(socket, "close");
-      answers.push(/^HTTP\/1\.1 (\d+)/.exec(told)?.[1] ?? told);
+      answers.push(/^HTTP\/1\.1 (\d+)/.exec(received)?.[1] ?? received);
     }
     expect(answers).toEqual(["403", "403", "400", "400", "404", "403", "403", "431"]);
     await expectUndisturbed();

@@ -210,18 +210,18 @@ describe("authorization", () => {
       limits: { maxParallelTurns: 1, maxTurns: 1 },
     });
     const first = post(gateway, hi, { token });
-    const told = [await (await post(gateway, hi, { token })).text()];
+    const answers = [await (await post(gateway, hi, { token })).text()];
     held.resolve("a");
-    told.push(await (await first).text(), await (await post(gateway, hi, { token })).text());
+    answers.push(await (await first).text(), await (await post(gateway, hi, { token })).text());
     await gateway.gateway.finish(gateway.gateway.store.byId(sessionId)!);
-    told.push(await (await post(gateway, hi, { token })).text());
-    expect(told.map((text) => /"message":"([^"]*)"/.exec(text)?.[1])).toEqual([
+    answers.push(await (await post(gateway, hi, { token })).text());
+    expect(answers.map((text) => /"message":"([^"]*)"/.exec(text)?.[1])).toEqual([
       "This session has 1 turns in progress",
       undefined,
       "This session has used up its 1 turns",
       "This session is finished",
     ]);
-    for (const text of told) expect(text).not.toContain(sessionId);
+    for (const text of answers) expect(text).not.toContain(sessionId);
   });
 
   test("the admin token opens sessions, and is no session's token", async () => {
@@ -582,13 +582,13 @@ describe("the end of a session", () => {
     const elsewhere = "/sessions/s9-0/finish";
     expect((await post(gateway, {}, { path: elsewhere, token: "boss" })).status).toBe(404);
     // The answer does not distinguish a finished session from one that never existed.
-    const told: unknown[] = [];
+    const answers: unknown[] = [];
     for (const where of [path, elsewhere]) {
       for (const key of [token, "somebody"]) {
-        told.push(await errorOf(await post(gateway, {}, { path: where, token: key })));
+        answers.push(await errorOf(await post(gateway, {}, { path: where, token: key })));
       }
     }
-    expect(told).toEqual(Array.from({ length: 4 }, () => notTheOwner));
+    expect(answers).toEqual(Array.from({ length: 4 }, () => notTheOwner));
   });
 
   test("no reward stays no reward, and a scorer's failure is the scorer's", async () => {
@@ -602,13 +602,13 @@ describe("the end of a session", () => {
       }),
       await open(["a"], { scorer: () => ({ reward: Number.NaN }) }),
     ];
-    const told: unknown[] = [];
+    const answers: unknown[] = [];
     for (const { gateway, token, session } of ends) {
       await (await post(gateway, hi, { token })).text();
       const { outcome, stopReason, reward, failure } = await gateway.gateway.finish(session);
-      told.push([outcome, stopReason, reward, failure?.code]);
+      answers.push([outcome, stopReason, reward, failure?.code]);
     }
-    expect(told).toEqual([
+    expect(answers).toEqual([
       ["completed", "unscored", undefined, undefined],
       ["completed", "finished", 0.25, undefined],
       ["failed", "failure", undefined, "grader/exception"],

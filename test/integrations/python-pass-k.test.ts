@@ -53,9 +53,9 @@ test.skipIf(why !== undefined)("pass_hat_k() of the Python package is the report
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
   const input = JSON.stringify(rewards);
   const options = { cwd: folder, env, input, encoding: "utf8" } as const;
-  const told = JSON.parse(execFileSync(python, ["-c", program], options)) as unknown;
+  const estimates = JSON.parse(execFileSync(python, ["-c", program], options)) as unknown;
   const reported = Object.entries(passHatK).map(([k, { value }]) => [k, value]);
-  expect(told).toEqual(
+  expect(estimates).toEqual(
     Object.fromEntries(reported.map(([k, value]) => [k, expect.closeTo(Number(value), 12)])),
   );
   expect(passHatK["1"]?.value).toBeCloseTo((1 + 0.5 + 2 / 3 + 1 + 0.5) / 5, 12);

@@ -58,14 +58,14 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
       expect(episodes.map(({ samples }) => samples.length)).toEqual([1, 1]);
     }
     expect(groups.toSorted()).toEqual(["library-desk/test/0", "library-desk/test/1"]);
-    expect(worker.told.match(/joins run/g)).toHaveLength(1);
+    expect(worker.output.match(/joins run/g)).toHaveLength(1);
     const measured = await evaluate({ ...options, out: place("measure"), trials: 2 });
     expect((await readRun(place("measure"))).manifest.found["plan"]).toMatchObject({
       taskIndexes: [0, 1],
       sampleCount: 2,
     });
     expect(measured).toMatchObject({ averageReward: { value: 0 }, trialCount: 2 });
-    expect(worker.told.match(/joins run/g)).toHaveLength(2);
+    expect(worker.output.match(/joins run/g)).toHaveLength(2);
     const alone = place("alone");
     const { queue: _queue, shared: _shared, ...here } = settings;
     for await (const _ of rollout({ ...here, out: alone }));
@@ -79,11 +79,11 @@ describe.skipIf(missingStore !== undefined)("a program of one's own that hands o
     const { options } = started;
     const file = new URL("../../dist/examples/hand-out-desk.js", import.meta.url);
     const { trainByQueue } = (await import(file.href)) as typeof handingOut;
-    const told: number[] = [];
+    const reported: number[] = [];
     await trainByQueue({ ...options, out: place("trained") }, 3, async (given) => {
-      told.push(given.length);
+      reported.push(given.length);
     });
-    expect(told).toEqual([4, 4, 4]);
+    expect(reported).toEqual([4, 4, 4]);
     // Which episodes there will be is the program's to say, and not that of the options for its workers.
     const trained = await readRun(place("trained"));
     expect(trained.manifest.found["plan"]).toEqual({ isOpen: true });

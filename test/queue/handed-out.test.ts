@@ -78,14 +78,14 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     await run.until("The run is finished.");
     expect(await run.ended()).toBe(0);
     expect(await rows("handed-out")).toBe(await rows("plain"));
-    const shown = run.told.split("The run is finished.")[0]!;
+    const shown = run.output.split("The run is finished.")[0]!;
     expect(shown.split("\n").filter((line) => !/done · |^$/.test(line))).toEqual([]);
     const verified = await callCli(["verify", path.join(scratch, "handed-out")]);
     expect(verified.status, verified.stdout).toBe(0);
     const replayed = await callCli(["replay", path.join(scratch, "handed-out")]);
     expect(replayed.status, replayed.stdout).toBe(0);
     expect(await two.end("SIGTERM")).toBe(0);
-    expect(two.told).toContain("note: drained");
+    expect(two.output).toContain("note: drained");
   });
 
   test("waits for workers, says so, and takes those that are on its terms", async () => {
@@ -111,7 +111,7 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
       "other",
     ]);
     await other.until("refuses run");
-    expect(other.told).toMatch(
+    expect(other.output).toMatch(
       /refuses run [\w-]+: --max-turns differs \(here \w{12}, the run's \w{12}\)\n/,
     );
     await run.until("waiting: the only worker refuses this run; other-");
@@ -152,7 +152,7 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     expect(plain.status, plain.stderr).toBe(0);
     expect(await rows("other-settings")).toBe(await rows("plain-other-settings"));
     await using third = new Started([...play("0.2", out), ...queue]);
-    expect(await third.ended(), third.told).toBe(0);
+    expect(await third.ended(), third.output).toBe(0);
     expect(await queueId()).toBe(secondId);
   });
 
@@ -198,7 +198,7 @@ describe.skipIf(missingStore !== undefined)("a run over two workers on one machi
     expect(run.status, run.stderr).toBe(0);
     const files2 = ["run.json", "events.jsonl", "queue.json", "recording.jsonl"];
     const written = await Promise.all(files2.map((name) => readFile(path.join(out, name), "utf8")));
-    expect([run.stderr, run.stdout, worker.told, ...written].join("\n")).not.toContain(secret);
+    expect([run.stderr, run.stdout, worker.output, ...written].join("\n")).not.toContain(secret);
     const wrong = await runCli(["top", ...queue], { env: { ...env, QUEUE_PASSWORD: "wrong" } });
     expect(wrong.status).toBe(2);
     expect(wrong.stderr).toMatch(
@@ -247,7 +247,7 @@ describe("without a queue", () => {
       ],
       ...["/runs", "/1?password=hunter2", "/#1"].map((rest): [readonly string[], string] => [
         ["top", "--queue", `redis://127.0.0.1:6379${rest}`],
-        "Cannot use --queue redis://127.0.0.1:6379: what is behind the host is no database's number, expected such as redis://host:6379 or redis://host:6379/1",
+        "Cannot use --queue redis://127.0.0.1:6379: the path is not the number of a database, expected such as redis://host:6379 or redis://host:6379/1",
       ]),
     ];
     for (const [args, expected] of cases) {

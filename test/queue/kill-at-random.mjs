@@ -41,8 +41,8 @@ if (server === undefined) {
 const children = new Set();
 function start(command, args, name) {
   const child = spawn(command, args, { cwd: root, stdio: ["ignore", "ignore", "pipe"] });
-  child.told = "";
-  child.stderr.on("data", (data) => (child.told = (child.told + data).slice(-20_000)));
+  child.output = "";
+  child.stderr.on("data", (data) => (child.output = (child.output + data).slice(-20_000)));
   child.done = new Promise((resolve) =>
     child.once("exit", (code, signal) => resolve(signal ?? code)),
   );
@@ -122,7 +122,7 @@ const one = start(
   [main, "rollout", ...flags, ...scope, "--out", plain, "--quiet"],
   "one",
 );
-if ((await one.done) !== 0) throw new Error(`one process: ${one.told}`);
+if ((await one.done) !== 0) throw new Error(`one process: ${one.output}`);
 const oneS = (performance.now() - startedAtMs) / 1000;
 console.log(`one process: ${oneS.toFixed(0)} s`);
 
@@ -162,8 +162,8 @@ while (children.has(run)) {
   for (const [index, worker] of workers.entries()) {
     if (children.has(worker)) continue;
     counts.died += 1;
-    if (!/Cannot reach the queue's store/.test(worker.told))
-      console.log(`${worker.name} died: ${worker.told}`);
+    if (!/Cannot reach the queue's store/.test(worker.output))
+      console.log(`${worker.name} died: ${worker.output}`);
     workers[index] = startWorker();
   }
   // The rest of the run is undisturbed.
@@ -246,5 +246,5 @@ const isSound =
   result.sameRows &&
   result.verified;
 if (isSound) rmSync(folder, { recursive: true });
-else console.log(`run: ${run.told}\nWhat is left: ${folder}`);
+else console.log(`run: ${run.output}\nWhat is left: ${folder}`);
 process.exit(isSound ? 0 : 1);

@@ -114,7 +114,7 @@ describe("a run over worker processes on one machine", () => {
     );
     // The other one and the new one.
     await until(() => workersOf(run).some((pid) => pid !== one && pid !== two));
-    expect(await run.ended(), run.told).toBe(0);
+    expect(await run.ended(), run.output).toBe(0);
     await expectSame("killed-worker");
     expect(isRunning(two!)).toBe(false);
   });
@@ -127,7 +127,7 @@ describe("a run over worker processes on one machine", () => {
     await first.end("SIGKILL");
     await until(() => !workers.some(isRunning));
     await using second = start("killed");
-    expect(await second.ended(), second.told).toBe(0);
+    expect(await second.ended(), second.output).toBe(0);
     await expectSame("killed");
     const again = (await eventsOf("killed")).filter(({ type }) => type === "attempt-played-again");
     expect(again.map(({ from }) => from)).toContain("recording");
@@ -139,12 +139,12 @@ describe("a run over worker processes on one machine", () => {
     const workers = workersOf(first);
     // A terminal sends the signal to all processes of the command.
     for (const pid of workers) process.kill(pid, "SIGINT");
-    expect(await first.end("SIGINT"), first.told).toBe(130);
-    expect(first.told).toContain("stopping: finished episodes are kept");
-    expect(first.told).not.toContain("takes its place");
+    expect(await first.end("SIGINT"), first.output).toBe(130);
+    expect(first.output).toContain("stopping: finished episodes are kept");
+    expect(first.output).not.toContain("takes its place");
     expect(workers.filter(isRunning)).toEqual([]);
     await using second = start("stopped");
-    expect(await second.ended(), second.told).toBe(0);
+    expect(await second.ended(), second.output).toBe(0);
     await expectSame("stopped");
   });
 
@@ -168,7 +168,7 @@ describe("a run over worker processes on one machine", () => {
     );
   });
 
-  test("refuses what is no number of workers", async () => {
+  test("refuses a value that is not a number of workers", async () => {
     const faultOf = async (...flags: readonly string[]) => {
       const { status, stderr } = await callCli([...what, "--out", place("none"), ...flags]);
       return { status, stderr };

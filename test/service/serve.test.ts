@@ -174,7 +174,7 @@ rows = [row for attempt in attempts for row in attempt.rows]
 versions = {v for row in rows for v in sampled_versions(row["policyVersions"], row["lossMask"])}
 client.acknowledge(2)
 client.pause()
-told = {
+seen = {
     "accepted": [batch.batch, batch.groups],
     "again": client.submit(tasks=[4, 7, 9], **asked).batch,
     "tasks": sorted(group.task_index for group in groups),
@@ -188,6 +188,6 @@ told = {
 client.resume()
 client.announce(13)
 health = client.health()
-told["health"] = [health["state"], health["policyVersion"], health["unreadGroups"]]
-print(json.dumps(told))
+seen["health"] = [health["state"], health["policyVersion"], health["unreadGroups"]]
+print(json.dumps(seen))
 `;

@@ -108,7 +108,7 @@ function checkStory(
       }
       continue;
     }
-    if (expected.length > 0) found.push(`nobody says ${expected[0]!.source}`);
+    if (expected.length > 0) found.push(`no message says ${expected[0]!.source}`);
     if (!isClosed) continue;
     const calls = [...text.matchAll(/"by": (\d+)/g)];
     for (const [, by] of calls) {

@@ -50,7 +50,7 @@ export function checkRun(
   for (const sample of samples) {
     const episode = byId.get(sample.rolloutId);
     if (episode === undefined) {
-      wrong.push(`${sample.rolloutId} has a row and is no episode`);
+      wrong.push(`${sample.rolloutId} has a row, but is not an episode`);
       continue;
     }
     const { groupIndex = 0, sampleIndex } = episode;
@@ -157,7 +157,10 @@ function checkDropped(
   return events
     .filter(({ type }) => type === "recording-dropped")
     .filter(({ attempt, rolloutId }) => !tornPlays.has(`${String(rolloutId)}:${String(attempt)}`))
-    .map(({ message, rolloutId }) => `${String(rolloutId)} was begun anew: ${String(message)}`);
+    .map(
+      ({ message, rolloutId }) =>
+        `${String(rolloutId)} started again from its first turn: ${String(message)}`,
+    );
 }
 
 /**
@@ -188,7 +191,7 @@ export function checkBranches(
     }
     const { rolloutId: trunkId, turnIndex } = forkedFrom;
     const trunk = rows.get(trunkId);
-    const place = `${rolloutId} parts from ${trunkId} with turn ${turnIndex}`;
+    const place = `${rolloutId} branches from ${trunkId} at turn ${turnIndex}`;
     if (trunk === undefined) {
       wrong.push(`${place}, which has no row`);
       continue;

@@ -29,15 +29,15 @@ async function play(out, killAfterMs) {
     cwd: root,
     stdio: ["ignore", "ignore", "pipe"],
   });
-  let told = "";
-  child.stderr.on("data", (data) => (told += data));
+  let stderr = "";
+  child.stderr.on("data", (data) => (stderr += data));
   const timer =
     killAfterMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), killAfterMs);
   return await new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("exit", (code, signal) => {
       clearTimeout(timer);
-      if (signal !== "SIGKILL" && code !== 0) reject(new Error(`exit status ${code}: ${told}`));
+      if (signal !== "SIGKILL" && code !== 0) reject(new Error(`exit status ${code}: ${stderr}`));
       else resolve(signal === "SIGKILL" ? "killed" : "ended");
     });
   });

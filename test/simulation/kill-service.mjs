@@ -47,8 +47,8 @@ async function keepKilling() {
     child = spawn(process.execPath, [main, "serve", ...flags.split(" ")], {
       stdio: ["ignore", "pipe", "pipe"],
     });
-    let told = "";
-    child.stderr.on("data", (text) => (told += text));
+    let stderr = "";
+    child.stderr.on("data", (text) => (stderr += text));
     const ended = new Promise((resolve) => child.on("exit", (...how) => resolve(how)));
     // Moments are counted from when it listens, some from before.
     const isEarly = random() < 0.2;
@@ -61,7 +61,8 @@ async function keepKilling() {
     const [code, signal] = await ended;
     clearTimeout(timer);
     if (signal === "SIGKILL") sums.kills += 1;
-    else if (!training.isOver) throw new Error(`The service ended with ${code ?? signal}: ${told}`);
+    else if (!training.isOver)
+      throw new Error(`The service ended with ${code ?? signal}: ${stderr}`);
   }
 }
 
@@ -137,7 +138,7 @@ while (sums.kills < Number(wantedKills)) {
   const tasks = Array.from({ length: tasksPerStep }, (_, index) => first + index);
   const asked = { key: `step-${version}`, split: "train", tasks, samples, seed: version * 1000 };
   const { batch } = await call("POST", "/v1/batches", asked);
-  const told = new Map();
+  const received = new Map();
   let safe = 0;
   for (let isDone = false; !isDone;) {
     isDone = true;
@@ -145,9 +146,9 @@ while (sums.kills < Number(wantedKills)) {
       const { cursor, group } = JSON.parse(line);
       const before = seen.get(cursor);
       if (before !== undefined && before !== line) sums.changed += 1;
-      if (before === undefined && told.has(group.taskIndex)) sums.twice += 1;
+      if (before === undefined && received.has(group.taskIndex)) sums.twice += 1;
       seen.set(cursor, line);
-      told.set(group.taskIndex, group);
+      received.set(group.taskIndex, group);
       const form = random() < 0.5 ? await inForm(batch, cursor) : undefined;
       if (form !== undefined && JSON.parse(form).cursor === cursor) {
         const { records, refused } = JSON.parse(form).group;
@@ -169,8 +170,8 @@ while (sums.kills < Number(wantedKills)) {
       }
     }
   }
-  sums.lost += tasks.filter((task) => !told.has(task)).length;
-  for (const { attempts } of told.values()) {
+  sums.lost += tasks.filter((task) => !received.has(task)).length;
+  for (const { attempts } of received.values()) {
     if (attempts.length !== samples || attempts.some(({ rows }) => rows.length === 0))
       sums.lost += 1;
     for (const { policyVersions, lossMask } of attempts.flatMap(({ rows }) => rows)) {
@@ -181,7 +182,7 @@ while (sums.kills < Number(wantedKills)) {
       }
     }
   }
-  sums.groups += told.size;
+  sums.groups += received.size;
   sums.steps += 1;
   console.log(JSON.stringify(sums));
 }

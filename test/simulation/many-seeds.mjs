@@ -56,16 +56,16 @@ async function play(main, seed) {
   const ended = new Promise((resolve) => child.on("exit", resolve));
   let isWhole = false;
   for await (const line of createInterface({ input: child.stdout })) {
-    const told = JSON.parse(line);
-    if (told.sums !== undefined) {
+    const report = JSON.parse(line);
+    if (report.sums !== undefined) {
       isWhole = true;
-      for (const name of Object.keys(sums)) sums[name] += told.sums[name];
+      for (const name of Object.keys(sums)) sums[name] += report.sums[name];
       continue;
     }
     failedCount += 1;
-    const again = `${setting}SIMULATION_SEED=${told.seed} npx vitest run test/simulation`;
-    console.log([`seed ${told.seed}; play it again with: ${again}`, ...told.wrong].join("\n"));
+    const again = `${setting}SIMULATION_SEED=${report.seed} npx vitest run test/simulation`;
+    console.log([`seed ${report.seed}; play it again with: ${again}`, ...report.wrong].join("\n"));
   }
   const status = await ended;
-  if (!isWhole) throw new Error(`the process that began with seed ${seed} ended with ${status}`);
+  if (!isWhole) throw new Error(`the process that started with seed ${seed} ended with ${status}`);
 }

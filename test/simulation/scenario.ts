@@ -95,5 +95,5 @@ function drawStaleness(random: Random): StartRunOptions["staleness"] {
 /** The filter's decision about a group depends only on the group's rewards. */
 const filters: readonly ((group: EpisodeGroup) => boolean | string)[] = [
   createSpreadFilter(),
-  ({ episodes }) => episodes.some(({ reward }) => (reward ?? 0) > 0) || "nobody was rewarded",
+  ({ episodes }) => episodes.some(({ reward }) => (reward ?? 0) > 0) || "no attempt was rewarded",
 ];

@@ -61,7 +61,7 @@ interface Life {
     hasLeft: boolean;
   };
   /** Episodes that this start has reported. */
-  readonly told: Set<string>;
+  readonly reported: Set<string>;
 }
 
 /** A run in a folder, which one process after the other plays. */
@@ -123,7 +123,7 @@ export class SimulatedRun {
       troubles: isCalm || isUndisturbed ? 0 : random.next(),
       stop: new AbortController(),
       disk: { callCount: 0, faultCount: 0, hasOpened: false, hasLeft: false },
-      told: new Set(),
+      reported: new Set(),
     };
     const { process, stop } = life;
     if (isCalm) this.#queue?.calm();
@@ -187,9 +187,11 @@ export class SimulatedRun {
     const leavesEarly = !isCalm && leaves && random.chance(0.5);
     await this.trainer.take(run, leavesEarly ? "leaves" : this.#drawMode(isCalm), process.clock);
     const { end, progress } = await run.result;
-    if (progress.finished - progress.resumed !== life.told.size) {
+    if (progress.finished - progress.resumed !== life.reported.size) {
       const count = progress.finished - progress.resumed;
-      this.#world.wrong.push(`${count} episodes are counted, and ${life.told.size} were told of`);
+      this.#world.wrong.push(
+        `${count} episodes are counted, and ${life.reported.size} were reported`,
+      );
     }
     return end === "finished" ? "finished" : "stopped";
   }
@@ -275,14 +277,14 @@ export class SimulatedRun {
   }
 
   /** An episode is reported. */
-  #hear({ failure, outcome, reward, rolloutId }: Episode, { told, troubles }: Life): void {
+  #hear({ failure, outcome, reward, rolloutId }: Episode, { reported, troubles }: Life): void {
     const { disk, hungCount, wrong } = this.#world;
     const { agent, attempts, isUndisturbed, queue } = this.#scenario;
-    if (told.has(rolloutId)) wrong.push(`${rolloutId} is told of twice`);
-    told.add(rolloutId);
+    if (reported.has(rolloutId)) wrong.push(`${rolloutId} is reported twice`);
+    reported.add(rolloutId);
     const durable = disk.durableText(path.join(this.dir, "episodes.jsonl"));
     if (!durable.includes(`"rolloutId":"${rolloutId}"`)) {
-      wrong.push(`${rolloutId} is told of, and a crash would lose it`);
+      wrong.push(`${rolloutId} is reported, and a crash would lose it`);
     }
     if (outcome !== "failed") this.#reported.add(rolloutId);
     else if (reward !== undefined) wrong.push(`${rolloutId} failed and is scored`);

@@ -47,7 +47,7 @@ export async function startSandboxService(dir: string): Promise<SandboxService> 
 
   const server = createServer((request, response) => {
     const gone = new AbortController();
-    response.once("close", () => gone.abort(new Error("nobody waits any more")));
+    response.once("close", () => gone.abort(new Error("the client has disconnected")));
     void answer(request, gone.signal)
       .catch((error: unknown) => `500 ${String(error)}`)
       .then((reply) => send(response, reply));

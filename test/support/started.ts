@@ -6,7 +6,7 @@ import { cliFile } from "./run-cli.ts";
 /** A command that runs until it is stopped. */
 export class Started implements AsyncDisposable {
   readonly child: ChildProcess;
-  told = "";
+  output = "";
   /** True once it has ended, and all of its output was read. */
   #isOver = false;
   readonly #end: Promise<unknown>;
@@ -17,14 +17,14 @@ export class Started implements AsyncDisposable {
       env: { ...process.env, ...env },
     });
     for (const stream of [this.child.stdout!, this.child.stderr!]) {
-      stream.setEncoding("utf8").on("data", (text: string) => (this.told += text));
+      stream.setEncoding("utf8").on("data", (text: string) => (this.output += text));
     }
     this.#end = once(this.child, "close").then(() => (this.#isOver = true));
   }
 
   async until(text: string): Promise<void> {
-    while (!this.told.includes(text)) {
-      expect(this.#isOver, this.told).toBe(false);
+    while (!this.output.includes(text)) {
+      expect(this.#isOver, this.output).toBe(false);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

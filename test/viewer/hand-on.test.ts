@@ -175,8 +175,8 @@ describe.skipIf(!hasBrowser)("turnwright view: links between runs", () => {
     await press(page, "g");
     await page.locator(".forked").nth(1).waitFor();
     expect(await page.locator(".forked").allInnerTexts()).toEqual([
-      "⑂ parts from shop/test/0#1 of another run with turn 1; what is before it is trained there",
-      "⑂ parts from shop/test/0#1 of another run with turn 1; what is before it is trained there",
+      "⑂ forked from shop/test/0#1 of another run at turn 1; what is before it is trained there",
+      "⑂ forked from shop/test/0#1 of another run at turn 1; what is before it is trained there",
     ]);
     expect(await page.locator(".forked a").count()).toBe(0);
   });

@@ -322,14 +322,14 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       segment: 1,
       turns: second.turns.map((turn) => ({ ...turn, turnIndex: 2 })),
     };
-    const anew = await makeSample(codec, firstId, [
+    const resampled = await makeSample(codec, firstId, [
       { text: "<|im_start|>user\nA title?<|im_end|>\n<|im_start|>assistant\n" },
       { text: "Hello.<|im_end|>", version: "7" },
     ]);
     const rooted = {
-      ...anew,
+      ...resampled,
       segment: 2,
-      turns: anew.turns.map((turn) => ({ ...turn, turnIndex: 3 })),
+      turns: resampled.turns.map((turn) => ({ ...turn, turnIndex: 3 })),
     };
     const texts = ["Good morning.", "First way.", "Second way.", ""];
     const treeTurn = {
@@ -361,16 +361,16 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     const shared = first.tokenIds.findIndex((id, index) => id !== second.tokenIds[index]);
     const branch = page.locator('.tree [data-row="0"] [data-row="1"]');
     expect(await branch.innerText()).toContain(
-      `goes another way than row 0 behind its turn 0, at token ${shared}`,
+      `branches from row 0 after its turn 0, at token ${shared}`,
     );
     expect(await page.locator(".tree > ul > [data-cause]").count()).toBe(2);
     expect(await page.locator('.tree [data-row="2"]').innerText()).toMatch(
-      /^row 2 new-conversation: a conversation of its own, .+ · turn 3, \d+ of \d+ tokens trained$/,
+      /^row 2 new-conversation: a new conversation without sampled turns, .+ · turn 3, \d+ of \d+ tokens trained$/,
     );
     expect(await page.locator(".tree .untrained").innerText()).toBe(
-      "1 more turn was sampled and is trained nowhere: 1 never reached the client",
+      "1 more turn was sampled and is not trained: 1 never reached the client",
     );
-    expect(await page.locator('[data-row-start="1"]').innerText()).toContain("behind its turn 0");
+    expect(await page.locator('[data-row-start="1"]').innerText()).toContain("after its turn 0");
     // A turn without text still has its tokens in its row.
     await page.locator(".wordless").click();
     await page.locator('.tree [data-row="2"] button[aria-pressed="true"]').waitFor();
@@ -661,13 +661,13 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       server.url + linkTo({ page: "group", run: "run", group: "shop/test/4", base: 0 }),
     );
     await page.locator(".parting[data-token]").nth(3).waitFor();
-    const told = await page.locator(".column .parting").allInnerTexts();
+    const labels = await page.locator(".column .parting").allInnerTexts();
     const [one, two] = [attempts[0]!, attempts[4]!].map(({ samples }) => samples[0]!.tokenIds);
     const token = one!.findIndex((id, index) => id !== two![index]);
-    expect(told).toEqual([
+    expect(labels).toEqual([
       "the one compared with",
       ...Array.from({ length: 3 }, () => "the same tokens as #0"),
-      ...Array.from({ length: 4 }, () => `parts from #0 at token ${token}, turn 0`),
+      ...Array.from({ length: 4 }, () => `differs from #0 at token ${token}, turn 0`),
     ]);
     await page.getByRole("button", { name: "#5" }).click();
     await page.locator('[data-attempt="4"]').getByText("the same tokens as #5").waitFor();

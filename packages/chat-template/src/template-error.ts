@@ -6,7 +6,7 @@ export type TemplateErrorKind =
   | "AssertionError"
   | "FilterArgumentError"
   | "LookupError"
-  /** Not one of Python's: the rendering exceeded its limits. */
+  /** The rendering exceeded its limits. Python has no such error. */
   | "LimitError"
   | "SecurityError"
   | "TemplateError"

@@ -19,7 +19,7 @@ export interface ReleaseRule {
    * released text stays released. Default false.
    */
   readonly mayRewrite?: boolean;
-  /** A literal at the start of the text that holds back everything. */
+  /** A literal. If the text starts with it, the stream holds back the complete text. */
   readonly startStop?: string;
   /**
    * True if line breaks at the end of the text may be dropped when a call follows. Default false.
@@ -103,7 +103,7 @@ export class ReleasingStream implements ToolCallStream {
     return true;
   }
 
-  /** Holds back white space at the end, and puts earlier held white space before the text. */
+  /** Holds back white space at the end of a text. Adds earlier held white space at its start. */
   #holdSpace(text: string): string {
     let end = text.length;
     while (end > 0 && this.#isDropped(text.charCodeAt(end - 1))) end -= 1;

@@ -5,7 +5,7 @@ import { openRecordedRun } from "../../composition/open-replay.ts";
 import { findRecorded } from "../find-rollout.ts";
 import { writeOut } from "../write-out.ts";
 
-/** `turnwright bundle`: one file for a bug report. */
+/** `turnwright bundle`: writes one file for a bug report. */
 export function defineBundle(command: Command): void {
   command
     .description(

@@ -5,7 +5,7 @@ import { readRunResults } from "../../report/run-results.ts";
 import { rowsText, terminalColumns } from "../rows-text.ts";
 import { writeOut } from "../write-out.ts";
 
-/** `turnwright compare`: whether one run is better than another, and on which tasks. */
+/** `turnwright compare`: compares two runs task by task. */
 export function defineCompare(command: Command): void {
   command
     .description(
@@ -23,7 +23,7 @@ export function defineCompare(command: Command): void {
     });
 }
 
-/** A comparison for people, on a terminal of so many columns. */
+/** Formats a comparison for people. `columns` is the width of the terminal. */
 export function printComparison(
   comparison: RunComparison,
   columns: number = terminalColumns(),

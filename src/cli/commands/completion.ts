@@ -9,7 +9,10 @@ interface CompletedCommand {
   readonly load: () => Promise<(command: Command) => void>;
 }
 
-/** `turnwright completion`: a script by which a shell completes commands, flags and their choices. */
+/**
+ * `turnwright completion`: prints a script with which a shell completes commands, flags and their
+ * choices.
+ */
 export function defineCompletion(command: Command, table: readonly CompletedCommand[]): void {
   command
     .description(
@@ -25,7 +28,8 @@ export function defineCompletion(command: Command, table: readonly CompletedComm
 }
 
 /**
- * The words that may follow the beginning of a call: `""`, `env`, `env check`, or `rollout --engine`.
+ * The possible next words by the beginning of a call: `""`, `env`, `env check`, or `rollout
+ * --engine`.
  */
 type CompletionWords = ReadonlyMap<string, readonly string[]>;
 
@@ -48,7 +52,7 @@ function addWords(words: Map<string, readonly string[]>, path: string, command: 
   for (const child of command.commands) addWords(words, `${path} ${child.name()}`, child);
 }
 
-/** The emulation needs zsh's own completion, which not everybody's .zshrc starts. */
+/** Starts zsh's own completion, which the emulation needs and some .zshrc files do not start. */
 const zshStart =
   "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n" +
   "autoload -Uz bashcompinit && bashcompinit\n";

@@ -17,7 +17,7 @@ interface DeltaFlags {
   readonly in?: string;
 }
 
-/** `turnwright delta`: what the environment adds to the ledger. */
+/** `turnwright delta`: prints the ids that observations add to the ledger. */
 export function defineDelta(command: Command): void {
   command
     .description(

@@ -11,7 +11,7 @@ interface DemoFlags {
   readonly mistakes?: string;
 }
 
-/** `turnwright demo`: the whole way on this machine alone, in less than a minute. */
+/** `turnwright demo`: shows a complete run on this machine in less than a minute. */
 export function defineDemo(command: Command): void {
   command
     .description(

@@ -12,7 +12,7 @@ interface PullFlags {
   readonly url?: string;
 }
 
-/** `turnwright env import` and `env pull`: data of a benchmark, from its own checkout. */
+/** `turnwright env import` and `env pull`: import a benchmark's data from its repository. */
 export function addEnvImportCommands(env: Command): void {
   env
     .command("import")
@@ -72,7 +72,7 @@ async function pullBundle(benchmark: string, { to, url }: PullFlags): Promise<vo
     await writeOut(`${describeBundle(to, manifest)}\n`);
   } catch (error) {
     if (!controller.signal.aborted) throw error;
-    writeError("interrupted: start the same command again to go on\n");
+    writeError("interrupted: start the same command again to continue\n");
     process.exitCode = 130;
   }
 }
@@ -83,7 +83,10 @@ function megabytes(bytes: number): string {
   return (bytes / 2 ** 20).toFixed(0);
 }
 
-/** @throws UsageError for a benchmark that has no bundles. */
+/**
+ * Checks that a benchmark has bundles.
+ * @throws UsageError if it has none.
+ */
 function assertKnown(benchmark: string): void {
   if (benchmark === "tau-bench") return;
   throw new UsageError(`Cannot import "${benchmark}": expected tau-bench`);

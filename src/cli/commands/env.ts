@@ -13,7 +13,7 @@ interface EnvFlags {
   readonly in?: string;
 }
 
-/** `turnwright env`: environments, and playing them without a model. */
+/** `turnwright env`: lists, checks, serves and plays environments without a model. */
 export function defineEnv(env: Command): void {
   env.description("list environments, and play them without a model");
   env
@@ -57,11 +57,11 @@ export function defineEnv(env: Command): void {
     });
   env
     .command("check")
-    .summary("play an environment with hostile agents, and say what would spoil a run")
+    .summary("play an environment with hostile agents, and report what would spoil a run")
     .description(
-      "Plays tasks of each split with agents that say and call what agents should not, and prints a " +
-        "line for each thing that would spoil a run: what throws or hangs for a model's mistake, answers " +
-        "that are none, tasks that differ each time, episodes that see each other. Status 1 where there " +
+      "Plays tasks of each split with agents that write wrong messages and calls, and prints a " +
+        "line for each problem that would spoil a run: code that throws or hangs for a model's mistake, invalid " +
+        "answers, tasks that differ each time, episodes that share state. Exit status 1 if there " +
         "is an error.",
     )
     .argument("<environment>", environmentHelp)

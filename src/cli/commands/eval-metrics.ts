@@ -10,7 +10,7 @@ import type { TrialResult } from "../../report/trial-result.ts";
 import { LineError, answerJsonLines, dictListMember, toLinesInput } from "../json-lines.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
-/** `turnwright eval-metrics`: τ-bench's figures from rewards. */
+/** `turnwright eval-metrics`: computes τ-bench's figures from rewards. */
 export function defineEvalMetrics(command: Command): void {
   command
     .description(

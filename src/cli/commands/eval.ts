@@ -10,7 +10,7 @@ import { pickSettings } from "../display-settings.ts";
 import { readRunDisplay } from "../watch-settings.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
-/** `turnwright eval`: how good a policy is, with intervals and reasons. */
+/** `turnwright eval`: measures a policy, with confidence intervals and reasons for failures. */
 export function defineEval(command: Command): void {
   command.description(
     "Plays each task several times, as `rollout` does, and writes evaluation.json, " +
@@ -25,8 +25,8 @@ export function defineEval(command: Command): void {
 }
 
 /**
- * Plays what is left of the evaluation that the settings describe, and reports on all of it. With
- * `resume`, settings that are not given are those of the run in `out`.
+ * Plays the unfinished part of an evaluation, and reports on all of it. With `resume`, missing
+ * settings come from the run in `out`.
  *
  * @throws UsageError as `readRunConfig()` and `playRun()` do.
  */
@@ -79,7 +79,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
 
 const unfinished = {
   interrupted:
-    "The evaluation was interrupted: the figures are of what is there. Go on with --resume.",
+    "The evaluation was interrupted: the figures cover the finished episodes. Continue with --resume.",
   "too-many-failures":
-    "The evaluation stopped: too many episodes failed in a row. Mend the cause and go on with --resume.",
+    "The evaluation stopped: too many episodes failed in a row. Fix the cause and continue with --resume.",
 } as const;

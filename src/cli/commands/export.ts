@@ -34,10 +34,10 @@ const temperatureSetting: Setting = {
   help: "prime-rl: the temperature at which the run sampled (default: what its run.json says)",
 };
 
-/** Notes of one kind that are printed one by one. */
+/** Maximum number of notes of one kind that are printed individually. */
 const shownNotes = 10;
 
-/** `turnwright export`: a run's rows in a trainer's form. */
+/** `turnwright export`: writes a run's rows in a trainer's form. */
 export function defineExport(command: Command): void {
   command
     .description(
@@ -114,10 +114,10 @@ async function exportToTrainer(
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
   const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
 
-  const told = new Map<ExportKind, number>();
+  const counts = new Map<ExportKind, number>();
   const onNote = (note: ExportNote): void => {
-    const count = (told.get(note.kind) ?? 0) + 1;
-    told.set(note.kind, count);
+    const count = (counts.get(note.kind) ?? 0) + 1;
+    counts.set(note.kind, count);
     if (count <= shownNotes) writeError(`${sayNote(note, to)}\n`);
   };
   const { content, summary } = await exportRun(dir, to, {
@@ -132,7 +132,7 @@ async function exportToTrainer(
   } finally {
     await codec?.close?.();
   }
-  for (const [kind, count] of told) {
+  for (const [kind, count] of counts) {
     if (count <= shownNotes) continue;
     writeError(`${count - shownNotes} more like that: ${exporters[to].rules[kind].why}\n`);
   }
@@ -155,7 +155,7 @@ async function writeContent(
     return;
   }
   for await (const bytes of content) {
-    // Bytes, as they are: a block may end within a character.
+    // Writes bytes, because a block may end within a character.
     if (!process.stdout.write(bytes)) await once(process.stdout, "drain");
   }
 }

@@ -30,7 +30,7 @@ import { setExitStatus } from "../play-run.ts";
 import { printRunSummary } from "../run-summary.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
-/** Settings of the run that a fork keeps: they decide what the conversation so far looks like. */
+/** The settings that a fork keeps from the run, because they shape the conversation so far. */
 const keptNames: readonly string[] = [
   "env",
   "split",
@@ -56,14 +56,14 @@ interface ForkFlags extends Readonly<Record<string, unknown>> {
   readonly out?: string;
 }
 
-/** Defines `turnwright fork`, which samples a conversation again from one of its turns on. */
+/** `turnwright fork`: continues a recorded conversation from one of its turns with new samples. */
 export function defineFork(command: Command): void {
   command
     .description(
-      "Plays a recorded episode again up to a turn and samples again from there: other branches of the " +
+      "Plays a recorded episode again up to a turn, and continues it with new samples: other branches of the " +
         "same conversation. Settings are the run's, unless flags name others, such as another engine. What " +
-        "is shared is the prompt of the branches' rows: it is trained in the rows of the episode that they " +
-        "part from, and nowhere else.",
+        "is shared is the prompt of the branches' rows: it is trained only in the rows of the original " +
+        "episode.",
     )
     .requiredOption("--turn <k>", "the first turn to sample again, from 0")
     .option("--samples <n>", "branches", "4")
@@ -100,7 +100,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
       `Cannot fork ${rolloutId}: ${describeOtherAttempt(found.recorded.begin, found.row)}; fork another one`,
     );
   }
-  // They are of the run's own groups and start.
+  // A fork has its own groups and start.
   const {
     epochs: _epochs,
     groups: _groups,
@@ -147,7 +147,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   const groupId = forkGroupId(forkedFrom, branchSeed);
   const forked = {
     ...manifest,
-    // What is shared is shown as it was.
+    // The date in the prompt of the shared turns must not change.
     promptTime: recorded.manifest.promptTime ?? toPromptTime(new Date(recorded.startedAtMs)),
     configuration: { ...manifest.configuration, forkedFrom: { ...forkedFrom, seed: branchSeed } },
     found: { ...manifest.found, plan: { ...(manifest.found["plan"] as PlanRecord), groupId } },
@@ -171,7 +171,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   setExitStatus(result);
 }
 
-/** Drawn ones are below. */
+/** The upper bound of random seeds. */
 const maxSeed = 2 ** 31;
 
 /**

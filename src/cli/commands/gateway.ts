@@ -12,10 +12,10 @@ import { groupSettings } from "../setting-groups.ts";
 import { describeNews } from "../progress-line.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
-/** Every setting of the command: a flag each, and the keys of its configuration file. */
+/** The settings of the command. Each is a flag and a key of its configuration file. */
 const settings = [...gatewaySettings, ...displaySettings];
 
-/** `turnwright gateway`: serves agents that people have already, and keeps what they sample. */
+/** `turnwright gateway`: serves the policy to existing agents, and records what it samples. */
 export function defineGateway(command: Command): void {
   command.description(
     "Serves Chat Completions, Responses and Messages to agents of any kind, streams what is sampled, " +
@@ -49,7 +49,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
     note("nothing can reward the sessions that keys open: add --admin-token-env or --scorer");
   }
   const { openCount } = run.gateway.store;
-  if (openCount > 0) note(`${openCount} sessions of an earlier start go on`);
+  if (openCount > 0) note(`${openCount} sessions of an earlier start continue`);
   {
     const { host, port, opensSessions } = config;
     const place = {
@@ -69,7 +69,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
   await writeOut(
     display.json
       ? `${JSON.stringify({ type: "summary", ...run.progress(), gateway: run.gateway.counts })}\n`
-      : `${finished} sessions are finished, ${run.gateway.store.openCount} can go on: ${run.folder.name}\n`,
+      : `${finished} sessions are finished, ${run.gateway.store.openCount} can continue: ${run.folder.name}\n`,
   );
 }
 

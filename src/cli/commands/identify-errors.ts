@@ -68,7 +68,10 @@ const judgeSettings = [
 
 type JudgeValues = SettingValues<(typeof judgeSettings)[number]>;
 
-/** `turnwright identify-errors`: who is to blame for unsuccessful episodes, and for what. */
+/**
+ * `turnwright identify-errors`: asks a judge which party caused each unsuccessful episode, and by
+ * which error.
+ */
 export function defineIdentifyErrors(command: Command): void {
   command.description(
     "Judges each scored, unsuccessful episode of a run: the fault of the user, the " +
@@ -111,14 +114,14 @@ async function identify(dir: string, values: JudgeValues): Promise<void> {
     if (summary.judgedCount < summary.episodeCount) process.exitCode = 1;
   } catch (error) {
     if (!controller.signal.aborted) throw error;
-    writeError("interrupted: start the same command again to go on\n");
+    writeError("interrupted: start the same command again to continue\n");
     process.exitCode = 130;
   } finally {
     await judge.close();
   }
 }
 
-/** The judge's key and what is secret in its URL are hidden from then on. */
+/** Creates the judge's model, and registers its key and the secrets in its URL for redaction. */
 function createJudge(values: JudgeValues) {
   const { "judge-api-key-env": apiKeyEnv, "judge-concurrency": maxConcurrent } = values;
   const key = readVariable(process.env, apiKeyEnv, "--judge-api-key-env");

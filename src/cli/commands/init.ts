@@ -7,7 +7,7 @@ import { evalSettings } from "../eval-settings.ts";
 import { writeOut } from "../write-out.ts";
 import { rolloutSettings } from "./rollout.ts";
 
-/** `turnwright init`: begins a project with an environment of its own. */
+/** `turnwright init`: creates a project with an environment. */
 export function defineInit(command: Command): void {
   command.description(
     "Writes an environment, a test that plays it with a scripted policy, and a configuration file " +
@@ -24,7 +24,7 @@ export function defineInit(command: Command): void {
   });
 }
 
-/** Of `rollout` and of `eval`: one file may serve either. */
+/** Returns the schema for the settings of `rollout` and `eval`, because one file may serve both. */
 function configurationSchema() {
   const known = new Set(rolloutSettings.map((setting) => setting.name as string));
   return settingsSchema([

@@ -36,7 +36,7 @@ interface ParseFlags {
   readonly responseTemplate?: string;
 }
 
-/** `turnwright parse`: sampled text to tool calls. */
+/** `turnwright parse`: parses sampled text to tool calls. */
 export function defineParse(command: Command): void {
   command
     .description(
@@ -85,7 +85,8 @@ async function parseLines(flags: ParseFlags): Promise<void> {
   }
   const parser = findToolCallParser(flags.parser);
   const template = await readResponseTemplate(flags.responseTemplate);
-  // What is wrong with the flags is said once, and not of each line.
+  // Parses an empty text first, so that a problem with the flags is reported once and not for each
+  // line.
   parser.parse("", { ...optionsOf(new Map(), flags), ...template });
   process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, (line) => {
     const options = { ...optionsOf(line, flags), ...template };
@@ -119,13 +120,13 @@ function isTrue(setting: PyValue | undefined): boolean {
   return ["1", "true", "yes", "y"].includes(setting.toLowerCase());
 }
 
-/** The Responses API has tools as well, with the function's members beside the type. */
+/** Converts a tool of the Responses API, which has the function's members next to `type`. */
 function asChatTool(tool: PyValue): PyValue {
   const isFlat = isPyDict(tool) && !tool.has("function") && tool.has("name");
   return isFlat ? new Map<string, PyValue>([["function", tool]]) : tool;
 }
 
-/** The chunks of a line. */
+/** Returns the chunks of a line. */
 export function chunksOf(line: PyDict): string[] {
   return listMember(line, "chunks").map((chunk) => {
     if (typeof chunk === "string") return chunk;
@@ -146,7 +147,8 @@ function streamChunks(stream: ToolCallStream, chunks: readonly string[]): PlainJ
   }
   assertInvariant(result !== undefined, "A stream's last event holds its result");
   const released = texts.join("");
-  // Where the engine raises, or vLLM moves text, a reader has seen what no longer stands.
+  // A stream may have released text that the complete result no longer has, for example if the
+  // engine raises later.
   const stands = released === result.compat.normalText;
   const answer = toAnswer({ ...result, compat: { ...result.compat, calls } });
   return stands ? answer : { ...answer, releasedText: released };

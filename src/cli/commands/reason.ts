@@ -20,7 +20,7 @@ interface ReasonFlags {
   readonly responseTemplate?: string;
 }
 
-/** `turnwright reason`: sampled text to reasoning and the rest. */
+/** `turnwright reason`: splits sampled text into reasoning and the rest. */
 export function defineReason(command: Command): void {
   command
     .description(
@@ -50,7 +50,8 @@ export function defineReason(command: Command): void {
         ...(force !== undefined && { forceReasoning: force }),
         ...template,
       };
-      // What is wrong with the flags is said once, and not of each line.
+      // Parses an empty text first, so that a problem with the flags is reported once and not for
+      // each line.
       parser.parse("", options);
       process.exitCode = await answerJsonLines(toLinesInput(files.in), writeOut, (line) => {
         const { reasoning, normalText } = line.has("chunks")

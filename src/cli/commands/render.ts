@@ -24,7 +24,7 @@ interface RenderFlags {
   readonly in?: string;
 }
 
-/** `turnwright render`: what a chat template makes of conversations. */
+/** `turnwright render`: renders conversations with a chat template. */
 export function defineRender(command: Command): void {
   command
     .description(
@@ -52,7 +52,7 @@ async function render(flags: RenderFlags): Promise<void> {
 interface OpenTemplate {
   readonly source: string;
   readonly specialTokens: ReadonlyMap<string, PyValue>;
-  /** Absent where no model is named. */
+  /** Absent if no model is named. */
   readonly codec?: TokenCodec;
 }
 
@@ -111,7 +111,7 @@ async function readTemplate(file: string): Promise<string> {
 function readNow(line: PyDict): Date {
   const text = line.get("now");
   if (text === undefined || text === null) return new Date();
-  // A time without a zone is the clock on the wall, as strftime prints it.
+  // A time without a zone is local time, as strftime prints it.
   const date = typeof text === "string" ? new Date(text) : new Date(Number.NaN);
   if (Number.isNaN(date.getTime())) throw new LineError("bad-line", '"now" must be an ISO date');
   return date;

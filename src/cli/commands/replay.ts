@@ -9,7 +9,7 @@ import { addSettings, givenSettings } from "../option.ts";
 import { findRecorded, nothingRecorded } from "../find-rollout.ts";
 import { hideSecrets, writeOut } from "../write-out.ts";
 
-/** The places on this machine of the data that the run used. */
+/** The settings for folders on this machine, which may differ from those of the run. */
 const placeSettings: readonly Setting[] = runSettings.filter(({ name }) =>
   ["env", "data", "model"].includes(name),
 );
@@ -77,12 +77,12 @@ async function replay(
   if (isWrong) process.exitCode = 1;
   const { identical, differs, diverged, unfinished, unrecorded } = counts;
   const summary = scoreAnew
-    ? `${identical + differs} scored anew, ${changedCount} rewards change, ${diverged} cannot be played again`
+    ? `${identical + differs} scored again, ${changedCount} rewards change, ${diverged} cannot be played again`
     : `${identical} identical, ${differs + diverged} differ`;
   const none = wanted.length === 0 ? `: ${nothingRecorded}` : "";
   const rest =
     (unfinished === 0 ? none : `, ${unfinished} not finished`) +
-    // Where nothing is recorded, that is said already.
+    // Without a recording, an earlier message already says so.
     (unrecorded === 0 || wanted.length === 0 ? "" : `, ${unrecorded} not recorded`);
   if (flags.json === true) {
     await writeOut(`${JSON.stringify({ type: "summary", ...counts, changedCount })}\n`);

@@ -26,7 +26,7 @@ interface ReportFlags extends Readonly<Record<string, unknown>> {
   readonly json?: boolean;
 }
 
-/** `turnwright report`: evaluates a run that was played already. */
+/** `turnwright report`: evaluates an existing run. */
 export function defineReport(command: Command): void {
   command
     .description("Writes evaluation.json, report.md and results.tau-bench.json again.")
@@ -44,7 +44,7 @@ async function report(dir: string, { data, json, ...flags }: ReportFlags): Promi
   );
 }
 
-/** Which episodes a run was to have, and what its results say of their tasks. */
+/** Returns the planned episodes of a run, and the facts about tasks that its results need. */
 async function planReport(
   run: StoredRun,
   {

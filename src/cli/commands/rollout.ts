@@ -12,7 +12,7 @@ import { groupSettings } from "../setting-groups.ts";
 import { readRunDisplay, watchSettings, type RunDisplay } from "../watch-settings.ts";
 import { writeOut } from "../write-out.ts";
 
-/** Every setting of `turnwright rollout`: a flag each, and the keys of its configuration file. */
+/** The settings of `turnwright rollout`. Each is a flag and a key of its configuration file. */
 export const rolloutSettings = [
   ...runSettings,
   ...handOutSettings,

@@ -14,7 +14,10 @@ interface ServeFlags {
   readonly workers?: string;
 }
 
-/** `turnwright serve-test`: a server that speaks an inference server's protocol, without a model. */
+/**
+ * `turnwright serve-test`: starts a server with the protocol of an inference server, without a
+ * model.
+ */
 export function defineServeTest(command: Command): void {
   command
     .description(
@@ -67,7 +70,7 @@ function readPort(text: string): number {
   throw new InvalidArgumentError("expected a port, 0 to 65535");
 }
 
-/** Resolves when the process is asked to end. */
+/** Resolves at Ctrl-C or SIGTERM. */
 async function interrupted(): Promise<void> {
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());

@@ -11,10 +11,10 @@ import { addConfiguredSettings, givenSettings } from "../option.ts";
 import { groupSettings } from "../setting-groups.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
-/** Every setting of the command: a flag each, and the keys of its configuration file. */
+/** The settings of the command. Each is a flag and a key of its configuration file. */
 const settings = [...serviceSettings, ...displaySettings];
 
-/** `turnwright serve`: plays rollouts that a trainer asks for over HTTP. */
+/** `turnwright serve`: plays rollouts that a trainer requests over HTTP. */
 export function defineServe(command: Command): void {
   command.description(
     "Plays groups of rollouts that a trainer asks for over HTTP, and streams each as it ends: exact " +
@@ -46,7 +46,8 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
   hideSecrets(redactor);
   for (const text of warnings) note(text);
   const { batches, queuedAttempts } = service.health;
-  if (batches > 0) note(`${batches} batches of an earlier start go on: ${queuedAttempts} attempts`);
+  if (batches > 0)
+    note(`${batches} batches of an earlier start continue: ${queuedAttempts} attempts`);
   await using served = await serveRollouts(service, {
     host: config.host,
     port: config.port,
@@ -67,7 +68,7 @@ async function serve(config: ServiceConfig, display: Display): Promise<void> {
     service.failed,
     ...(agentLightning ? [agentLightning.work(service)] : []),
   ]);
-  // Streams get their last line before the connections are closed.
+  // Streams can send their last line before the connections are closed.
   service.stop();
 }
 

@@ -19,7 +19,7 @@ interface ShowFlags {
   readonly model?: string;
 }
 
-/** `turnwright show`: one conversation of a run, readable. */
+/** `turnwright show`: prints one conversation of a run. */
 export function defineShow(command: Command): void {
   command
     .description(
@@ -47,10 +47,13 @@ async function show(dir: string, episode: string | undefined, flags: ShowFlags):
   else await writeOut(`${showEpisode(row, { style, full })}\n`);
 }
 
-/** @throws UsageError if no episode or several episodes fit; the message names those that fit. */
+/**
+ * Finds an episode.
+ * @throws UsageError if no episode or several episodes match; the message names those that match.
+ */
 async function findEpisode(run: StoredRun, wanted: string): Promise<EpisodeRow> {
   const rows = new Map<string, EpisodeRow>();
-  // What cannot be meant is not kept: a run may have many.
+  // Keeps only episodes that can match, because a run may have many.
   const isMeant = ({ rolloutId, taskIndex }: EpisodeRow): boolean =>
     rolloutId.includes(wanted) || String(taskIndex) === wanted;
   for await (const row of run.rows()) {

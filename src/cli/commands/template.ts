@@ -11,10 +11,13 @@ interface TemplateFlags extends Readonly<Record<string, unknown>> {
   readonly model?: string;
 }
 
-/** Settings of a rollout that the card depends on; the model's folder is one of our own flags. */
+/**
+ * The settings of a rollout that affect the card. The command has its own flags for the model
+ * folder.
+ */
 const cardSettings = rendererSettings.filter(({ name }) => name !== "model" && name !== "guard");
 
-/** `turnwright template`: the capability card. */
+/** `turnwright template`: prints the capability card of a chat template. */
 export function defineTemplate(command: Command): void {
   command
     .description(
@@ -46,7 +49,7 @@ async function printCard({ model, template, ...flags }: TemplateFlags): Promise<
   }
 }
 
-/** A card of a template that no agent can play with ends the command with status 1. */
+/** Prints a card. Sets the exit status 1 if no agent can play with the template. */
 async function writeCard(card: CapabilityCard): Promise<void> {
   await writeOut(`${JSON.stringify(card, null, process.stdout.isTTY ? 2 : 0)}\n`);
   const { whyUnplayable } = await import("../../renderer/capability/why-unplayable.ts");

@@ -23,11 +23,11 @@ const ownSettings = [
 const reaching = queueSettings.filter(({ name }) => name !== "shared");
 const settings: readonly Setting[] = [...reaching, ...ownSettings];
 
-/** `turnwright top`: what is going on in a queue. */
+/** `turnwright top`: shows the state of a queue. */
 export function defineTop(command: Command): void {
   command.description(
     "Shows the runs and workers of a queue: how much waits, how fast it goes, what each waits for. " +
-      "It refreshes every few seconds until Ctrl-C; if its output is no terminal, it prints once.",
+      "It refreshes every few seconds until Ctrl-C; if its output is not a terminal, it prints once.",
   );
   addConfiguredSettings(command, settings);
   command.action(async (flags: Record<string, unknown>) => {
@@ -60,7 +60,7 @@ async function watch(
     const state = await queue.read();
     const isScreen = process.stdout.isTTY && !shown.isOnce && !shown.isJson;
     const text = shown.isJson ? `${JSON.stringify(state)}\n` : printQueue(state);
-    // Home, and everything below it away.
+    // The escape codes move the cursor to the top left and clear the screen.
     await writeOut(isScreen ? `\u001b[H\u001b[J${text}` : text);
     if (shown.isOnce || stop.signal.aborted) return;
     await sleep(shown.everyMs, undefined, { signal: stop.signal }).catch(() => {});

@@ -30,7 +30,7 @@ interface VerifyFlags extends Readonly<Record<string, unknown>> {
   readonly temperature?: number;
 }
 
-/** `turnwright verify`: checks runs and files of samples against the invariants. */
+/** `turnwright verify`: checks runs and sample files against the invariants. */
 export function defineVerify(command: Command): void {
   command
     .description(
@@ -39,9 +39,9 @@ export function defineVerify(command: Command): void {
         "trained twice, and outcome, stop reason, reward and failure go together.\n\n" +
         "Of a run's folder it checks every file against the others as well: the samples against their " +
         "episodes (turns, counts, reward, the hash of each row), the episodes against the plan in " +
-        "run.json and against the events that told of them, slime's rows against the samples, the lines of " +
+        "run.json and against their events, slime's rows against the samples, the lines of " +
         "recording.jsonl by their hashes (`recorded` counts the finished episodes that it holds), and the " +
-        "sums of summary.json. A run that has not come to its end is said to be unfinished; it may be " +
+        "sums of summary.json. A run that has not ended is reported as unfinished; it may be " +
         "played meanwhile.\n\n" +
         "With --as, files that turnwright export wrote: each record's ids, mask, logprobs and versions " +
         "against each other, no row twice, with --run against the run that they are of, and with --model " +
@@ -97,7 +97,7 @@ async function verify(paths: readonly string[], flags: VerifyFlags): Promise<voi
   }
 }
 
-/** One file, with what that leaves unchecked. */
+/** Checks one file, and says which checks need the complete run. */
 async function verifyLoneFile(file: string) {
   await assertFileOfSamples(file);
   const { violations, ...read } = await verifyFile(file);

@@ -18,7 +18,7 @@ interface ViewFlags {
   readonly episode?: readonly string[];
 }
 
-/** `turnwright view`: runs in the browser, down to the token. */
+/** `turnwright view`: shows runs in the browser. */
 export function defineView(command: Command): void {
   command
     .description(
@@ -30,7 +30,7 @@ export function defineView(command: Command): void {
     )
     .option("--port <n>", "port on 127.0.0.1; 0 takes any free one (default: 7333)")
     .option("--model <dir>", "model folder to spell tokens with (default: the run's)")
-    .option("--rescore", "let the run's engine compute logprobs again, for rows that are looked at")
+    .option("--rescore", "let the run's engine compute logprobs again, for the rows that you view")
     .option("--open", "open the browser")
     .option("--export <file>", "write this file instead of serving")
     .option("--episode <id...>", "with --export: the episodes, by their ids or the ends of them")
@@ -71,7 +71,7 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
   if (!signal.aborted) await once(signal, "abort");
 }
 
-/** Aborted by Ctrl-C or SIGTERM: there is nothing to be kept, and nothing to be said. */
+/** Returns a signal that aborts at Ctrl-C or SIGTERM, without a message. */
 function untilInterrupted(): AbortSignal {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) {
@@ -80,7 +80,7 @@ function untilInterrupted(): AbortSignal {
   return controller.signal;
 }
 
-/** The engine of each run, to compute logprobs again. */
+/** Opens an engine for each run, to recompute logprobs. */
 async function openEngines(runs: readonly RunIndex[], signal: AbortSignal) {
   const rescorings = new Map<RunIndex, ScoringEngine>();
   for (const run of runs) rescorings.set(run, await openScoringEngine(run.dir, {}, { signal }));
@@ -92,7 +92,7 @@ async function openEngines(runs: readonly RunIndex[], signal: AbortSignal) {
   };
 }
 
-/** Asks the system to open an address in a browser. */
+/** Opens an address in the system's browser. */
 function openBrowser(url: string): void {
   const openers: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
     darwin: ["open"],

@@ -9,10 +9,10 @@ import { addConfiguredSettings, givenSettings } from "../option.ts";
 import { groupSettings } from "../setting-groups.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
-/** Every setting of the command: a flag each, and the keys of its configuration file. */
+/** The settings of the command. Each is a flag and a key of its configuration file. */
 const settings = [...workerSettings, ...displaySettings];
 
-/** `turnwright worker`: plays attempts that others hand out. */
+/** `turnwright worker`: plays attempts of a queue. */
 export function defineWorker(command: Command): void {
   command.description(
     "Plays attempts that `rollout`, `eval` or `serve` hand out with the same --queue. It takes the same " +
@@ -55,7 +55,10 @@ async function work(config: WorkerConfig, display: Display): Promise<void> {
   note("drained");
 }
 
-/** The first signal asks it to drain, the second ends it at once: others go on with its attempts. */
+/**
+ * Returns signals for the end of a worker. The first SIGINT or SIGTERM drains it. The second ends
+ * the process at once, and other workers take over its attempts.
+ */
 function untilStopped(drainMs: number): {
   readonly asked: Promise<void>;
   readonly signal: AbortSignal;
@@ -65,7 +68,7 @@ function untilStopped(drainMs: number): {
     let askedAtMs: number | undefined;
     const onSignal = (): void => {
       if (askedAtMs !== undefined) {
-        // What sends a signal to a group as well as to the process sends it twice.
+        // A signal to the process group may arrive twice within a moment.
         if (performance.now() - askedAtMs > 300) process.exit(130);
         return;
       }

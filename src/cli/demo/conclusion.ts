@@ -5,13 +5,13 @@ import { verifyRun } from "../../verify/verify-run.ts";
 /** The scope of a demonstration, which takes less than a minute. */
 export const demoScope = { taskCount: 32, sampleCount: 4 } as const;
 
-/** The call of the command line: a script of the checkout, or the installed package. */
+/** The command to repeat in messages: a script of the checkout, or the installed package. */
 export const commandLine =
   process.env["npm_package_name"] === "turnwright"
     ? "npm run --silent turnwright --"
     : "npx turnwright";
 
-/** The last thing that a demonstration says: how to look at it. */
+/** Returns the last message of a demonstration: how to view the run. */
 export function viewHint(out: string): string {
   return (
     "Look at it in the browser: why each conversation earned what it did, and which tokens are trained:\n\n" +
@@ -25,7 +25,7 @@ export async function isFinished(out: string): Promise<boolean> {
   return (JSON.parse(summary) as { readonly end: string }).end === "finished";
 }
 
-/** Verifies the run, and returns a row of its summary. */
+/** Verifies a run. Returns a row of its summary. */
 export async function verdictOn(out: string): Promise<string> {
   const { violations, samples } = await verifyRun(out);
   if (violations.length === 0) {

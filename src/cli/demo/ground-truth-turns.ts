@@ -3,7 +3,7 @@ import type { Random } from "../../../environments/storefront/index.ts";
 import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
 import type { PyDict } from "../../../packages/python-values/src/value.ts";
 
-/** The mistakes that a script makes on purpose. */
+/** The mistakes that a script can make on purpose. */
 type Mistake = "none" | "skipped-action" | "malformed-call" | "unknown-tool" | "silent-ending";
 
 const mistakes: readonly Mistake[] = [
@@ -14,10 +14,10 @@ const mistakes: readonly Mistake[] = [
 ];
 
 /**
- * The turns of an agent that plays a τ-bench task's own actions, in the grammar of the Qwen family:
- * a question, the actions, the wanted outputs. With a mistake rate above 0, some episodes skip an
- * action or keep the outputs to themselves (and are not rewarded), others stumble over a malformed
- * call or an unknown tool and recover.
+ * Returns the turns of an agent that performs a τ-bench task's expected actions, in the syntax of
+ * the Qwen family: a question, the actions, the expected outputs. With a mistake rate above 0, some
+ * episodes omit an action or an output and get no reward. Others have a malformed call or an
+ * unknown tool, and recover.
  */
 export function groundTruthTurns(
   task: TauTaskData,
@@ -46,7 +46,7 @@ function callText(name: string, kwargs: PyDict): string {
   return `<tool_call>\n${stringifyPythonJson(call, { ensureAscii: false })}\n</tool_call>`;
 }
 
-/** Now and then two calls in one turn. */
+/** Puts some calls in pairs, so that some turns have two calls. */
 function pairUp(calls: readonly string[], random: Random): string[] {
   const turns: string[] = [];
   for (let index = 0; index < calls.length; index++) {

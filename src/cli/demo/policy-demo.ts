@@ -18,7 +18,7 @@ export function demoModelDir(): string {
   return packageFile("models/storefront-2m");
 }
 
-/** Plays the built-in shop with a policy that is sampled in this process. */
+/** Plays the storefront with the small model, which this process samples. */
 export async function playPolicyDemo(demo: {
   readonly model: string;
   readonly out: string;
@@ -65,7 +65,10 @@ function listPassHatK(rows: readonly EpisodeRow[]): string {
   return `pass       ${figures.join(", ")} (all of k attempts at a task succeed)`;
 }
 
-/** The shortest rewarded conversation with three calls or more, its sampled tokens marked. */
+/**
+ * Shows the shortest rewarded conversation with at least three calls, with its sampled tokens
+ * marked.
+ */
 async function showOne(
   run: StoredRun,
   rows: readonly EpisodeRow[],

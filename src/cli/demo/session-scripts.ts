@@ -15,8 +15,8 @@ const stopLiteral = "<|im_end|>";
 const turnMarker = "<|im_start|>assistant\n";
 
 /**
- * The turns that a scripted policy samples in each episode of a plan, as ids of a ChatML-style
- * tokenizer: the task's own actions, with mistakes in a share of the episodes.
+ * Returns the turns of a scripted policy for each episode of a plan, as ids of a ChatML tokenizer:
+ * the task's expected actions, with mistakes in a share of the episodes.
  */
 export async function scriptSessions(
   plan: Iterable<PlannedEpisode>,
@@ -50,7 +50,7 @@ async function turnsOf(
   mistakeRate: number,
 ): Promise<readonly string[]> {
   if (environment.name === "storefront") {
-    // A slip a turn: over an episode of seven turns they add up.
+    // The rate is per turn. An episode has about seven turns.
     const slipRate = mistakeRate / 3;
     const { turns } = await demonstrate(task as Task<StorefrontData>, { seed, slipRate });
     return turns.map(({ text }) => text);

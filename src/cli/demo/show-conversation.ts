@@ -5,10 +5,15 @@ import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 
-/** The start of a conversation's opening. The text before it is the same in all conversations. */
+/**
+ * The text before the user's first message. Everything before it is the same in all conversations.
+ */
 const openingMarker = "<|im_start|>user\n";
 
-/** The first training row of a rollout as text, its sampled stretches marked, without the system prompt. */
+/**
+ * Returns the first training row of a rollout as text, without the system prompt. Marks the sampled
+ * parts.
+ */
 export async function showConversation(
   run: StoredRun,
   rolloutId: string,

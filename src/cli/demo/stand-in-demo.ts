@@ -17,18 +17,18 @@ import { scriptSessions } from "./session-scripts.ts";
 
 const { taskCount, sampleCount } = demoScope;
 
-/** Options of the demonstration without a model. Absent members are looked up. */
+/** Options of the demonstration without a model. Default values are found at start. */
 export interface StandInDemo {
   readonly env: string | undefined;
   readonly data: string | undefined;
   readonly model: string | undefined;
   readonly out: string;
   readonly seed: number;
-  /** Share of episodes, 0 to 1. */
+  /** Share of episodes with a mistake, 0 to 1. */
   readonly mistakeRate: number;
 }
 
-/** Plays scripted solutions through a server that speaks SGLang's protocol. */
+/** Plays scripted solutions through a test server with SGLang's protocol. */
 export async function playStandInDemo(demo: StandInDemo): Promise<void> {
   const data = demo.data ?? (await findBundle());
   const env = demo.env ?? (data === undefined ? "storefront" : "tau-retail");
@@ -99,7 +99,7 @@ async function writeScripts(
   }
 }
 
-/** The tokenizer comes with the development dependencies, not with the package. */
+/** Finds the tokenizer, which is a development dependency and not part of the package. */
 function findQwen3Folder(): string {
   try {
     const file = createRequire(import.meta.url).resolve(

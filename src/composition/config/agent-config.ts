@@ -7,7 +7,7 @@ import { count, text, type Setting, type SettingValues } from "./setting.ts";
 
 const toolUseNames = Object.keys(toolUsePolicies) as readonly (keyof typeof toolUsePolicies)[];
 
-/** The strategy around the policy. */
+/** The settings of the agent. */
 export const agentSettings = [
   {
     name: "agent",
@@ -89,21 +89,21 @@ export interface ToolCallingConfig {
 /** The examples that a few-shot agent shows. */
 export interface ExamplesConfig {
   readonly count: number;
-  /** Absent: those of the environment's own bundle. */
+  /** A file with examples. Absent: those of the environment's own bundle. */
   readonly file?: string;
   readonly draw: FewShotDraw;
-  /** The run's. */
+  /** The run's seed. */
   readonly seed: number;
 }
 
-/** An agent that was written elsewhere, and that keeps its conversations itself. */
+/** An agent of your own, which manages its own conversations. */
 export type ForeignAgentConfig =
   /** The path of a module that exports `run()`. */
   | { readonly strategy: "module"; readonly file: string }
-  /** A line for the shell. */
+  /** A command line for the shell. */
   | { readonly strategy: "command"; readonly command: string };
 
-/** The strategy around the policy. */
+/** The configuration of the agent. */
 export type AgentConfig =
   | ForeignAgentConfig
   | ({ readonly strategy: "tool-calling" } & ToolCallingConfig)
@@ -113,7 +113,7 @@ export type AgentConfig =
 type AgentValues = SettingValues<(typeof agentSettings)[number]>;
 
 /**
- * Reads the strategy around the policy; `seed` is the run's.
+ * Reads the configuration of the agent. `seed` is the run's seed.
  *
  * @throws UsageError for settings that exclude each other.
  */
@@ -162,7 +162,7 @@ function readStrategy(name: string): (typeof strategies)[number] {
   );
 }
 
-/** Settings of the built-in strategies, which another agent has no use for. */
+/** Settings that only the built-in strategies use. */
 const ownSettings = [
   "tool-use",
   "unknown-tools",

@@ -66,17 +66,17 @@ export const conductSettings = [
 
 /** The pace, retries and folder of a run. */
 export interface ConductConfig {
-  /** Episodes at once. */
+  /** Maximum number of episodes at once. */
   readonly concurrency: number;
   /** True to play fewer episodes at once while the engine is full. */
   readonly followLoad: boolean;
-  /** Plays of an episode before its failure is final. */
+  /** The number of plays of an episode before its failure is final. */
   readonly attempts: number;
-  /** Failures in a row that stop the run; see `StartRunOptions`. */
+  /** The number of failures in a row that stops the run; see `StartRunOptions`. */
   readonly maxFailuresInRow: number;
-  /** The run's folder; absent: a new one below `runs/`. */
+  /** The run's folder. Absent: a new folder in `runs/`. */
   readonly dir?: string;
-  /** A trainer's format to write as well. */
+  /** A trainer's format in which rows are also written. */
   readonly format?: SinkFormat;
   /** The episodes to keep in `recording.jsonl`. */
   readonly record: RecordPolicy;

@@ -73,17 +73,17 @@ export const engineSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** A server: its addresses and how to call it. */
+/** A server: its addresses, and how to call it. */
 export interface ServerConfig {
-  /** One at least. */
+  /** At least one address. */
   readonly urls: readonly string[];
   /** The environment variable that holds the key. */
   readonly apiKeyEnv?: string;
-  /** One turn with all repetitions, milliseconds. */
+  /** The time limit of a turn including all retries, in milliseconds. */
   readonly turnTimeoutMs: number;
 }
 
-/** An inference engine. */
+/** The configuration of an inference engine. */
 export type EngineConfig =
   | ({ readonly kind: "sglang" } & ServerConfig & Pick<SglangEngineOptions, "mode">)
   | ({ readonly kind: "vllm"; readonly servedModel?: string } & ServerConfig &
@@ -94,32 +94,32 @@ export type EngineConfig =
       /** A GGUF file, or `hf:owner/repo:file`. */
       readonly file: string;
       readonly threadCount?: number;
-      /** Turns computed at once. */
+      /** The number of turns that are computed at once. */
       readonly sequenceCount?: number;
-      /** Prompt and output together, in ids. */
+      /** Maximum number of ids in prompt and output together. */
       readonly contextLength?: number;
     }
   | {
       readonly kind: "reference";
       readonly modelDir: string;
       readonly threadCount?: number;
-      /** Turns computed at once. */
+      /** The number of turns that are computed at once. */
       readonly sequenceCount?: number;
     };
 
-/** The settings that an engine is made of: its own, and those that it shares. */
+/** The values of the settings that describe an engine: its own, and those that it shares. */
 type EngineValues = SettingValues<
   | (typeof engineSettings)[number]
   | Extract<(typeof limitSettings)[number], { readonly name: "max-context" | "engine-timeout" }>
 > & {
-  /** The renderer's. */
+  /** The model folder of the renderer. */
   readonly model: string | undefined;
 };
 
 const serverNames: readonly EngineName[] = ["sglang", "vllm", "llama-cpp"];
 const inProcessNames: readonly EngineName[] = ["llama", "reference"];
 
-/** Settings that not every engine has. */
+/** Settings that only some engines have, with the names of these engines. */
 const ownSettings = {
   url: serverNames,
   "api-key-env": serverNames,
@@ -132,7 +132,7 @@ const ownSettings = {
 } as const satisfies Partial<Record<keyof EngineValues, readonly EngineName[]>>;
 
 /**
- * Reads which engine samples.
+ * Reads the configuration of the engine.
  *
  * @throws UsageError for a setting that is missing, or that the engine does not have.
  */

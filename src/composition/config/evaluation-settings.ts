@@ -11,7 +11,7 @@ const notOfEvaluations = [
   "branch-at",
 ] as const satisfies readonly (keyof RunSettings)[];
 
-/** Settings that an evaluation defaults otherwise than a rollout. */
+/** Settings with other defaults in an evaluation than in a rollout. */
 const replaced: Readonly<Record<string, Setting>> = {
   temperature: {
     name: "temperature",
@@ -24,13 +24,13 @@ const replaced: Readonly<Record<string, Setting>> = {
 
 const leftOut: ReadonlySet<string> = new Set(notOfEvaluations);
 
-/** The settings of a run that is an evaluation. */
+/** The settings of an evaluation's run. */
 export const evaluationSettings: readonly Setting[] = runSettings
   .filter(({ name }) => !leftOut.has(name))
   .map((setting) => replaced[setting.name] ?? setting);
 
 /**
- * The defaults in which an evaluation differs from other runs, of the settings that are not given.
+ * Returns the evaluation's own defaults for the settings that are not given.
  *
  * @throws UsageError for a setting that an evaluation does not have.
  */

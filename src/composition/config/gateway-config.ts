@@ -151,7 +151,7 @@ const sharedLimits = limitSettings.filter(
     setting.name === "max-context" || setting.name === "engine-timeout",
 );
 
-/** Every setting of `turnwright gateway`. */
+/** The settings of `turnwright gateway`. */
 export const gatewaySettings = [
   ...engineSettings,
   ...rendererSettings,
@@ -176,7 +176,10 @@ export interface GatewayConfig {
   readonly scorerFile?: string;
   readonly rows: RowChoice;
   readonly strictness: "calls" | "strict";
-  /** Absent: the gateway's default. */
+  /**
+   * Patterns of text that the gateway ignores when it compares messages. Absent: the gateway's
+   * default.
+   */
   readonly ignore?: readonly RegExp[];
   readonly policyModels?: readonly string[];
   readonly clientSampling: "pin" | "honour";
@@ -188,7 +191,7 @@ export interface GatewayConfig {
 /**
  * Reads a gateway's settings.
  *
- * @throws UsageError for what is unknown, missing or of the wrong kind.
+ * @throws UsageError for a setting that is unknown, missing or of the wrong type.
  */
 export function readGatewayConfig(settings: GivenSettings): GatewayConfig {
   const values = completeSettings<(typeof gatewaySettings)[number]>(gatewaySettings, settings);
@@ -205,7 +208,7 @@ export function readGatewayConfig(settings: GivenSettings): GatewayConfig {
       maxSessionTokens: values["max-session-tokens"] ?? Infinity,
       maxSessions: values["max-sessions"],
       idleTimeoutMs: values["idle-timeout"] * 1000,
-      // The engine's own limit comes first: it can say what it had tried.
+      // The engine's own limit ends earlier, because its error describes the tries.
       engineTimeoutMs: values["engine-timeout"] * 1000 + 60_000,
       ...withoutUndefined({ maxContextTokens: values["max-context"] }),
     },
@@ -231,7 +234,7 @@ export function readGatewayConfig(settings: GivenSettings): GatewayConfig {
 function readPattern(source: string): RegExp {
   try {
     const pattern = new RegExp(source, "gmu");
-    // What linear time does not allow is said at the start.
+    // Checks at the start that the pattern can be matched in linear time.
     ignoredText(pattern);
     return pattern;
   } catch (error) {

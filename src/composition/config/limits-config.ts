@@ -83,7 +83,7 @@ export const limitSettings = [
 export type LimitsConfig = Omit<EpisodeLimits, "maxContextTokens"> &
   Partial<Pick<EpisodeLimits, "maxContextTokens">>;
 
-/** Reads how far an episode may go. */
+/** Reads the limits of an episode. */
 export function readLimitsConfig(
   values: SettingValues<(typeof limitSettings)[number]>,
 ): LimitsConfig {
@@ -95,7 +95,7 @@ export function readLimitsConfig(
     maxEpisodeTokens: values["max-episode-tokens"] ?? Infinity,
     maxFormatErrors: values["max-format-errors"],
     episodeTimeoutMs: values["episode-timeout"] * 1000,
-    // The engine's own limit comes first: it can say what it had tried.
+    // The engine's own limit ends earlier, because its error describes the tries.
     engineTimeoutMs: values["engine-timeout"] * 1000 + 60_000,
     userTimeoutMs: values["user-timeout"] * 1000,
     toolTimeoutMs: values["tool-timeout"] * 1000,

@@ -77,13 +77,16 @@ export const rendererSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** Choices that override the findings about a chat template. */
+/** Settings that override the facts found about a chat template. */
 export interface TemplateChoices {
   readonly parsers: ParserSettings;
-  /** Ids, or literals of tokens; absent: what the model folder and the template say. */
+  /**
+   * Ids or literals of the tokens that end a turn. Absent: those of the model folder and the
+   * template.
+   */
   readonly stopTokens?: readonly (number | string)[];
   readonly deltaBase?: "full";
-  /** Absent: the newest release that is known. */
+  /** The release of transformers to imitate. Absent: the newest known release. */
   readonly transformers?: string;
   readonly variables: PyDict;
   readonly historyPolicy: NonNullable<RendererOptions["historyPolicy"]>;
@@ -95,13 +98,13 @@ export interface RendererConfig extends TemplateChoices {
   readonly guardPolicy: NonNullable<RendererOptions["guardPolicy"]>;
 }
 
-/** The settings of a renderer. */
+/** The values of the renderer's settings. */
 type RendererValues = SettingValues<(typeof rendererSettings)[number]>;
 
 /**
- * Reads how conversations become ids.
+ * Reads the configuration of the renderer.
  *
- * @throws UsageError where no model folder is named, or a variable cannot be read.
+ * @throws UsageError if no model folder is named, or a variable cannot be read.
  */
 export function readRendererConfig(values: RendererValues, engine: EngineName): RendererConfig {
   return {
@@ -112,7 +115,7 @@ export function readRendererConfig(values: RendererValues, engine: EngineName): 
 }
 
 /**
- * Reads what is chosen about the chat template; `engine` is the one that samples, where one does.
+ * Reads the settings of the chat template. `engine` is the engine that samples, if any.
  *
  * @throws UsageError for a variable that cannot be read.
  */
@@ -154,7 +157,7 @@ function readVariables(entries: readonly string[]): PyDict {
   return variables;
 }
 
-/** JSON's words; in any other spelling they would be texts, and so true in a template. */
+/** JSON's words. Any other spelling would be a text, which is true in a template. */
 const words: ReadonlyMap<string, string> = new Map([
   ["true", "true"],
   ["false", "false"],
@@ -162,7 +165,10 @@ const words: ReadonlyMap<string, string> = new Map([
   ["none", "null"],
 ]);
 
-/** Parses the value as JSON, else returns the text, so that the command line needs no quotes. */
+/**
+ * Parses a value as JSON, so that the command line needs no quotes. Returns the text if it is not
+ * JSON.
+ */
 function readVariable(name: string, value: string): PyValue {
   try {
     return parsePythonJson(value);
@@ -177,7 +183,7 @@ function readVariable(name: string, value: string): PyValue {
     }
     if (/^\s*["[{]/.test(value)) {
       throw new UsageError(
-        `Cannot read --template-variable ${name}=${value}: it begins as JSON does and is none ` +
+        `Cannot read --template-variable ${name}=${value}: it starts like JSON, but is not JSON ` +
           `(${describeError(error)})`,
       );
     }

@@ -3,10 +3,10 @@ import type { Variables } from "../create-engine.ts";
 import type { GivenSettings } from "./setting.ts";
 
 /**
- * Refuses settings that are to name an environment variable, such as `--api-key-env`, and name none that is set,
- * used or not: before anything is written.
+ * Checks that environment variables named by settings such as `--api-key-env` exist, even if the
+ * run does not use them. Call it before anything is written.
  *
- * @throws UsageError
+ * @throws UsageError for a variable that is not set.
  */
 export function requireVariables(settings: GivenSettings, env: Variables): void {
   for (const [name, value] of Object.entries(settings)) {

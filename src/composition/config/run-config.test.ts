@@ -92,7 +92,7 @@ describe("the settings of a run", () => {
     const table: readonly Setting[] = runSettings;
     const names = table.filter(({ operational }) => operational === true).map(({ name }) => name);
     expect(names).toEqual([
-      // The files behind these settings are compared by their contents.
+      // The files that these settings name are compared by their contents.
       "data",
       // A run without an end plays until it is stopped.
       "groups",
@@ -156,10 +156,10 @@ describe("a template variable", () => {
     ["a=none", "Cannot read --template-variable a=none: expected a=null, or"],
     [
       "a={'b': 1}",
-      "Cannot read --template-variable a={'b': 1}: it begins as JSON does and is none",
+      "Cannot read --template-variable a={'b': 1}: it starts like JSON, but is not JSON",
     ],
-    ["a=[1,", "Cannot read --template-variable a=[1,: it begins as JSON does and is none"],
-    ['a="b', 'Cannot read --template-variable a="b: it begins as JSON does and is none'],
+    ["a=[1,", "Cannot read --template-variable a=[1,: it starts like JSON, but is not JSON"],
+    ['a="b', 'Cannot read --template-variable a="b: it starts like JSON, but is not JSON'],
     ["=1", "Cannot read --template-variable =1: expected name=value"],
     ["a", "Cannot read --template-variable a: expected name=value"],
   ])("%s is refused: it would be a text, and so true", (entry, complaint) => {

@@ -16,7 +16,7 @@ import { completeSettings, type GivenSettings, type SettingValues } from "./sett
 import { readUserConfig, userSettings, type UserConfig } from "./user-config.ts";
 import type { SamplingParameters } from "../../engine/engine.ts";
 
-/** Every setting of a run: the flags of `rollout` and the keys of its configuration file. */
+/** The settings of a run: the flags of `rollout` and the keys of its configuration file. */
 export const runSettings = [
   ...scopeSettings,
   ...engineSettings,
@@ -28,7 +28,7 @@ export const runSettings = [
   ...conductSettings,
 ] as const;
 
-/** The settings of a run by their names, defaults filled in. JSON-able. */
+/** The settings of a run by name, including defaults. JSON-able. */
 export type RunSettings = SettingValues<(typeof runSettings)[number]>;
 
 /** The configuration of a run, as `readRunConfig()` reads it. Frozen. */
@@ -47,17 +47,18 @@ export interface RunConfig {
 }
 
 /**
- * Reads a run's settings: those that are given by the names that the command line's flags have, such as
- * `{ env: "storefront", "max-turns": 20 }`, and the defaults of the others.
+ * Reads a run's settings and fills in defaults. Names are those of the command line's flags, such
+ * as `{ env: "storefront", "max-turns": 20 }`. Loads nothing.
  *
- * @throws UsageError for an unknown name, a value of the wrong kind, one that is missing, or settings
- *   that exclude each other. Nothing is loaded or looked up yet.
+ * @throws UsageError for an unknown name, a value of the wrong type, a missing value, or settings
+ *   that exclude each other.
  */
 export function readRunConfig(settings: GivenSettings): RunConfig {
   const given = completeSettings(runSettings, settings);
   const limits = readLimitsConfig(given);
   const environment = readEnvironmentConfig(given);
-  // τ-bench's users are models, which have to be named; others' environments may bring a user.
+  // τ-bench's users are models, which the settings must name. Other environments may have their own
+  // user.
   const isAssumed = given.user === undefined && !isTauName(environment.name);
   const values: RunSettings = isAssumed ? { ...given, user: "scripted" } : given;
   const scope = readScopeConfig(values);

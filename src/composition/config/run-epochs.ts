@@ -13,16 +13,17 @@ import type { ScopeConfig } from "./scope-config.ts";
 interface OpenPlanRecord extends Omit<PlanRecord, "taskIndexes" | "sampleCount"> {
   /** The number of episodes is open: a later start may play more. */
   readonly isOpen: true;
-  /** Attempts per group. */
+  /** The number of attempts per group. */
   readonly sampleCount: number;
-  /** The tasks of each pass, 0-based. */
+  /** The task indexes of each epoch, 0-based. */
   readonly passOver: readonly number[];
 }
 
 /**
  * Returns the source of a run's tasks: its plan, or epochs over the plan's tasks.
  *
- * @param finished - The episodes of earlier starts. A lower bound on the groups keeps them.
+ * @param finished - The episodes of earlier starts. Their groups stay in the run even if `groups`
+ *   is now lower.
  */
 export function sourceOf(
   { epochs }: Pick<ScopeConfig, "epochs">,

@@ -39,7 +39,7 @@ export const samplingSettings = [
   },
 ] as const satisfies readonly Setting[];
 
-/** Reads how tokens are drawn. */
+/** Reads the sampling parameters. */
 export function readSampling(
   values: SettingValues<(typeof samplingSettings)[number]>,
 ): SamplingParameters {

@@ -54,11 +54,11 @@ export const scopeSettings = [
   { name: "seed", kind: count(0), value: "n", help: "seed of the run", default: 0 },
 ] as const satisfies readonly Setting[];
 
-/** The environment, by name or as a module, and the folder of its data. */
+/** The environment, by name or module, and the folder of its data. */
 export interface EnvironmentConfig {
-  /** A name that `env list` shows, or the path of a module such as `./lamps.js`. */
+  /** A name from `env list`, or the path of a module such as `./lamps.js`. */
   readonly name: string;
-  /** A τ-bench bundle's folder; absent: the places where one is looked for. */
+  /** The folder of a τ-bench bundle. Absent: the usual places are searched. */
   readonly dataDir?: string;
 }
 
@@ -67,29 +67,30 @@ export interface ScopeConfig {
   readonly split: string;
   /** `all`, or indexes and rising ranges such as `0-31,40`. */
   readonly tasks: string;
-  /** Episodes per task: the group's size. */
+  /** The number of episodes per task: the group's size. */
   readonly sampleCount: number;
   readonly seed: number;
-  /** Absent: the tasks once, in their order. */
+  /** The configuration of epochs. Absent: each task is played once, in order. */
   readonly epochs?: EpochsConfig;
   /**
-   * The turns at which the other attempts fork from the first one; absent if all attempts start at the beginning.
+   * The turns at which the other attempts branch from the first one. Absent: all attempts play from
+   * their first turn.
    */
   readonly branchAt?: readonly number[];
 }
 
-/** Epochs over the tasks, each in its own order that follows from the seed. */
+/** Epochs over the tasks, each in its own order that the seed determines. */
 export interface EpochsConfig {
   /** The number of epochs; `Infinity` for a run without an end. */
   readonly count: number;
-  /** Groups after which the run is at its end, however many epochs are left. */
+  /** The number of groups after which the run ends, even if epochs are left. */
   readonly mostGroups?: number;
 }
 
 type ScopeValues = SettingValues<(typeof scopeSettings)[number]>;
 
 /**
- * Reads which environment is played.
+ * Reads the environment's settings.
  *
  * @throws UsageError if no environment is named, or if the name is unknown.
  */

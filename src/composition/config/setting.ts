@@ -9,10 +9,10 @@ export type SettingKind =
   | { readonly type: "choice"; readonly choices: readonly string[] }
   | NumberKind
   | { readonly type: "flag" }
-  /** May be repeated. */
+  /** A list of texts: the flag may be repeated. */
   | { readonly type: "list"; readonly choices?: readonly string[] };
 
-/** A number within a range, both ends included. */
+/** A number within a range, including both ends. */
 export interface NumberKind {
   readonly type: "number";
   readonly min: number;
@@ -22,23 +22,24 @@ export interface NumberKind {
   readonly word?: string;
 }
 
-/** One setting: a flag of a command and a key of the configuration file at once. */
+/** A setting: both a flag of a command and a key of its configuration file. */
 export interface Setting {
-  /** In kebab-case: `--name` and `"name"`. */
+  /** The name in kebab-case: `--name` and `"name"`. */
   readonly name: string;
   readonly kind: SettingKind;
   readonly help: string;
-  /** Name of the value in help texts. */
+  /** The name of the value in help texts. */
   readonly value?: string;
   readonly default?: string | number;
   /**
-   * True if a run may be resumed with another value: the setting does not change the episodes, or the content that it
-   * names is compared itself, such as the files of a model folder.
+   * True if a run may be resumed with another value. Either the setting does not affect the
+   * episodes, or the content that it names is compared instead, such as the files of a model
+   * folder.
    */
   readonly operational?: true;
 }
 
-/** The value that a setting of a kind has. */
+/** The type of a setting's value, by its kind. */
 export type ValueOf<Kind extends SettingKind> = Kind extends { readonly type: "text" }
   ? string
   : Kind extends { readonly type: "number" }
@@ -52,7 +53,8 @@ export type ValueOf<Kind extends SettingKind> = Kind extends { readonly type: "t
           : readonly string[];
 
 /**
- * The values of a table's settings by their names; `undefined` if not set and without a default.
+ * The values of a table's settings by name. A value is `undefined` if it is not set and has no
+ * default.
  */
 export type SettingValues<One extends Setting> = {
   readonly [Each in One as Each["name"]]: Each extends { readonly default: string | number }
@@ -63,28 +65,28 @@ export type SettingValues<One extends Setting> = {
 /** Settings before `completeSettings()` has checked them. */
 export type GivenSettings = Readonly<Record<string, unknown>>;
 
-/** A whole number from `min` on. */
+/** Returns the kind of a whole number of at least `min`. */
 export function count(min: number): NumberKind {
   return { type: "number", min, max: Infinity, whole: true };
 }
 
-/** Any text. */
+/** The kind of any text. */
 export const text = { type: "text" } as const;
 
-/** A flag without a value. */
+/** The kind of a flag without a value. */
 export const flag = { type: "flag" } as const;
 
-/** Seconds, from a millisecond to a week. */
+/** The kind of a duration in seconds, from a millisecond to a week. */
 export const seconds: NumberKind = { type: "number", min: 0.001, max: 604_800 };
 
-/** US dollars per million tokens. */
+/** The kind of a price in US dollars per million tokens. */
 export const price: NumberKind = { type: "number", min: 0, max: Infinity };
 
 /**
- * Checks settings and fills in the table's defaults: the one place where values that came from outside
- * get their types. Frozen.
+ * Checks settings and fills in the table's defaults. All values from outside get their types here.
+ * The result is frozen.
  *
- * @throws UsageError for a name that the table does not have, or a value of another kind.
+ * @throws UsageError for a name that the table does not have, or a value of the wrong type.
  */
 export function completeSettings<One extends Setting>(
   table: readonly One[],
@@ -127,7 +129,7 @@ export function checkSettings(
   }
 }
 
-/** A problem of a value. */
+/** A problem with a value. */
 interface ValueProblem {
   readonly shown: string;
   readonly expected: string;
@@ -171,7 +173,10 @@ function checkList(
   return { shown: wrong, expected: `expected one of ${choices!.join(", ")}` };
 }
 
-/** Checks a number: returns the expectation that it fails, else `undefined`. */
+/**
+ * Checks a number. Returns a description of the expected number, or `undefined` if the number is
+ * valid.
+ */
 export function checkNumber(
   value: number,
   { min, max, whole, word }: NumberKind,
@@ -182,7 +187,7 @@ export function checkNumber(
     value > max ||
     (whole === true && !Number.isSafeInteger(value));
   if (!isWrong) return undefined;
-  // A larger whole number would be read as one of its neighbours.
+  // JavaScript would round a larger whole number.
   const largest = whole === true ? Math.min(max, Number.MAX_SAFE_INTEGER) : max;
   const isUnbounded = max === Infinity && !(value > largest);
   const upper = isUnbounded ? "" : ` and at most ${largest}`;

@@ -10,10 +10,10 @@ interface SettingsSchema {
   readonly additionalProperties: false;
 }
 
-/** The key of a configuration file with the place of its schema. It is not a setting. */
+/** The key of a configuration file with the path of its schema. It is not a setting. */
 export const schemaKey = "$schema";
 
-/** Describes the configuration files that a table of settings reads. */
+/** Returns a JSON Schema of the configuration files for a table of settings. */
 export function settingsSchema(table: readonly Setting[]): SettingsSchema {
   const properties = table.map(({ name, kind, help, default: fallback }) => [
     name,

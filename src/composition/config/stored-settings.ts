@@ -4,7 +4,10 @@ import type { RunManifest } from "../../run/folder/run-folder.ts";
 import { runSettings, type RunSettings } from "./run-config.ts";
 import type { GivenSettings, Setting } from "./setting.ts";
 
-/** Settings as a run's folder keeps them: all, and those that a run is resumed with as they were. */
+/**
+ * Returns the settings to store in a run's folder: all of them, and those that must stay the same
+ * when the run is resumed.
+ */
 export function describeSettings(settings: RunSettings): {
   readonly settings: GivenSettings;
   readonly configuration: GivenSettings;
@@ -21,8 +24,9 @@ export function describeSettings(settings: RunSettings): {
 }
 
 /**
- * The settings that a stored run was played with, as far as a table has them; of one that a program started, those
- * of sampling. One that held a secret is left out, as if it had not been given: the secret is not in the folder.
+ * Returns the stored settings of a run that are in a table. A run that a program started has only
+ * those of sampling. Leaves out a setting with a redacted secret, because the folder does not have
+ * the secret.
  */
 export function storedSettings(
   { found }: RunManifest,

@@ -69,7 +69,7 @@ export const userSettings = [
 
 /** The configuration of the user. */
 export type UserConfig =
-  /** Without a file, the environment's user speaks, if it has one. */
+  /** A scripted user. Without a file, the environment's own user is used if it has one. */
   | {
       readonly strategy: "scripted";
       readonly scriptFile?: string;
@@ -80,16 +80,17 @@ export type UserConfig =
   | {
       readonly strategy: "llm" | "react" | "verify" | "reflection";
       readonly model: ChatModelConfig;
-      /** Absent: the endpoint's. */
+      /** The temperature. Absent: the server's default. */
       readonly temperature?: number;
     };
 
 type UserValues = SettingValues<(typeof userSettings)[number]>;
 
 /**
- * Reads who the agent talks to. How long a reply may take is one of the episode's limits.
+ * Reads the configuration of the user. The time limit of its replies is one of the episode's
+ * limits.
  *
- * @throws UsageError where a setting is missing.
+ * @throws UsageError if a setting is missing.
  */
 export function readUserConfig(values: UserValues): UserConfig {
   const strategy = requireSetting(
@@ -111,7 +112,7 @@ export function readUserConfig(values: UserValues): UserConfig {
   return { strategy, model, ...withoutUndefined({ temperature: values["user-temperature"] }) };
 }
 
-/** A price that is not given beside the other is 0. */
+/** Reads prices. If only one is given, the other is 0. */
 function readPrices(values: UserValues): ChatPrices | undefined {
   const { "user-input-price": inputUsd, "user-output-price": outputUsd } = values;
   if (inputUsd === undefined && outputUsd === undefined) return undefined;

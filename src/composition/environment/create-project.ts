@@ -19,11 +19,11 @@ interface ProjectOptions {
 const templates: Readonly<Record<string, string>> = {
   "package.json": "package.json",
   "my-environment.js": "my-environment.js",
-  // The package's own tests stay out of it by their names.
+  // Another name keeps the template out of this package's own tests.
   "test-of-my-environment.js": "my-environment.test.js",
   "turnwright.json": "turnwright.json",
   "README.md": "README.md",
-  // No package can hold a file of that name.
+  // npm leaves a file with the name `.gitignore` out of packages.
   gitignore: ".gitignore",
 };
 
@@ -68,7 +68,7 @@ function describeProject(dir: string): string {
   return `Created a project in ${path.resolve(dir)}. Next:\n${steps.map((step) => `  ${step}\n`).join("")}`;
 }
 
-/** A name that npm takes. */
+/** Returns a valid npm package name for a folder. */
 function packageName(folder: string): string {
   const name = folder
     .toLowerCase()

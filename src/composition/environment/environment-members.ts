@@ -2,7 +2,7 @@ import { isObject } from "../../values/is-object.ts";
 import { UsageError } from "../../errors.ts";
 import { shownToolName } from "../../message.ts";
 
-/** A rule for a member of a hand-written object. */
+/** A rule for one member of a hand-written object. */
 interface Member {
   readonly isRight: (value: unknown) => boolean;
   readonly expected: string;
@@ -11,7 +11,7 @@ interface Member {
 export const text: Member = { isRight: (value) => typeof value === "string", expected: "a text" };
 const method: Member = { isRight: (value) => typeof value === "function", expected: "a function" };
 
-/** The members of an environment. */
+/** The rules for the members of an environment. */
 export const environmentMembers: Readonly<Record<string, Member>> = {
   name: {
     // Names that begin with "tau-" get τ-bench's prompts and results.
@@ -32,14 +32,14 @@ export const environmentMembers: Readonly<Record<string, Member>> = {
   open: method,
 };
 
-/** Splits of which a program asks for tasks by their numbers: there may be tasks without end. */
+/** The rule for splits whose tasks a program requests by index. Such a split may be infinite. */
 export const namedSplits: Member = {
   isRight: (value) =>
     isObject(value) && Object.values(value).every((size) => isCount(size) || size === Infinity),
   expected: "an object with the number of tasks of each split, Infinity where they have no end",
 };
 
-/** The members of a user. */
+/** The rules for the members of a user. */
 export const userMembers: Readonly<Record<string, Member>> = { strategy: text, open: method };
 
 function isCount(value: unknown): boolean {

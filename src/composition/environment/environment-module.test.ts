@@ -67,7 +67,7 @@ describe("loadModuleEnvironment()", () => {
     [
       "an export of another kind",
       "export const createEnvironment = 3;",
-      ": createEnvironment is no function",
+      ": createEnvironment is not a function",
     ],
     [
       "a function that throws, with the line",

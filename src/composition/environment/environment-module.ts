@@ -9,8 +9,8 @@ import { assertMembers, environmentMembers, userMembers } from "./environment-me
 import { findSyntaxError } from "./find-syntax-error.ts";
 
 /**
- * The environment that a module exports by default, or that its `createEnvironment()` makes. A relative
- * path starts from the working folder.
+ * Loads a module's environment: its default export, or the result of its `createEnvironment()`. A
+ * relative path starts from the working directory.
  *
  * @throws UsageError naming the file, and the export or the member that is missing.
  */
@@ -21,11 +21,11 @@ export async function loadModuleEnvironment(file: string): Promise<Environment> 
   return environment;
 }
 
-/** The environments that were made last, by their modules: some bring their users. */
+/** The environments that modules created last. Some of them have a user. */
 const loaded = new WeakMap<object, Environment & { readonly user?: User }>();
 
 async function readEnvironment(file: string, exported: Exports): Promise<Environment> {
-  // A promise of one does as well.
+  // The default export may be a promise.
   const given: unknown = await exported["default"];
   if (exported["createEnvironment"] === undefined && isObject(given)) {
     assertMembers(given, environmentMembers, `${file}: its default export has`);
@@ -109,7 +109,7 @@ async function call(
 ): Promise<unknown> {
   const create = exported[name];
   if (typeof create !== "function") {
-    throw new UsageError(`Cannot use environment ${file}: ${name} is no function`);
+    throw new UsageError(`Cannot use environment ${file}: ${name} is not a function`);
   }
   try {
     return (await create()) as unknown;

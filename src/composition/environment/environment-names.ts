@@ -1,16 +1,16 @@
 import { expectedName } from "../../../packages/python-values/src/support/nearest-name.ts";
 import { UsageError } from "../../errors.ts";
 
-/** τ-bench's domains: they play on a bundle of its data. */
+/** The names of τ-bench's domains, which need a bundle of its data. */
 const tauNames = ["tau-retail", "tau-airline"] as const;
 
 /** One of τ-bench's domains. */
 export type TauName = (typeof tauNames)[number];
 
-/** Every environment that has a name of its own, in the order in which they are listed. */
+/** The names of built-in environments, in the order of lists. */
 export const environmentNames = [...tauNames, "storefront"] as const;
 
-/** One of the environments that have a name. */
+/** The name of a built-in environment. */
 type EnvironmentName = (typeof environmentNames)[number];
 
 /** True for the name of a τ-bench domain. */
@@ -24,9 +24,9 @@ export function isModulePath(name: string): boolean {
 }
 
 /**
- * The name of an environment that there is.
+ * Checks the name of a built-in environment.
  *
- * @throws UsageError for any other.
+ * @throws UsageError for any other name.
  */
 export function readEnvironmentName(name: string): EnvironmentName {
   const known = environmentNames.find((candidate) => candidate === name);

@@ -51,12 +51,12 @@ export async function loadOwnUser(name: string): Promise<User | undefined> {
   return (await import("../../../environments/storefront/index.ts")).createStorefrontUser();
 }
 
-/** The folder that holds a bundle when neither a flag nor a variable names one. */
+/** The usual folder of a bundle, if neither a flag nor a variable names one. */
 const usualBundle = "data/tau-bench";
 
 /**
- * Returns the folder of τ-bench's bundle: `TURNWRIGHT_TAU_BENCH`, else `data/tau-bench`. Returns `undefined` if
- * neither holds one.
+ * Returns the folder of τ-bench's bundle: that of `TURNWRIGHT_TAU_BENCH`, otherwise
+ * `data/tau-bench`. Returns `undefined` if neither has one.
  */
 export async function findBundle(): Promise<string | undefined> {
   const fromVariable = process.env["TURNWRIGHT_TAU_BENCH"];

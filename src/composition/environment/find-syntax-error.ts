@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 /** The place of a syntax error in a module or one of its imports. */
 interface SyntaxPlace {
   readonly file: string;
-  /** Counts from 1. */
+  /** The line number, from 1. */
   readonly line: number;
   /** The line's text. A long line is cut. */
   readonly code: string;
@@ -14,9 +14,9 @@ interface SyntaxPlace {
 const timeoutMs = 10_000;
 
 /**
- * Finds the line of a syntax error. The error does not contain it; Node prints it only when it
- * exits. So this starts another Node process to read the module, which stops there and runs none of
- * it.
+ * Finds the line of a syntax error. The error itself does not contain it; Node prints it only when
+ * a process exits. The function therefore starts another Node process, which stops at the syntax
+ * error and runs none of the module's code.
  */
 export async function findSyntaxError(file: string): Promise<SyntaxPlace | undefined> {
   const args = [

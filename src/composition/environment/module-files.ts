@@ -1,11 +1,11 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 
-/** Most files of one module that are followed. */
+/** Maximum number of files of one module. */
 const maxFiles = 1_000;
 
 /**
- * The forms in which a module names another file: imports, re-exports, requires, and URLs relative
+ * Patterns by which a module names another file: imports, re-exports, requires, and URLs relative
  * to itself.
  */
 const references = [
@@ -13,13 +13,13 @@ const references = [
   /\bnew\s+URL\(\s*(["'`])(\.{1,2}\/[^"'`\n]+)\1\s*,\s*import\.meta\.url/g,
 ];
 
-/** The endings that a name may leave out. */
+/** File name endings that an import may omit. */
 const endings = ["", ".js", ".mjs", ".cjs", ".json", ".ts", "/index.js"];
 
 /**
- * The files of a module that are its own: the file itself, and those that it names by a relative path
- * as its imports do, and so on. Packages are left out, and what is read by names that are put together
- * at run time. Absolute paths, the first one first.
+ * Returns the files of a module: the file itself, and the files that it and they import by relative
+ * paths. Leaves out packages, and files whose names the code computes. Paths are absolute, and
+ * `entry` comes first.
  */
 export async function findModuleFiles(entry: string): Promise<readonly string[]> {
   const found = new Set([path.resolve(entry)]);

@@ -56,7 +56,7 @@ interface ServerKind {
   ) => Promise<readonly WorkerLoad[] | undefined>;
   /** Absent if the server cannot score. */
   readonly scoring?: ScoringKind;
-  /** Closes further connections of this kind of server, if it has any. */
+  /** Closes connections besides those to the workers. SGLang has some to abort calls at the workers of a router. */
   readonly close?: () => Promise<void>;
 }
 

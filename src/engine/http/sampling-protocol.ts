@@ -47,7 +47,10 @@ export interface PieceExchange {
   readonly wireId: string;
   /** Aborts at the request's deadline, and when the turn is over. */
   readonly signal: AbortSignal;
-  /** If given, the answer is streamed into it, as far as the server supports streaming. */
+  /**
+   * Receives the answer as a stream, if the server supports streaming. Absent: the answer is not
+   * streamed.
+   */
   readonly stream?: PieceStream | undefined;
   /**
    * Makes one HTTP exchange under `signal`. Repeats nothing.

@@ -108,27 +108,27 @@ async function startScenario(scenario: EngineScenario): Promise<EngineUnderTest>
   };
 }
 
-const noServer = "the model is in this process: nothing to be reached, overloaded or locked";
+const noServer = "the model runs in this process, without a server";
 registerEngineConformance(
   {
     name: "an engine over sequences",
     start: startScenario,
     skip: {
-      "resumes a turn that the engine interrupted, keeping what was sampled":
+      "resumes a turn that the engine interrupted, and keeps the sampled tokens":
         "weights do not change under a running engine",
-      "tells of a turn that the engine interrupted as of any other":
+      "streams each token of a turn that the engine interrupted once, in order":
         "weights do not change under a running engine",
-      "goes on from what it told where the connection breaks in mid-stream": noServer,
-      "takes calls under one id at once, and cancels each by itself": "its sequences know no ids",
-      "samples a turn again whose reply it refused, and records that":
-        "what is computed in this process comes out the same again",
-      "refuses a logprob that no sampled token has, and tells what is lost":
+      "continues after the streamed tokens if the connection breaks in mid-stream": noServer,
+      "cancels concurrent calls with the same request id one by one": "its sequences know no ids",
+      "samples a turn again after it refused the reply, and records the refused one":
+        "computing the turn again in this process gives the same result",
+      "refuses an impossible logprob, and reports the discarded tokens":
         "logprobs are computed here, from logits that are checked below",
-      "fails as `engine/overloaded`, retryable, where the engine has no room": noServer,
-      "fails as `engine/server-error`, retryable, where the engine breaks":
+      "fails as `engine/overloaded`, retryable, if the engine has no room": noServer,
+      "fails as `engine/server-error`, retryable, if the engine breaks":
         "how llama.cpp breaks is tested below",
-      "fails as `engine/unauthorized` where the engine wants another key": noServer,
-      "fails as `engine/unreachable`, retryable, where nothing listens": noServer,
+      "fails as `engine/unauthorized` if the engine wants another key": noServer,
+      "fails as `engine/unreachable`, retryable, if no server listens": noServer,
     },
   },
   { test, skip: (name, reason) => test.skip(`${name} (${reason})`) },

@@ -402,10 +402,10 @@ test("a turn that is cut short is the start of the complete one", async () => {
 
 test("`onTokens` receives each token, and the sampled ids are the same", async () => {
   const engine = await start();
-  const told: { readonly ids: number[]; readonly logprobs: number[]; count: number }[] = [];
+  const streamed: { readonly ids: number[]; readonly logprobs: number[]; count: number }[] = [];
   const heard = await Promise.all(
     BATCH.map(async (request, index) => {
-      const one = (told[index] = { ids: [] as number[], logprobs: [] as number[], count: 0 });
+      const one = (streamed[index] = { ids: [] as number[], logprobs: [] as number[], count: 0 });
       const generation = await engine.generate(request, {
         onTokens({ tokenIds, logprobs }) {
           one.count += 1;
@@ -418,7 +418,7 @@ test("`onTokens` receives each token, and the sampled ids are the same", async (
   );
   expect(heard).toEqual(alone);
   for (const [index, { outputIds, logprobs }] of alone.entries()) {
-    expect(told[index]).toEqual({ ids: outputIds, logprobs, count: outputIds.length });
+    expect(streamed[index]).toEqual({ ids: outputIds, logprobs, count: outputIds.length });
   }
   await engine.close();
 });

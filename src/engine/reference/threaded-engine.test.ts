@@ -84,19 +84,19 @@ registerEngineConformance(
 );
 
 function skipped() {
-  const noServer = "the model is in this process: nothing to be reached, overloaded or locked";
+  const noServer = "the model runs in this process, without a server";
   return {
-    "resumes a turn that the engine interrupted, keeping what was sampled":
+    "resumes a turn that the engine interrupted, and keeps the sampled tokens":
       "weights do not change under a running engine",
-    "tells of a turn that the engine interrupted as of any other":
+    "streams each token of a turn that the engine interrupted once, in order":
       "weights do not change under a running engine",
-    "goes on from what it told where the connection breaks in mid-stream": noServer,
-    "samples a turn again whose reply it refused, and records that":
-      "what is computed in this process comes out the same again",
-    "fails as `engine/overloaded`, retryable, where the engine has no room": noServer,
-    "fails as `engine/server-error`, retryable, where the engine breaks": noServer,
-    "fails as `engine/unauthorized` where the engine wants another key": noServer,
-    "fails as `engine/unreachable`, retryable, where nothing listens": noServer,
+    "continues after the streamed tokens if the connection breaks in mid-stream": noServer,
+    "samples a turn again after it refused the reply, and records the refused one":
+      "computing the turn again in this process gives the same result",
+    "fails as `engine/overloaded`, retryable, if the engine has no room": noServer,
+    "fails as `engine/server-error`, retryable, if the engine breaks": noServer,
+    "fails as `engine/unauthorized` if the engine wants another key": noServer,
+    "fails as `engine/unreachable`, retryable, if no server listens": noServer,
   };
 }
 
@@ -113,9 +113,10 @@ function startScenario(scenario: EngineScenario): Promise<EngineUnderTest> {
     const scripted = turns.get(message.sessionId)?.shift();
     if (scripted === undefined) return undefined;
     const turn = scenario.kind === "malforms" ? malformTurn(scripted, scenario.token) : scripted;
-    const toldCount = scenario.kind === "stalls" ? scenario.afterTokens : turn.outputIds.length - 1;
+    const streamedCount =
+      scenario.kind === "stalls" ? scenario.afterTokens : turn.outputIds.length - 1;
     if (message.streams) {
-      for (const [index, id] of turn.outputIds.slice(0, toldCount).entries()) {
+      for (const [index, id] of turn.outputIds.slice(0, streamedCount).entries()) {
         const news = { type: "sampled", key: message.key, id } as const;
         queueMicrotask(() =>
           thread.listeners().onMessage({ ...news, logprob: turn.logprobs[index]! }),
@@ -157,8 +158,8 @@ test("a cancelled call is aborted in its thread, and its late reply is dropped",
   controller.abort(new Error("enough"));
   await expect(call).rejects.toThrow("enough");
   expect(thread.isBusy()).toBe(false);
-  const [sent, told] = thread.requests;
-  expect(told).toEqual({ type: "abort", key: sent?.key });
+  const [sent, aborted] = thread.requests;
+  expect(aborted).toEqual({ type: "abort", key: sent?.key });
   thread.listeners().onMessage({ type: "scored", key: sent?.key ?? -1, logprobs: [] });
 });
 

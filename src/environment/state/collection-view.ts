@@ -29,7 +29,10 @@ export class MapView extends Map<unknown, unknown> {
     return this.#raw.has(key) || this.#misses(key);
   }
 
-  /** Refuses an object of the state as a key: its view is not the object that the Map has. */
+  /**
+   * Refuses a view of the state as a key, because the Map cannot contain the view itself. Returns
+   * false for other keys.
+   */
   #misses(key: unknown): false {
     if (this.#draft.isView(key)) assertKey(key, true);
     return false;

@@ -115,7 +115,8 @@ function copyOfList(base: readonly unknown[]): object {
     const own = Reflect.getOwnPropertyDescriptor(base, key)!;
     const isData = "value" in own;
     if (!isData || typeof own.value === "function") {
-      // An accessor or method that the constructor has just made works on the copy, so it is kept.
+      // The constructor may already have set an accessor or a method. It belongs to the copy, so it
+      // stays.
       if (Object.hasOwn(copy, key)) continue;
       refuseOwn(base, String(key));
     }

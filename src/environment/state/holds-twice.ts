@@ -1,15 +1,18 @@
 import { isPlain, membersOf } from "./sealed.ts";
 
-/** Sealed values without an object that is referenced twice, each with the first holder it was found in. */
+/**
+ * Sealed values that reference no object twice, each with the value that contains it. `undefined`
+ * for the outermost value.
+ */
 const trees = new WeakMap<object, object | undefined>();
-/** Objects within such a value that were first found in another value. */
+/** For each such value, the objects inside it that were first found in another value. */
 const borrowed = new WeakMap<object, object[]>();
-/** Sealed values of states with an object that is referenced twice. */
+/** Sealed values that reference an object twice. */
 const graphs = new WeakSet();
 
 /**
- * True if a sealed value references a mutable object twice: a write through one reference means the other as well.
- * Remembers the result of each value.
+ * True if a sealed value references a mutable object twice. A write through one reference must then
+ * be visible through the other. Remembers the result of each value.
  */
 export function hasSharedReference(value: object): boolean {
   const fresh = new Map<object, object | undefined>();
@@ -45,7 +48,7 @@ function noteGraph(fresh: ReadonlyMap<object, unknown>): true {
   return true;
 }
 
-/** Records that a value was found again, in another holder. */
+/** Records that an object which another value already contains was found in `holder`, too. */
 function noteBorrowed(known: object, holder: object | undefined): void {
   const all = [known, ...(borrowed.get(known) ?? [])];
   for (let one = holder; one !== undefined; one = trees.get(one)) {

@@ -1,6 +1,9 @@
 import { isPlain } from "./sealed.ts";
 
-/** True if an object has no text of its own as a key. Maps are shown and compared by the texts of their keys. */
+/**
+ * True if `String()` of an object does not identify it. Maps are compared and printed by the texts
+ * of their keys.
+ */
 export function isNameless(key: unknown): boolean {
   if (typeof key !== "object" || key === null) return false;
   const { toString } = key as { readonly toString?: unknown };
@@ -8,10 +11,12 @@ export function isNameless(key: unknown): boolean {
 }
 
 /**
- * Refuses an object as a key: a part of the state becomes another object when it is written, in a call and in
- * `score()`. Class instances are allowed, since they are passed as they are.
+ * Refuses an object as a key of a Map in the state. The state replaces an object by a copy when it
+ * is written, so a lookup with the original object would fail. Class instances are allowed, because
+ * they are never copied.
  *
- * @param isPart - True if the key is a view of a part of the state, whose text does not find it either.
+ * @param isPart - True if the key is a view of an object in the state. Such a key is always
+ *   refused.
  * @throws TypeError
  */
 export function assertKey(key: unknown, isPart: boolean): void {

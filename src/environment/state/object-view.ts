@@ -6,8 +6,8 @@ import { rawOf, type Part, type StateDraft } from "./state-draft.ts";
 type Members = Record<PropertyKey, unknown>;
 
 /**
- * The view of a plain object or a list that a tool gets: reads see the current state, and writes go to the
- * episode's own copy.
+ * Returns the view of a plain object or a list that a tool gets. Reads see the current state, and
+ * writes go to the episode's own copy.
  */
 export function objectView(part: Part, draft: StateDraft): object {
   const isList = Array.isArray(part.base);
@@ -15,7 +15,7 @@ export function objectView(part: Part, draft: StateDraft): object {
   // Accessors compute from the view's content.
   const read = (key: PropertyKey): unknown =>
     isComputing ? Reflect.get(rawOf(part), key, part.view) : (rawOf(part) as Members)[key];
-  // The proxy's target stays empty: a proxy must show a frozen target's members unchanged.
+  // The target is an empty object, because a proxy must show a frozen target's members unchanged.
   return new Proxy<object>(isList ? [] : {}, {
     get(_, key) {
       if (isList && isSearch(key)) return searchIn(part, { draft, name: key });
@@ -66,7 +66,7 @@ function isSearch(key: PropertyKey): key is Search {
   return searches.includes(key as Search);
 }
 
-/** Searches a list for the object that it holds: the view of an item that the call added is another object. */
+/** Returns a list method that finds an item by its view, its original or its copy. */
 function searchIn(
   part: Part,
   { draft, name }: { readonly draft: StateDraft; readonly name: Search },
@@ -82,7 +82,7 @@ function searchIn(
   };
 }
 
-/** Refuses symbol keys: states are compared, written and copied by names. */
+/** Refuses symbol keys, because states are compared, written and copied by names. */
 function refuseSymbol(key: symbol): never {
   throw new TypeError(
     `Cannot keep a member under ${String(key)} in the state: expected a text as its name`,
@@ -153,7 +153,7 @@ function setItem(own: unknown[], key: PropertyKey, value: unknown, draft: StateD
 /** The number of indexes that are scanned quickly, even if most are holes. */
 const fewPlaces = 1024;
 
-/** A list's items from an index on, with their indexes and without holes. */
+/** Yields a list's items with their indexes, from an index on and without holes. */
 function itemsFrom(
   list: readonly unknown[],
   start: number,

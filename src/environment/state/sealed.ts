@@ -149,7 +149,10 @@ function writersOf(value: object): readonly string[] {
   return value instanceof Date ? dateWriters : noWriters;
 }
 
-/** Reports a write outside of a tool's call. */
+/**
+ * Throws, because the state can be changed only during a tool's call.
+ * @throws TypeError
+ */
 export function refuseWrite(): never {
   throw new TypeError("Cannot change the state here: it is read only");
 }

@@ -3,7 +3,10 @@ import { copyGraph, copyOf, memberOf, noteBinaries, putMember } from "./copy-gra
 import { assertKey } from "./map-key.ts";
 import { holdsBinary, isPlain, isSealed, isSealedWhole, refuseWrite, sealAlone } from "./sealed.ts";
 
-/** A part of an episode's state: the shared original, and the episode's own copy once it is written. */
+/**
+ * A part of an episode's state. `base` is the shared original. `own` is the episode's copy, once
+ * the part is written.
+ */
 export interface Part {
   readonly base: object;
   own: object | undefined;
@@ -12,9 +15,11 @@ export interface Part {
   readonly key: unknown;
   /** The view that tools get. */
   view: object;
-  /** The parts within this part that were read. */
+  /** The parts of this part that were read, by key. */
   readonly held: Map<unknown, Part>;
-  /** Iterations under way; called when a call copies the part, so that they continue in the copy. */
+  /**
+   * Functions that move running iterations into the copy. They are called when the part is copied.
+   */
   walks?: Set<() => void> | undefined;
 }
 
@@ -25,10 +30,11 @@ interface Place {
 }
 
 /**
- * An episode's view of a state that others share. A part is copied at its first write, once an episode, together
- * with the parts that contain it. Writes are logged, so that a failed call can be undone. Values that a call adds
- * are copied when the call ends, so that no reference to them remains outside. Writes to binary data cannot be
- * observed: it is copied at first, and its content is saved when a call first reads it.
+ * An episode's view of a state that several episodes share. A part, and the parts that contain it,
+ * are copied at the part's first write. Writes are logged, so that a failed call can be undone.
+ * Values that a call adds are copied when the call ends, so that no other code has references to
+ * them. Writes to binary data cannot be observed. Binary data is therefore copied at the start, and
+ * its content is saved when a call first reads it.
  */
 export class StateDraft {
   /** True during a call, when writes are allowed. */
@@ -43,10 +49,11 @@ export class StateDraft {
   #undo: (() => void)[] = [];
   /** The episode's own objects. */
   readonly #owned = new WeakSet();
-  /** The places of values that the current call added. */
+  /** The positions at which the current call added values. */
   #added: Place[] = [];
   /**
-   * The Sets with members that the current call added; each with all members from the first added one on, in order.
+   * The Sets to which the current call added members. The value has the first added member and all
+   * members after it, in order.
    */
   #filledSets = new Map<Set<unknown>, Set<unknown>>();
   /** The values that the current call added, with the state's copies of them. */
@@ -57,12 +64,18 @@ export class StateDraft {
   readonly #members = new WeakMap<object, object>();
   /** The parts that the current call iterates. */
   #walked: Part[] = [];
-  /** The objects from which the call removed something; each has one undo function for its complete content. */
+  /**
+   * The objects from which the current call removed something. Each has one undo function, which
+   * restores its complete content.
+   */
   #emptied = new Set<object>();
   /** The buffers that the call read, with saved content. */
   #savedBuffers = new Set<ArrayBuffer>();
 
-  /** @param isShared - True for a part of the base that is copied when it is written. Other parts are copied now. */
+  /**
+   * @param isShared - True for a part of `base` that several episodes share, which is copied when
+   *   it is written. Other parts are copied now.
+   */
   constructor(
     base: object,
     makeView: (part: Part, draft: StateDraft) => object,
@@ -128,15 +141,19 @@ export class StateDraft {
     }
     for (const [set, added] of this.#filledSets) {
       if (!this.#owned.has(set)) continue;
-      // They are the last members of the Set and are added again in their order.
+      // The added members are the last ones of the Set. They are replaced by copies in the same
+      // order.
       const still = [...added].filter((one) => set.delete(one));
       for (const one of still) set.add(this.#takeMember(one));
     }
-    // Refuses later writes to the originals, which would not reach the state.
+    // The originals are frozen, because later writes to them would not reach the state.
     for (const one of this.#copies.keys()) sealAlone(one);
   }
 
-  /** The episode's own copy of a value; the value itself if it is the episode's own. */
+  /**
+   * Returns the episode's own copy of a value, or the value itself if the episode already owns it.
+   * @param isShared - True for objects that stay shared and are not copied.
+   */
   #take<Value>(value: Value, isShared = (_held: object) => false): Value {
     const isKept = (held: object) => this.#isOwned(held) || isShared(held);
     noteBinaries([value], { ...this.#copying, isKept });
@@ -154,7 +171,7 @@ export class StateDraft {
         this.#owned.add(isBinary(copy) ? bufferOf(copy) : copy);
         const part = this.#byOwn.get(held);
         if (part === undefined) return;
-        // The part was read during the call.
+        // A tool has a view of this part, so the part now refers to the copy.
         part.own = copy;
         this.#byOwn.delete(held);
         this.#byOwn.set(copy, part);
@@ -182,7 +199,8 @@ export class StateDraft {
   }
 
   /**
-   * The value to store in a Set: shared members stay, as Sets only read them, and any other object is copied once.
+   * Returns the value to store in a Set: shared members unchanged, because Sets only read them, and
+   * any other object as a copy.
    */
   readonly #takeMember = (held: unknown): unknown => {
     if (!isPlain(held) && !isBinary(held)) return held;
@@ -194,11 +212,12 @@ export class StateDraft {
     return own;
   };
 
-  /** The object that a view stands for; any other value itself. */
+  /** Returns the object of a view. Returns any other value unchanged. */
   #read(value: unknown): unknown {
     if (typeof value !== "object" || value === null) return value;
     const part = this.#byView.get(value);
-    // The part may be moved and then written: its own copy is the same one at every place.
+    // A tool may store the part elsewhere and write it later. All places must refer to the same
+    // copy.
     return part === undefined ? value : this.own(part);
   }
 
@@ -207,21 +226,24 @@ export class StateDraft {
     return typeof value === "object" && value !== null && this.#byView.has(value);
   }
 
-  /** The tools' view of a value in the state. */
+  /** Returns the view of a value for tools. */
   show(value: unknown, holder: Part, key: unknown): unknown {
     if (isBinary(value)) return this.#showBinary(value);
     if (!isPlain(value) || this.#byView.has(value)) return value;
     const own = this.#byOwn.get(value);
     if (own !== undefined) return viewOf(own);
     const known = holder.held.get(key);
-    // A part with a copy that is no longer found here was removed; this value is another one.
+    // The part was removed if its copy is not found here any more. The value is then another part.
     if (known?.base === value && known.own === undefined) return known.view;
     const part = this.#find(value, holder, key);
     holder.held.set(key, part);
     return part.view;
   }
 
-  /** Binary data as it is, since it has no view. Its content is saved so that the call's writes can be undone. */
+  /**
+   * Returns binary data unchanged, because it has no view. Saves its content, so that the call's
+   * writes can be undone.
+   */
   #showBinary(value: Binary): Binary {
     const buffer = bufferOf(value);
     if (!this.isOpen || this.#savedBuffers.has(buffer) || !this.#owned.has(buffer)) return value;
@@ -231,7 +253,10 @@ export class StateDraft {
     return value;
   }
 
-  /** The tools' view of a member of a Set: an own object can be written, any other is passed as it is. */
+  /**
+   * Returns the view of a Set's member for tools. An object of the episode can be written; any
+   * other member is read-only.
+   */
   showInSet(value: unknown): unknown {
     if (isBinary(value)) return this.#showBinary(value);
     if (!isPlain(value) || !this.#owned.has(value)) return value;
@@ -239,22 +264,22 @@ export class StateDraft {
     return viewOf(part);
   }
 
-  /** The value to store for a value that a tool wrote. */
+  /** Returns the value to store in the state if a tool writes `value`. */
   unwrap(value: unknown): unknown {
     const held = this.#read(value);
-    // A sealed value no longer changes, so its copy serves during the call too.
+    // A sealed value does not change during the call, so it can be copied now.
     return isPlain(held) && isSealed(held) ? this.#take(held) : held;
   }
 
-  /** The value to store for a value that a tool adds to a Set. */
+  /** Returns the value to store if a tool adds `value` to a Set. */
   unwrapMember(value: unknown): unknown {
     const held = this.#read(value);
     return isPlain(held) && isSealed(held) ? this.#takeMember(held) : held;
   }
 
   /**
-   * The forms in which a Set or a list may contain a value that a tool has. Copies nothing. A collection that the
-   * current call added contains the tool's own value, which may be a view.
+   * Returns the objects that a Set or a list may contain for a tool's value: the value itself, the
+   * state's object, and the view. Copies nothing.
    */
   formsOf(value: unknown): readonly unknown[] {
     if (typeof value !== "object" || value === null) return [value];
@@ -263,7 +288,7 @@ export class StateDraft {
     return [...new Set([value, held, view ?? held])];
   }
 
-  /** The state's own object for a value, if it has one. */
+  /** Returns the state's own object for a value, or the value itself. */
   #heldOf(value: object): object {
     const part = this.#byView.get(value);
     return part === undefined
@@ -305,7 +330,7 @@ export class StateDraft {
     this.#undo.push(undoLater());
   }
 
-  /** The episode's own copy of a part; made at the first call. */
+  /** Returns the episode's own copy of a part. The first call creates it. */
   own(part: Part): object {
     if (part.own !== undefined) return part.own;
     const own = copyOf(part.base);
@@ -313,7 +338,7 @@ export class StateDraft {
     this.#owned.add(own);
     this.#byOwn.set(own, part);
     const { holder, key } = part;
-    // The part may have been removed from its holder.
+    // The part may no longer be in its holder.
     if (holder !== undefined && memberOf(rawOf(holder), key) === part.base) {
       putMember(this.own(holder), key, own);
     }
@@ -323,7 +348,7 @@ export class StateDraft {
   }
 
   /**
-   * Iterates a Map or a Set that may change meanwhile. If it is copied during the iteration, the iteration
+   * Iterates a Map or a Set that may change during the iteration. If it is copied in the meantime,
    * continues in the copy.
    *
    * @param entriesOf - Returns the iterator of a collection.
@@ -372,7 +397,10 @@ export class StateDraft {
   }
 }
 
-/** The view of a part. The time of a Date's view is set, for code that reads it without the view's methods. */
+/**
+ * Returns the view of a part. Also sets the time of a Date's view, for code that reads it without
+ * the view's methods.
+ */
 function viewOf(part: Part): object {
   const raw = rawOf(part);
   // A Date that the current call added may also be written directly, without its view.
@@ -382,7 +410,7 @@ function viewOf(part: Part): object {
 
 const setTime = Reflect.get(Date.prototype, "setTime");
 
-/** The current object of a part. */
+/** Returns the current object of a part: the copy if there is one. */
 export function rawOf({ base, own }: Part): object {
   return own ?? base;
 }

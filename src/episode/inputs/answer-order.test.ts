@@ -14,8 +14,8 @@ test("an error at the hand-over of a result reaches only its caller", async () =
   const next = order.turn({ onTurn: () => void handed.push("next") });
   await expect(fails).rejects.toThrow(new TypeError("no answer can be kept"));
   await next;
-  await order.turn({ onTurn: () => void handed.push("behind") });
-  expect(handed).toEqual(["next", "behind"]);
+  await order.turn({ onTurn: () => void handed.push("after") });
+  expect(handed).toEqual(["next", "after"]);
 });
 
 test("the same if all waiting results are handed over at once", async () => {

@@ -109,7 +109,7 @@ export class AnswerOrder {
   }
 }
 
-/** Never throws: other results wait after this one. */
+/** Delivers the result. Never throws, because other results wait after this one. */
 function handOver({ onTurn, resolve, reject }: Waiting): void {
   try {
     onTurn?.();

@@ -39,7 +39,7 @@ export class EpisodeTime {
     return liveMs + this.#offsetMs;
   }
 
-  /** Lets live time run from now on, if the recording's end has not started it yet. */
+  /** Starts live time, unless the recording's end has already started it. */
   start(): void {
     if (this.#offsetMs === undefined) this.now();
   }

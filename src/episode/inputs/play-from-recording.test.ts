@@ -681,7 +681,7 @@ describe("an episode and its recording", () => {
     ["a reply", { status: 404, body: ["no", null] }, '{"status":404,"body":["no",null]}'],
     ["nothing", null, "null"],
     ["an error that a text led to", new Error("inner", { cause: "not found" }), '"not found"'],
-  ])("a recorded error has its cause in a replay: %s", async (_, cause, told) => {
+  ])("a recorded error has its cause in a replay: %s", async (_, cause, observed) => {
     const thrown = new Error("the service refused", { cause });
     const environment = lampThatCalls(async (outside) => {
       const why: unknown = await outside("bulb", () => Promise.reject(thrown)).catch(
@@ -691,7 +691,7 @@ describe("an episode and its recording", () => {
       return JSON.stringify(found instanceof Error ? found.cause : found);
     });
     const { episode, recorded } = await play({ environment });
-    expect(episode.turns[1]?.steps[0]?.observation).toBe(told);
+    expect(episode.turns[1]?.steps[0]?.observation).toBe(observed);
     const again = await play(
       { ...nothing, environment },
       { past: stored(recorded), atEnd: "replay" },
@@ -1566,7 +1566,7 @@ describe("an episode and its recording", () => {
       };
     }
 
-    const namesBehind = ({ inputs }: Inputs, name: string): readonly string[] => {
+    const namesAfter = ({ inputs }: Inputs, name: string): readonly string[] => {
       const names = inputs.map(nameOfInput);
       return names.slice(names.lastIndexOf(name));
     };
@@ -1616,7 +1616,7 @@ describe("an episode and its recording", () => {
       });
       const played = await play({ environment });
       expect(played.episode.failure?.code).toBe(code);
-      expect(namesBehind(played.recorded, "look")).toEqual([
+      expect(namesAfter(played.recorded, "look")).toEqual([
         "look",
         "run",
         name,
@@ -1653,7 +1653,7 @@ describe("an episode and its recording", () => {
       const { environment, limits, clock } = late();
       const played = await play({ environment, limits, clock });
       expect(played.episode.failure?.code).toBe("environment/timeout");
-      expect(namesBehind(played.recorded, "look")).toEqual([
+      expect(namesAfter(played.recorded, "look")).toEqual([
         "look",
         "step switch",
         "stop",
@@ -1672,7 +1672,7 @@ describe("an episode and its recording", () => {
         await rounds(9);
       });
       const played = await play({ environment, limits, clock });
-      expect(namesBehind(played.recorded, "look")).toEqual([
+      expect(namesAfter(played.recorded, "look")).toEqual([
         "look",
         "step switch",
         "stop",
@@ -1692,7 +1692,7 @@ describe("an episode and its recording", () => {
       const asks = (outside: Outside) => outside("ask the judge", () => 1);
       const before = clearing({ in: "score", work: asks });
       const { episode, recorded } = await play({ environment: before });
-      expect(namesBehind(recorded, "ask the judge")).toEqual([
+      expect(namesAfter(recorded, "ask the judge")).toEqual([
         "ask the judge",
         "score",
         "stop",
@@ -1739,7 +1739,7 @@ describe("an episode and its recording", () => {
       new RolloutError("environment/full", "no room", { discarded: [1n] as never }),
       "no room",
     ],
-    ["a failure of nobody's", new RolloutError(7 as never, "no room"), "no room"],
+    ["a failure without a party", new RolloutError(7 as never, "no room"), "no room"],
   ])("records that a call of the environment's threw %s", async (_, thrown, message) => {
     let callCount = 0;
     const environment: Environment = {

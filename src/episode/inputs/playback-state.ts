@@ -45,7 +45,7 @@ export class PlaybackState {
     if (this.#stop !== undefined) throw this.#stop;
   }
 
-  /** Does the work. Throws the error that ended the playback, even if the work caught it. */
+  /** Awaits the work. Throws the error that ended the playback, even if the work caught it. */
   async orStop<Value>(work: () => Promise<Value>): Promise<Value> {
     try {
       return await work();
@@ -54,7 +54,10 @@ export class PlaybackState {
     }
   }
 
-  /** @throws RecordingEnd if a party cannot be brought back to its state. */
+  /**
+   * Checks that no party lost its state.
+   * @throws RecordingEnd if a party cannot be brought back to its state.
+   */
   requireUnbound(): void {
     if (this.#bound === undefined) return;
     throw this.end(`${this.#bound}: the episode cannot continue from its recording`);

@@ -242,8 +242,8 @@ export class RecordedInputs implements InputSource {
   }
 
   /**
-   * Drops the rest of the recording if a failure ends the episode that the recording does not contain. The recording
-   * contains it if its next answer is `what`, the last call that every episode makes.
+   * Drops the rest of the recording if a failure ends the episode here, unless the recorded episode
+   * also ended here: its next answer is then `what`, the last call of every episode.
    *
    * @throws ReplayDivergence in a replay.
    */

@@ -113,11 +113,12 @@ export class RecordingCursor {
   }
 
   /**
-   * Moves past an answer that is used as it was recorded, and past all calls that were made for it. The answering party
-   * may make fewer calls now than before, or none. Later calls keep their recorded indexes.
+   * Skips a recorded answer and all calls through `outside` that were made for it. Now the
+   * answering party may make fewer calls than before, or none. Later calls keep their recorded
+   * indexes.
    *
-   * @param startedCount - Number of calls through `outside` so far.
-   * @returns that number with the calls that were passed.
+   * @param startedCount - The number of calls through `outside` so far.
+   * @returns this number plus the number of skipped calls.
    */
   pass(answer: Answer, startedCount: number): number {
     let count = Math.max(startedCount, answer.begun ?? 0);

@@ -68,9 +68,9 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
       generation.finish.type === "length" &&
       generation.outputIds.length < request.maxNewTokens;
     if (!isPartial) return { generation, isLate: time.expired };
-    const demand = findOutputRule(request);
-    // A turn with a demand on its complete output cannot continue: the next start samples it again.
-    const part = demand === undefined ? generation : discardPartialTurn(generation, demand);
+    const rule = findOutputRule(request);
+    // A turn with a rule on its complete output cannot continue: the next start samples it again.
+    const part = rule === undefined ? generation : discardPartialTurn(generation, rule);
     return { generation: part, isLate: time.expired, isPartial };
   } catch (error) {
     const isTimeout = error instanceof RolloutError && error.code === "engine/timeout";
@@ -99,8 +99,9 @@ function withoutSecrets(generation: Generation, redactor: Play["redactor"]): Gen
 }
 
 /**
- * Pauses or resumes the time limits of the call and the episode, and the recorded time, while the owner of the policy
- * pauses it. An episode that continues later reads from the recorded time how much time it has left.
+ * Pauses or resumes the time limits of the call and the episode, and the recorded time, while the
+ * policy is paused. An episode that continues later computes its remaining time from the recorded
+ * time.
  */
 function pauseTime({ episodeTime, time, watch }: Play, isPaused: boolean): void {
   if (isPaused) {

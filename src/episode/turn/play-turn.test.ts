@@ -134,7 +134,7 @@ describe("a tool that asks the user", () => {
     return { hand, playing: play([], about) };
   }
 
-  test("has its own time, and the user theirs", async () => {
+  test("has its own time limit, and so has the user", async () => {
     const { hand, playing } = asking({ userMs: 401, toolMs: 101 });
     await hand.untilSleeping(401);
     await hand.advance(401);

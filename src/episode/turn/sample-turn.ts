@@ -177,7 +177,7 @@ function toRequest(
   };
   const rest = remainingRequest(turn, sampledIds);
   if (rest !== undefined) return rest;
-  // The demand is new: the turn was recorded under other settings.
+  // The rule on the complete output is new: the turn was recorded under other settings.
   throw playback!.end(
     `the recording ends after ${sampledIds.length} ids of turn ${turnIndex}, which cannot continue: ` +
       `${findOutputRule(turn)} applies to the complete turn`,

@@ -30,7 +30,10 @@ export class UserCallTracker {
   #asked: Asked | undefined;
   /** The requests that the call currently waits for. Several lines may be requested at once. */
   #waits: Asked[] = [];
-  /** True once the user has said a line that `retake` can replace. */
+  /**
+   * True once the user has said a line. Only then can the world request a replacement for it
+   * (`retake`).
+   */
   #hasSpoken = false;
 
   /**

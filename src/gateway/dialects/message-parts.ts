@@ -3,10 +3,10 @@ import { partSeparator } from "./content-text.ts";
 
 type Parts = Readonly<Record<string, PartUse>>;
 
-/** OpenAI's two protocols use different names for text parts, and clients mix them. */
+/** The types of text parts. OpenAI's two protocols use different names, and clients mix them. */
 const texts = { text: "text", input_text: "text", output_text: "text" } as const satisfies Parts;
 
-/** Parts of user, system and tool messages in Chat Completions. */
+/** The treatment of parts of user, system and tool messages in Chat Completions. */
 export const chatParts = {
   ...texts,
   image_url: "refused",
@@ -14,7 +14,10 @@ export const chatParts = {
   file: "refused",
 } as const satisfies Parts;
 
-/** Parts of assistant messages in Chat Completions, with the reasoning parts of several servers. */
+/**
+ * The treatment of parts of assistant messages in Chat Completions, including the reasoning parts
+ * of several servers.
+ */
 export const chatSaidParts = {
   ...texts,
   refusal: "refusal",
@@ -23,7 +26,7 @@ export const chatSaidParts = {
   redacted_thinking: "sealed",
 } as const satisfies Parts;
 
-/** Parts of user and system messages and results in Responses. */
+/** The treatment of parts of user messages, system messages and results in Responses. */
 export const responsesParts = {
   ...texts,
   input_image: "refused",
@@ -31,7 +34,7 @@ export const responsesParts = {
   input_audio: "refused",
 } as const satisfies Parts;
 
-/** Parts of assistant messages in Responses. */
+/** The treatment of parts of assistant messages in Responses. */
 export const responsesSaidParts = {
   ...texts,
   refusal: "refusal",
@@ -39,14 +42,14 @@ export const responsesSaidParts = {
   summary_text: "thought",
 } as const satisfies Parts;
 
-/** Parts of a reasoning item or of its summary. */
+/** The treatment of parts of a reasoning item or of its summary in Responses. */
 export const responsesThoughtParts = {
   reasoning_text: "text",
   summary_text: "text",
   text: "text",
 } as const satisfies Parts;
 
-/** Blocks of system and user messages and of results in Messages. */
+/** The treatment of blocks in system messages, user messages and tool results of Messages. */
 export const messagesParts = {
   text: "text",
   image: "refused",

@@ -73,9 +73,9 @@ interface Node<Record> extends TurnNode<Record> {
 }
 
 /**
- * The sampled turns of a session as a tree. A request continues the deepest turn with a
- * conversation that it repeats from the start. A turn is recognised by its calls or its text, never
- * by an id alone.
+ * The sampled turns of a session as a tree. A request that starts with the conversations of several
+ * turns continues the deepest of them. A turn is recognised by its calls or its text, never by an id
+ * alone.
  *
  * The tree has no token ids, no clock and no rendering.
  */

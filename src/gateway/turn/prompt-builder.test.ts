@@ -49,10 +49,10 @@ describe("PromptBuilder", () => {
     let parent = first;
     for (const said of ["left", "right", "on"]) {
       // "right" continues the same turn as "left", after its kept prompt was used.
-      const behind = said === "right" ? first : parent;
-      const built = await builder.continue(behind, user(said), []);
+      const parentNode = said === "right" ? first : parent;
+      const built = await builder.continue(parentNode, user(said), []);
       if ("cause" in built) throw new Error("the template goes on");
-      const node = nodeOf(built, `to ${said}`, behind);
+      const node = nodeOf(built, `to ${said}`, parentNode);
       prompts.push({ ids: [...built.recorder.promptIds], node });
       builder.keep(node, built.recorder);
       parent = node;
@@ -107,13 +107,13 @@ describe("PromptBuilder", () => {
     const builder = new PromptBuilder(failingRenderer(failures));
     const first = nodeOf(await builder.begin([{ role: "user", content: "Hi" }], []), "Hello");
     const twoLines = ["one", "two"].map((content) => ({ role: "user", content }) as const);
-    for (const [error, told] of [
+    for (const [error, expected] of [
       [died, died],
       [tooLong, { kind: "too-long", cause: tooLong }],
     ] as const) {
       failures.push(error);
       const problem = builder.continue(first, twoLines, []).catch((thrown: unknown) => thrown);
-      expect(await problem).toMatchObject(told);
+      expect(await problem).toMatchObject(expected);
     }
     expect(await builder.continue(first, twoLines, [])).toMatchObject({
       prompt: { type: "delta" },

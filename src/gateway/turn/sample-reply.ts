@@ -20,7 +20,7 @@ export interface ReplyToSample {
   readonly onEvents: (events: readonly ReplyEvent[]) => void;
   /** True if the client reads events while the turn is sampled. Default true. */
   readonly isStreamed?: boolean;
-  /** Its caller aborts the turn and stops the engine. */
+  /** The time limits of the call. Its caller aborts the turn and stops the engine. */
   readonly watch: CallWatch;
   /** Time limit of the engine in milliseconds. The time while the engine holds the call does not count. */
   readonly engineTimeoutMs: number;

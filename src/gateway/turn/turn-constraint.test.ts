@@ -118,7 +118,7 @@ describe("wantedForm()", () => {
 
   test.each<[string, object, object, string]>([
     [
-      "a model whose calls nobody can describe",
+      "a model with an unknown format of calls",
       { tools, tool_choice: "required" },
       { parser: "glm45" },
       "calls as glm45 writes them cannot be described to an engine",

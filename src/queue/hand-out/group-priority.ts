@@ -1,19 +1,25 @@
-/** Attempts of groups that are nearly done go first. */
+/** The priority of attempts in groups that are nearly complete. Workers take them first. */
 export const nearlyDonePriority = 1;
 
-/** All others, in the order in which they are handed out. */
+/** The priority of all other attempts. Workers take them in the order of the hand-out. */
 const ordinaryPriority = 2;
 
 interface KnownGroup {
-  /** Attempts that were left when it was first heard of: its size, as a rule. */
+  /**
+   * The number of unfinished attempts when the group's first job was added. As a rule, this is the
+   * group's size.
+   */
   readonly size: number;
   left: number;
-  /** Jobs that no worker has started, as far as is known. */
+  /** Jobs that no worker has started, as far as the hand-out knows. */
   readonly waiting: Set<string>;
   isNearlyDone: boolean;
 }
 
-/** Keeps in mind how many attempts groups lack, so that those that lack few are not left waiting. */
+/**
+ * Tracks the number of unfinished attempts of each group, so that nearly complete groups are played
+ * first.
+ */
 export class GroupPriorities {
   readonly #groups = new Map<string, KnownGroup>();
 
@@ -22,7 +28,10 @@ export class GroupPriorities {
     return this.#groups.size;
   }
 
-  /** A job of a group that lacks `left` attempts, this one included; returns its priority. */
+  /**
+   * Adds a job of a group and returns its priority. `left` is the number of the group's unfinished
+   * attempts, including this one.
+   */
   add(group: string, { id, left }: { readonly id: string; readonly left: number }): number {
     const known = this.#groups.get(group) ?? {
       size: left,
@@ -43,9 +52,10 @@ export class GroupPriorities {
   }
 
   /**
-   * An attempt of the group has ended, or is not needed any more.
+   * Records that an attempt of the group has ended or is not needed any more.
    *
-   * @returns the jobs that are more urgent by that.
+   * @returns the jobs whose priority must rise to `nearlyDonePriority`, because the group is now
+   *   nearly complete.
    */
   ended(group: string, id: string): readonly string[] {
     const known = this.#groups.get(group);
@@ -62,7 +72,10 @@ export class GroupPriorities {
   }
 }
 
-/** A quarter of it is left, or one attempt. A group of one is never nearly done: all would be. */
+/**
+ * True if one attempt or a quarter of the group is left. Always false for a group of one attempt;
+ * otherwise every such group would have priority.
+ */
 function isNear({ size, left }: KnownGroup): boolean {
   return size > 1 && left <= Math.max(1, Math.floor(size / 4));
 }

@@ -2,7 +2,10 @@ import type { PlayedFrom } from "../job/attempt-result.ts";
 
 /** A notice about attempts that workers play. JSON-able. */
 export type HandOutNews =
-  /** A worker was lost, and another played the attempt: from its recording, or from its beginning. */
+  /**
+   * A worker was lost, and another worker played the attempt: from the lost worker's recording, or
+   * from its first turn.
+   */
   | {
       readonly type: "attempt-played-again";
       readonly rolloutId: string;
@@ -11,7 +14,7 @@ export type HandOutNews =
       /** The number of times a worker took the job. */
       readonly deliveries: number;
       readonly from: PlayedFrom;
-      /** Turns that were not sampled again. */
+      /** The number of turns that came from a recording and were not sampled again. */
       readonly recordedTurns: number;
       /** The reason why a recording could not be used. Absent if it was used or did not exist. */
       readonly dropped?: string;

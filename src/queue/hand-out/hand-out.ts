@@ -59,11 +59,11 @@ export interface HandOutOptions {
 
 /** Options for some attempts of a run. */
 interface PlayerScope {
-  /** Parts rollouts of one name, such as those of two batches. */
+  /** A name that separates rollouts with the same id, such as those of two batches. */
   readonly name?: string;
   /** Sampling parameters that replace the run's. */
   readonly sampling?: SamplingParameters;
-  /** The time after which no result is needed. Milliseconds since the epoch. */
+  /** The deadline in milliseconds since the epoch. No result is needed after it. */
   readonly deadlineAtMs?: number;
 }
 
@@ -71,9 +71,9 @@ interface PlayerScope {
 const farewellMs = 8_000;
 
 /**
- * Hands the attempts of one run to workers and takes their results. BullMQ is the queue. This class
- * decides which result counts: the first for a play of an attempt, from the holder of the job's
- * lock.
+ * Distributes the attempts of one run to workers and collects their results, with BullMQ as the
+ * queue. Accepts the first valid result of each attempt; only the worker that has the job's lock
+ * can send one.
  */
 export class HandOut implements AsyncDisposable {
   readonly policy: RemotePolicy;
@@ -86,7 +86,7 @@ export class HandOut implements AsyncDisposable {
   readonly #termsHash: string;
   readonly #startedAtMs: number;
   readonly #probe: string | undefined;
-  /** Calls the next look off. */
+  /** Cancels the next check. */
   #callOff = (): void => {};
   #noWorker: string | undefined;
   #isClosing = false;
@@ -109,7 +109,7 @@ export class HandOut implements AsyncDisposable {
     const { Queue: BullQueue, QueueEvents: BullEvents } = store.bullmq;
     this.#queue = new BullQueue(queueName(run), {
       ...store.bullOptions,
-      // Results are in the events as well.
+      // The events contain the results, so a long list of them would need much memory.
       streams: { events: { maxLen: 500 } },
     });
     this.#eventsClient = store.redis.duplicate();
@@ -155,7 +155,10 @@ export class HandOut implements AsyncDisposable {
     return handOut;
   }
 
-  /** Registers this process in the store as the run's hand-out. An earlier one loses the run. */
+  /**
+   * Registers this process in the store as the run's hand-out. An earlier hand-out of the run then
+   * stops.
+   */
   async #enter(): Promise<void> {
     const { store, run } = this.#options;
     await this.#queue.waitUntilReady();
@@ -164,7 +167,7 @@ export class HandOut implements AsyncDisposable {
     await store.publish({ type: "run", run });
   }
 
-  /** Has workers play attempts of the run. */
+  /** Returns a player that sends attempts to workers. `scope` applies to all of its attempts. */
   player(scope: PlayerScope = {}): AttemptPlayer {
     const { policy } = this;
     return {
@@ -187,7 +190,7 @@ export class HandOut implements AsyncDisposable {
           ...(promptTime && { promptTime: toPromptTime(promptTime) }),
         };
         signal.throwIfAborted();
-        // The run has been interrupted, and no caller waits for the attempt.
+        // The run was interrupted during the await, so no worker needs to play the attempt.
         if (isInterrupted()) return unplayed();
         const { groupIndex = assignment.groupId } = assignment;
         const handed = new HandedJob({
@@ -272,13 +275,13 @@ export class HandOut implements AsyncDisposable {
     } catch (error) {
       if (error instanceof PayloadError) throw new UsageError(error.message);
       if (!(error instanceof UsageError) || isFork) throw error;
-      // The attempt starts from its beginning, and the run reports the reason.
+      // The attempt starts from its first turn, and the run reports the reason.
       throw new PlaybackStop(error.message);
     }
   }
 
   /**
-   * Sends the task, because workers would draw another one from its place.
+   * Sends the task itself, because a worker would make another task from its split and index.
    * @throws UsageError if the task cannot be sent.
    */
   async #sendTask(rolloutId: string, { task }: OwnTask): Promise<Payload> {
@@ -292,7 +295,7 @@ export class HandOut implements AsyncDisposable {
     }
     try {
       return await sendPayload(JSON.stringify(task), {
-        // Attempts at the same task share it.
+        // Attempts at the same task share one file.
         place,
         name: `tasks/${run}/task`,
         what: `the task of ${rolloutId}`,
@@ -304,19 +307,19 @@ export class HandOut implements AsyncDisposable {
     }
   }
 
-  /** Ends the run with an error: all attempts that are handed out reject with it. */
+  /** Ends the run: all attempts that are handed out reject with the error. */
   fail(error: UsageError): void {
     this.#book.fail(error);
   }
 
-  /** Looks after the run every now and then until it is closed. */
+  /** Schedules the next check of the run and its jobs, until the hand-out is closed. */
   #tend(): void {
     const { everyMs = 2_000, store } = this.#options;
     this.#callOff = store.clock.after(everyMs, () => {
       this.#tending = this.#look()
         .catch((error: unknown) => {
           if (error instanceof UsageError) this.#book.fail(error);
-          // The store is away; what is due is done when it is back.
+          // The store is unreachable. A later check does what is due.
         })
         .finally(() => {
           if (!this.#isClosing && !this.#isLost) this.#tend();
@@ -329,7 +332,7 @@ export class HandOut implements AsyncDisposable {
     if (!(await this.#hold())) {
       this.#isLost = true;
       throw new UsageError(
-        `Cannot go on: another process hands out the same run ${run}, such as from a copy of its folder`,
+        `Cannot continue: another process hands out the same run ${run}, such as from a copy of its folder`,
       );
     }
     await store.readClock();
@@ -337,13 +340,13 @@ export class HandOut implements AsyncDisposable {
     // policy.
     const wasLost = await this.policy.keep();
     await this.#writeEntry();
-    // Those who looked when they heard of the policy found no run.
+    // Workers that were notified of the policy earlier found no run in the store.
     if (wasLost) await store.publish({ type: "run", run });
     await this.#book.lookAfter();
     await this.#lookForWorkers();
   }
 
-  /** Gives a sign of life, unless another process hands the run out. */
+  /** Sends a heartbeat. Returns false if another process hands out the run. */
   async #hold(): Promise<boolean> {
     const { store, run } = this.#options;
     const claim = { token: this.#token, livesMs: runSilenceMs };
@@ -389,13 +392,16 @@ export class HandOut implements AsyncDisposable {
     await store.redis.hset(runsKey, run, text);
   }
 
-  /** Cancels the jobs that no caller waits for. The rest stays for the next start. */
+  /**
+   * Cancels the unfinished jobs. Accepted answers whose episodes are not on the disk stay in the
+   * queue for the next start.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     const { clock } = this.#options.store;
     this.#callOff();
     this.policy.stop();
-    // Does not wait for a store that is away: the next hand-out cleans up.
+    // Does not wait long for an unreachable store: the next hand-out cleans up.
     await within(farewellMs, this.#leave(), clock);
     // Pending calls to the store need not finish.
     this.#eventsClient.disconnect();
@@ -425,12 +431,12 @@ export class HandOut implements AsyncDisposable {
       }
       await store.publish({ type: "run", run });
     } catch {
-      // It is away in this very moment.
+      // The store has become unreachable.
     }
   }
 }
 
-/** Workers know by it that their place is the same. */
+/** Writes a file by which workers check that they have the same shared place. */
 async function writeProbe(place: SharedPlace, run: string): Promise<void> {
   try {
     await place.write(`probe/${run}`, Buffer.from(run));

@@ -4,7 +4,7 @@ import type { RolloutError } from "../../errors.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
 
-/** A job that was handed out, and who waits for it. */
+/** A job that was handed out, with a promise for its episode. */
 export class HandedJob {
   readonly id: string;
   readonly job: AttemptJob;
@@ -14,16 +14,21 @@ export class HandedJob {
   /** Returns the episode of a job whose workers all failed. */
   readonly failed: (failure: RolloutError) => Episode;
   readonly group: string;
-  /** Attempts that its group lacked, this one included. */
+  /**
+   * The number of unfinished attempts of the group when the job was handed out, including this one.
+   */
   readonly groupLeft: number;
   readonly #result = withResolvers<Episode>();
   readonly promise: Promise<Episode> = this.#result.promise;
-  /** When it was put into the queue last, by the store's `clock`; absent while it is on its way. */
+  /**
+   * The time at which the job was last added to the queue, by the store's `clock`. `undefined`
+   * until the queue has it.
+   */
   addedAtMs: number | undefined;
-  /** Its answer is being read. */
+  /** True while the hand-out reads an answer to the job. */
   isReading = false;
   isInterrupted = false;
-  /** Answers that could not be used. */
+  /** The number of answers that could not be used. */
   refusedCount = 0;
 
   constructor(

@@ -12,8 +12,8 @@ test("a job with a useless answer waits while the store accepts no writes", asyn
   const clients = faultyClients(plainLine(memory));
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
   const queue = new store.bullmq.Queue("r", store.bullOptions);
-  const told: string[] = [];
-  const book = new JobLedger({ store, run: "r", queue, onNews: ({ type }) => told.push(type) });
+  const reported: string[] = [];
+  const book = new JobLedger({ store, run: "r", queue, onNews: ({ type }) => reported.push(type) });
   const unplayed = { outcome: "aborted" } as Episode;
   const handed = new HandedJob({
     id: "j.1",
@@ -35,12 +35,12 @@ test("a job with a useless answer waits while the store accepts no writes", asyn
   memory.refusesUntilMs = 1;
   book.take(handed.id, { answer: "of another form" });
   await vi.waitFor(() => expect(handed.isReading).toBe(false));
-  expect([end, book.count, told]).toEqual([undefined, 1, []]);
+  expect([end, book.count, reported]).toEqual([undefined, 1, []]);
   memory.refusesUntilMs = 0;
   // The ledger's check finds the answer again.
   book.take(handed.id, { answer: "of another form" });
   await vi.waitFor(() => expect(handed.isReading).toBe(false));
-  expect([end, book.count, told]).toEqual([undefined, 1, ["result-refused"]]);
+  expect([end, book.count, reported]).toEqual([undefined, 1, ["result-refused"]]);
   handed.isInterrupted = true;
   book.take(handed.id, { answer: "of another form" });
   expect(await playing).toBe(unplayed);

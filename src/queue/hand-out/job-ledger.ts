@@ -12,13 +12,13 @@ import type { HandedJob } from "./handed-job.ts";
 import { GroupPriorities, nearlyDonePriority } from "./group-priority.ts";
 import { judgeAnswer } from "./judge-answer.ts";
 
-/** Jobs that are put into the queue by one call. */
+/** The number of jobs in one call to the queue. */
 const addedTogether = 500;
 
 /** The fields to read of a job. BullMQ's `stc` is the number of times its lock expired. */
 const lookedAt = ["name", "finishedOn", "returnvalue", "failedReason", "stc"] as const;
 
-/** Jobs that are looked after by one call. */
+/** The number of jobs that one check covers. */
 const lookedAfterTogether = 1_000;
 
 /**
@@ -27,24 +27,24 @@ const lookedAfterTogether = 1_000;
  */
 const graceMs = 1_000;
 
-/** So many answers of no use for one play end the run. */
+/** The number of unusable answers to one job after which the run ends. */
 const mostRefused = 5;
 
 /**
- * So many workers may be lost over one attempt. Machines that are taken away are lost now and then; an attempt
- * that takes all of a worker's memory loses every one.
+ * The number of lost workers after which an attempt fails. A machine can be lost for other reasons,
+ * but an attempt that exhausts a worker's memory loses every worker that plays it.
  */
 const mostLost = 10;
 
-/** The time for which workers are reminded of cancelled jobs, in seconds. */
+/** The lifetime of the list of cancelled jobs in the store, in seconds. */
 const cancelledS = 3_600;
 
-/** The longest time that closing waits for a store that is away, in milliseconds. */
+/** The longest time that closing waits for an unreachable store, in milliseconds. */
 const closeMs = 5_000;
 
 /**
- * Tracks the jobs that are handed out. A job ends once, even if the queue reports its end several
- * times. Adds a job again if the queue has lost it.
+ * Tracks the jobs that are handed out. Ends each job once, even if the queue reports its end
+ * several times. Adds a job again if the queue has lost it.
  */
 export class JobLedger {
   readonly #store: QueueStore;
@@ -84,7 +84,7 @@ export class JobLedger {
     this.#onNews = options.onNews;
   }
 
-  /** Jobs that are handed out and not back. */
+  /** The number of jobs without an accepted answer. */
   get count(): number {
     return this.#handed.size;
   }
@@ -93,7 +93,7 @@ export class JobLedger {
     return this.#landing.size === 0;
   }
 
-  /** Hands a job out and waits for what comes of it; see `playEpisode()` for the signals. */
+  /** Adds a job to the queue and resolves with its episode. See `playEpisode()` for the signals. */
   async play(
     handed: HandedJob,
     {
@@ -116,8 +116,8 @@ export class JobLedger {
   }
 
   /**
-   * All jobs of a run listen to one signal, which looks through all its listeners for each that is added: so
-   * there is one. Returns what ends it for this job.
+   * Registers a job for interruption. All jobs of a run share one signal listener, because adding a
+   * listener searches all earlier ones. Returns a function that removes the job.
    */
   #listenTo(interrupt: AbortSignal, handed: HandedJob): () => void {
     let jobs = this.#interruptible.get(interrupt);
@@ -134,13 +134,13 @@ export class JobLedger {
     return () => void jobs.delete(handed);
   }
 
-  /** Records that a worker started a job. */
+  /** Records that a worker has started a job. */
   noteBegun(id: string): void {
     const handed = this.#handed.get(id);
     if (handed !== undefined) this.#groups.begun(handed.group, id);
   }
 
-  /** Takes an answer. Ignores answers to jobs that are not in the ledger. */
+  /** Reads an answer and ends its job. Ignores answers to jobs that are not in the ledger. */
   take(id: string, answer: unknown): void {
     const handed = this.#handed.get(id);
     if (handed === undefined || handed.isReading) return;
@@ -157,7 +157,7 @@ export class JobLedger {
     const verdict = read.success
       ? await judgeAnswer(handed, read.data, { place: this.#place, clock: this.#store.clock })
       : ({ type: "again", reason: "the answer is of another form than expected" } as const);
-    // It may have been cancelled meanwhile.
+    // The job may have been cancelled during the await.
     if (this.#handed.get(handed.id) !== handed) return;
     if (verdict.type === "again") {
       await this.#handOutAgain(handed, verdict.reason, read.data);
@@ -186,7 +186,7 @@ export class JobLedger {
     }
     this.#end(handed);
     this.#landing.set(id, file);
-    // An interrupted attempt has no result. The next start hands it out again.
+    // An interrupted attempt has no result to store. The next start hands it out again.
     if (result.episode.outcome === "aborted") this.landed(id);
     handed.resolve(result.episode);
   }
@@ -219,12 +219,12 @@ export class JobLedger {
         );
       }
     }
-    // A job that was cancelled by mistake waits for the next check.
+    // The queue has lost a job that was cancelled by mistake. The next check adds it again.
     if (reason === undefined) handed.addedAtMs = this.#store.clock.now();
     else this.#add(handed);
   }
 
-  /** The result of a play cannot be lost any more. */
+  /** Records that an attempt's result is on the disk, and removes the job and its file. */
   landed(id: string): void {
     if (!this.#landing.has(id)) return;
     const file = this.#landing.get(id);
@@ -234,7 +234,9 @@ export class JobLedger {
     if (file !== undefined) this.#later(this.#place?.remove(file));
   }
 
-  /** Finds out about jobs of which no news came: answers that were missed, and jobs that were lost. */
+  /**
+   * Checks jobs in the store: takes answers whose notification was lost, and adds lost jobs again.
+   */
   async lookAfter(): Promise<void> {
     const ids = this.#nextToLookAfter();
     if (ids.length === 0) return;
@@ -287,7 +289,7 @@ export class JobLedger {
     }
   }
 
-  /** Calls back what is handed out, and waits for what is on its way to the store. */
+  /** Cancels all jobs, and waits for pending writes to the store. */
   async close(): Promise<void> {
     const error = new DOMException("the run is closed", "AbortError");
     for (const handed of Array.from(this.#handed.values())) this.#cancel(handed, error);
@@ -311,7 +313,7 @@ export class JobLedger {
     this.#later(this.#addAll());
   }
 
-  /** Puts what came within a moment into the queue together. */
+  /** Adds the jobs that were handed out within one round of the event loop, in large calls. */
   async #addAll(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     try {
@@ -333,7 +335,7 @@ export class JobLedger {
     const { redis } = this.#store;
     const ids = some.map(({ id }) => id);
     try {
-      // An earlier start may have called them off.
+      // An earlier start may have cancelled these jobs.
       await redis.srem(cancelledKey(this.#run), ...ids, ...ids.map((id) => `interrupt:${id}`));
       await this.#queue.addBulk(
         some.map(({ id, job, group, groupLeft }) => ({
@@ -378,9 +380,7 @@ export class JobLedger {
     if (this.#toCallOff.push(handed.id) === 1) this.#later(this.#callOff());
   }
 
-  /**
-   * Tells workers which jobs are cancelled, and removes cancelled jobs that no worker has taken.
-   */
+  /** Notifies workers of cancelled jobs, and removes those that no worker has taken. */
   async #callOff(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     const key = cancelledKey(this.#run);
@@ -421,7 +421,7 @@ export class JobLedger {
   #later(work: Promise<unknown> | undefined): void {
     if (work === undefined) return;
     const settled = work.catch(() => {
-      // The store is away, or the place is: what is left there is taken away when the run is forgotten.
+      // The store or the shared place is unreachable. What remains is removed with the run.
     });
     this.#pending.add(settled);
     void settled.finally(() => this.#pending.delete(settled));

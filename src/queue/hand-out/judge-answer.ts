@@ -18,11 +18,13 @@ type Verdict =
       /** The answer's file in the shared place. `undefined` if it has none. */
       readonly file: string | undefined;
     }
-  /** The job is handed out again. `reason` is the fault of the answer, if it had one. */
+  /**
+   * The job must be handed out again. `reason` describes the fault of the answer, if it has one.
+   */
   | { readonly type: "again"; readonly reason: string | undefined }
   | { readonly type: "thrown"; readonly error: unknown };
 
-/** Holds an answer against the job that it is for. */
+/** Checks an answer against its job. */
 export async function judgeAnswer(
   handed: HandedJob,
   answer: Answer,
@@ -42,7 +44,7 @@ export async function judgeAnswer(
   const read = readResult(bytes, handed.job);
   if ("fault" in read) return { type: "again", reason: read.fault };
   const { result } = read;
-  // An earlier start interrupted the attempt and ended before it received this answer.
+  // The answer comes from an attempt that an earlier start interrupted.
   if (result.episode.outcome === "aborted" && !handed.isInterrupted) {
     return { type: "again", reason: undefined };
   }
@@ -54,7 +56,7 @@ function notPlayed(
   { handOut, why, message, worker }: Extract<Answer, { type: "not-played" }>,
   job: AttemptJob,
 ): Verdict {
-  // The cause that stopped an earlier start from playing it may be fixed by now.
+  // An earlier start may have failed for a reason that no longer exists.
   const isStale = handOut !== job.handOut && why !== "unfit";
   if (isStale) return { type: "again", reason: undefined };
   switch (why) {

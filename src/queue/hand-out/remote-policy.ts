@@ -16,8 +16,8 @@ import {
 const lookAgainMs = 500;
 
 /**
- * The policy as all workers of a run see it: whether it may be asked, and its version. What is said here is
- * in the store, so that a worker that missed the news, or comes later, keeps to it as well.
+ * The policy's gate and version for all workers of a run. They are in the store, so that workers
+ * also follow them after a lost notification or a late start.
  */
 export class RemotePolicy {
   readonly #store: QueueStore;
@@ -67,16 +67,16 @@ export class RemotePolicy {
     return this.#state.version;
   }
 
-  /** Resolves when all that was said by then is in the store, or was refused there. */
+  /** Resolves when all changes so far are in the store, or were refused by it. */
   async written(): Promise<void> {
     for (let last: Promise<void> | undefined; last !== this.#writing; await last) {
       last = this.#writing;
     }
   }
 
-  // The next heartbeat writes the state if this write fails (see `keep()`).
+  // If the write fails, the next heartbeat repeats it (see `keep()`).
 
-  /** Says that the policy has this version. */
+  /** Announces a version of the policy to the workers. */
   announce(version: number): void {
     this.#change({ version }).catch(() => {});
   }
@@ -93,7 +93,7 @@ export class RemotePolicy {
     await this.#settled(this.#state.revision);
   }
 
-  /** Lets the policy be asked again. */
+  /** Opens the gate, so that workers sample again. */
   open(): void {
     this.#isInherited = false;
     if (this.#state.gate !== "open") this.#change({ gate: "open" }).catch(() => {});
@@ -112,13 +112,13 @@ export class RemotePolicy {
     return true;
   }
 
-  /** Stops waiting for workers. Work that needs an idle policy is skipped. */
+  /** Stops waiting for workers. `close()` then rejects. */
   stop(): void {
     this.#isClosed = true;
   }
 
   async #change(change: Partial<Pick<PolicyState, "gate" | "version">>): Promise<void> {
-    // The next process that hands the run out may find a store that lost what this one wrote.
+    // A store that has lost data may have an older revision than the one that workers know.
     const revision = Math.max(this.#state.revision + 1, this.#store.wallNow());
     this.#state = { ...this.#state, ...change, revision };
     const written = this.#writing.then(async () => {
@@ -129,7 +129,7 @@ export class RemotePolicy {
     await written;
   }
 
-  /** Resolves when each worker that is alive keeps to a revision. */
+  /** Resolves when each live worker has acknowledged the revision. */
   async #settled(revision: number): Promise<void> {
     const news = { wake: (): void => {} };
     const stop = this.#store.listen(({ type, run }) => {
@@ -137,7 +137,7 @@ export class RemotePolicy {
     });
     try {
       while (await this.#isAwaited(revision)) {
-        // Their samples would be delivered to the next hand-out.
+        // The next hand-out would deliver the samples of these workers.
         if (this.#isClosed) throw new Error("the run ended while workers were sampling");
         await new Promise<void>((resolve) => {
           const callOff = this.#store.clock.after(lookAgainMs, resolve);
@@ -155,12 +155,12 @@ export class RemotePolicy {
   async #isAwaited(revision: number): Promise<boolean> {
     const { redis } = this.#store;
     const known = await redis.hgetall(acknowledgedKey(this.#run));
-    const behind = Object.keys(known).filter((worker) => Number(known[worker]) < revision);
-    if (behind.length === 0) return false;
+    const late = Object.keys(known).filter((worker) => Number(known[worker]) < revision);
+    if (late.length === 0) return false;
     // A worker without a heartbeat has stopped sampling, and none of its results can be delivered.
-    const alive = await redis.mget(behind.map((worker) => workerAliveKey(worker)));
-    const dead = behind.filter((_, index) => alive[index] === null);
+    const alive = await redis.mget(late.map((worker) => workerAliveKey(worker)));
+    const dead = late.filter((_, index) => alive[index] === null);
     const gone = await takeOutDead(redis, acknowledgedKey(this.#run), dead);
-    return gone < behind.length;
+    return gone < late.length;
   }
 }

@@ -5,7 +5,7 @@ import { recordingStart, type RecordingPoint } from "../../run/recording/recordi
 import { hashOfPayload, payloadSchema } from "./payload.ts";
 import { shorten } from "../../secrets/shorten.ts";
 
-/** Names travel with at most so many characters. */
+/** Maximum length of a name in a job, in characters. */
 const maxNameLength = 1_000;
 const name = z.string().min(1).max(maxNameLength);
 const count = z.int().min(0);
@@ -22,18 +22,18 @@ const samplingSchema = z.object({
 /** A point in the recording of an attempt (see `RecordingPoint`). */
 export const recordingPointSchema = z.strictObject({ part: count, hash: z.string().max(100) });
 
-/** One play of one attempt, as it travels to a worker. JSON-able. */
+/** A job: one play of one attempt, with all that a worker needs. JSON-able. */
 export const attemptJobSchema = z.strictObject({
   job: z.literal(1),
-  /** The run that it is a part of. */
+  /** The run's id. */
   run: name,
   /** The id of the hand-out. Each start of the run has its own. */
   handOut: name,
   /** The hash of the run's terms (see `hashTerms()`). */
   terms: name,
-  /** The state of the policy that a worker has to know before it plays. */
+  /** The revision of the policy's state that a worker must have read before it plays. */
   policyRevision: count,
-  /** The policy's version when it was handed out. */
+  /** The policy's version when the job was handed out. */
   policyVersion: z.int().optional(),
   rolloutId: name,
   groupId: name,
@@ -42,7 +42,7 @@ export const attemptJobSchema = z.strictObject({
   taskId: name,
   split: name,
   taskIndex: count,
-  /** The task itself, if the environment would draw another one from its place. */
+  /** The task itself, if the environment would make another task from its split and index. */
   ownTask: payloadSchema.optional(),
   seed: z.int(),
   samplingSeed: z.int().optional(),
@@ -55,22 +55,26 @@ export const attemptJobSchema = z.strictObject({
   promptTime: name.optional(),
   sampling: samplingSchema.optional(),
   /**
-   * The time after which no result is needed, by the store's clock. Milliseconds since the epoch.
+   * The deadline by the store's clock, in milliseconds since the epoch. No result is needed after
+   * it.
    */
   deadlineAtMs: z.number().optional(),
   /** The lines of the recording from which it resumes. */
   past: payloadSchema.optional(),
-  /** The point in the run's recording at which the lines of this play follow. Absent at its start. */
+  /**
+   * The point in the run's recording after which the lines of this play are appended. Absent at the
+   * start of the recording.
+   */
   recordedAt: recordingPointSchema.optional(),
 });
 
-/** One play of one attempt, as it travels to a worker. JSON-able. */
+/** A job: one play of one attempt, with all that a worker needs. JSON-able. */
 export type AttemptJob = z.infer<typeof attemptJobSchema>;
 
 /**
- * Holds the names in a job to what workers take.
+ * Checks the names in a job against the limits of workers.
  *
- * @throws UsageError naming the first that is too long, or empty.
+ * @throws UsageError for the first name that is too long or empty.
  */
 export function requireNames(
   job: Pick<AttemptJob, "rolloutId" | "groupId" | "taskId" | "split" | "forkedFrom">,
@@ -100,18 +104,18 @@ export function baseOf({ past }: Pick<AttemptJob, "past">): string {
   return past === undefined ? "" : hashOfPayload(past);
 }
 
-/** Returns the point in the run's recording at which the lines of a job's play follow. */
+/** Returns the point in the run's recording after which the lines of a job's play are appended. */
 export function recordedAtOf({ recordedAt }: Pick<AttemptJob, "recordedAt">): RecordingPoint {
   return recordedAt ?? recordingStart;
 }
 
-/** A job's id: the same play of the same attempt is the same job, however often it is handed out. */
+/** Returns a job's id. The same play of an attempt has the same id each time it is handed out. */
 export function jobIdOf({
   scope = "",
   rolloutId,
   attempt,
 }: {
-  /** Parts rollouts of one name, such as those of two batches. */
+  /** A name that separates rollouts with the same id, such as those of two batches. */
   readonly scope?: string;
   readonly rolloutId: string;
   readonly attempt: number;

@@ -73,7 +73,7 @@ describe("a worker's result", () => {
     const bytes = await resultOf();
     const { result } = readResult(bytes, job) as { readonly result: AttemptResult };
     const { samples } = packedOf(result.episode)!;
-    // A line that nobody can parse is found only by its reader.
+    // Only the reader of the recording finds a line that cannot be parsed.
     samples[0]!.blocks[0]!.fill(0);
     expect(result.episode.reward).toBe(1);
     expect(result.episode.messages).toEqual(episode.messages);

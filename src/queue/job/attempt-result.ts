@@ -14,7 +14,7 @@ export const answerSchema = z.discriminatedUnion("type", [
   z.strictObject({
     answer: z.literal(1),
     type: z.literal("played"),
-    /** The job's. */
+    /** The id of the job's hand-out. */
     handOut: text,
     worker: z.string().max(200),
     result: payloadSchema,
@@ -40,22 +40,22 @@ export const answerSchema = z.discriminatedUnion("type", [
 export type Answer = z.infer<typeof answerSchema>;
 
 /**
- * The beginning of a play: `first`, or after a lost worker `recording` (resumed) or `anew` (from
- * the start).
+ * The start of a play: `first` if it is the first play. After a lost worker, `recording` if it
+ * resumed from the worker's recording, or `anew` if it started from the first turn.
  */
 export type PlayedFrom = "first" | "recording" | "anew";
 
-/** The first line of a result: the way in which the job was played, and the head of the episode that follows. */
+/** The first line of a result: the way in which the job was played, and the head of the episode. */
 const headSchema = z.strictObject({
   result: z.literal(1),
   /** The hash of the recording from which it resumed (see `baseOf()`). */
   base: text,
-  /** The job's `recordedAt`, which the recorded lines follow. */
+  /** The job's `recordedAt`: the recorded lines follow this point. */
   recordedAt: recordingPointSchema,
-  /** The number of times the job was taken. At least 1. */
+  /** The number of times a worker took the job. At least 1. */
   deliveries: z.int().min(1),
   from: z.enum(["first", "recording", "anew"]),
-  /** Turns that were taken from a recording. */
+  /** The number of turns from a recording. */
   recordedTurns: z.int().min(0),
   /** The reason why a recording could not be used. Absent if it was used or did not exist. */
   dropped: text.optional(),
@@ -67,7 +67,7 @@ export type ResultHead = z.infer<typeof headSchema>;
 
 /** The result of a play. */
 export interface AttemptResult extends Omit<ResultHead, "result" | "episode"> {
-  /** Its lines are attached (see `packedOf()`). */
+  /** The episode's lines are attached (see `packedOf()`). */
   readonly episode: Episode;
 }
 
@@ -96,12 +96,13 @@ export function readResult(
     const [issue] = read.error.issues;
     return { fault: `${issue?.path.join(".")}: ${issue?.message}` };
   }
-  // The schema's copy has its members in another order.
+  // The schema's copy has its members in another order than the text.
   const { episode: head, result: _format, ...about } = value as ResultHead;
   const stranger = strangerIn(head.story, job);
   if (stranger !== undefined) return { fault: stranger };
   const { part, hash } = recordedAtOf(job);
-  // Another start of the run resumed the attempt in between. Its turns would be recorded twice.
+  // Another start of the run resumed the attempt in the meantime. Its turns would be recorded
+  // twice.
   const isCurrent = about.recordedAt.part === part && about.recordedAt.hash === hash;
   if (about.base !== baseOf(job) || !isCurrent) {
     return { fault: "it continues from other inputs than those that are recorded now" };

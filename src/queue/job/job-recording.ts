@@ -8,7 +8,7 @@ import {
 } from "../../run/recording/recording-line.ts";
 import type { PlayPlace } from "../../run/attempt/attempt-player.ts";
 
-/** Writes the inputs of one play as lines, each chained to the one before. */
+/** Writes the inputs of one play as lines. Each line contains the hash of the line before it. */
 export class LineWriter {
   readonly #place: PlayPlace;
   readonly #clean: ((json: string) => string) | undefined;
@@ -17,8 +17,8 @@ export class LineWriter {
   #hash: string;
 
   /**
-   * @param options - `start` is the point in the attempt's recording at which the lines follow. `before` are lines that
-   *   are written already. `clean` removes secrets from a JSON text.
+   * @param options - `start` is the point in the attempt's recording that the first line follows.
+   *   `before` are lines that are already written. `clean` removes secrets from a JSON text.
    */
   constructor(
     place: PlayPlace,
@@ -36,7 +36,7 @@ export class LineWriter {
     this.#hash = before?.lastHash ?? start.hash;
   }
 
-  /** The lines, as the run appends them to its recording. */
+  /** Returns the lines in the form in which the run appends them to its recording. */
   pack(): PackedRecording {
     const bytes = Buffer.from(this.lines.map((line) => `${line}\n`).join(""));
     return { bytes, partCount: this.#nextPart, lastHash: this.#hash };
@@ -46,7 +46,7 @@ export class LineWriter {
     return this.#start.part + this.lines.length;
   }
 
-  /** Writes one more line. */
+  /** Adds inputs as a new line and returns the line. */
   add(inputs: Inputs): string {
     const { rolloutId, attempt } = this.#place;
     const place = { rolloutId, attempt, part: this.#nextPart, hash: this.#hash };
@@ -57,16 +57,17 @@ export class LineWriter {
   }
 }
 
-/** Lines that were read back. */
+/** Recorded lines with their content. */
 export interface ReadLines {
   readonly lines: readonly string[];
-  /** `parts[i]` is what `lines[i]` holds. */
+  /** `parts[i]` is the content of `lines[i]`. */
   readonly parts: readonly Inputs[];
   readonly lastHash: string;
 }
 
 /**
- * Reads lines up to the first that is damaged, another play's, or does not follow from those before.
+ * Reads lines up to the first one that is damaged, belongs to another play, or does not follow the
+ * line before it.
  * @param start - The point that the first line follows.
  */
 export function readLines(
@@ -92,7 +93,7 @@ export function readLines(
   return { lines: sound, parts, lastHash };
 }
 
-/** Several stretches of inputs, one after the other. */
+/** Concatenates several parts of a recording. */
 export function joinInputs(parts: readonly Inputs[]): Inputs {
   const inputs: Input[] = [];
   const times: number[] = [];

@@ -6,8 +6,8 @@ import { systemClock, type Clock } from "../../async/clock.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 
 /**
- * The number of times to look for a file or to write it. A file server can show another client's
- * file late, and can refuse a write for a moment. The waits add up to seconds.
+ * The number of tries to read or write a file. A file server may show another client's file late,
+ * or refuse a write for a moment. The waits between tries add up to seconds.
  */
 const looks = 6;
 
@@ -17,27 +17,27 @@ export const mostInlineBytes = 100_000;
 /** The largest payload, in bytes. */
 const mostPayloadBytes = 256 * 2 ** 20;
 
-/** A text sent between processes: the text itself, or its place. JSON-able. */
+/** A text sent between processes: the text itself, or the name of its file. JSON-able. */
 export const payloadSchema = z.discriminatedUnion("by", [
   z.object({ by: z.literal("reply"), text: z.string().max(mostInlineBytes) }),
   z.object({
     by: z.literal("shared"),
-    /** Below the shared place. */
+    /** The file's path in the shared place. */
     name: z.string().regex(/^\w[\w.-]*(?:\/\w[\w.-]*)*$/),
     bytes: z.int().min(0).max(mostPayloadBytes),
     sha256: z.string().regex(/^[0-9a-f]{64}$/),
   }),
 ]);
 
-/** A text on its way between processes. */
+/** A text sent between processes: the text itself, or the name of its file. JSON-able. */
 export type Payload = z.infer<typeof payloadSchema>;
 
-/** A payload cannot be had, or is not what was sent. */
+/** Thrown if a payload cannot be read, or differs from the payload that was sent. */
 export class PayloadError extends Error {
   override readonly name = "PayloadError";
 }
 
-/** The SHA-256 of what is sent, in hexadecimal digits. */
+/** Returns the SHA-256 of a payload's text, in hexadecimal digits. */
 export function hashOfPayload(payload: Payload): string {
   return payload.by === "shared" ? payload.sha256 : hashOf(Buffer.from(payload.text));
 }
@@ -126,7 +126,7 @@ export async function takePayloadBytes(
   if (payload.by === "reply") return Buffer.from(payload.text);
   const { name, bytes, sha256 } = payload;
   if (place === undefined) {
-    throw new PayloadError(`${name} lies in a shared place, and no --shared is given here`);
+    throw new PayloadError(`${name} is in a shared place, and no --shared is given here`);
   }
   let fault = "";
   for (let round = 1; round <= looks; round++) {

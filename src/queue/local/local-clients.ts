@@ -5,8 +5,8 @@ import type { JobEvent, NewJob, TakenJob } from "./local-store.ts";
 import type { StoreCommand, StoreConnection } from "./store-connection.ts";
 
 /**
- * Returns classes that take the place of the packages `ioredis` and `bullmq`, as far as the queue uses them. They
- * speak to a `LocalStore`.
+ * Returns classes that replace those of the packages `ioredis` and `bullmq`, with the methods that
+ * the queue uses. They use a `LocalStore`.
  * @param connect - Opens a connection to the store.
  */
 export function localClients(connect: () => StoreConnection): StoreClients {
@@ -102,7 +102,7 @@ class LocalRedis {
   exists = async (key: string) => await this.ask("exists", key);
   set = async (key: string, value: string, _unit?: "PX", livesMs?: number) =>
     await this.ask("set", key, value, { livesMs });
-  /** Knows the scripts that the queue uses. */
+  /** Performs one of the Lua scripts that the queue uses. */
   eval = async (script: string, count: number, ...given: (string | number)[]) => {
     const [key, ...keys] = given.slice(0, count);
     const values = given.slice(count);
@@ -155,7 +155,7 @@ class CommandBatch {
   hdel = (key: string, field: string) => this.#add("hdel", key, field);
   hmget = (key: string, ...fields: string[]) => this.#add("hmget", key, ...fields);
   sadd = (key: string, ...members: string[]) => this.#add("sadd", key, ...members);
-  /** Does nothing: the store ends with the process that hands out. */
+  /** Does nothing, because the store ends with the hand-out's process. */
   expire = () => this.#add("time");
 
   exec = async (): Promise<readonly (readonly [null, unknown])[]> => {
@@ -177,7 +177,7 @@ interface BullOptions {
 /** The common part of BullMQ's classes. */
 class LocalBull {
   readonly redis: LocalRedis;
-  /** The first part of the names of the run's jobs. */
+  /** The prefix of the names of the run's jobs. */
   readonly base: string;
 
   constructor(name: string, { connection, prefix }: BullOptions) {

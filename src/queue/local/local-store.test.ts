@@ -281,5 +281,5 @@ test("performs no commands but those of the queue", () => {
   const served = new ServedStore(memory, (message) => sent.push(message));
   const command = ["clear"] as unknown as StoreCommand;
   served.receive({ type: "commands", id: 1, commands: [command] });
-  expect(sent).toEqual([{ type: "refused", id: 1, message: "clear is no command" }]);
+  expect(sent).toEqual([{ type: "refused", id: 1, message: "clear is not a command" }]);
 });

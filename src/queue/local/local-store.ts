@@ -18,7 +18,7 @@ interface JobLists {
   checkedUntilMs: number;
 }
 
-/** A change of a job that the hand-out is notified of. */
+/** A change of a job that the hand-out is notified about. */
 export type JobEvent =
   | { readonly event: "active"; readonly jobId: string }
   | { readonly event: "completed"; readonly jobId: string; readonly returnvalue: string };
@@ -42,8 +42,9 @@ export interface TakenJob {
 const refused = { missingJob: -1, missingLock: -2, notActive: -3, otherLock: -6 } as const;
 
 /**
- * The queue's store in the memory of the process that hands out: the commands of Redis and the scripts of BullMQ that a
- * queue needs, each in one step. `local-store.test.ts` holds it and a real store to the same behaviour.
+ * The queue's store in the memory of the hand-out's process. It has the commands of Redis and the
+ * scripts of BullMQ that a queue needs; each is atomic. `local-store.test.ts` checks it and a real
+ * store for the same behaviour.
  */
 export class LocalStore {
   readonly #now: () => number;
@@ -56,20 +57,18 @@ export class LocalStore {
   readonly #watchers = new Map<string, Set<(event: JobEvent) => void>>();
   #orderCount = 0;
 
-  /**
-   * @param clock - `now` never decreases; `wallNow` is milliseconds since the epoch.
-   */
+  /** @param clock - `now` never decreases; `wallNow` is in milliseconds since the epoch. */
   constructor(clock: { readonly now: () => number; readonly wallNow: () => number }) {
     this.#now = clock.now;
     this.#wallNow = clock.wallNow;
   }
 
-  /** Removes everything. */
+  /** Removes all keys. */
   clear(): void {
     for (const kept of [this.#texts, this.#hashes, this.#sets, this.#jobs]) kept.clear();
   }
 
-  /** The names of everything that is stored, sorted. */
+  /** The names of all keys, sorted. */
   get keys(): readonly string[] {
     const texts = [...this.#texts.keys()].filter((key) => this.get(key) !== null);
     const jobs = [...this.#jobs].flatMap(([base, { active, prioritized, wait }]) =>
@@ -100,7 +99,11 @@ export class LocalStore {
     return this.get(key) === null ? 0 : 1;
   }
 
-  /** @param options - `livesMs`: default without end. `isRenewal`: sets only a key that exists. */
+  /**
+   * Sets a key.
+   * @param options - `livesMs` is the lifetime in milliseconds. Default: unlimited. `isRenewal`:
+   *   sets the key only if it exists.
+   */
   set(
     key: string,
     value: string,
@@ -212,7 +215,7 @@ export class LocalStore {
     return () => void watchers.delete(watcher);
   }
 
-  // The scripts of BullMQ. `base` is the first part of the names of a run's jobs.
+  // The scripts of BullMQ. `base` is the prefix of the names of a run's jobs.
 
   /** Adds jobs. A job that exists stays as it is. */
   addJobs(base: string, jobs: readonly NewJob[]): void {
@@ -277,7 +280,7 @@ export class LocalStore {
     });
   }
 
-  /** Ends a job with its answer. Only the holder of its lock can. */
+  /** Ends a job with its answer, if the token has the job's lock. */
   completeJob(base: string, id: string, { token, value }: { token: string; value: unknown }): void {
     this.#unlock(base, id, token);
     if (!this.#listsOf(base).active.delete(id)) {
@@ -289,7 +292,7 @@ export class LocalStore {
     this.#report(base, { event: "completed", jobId: id, returnvalue });
   }
 
-  /** Gives a job back. It is taken before all others of its priority. */
+  /** Returns a job to the queue. It is taken before all others of its priority. */
   returnJob(base: string, id: string, token: string): void {
     this.#unlock(base, id, token);
     const lists = this.#listsOf(base);
@@ -299,7 +302,7 @@ export class LocalStore {
     else insert(lists.prioritized, { id, priority, order: -(this.#orderCount += 1) });
   }
 
-  /** Gives back the jobs that had no lock in this check and the one before. */
+  /** Returns jobs to the queue that had no lock in this check and in the one before. */
   returnStalled(base: string, checkMs: number): readonly string[] {
     const lists = this.#listsOf(base);
     if (this.#now() < lists.checkedUntilMs) return [];
@@ -312,7 +315,7 @@ export class LocalStore {
     return lost;
   }
 
-  /** Gives a job back at once, because the process of its worker has ended. */
+  /** Returns a job to the queue at once, because the process of its worker has ended. */
   returnLost(base: string, id: string, token: string): void {
     const key = `${base}:${id}:lock`;
     if (this.get(key) !== token || !this.#listsOf(base).active.has(id)) return;

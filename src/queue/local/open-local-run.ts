@@ -14,11 +14,15 @@ import { LocalStore } from "./local-store.ts";
 import { connectHere } from "./store-connection.ts";
 import { WorkerProcesses } from "./worker-processes.ts";
 
-/** The folder in the run's folder with recordings of running attempts, and with results on their way. */
+/**
+ * The subfolder of the run's folder with recordings of running attempts, and with results that the
+ * hand-out has not read.
+ */
 const sharedFolder = ".workers";
 
 /**
- * Starts worker processes on this machine, and hands a run's attempts out to them. Writes notices to the run's events.
+ * Starts worker processes on this machine, and hands out a run's attempts to them. Writes notices
+ * to the run's events.
  * @throws UsageError if a worker cannot start.
  * @throws the signal's reason if it aborts.
  */
@@ -50,9 +54,9 @@ export async function openLocalRun(
     sampling: config.sampling,
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
-      // A lost worker is being replaced.
+      // `WorkerProcesses` already replaces a lost worker.
       if (news.type === "no-worker" || news.type === "worker-there") return;
-      // A disk that refuses this refuses the next episode, too, and that ends the run.
+      // If the disk refuses this event, writing the next episode fails, too, and ends the run.
       folder.writeEvent({ ...news, atMs: setup.now() }).catch(() => {});
       const text = describeHandOut(news);
       if (text !== undefined) say(text);
@@ -86,7 +90,7 @@ export async function openLocalRun(
         {
           await using _client = client;
           await using _processes = processes;
-          // The hand-out takes its jobs back before their workers leave.
+          // The hand-out must cancel its jobs before the workers leave.
           await handOut[Symbol.asyncDispose]();
         }
         if (isFinished) await rm(shared, { recursive: true, force: true });

@@ -47,7 +47,7 @@ export class ServedStore {
     return answer;
   }
 
-  /** Gives the worker's jobs to others at once, because its process has ended. */
+  /** Returns the worker's jobs to the queue, because its process has ended. */
   release(): void {
     this.#unsubscribe();
     for (const { base, id, token } of this.#held.values()) this.#store.returnLost(base, id, token);

@@ -7,7 +7,10 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** The store of the process that started this one, reached by messages. */
+/**
+ * A connection to the store in the process that started this one. It uses the messages of the
+ * process's channel.
+ */
 export class StoreChannel {
   readonly #send: (message: FromWorker) => void;
   readonly #pending = new Map<number, Pending>();
@@ -49,7 +52,7 @@ export class StoreChannel {
         this.#listeners.add(listener);
         return () => void this.#listeners.delete(listener);
       },
-      // Only the process that hands out watches jobs.
+      // Only the hand-out's process watches jobs.
       watch: () => () => {},
       close: () => {},
     };

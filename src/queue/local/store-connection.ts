@@ -1,7 +1,7 @@
 import type { Clock } from "../../async/clock.ts";
 import type { JobEvent, LocalStore } from "./local-store.ts";
 
-/** The commands of a `LocalStore` that a connection may perform. */
+/** The methods of a `LocalStore` that a connection can call. */
 const commandNames = [
   "time",
   "get",
@@ -41,7 +41,7 @@ export type StoreCommand = readonly [name: CommandName, ...given: readonly unkno
 /** A connection of one process to a `LocalStore`. */
 export interface StoreConnection {
   readonly clock: Clock;
-  /** Performs commands together, in one step. Resolves with their answers. */
+  /** Performs commands as one atomic step. Resolves with their answers. */
   perform(commands: readonly StoreCommand[]): Promise<readonly unknown[]>;
   /** Calls the listener with each notification. Returns a function that removes the listener. */
   subscribe(listener: (channel: string, text: string) => void): () => void;
@@ -49,13 +49,13 @@ export interface StoreConnection {
   watch(base: string, watcher: (event: JobEvent) => void): () => void;
   /** Calls the listener when the store becomes unreachable, and when it can be reached again. */
   onContact?(listener: (isThere: boolean) => void): void;
-  /** Performs no more commands. */
+  /** Closes the connection. Later commands are not performed. */
   close(): void;
 }
 
 /** Performs a command in the process of the store. */
 export function performCommand(store: LocalStore, [name, ...given]: StoreCommand): unknown {
-  if (!commandNames.includes(name)) throw new TypeError(`${name} is no command`);
+  if (!commandNames.includes(name)) throw new TypeError(`${name} is not a command`);
   return Reflect.apply(store[name] as (...given: unknown[]) => unknown, store, given);
 }
 

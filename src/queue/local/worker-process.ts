@@ -10,7 +10,10 @@ import { StoreChannel } from "./store-channel.ts";
 
 // The process of one worker of `--workers`. `WorkerProcesses` starts it.
 
-/** The longest time that leaving may take after the process that hands out has ended, in milliseconds. */
+/**
+ * The longest time that a worker may take to leave after the hand-out's process has ended, in
+ * milliseconds.
+ */
 const orphanMs = 3_000;
 
 /** Sends a message if the channel is open. */
@@ -23,7 +26,8 @@ const send = (message: FromWorker, onSent: () => void = () => {}): void => {
 const channel = new StoreChannel(send);
 let opened: OpenedWorker | undefined;
 
-// The terminal sends Ctrl-C to this process, too. The process that hands out decides when a worker ends.
+// The terminal sends Ctrl-C to this process, too. The hand-out's process decides when a worker
+// ends.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 reportUnhandledRejections((line) => process.stderr.write(`turnwright: ${line}\n`));
 
@@ -59,7 +63,7 @@ function fail(error: unknown): void {
   const message = describeError(error);
   process.exitCode = 1;
   const shown = opened?.redactor.text(message) ?? message;
-  // The process leaves when the message is on its way.
+  // The process ends once the message is sent.
   send({ type: "failed", message: shown }, () => void leave());
 }
 

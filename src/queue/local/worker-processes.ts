@@ -28,7 +28,10 @@ export interface WorkerProcessesOptions {
   readonly onFailure: (error: UsageError) => void;
 }
 
-/** The silence after which other workers take over the attempts of a process that stands still, in milliseconds. */
+/**
+ * The time without a heartbeat after which other workers take over the attempts of a suspended
+ * process, in milliseconds.
+ */
 const leaseMs = 15_000;
 
 /** The longest time that a worker may take to end, in milliseconds. */
@@ -122,14 +125,14 @@ export class WorkerProcesses implements AsyncDisposable {
 
 /** One worker process. */
 class WorkerProcess {
-  /** Resolves with a description when the process has ended. */
+  /** Resolves with a description of the end when the process has ended. */
   readonly ended: Promise<string>;
   onNote: (note: Extract<FromWorker, { type: "note" }>["note"]) => void = () => {};
   readonly #child: ChildProcess;
   readonly #served: ServedStore;
   readonly #ready = withResolvers();
   #worker: string | undefined;
-  /** The reason that the process gave before it ended. */
+  /** The reason that the process sent before it ended. */
   #failure: string | undefined;
 
   constructor(store: LocalStore, { env }: { readonly env: Variables }) {
@@ -139,7 +142,7 @@ class WorkerProcess {
     this.#child = fork(packageFile("dist/src/queue/local/worker-process.js"), [], {
       env,
       execArgv: process.execArgv.filter((argument) => !argument.startsWith("--inspect")),
-      // An environment that prints does not disturb this process's standard output.
+      // The output of an environment does not go to this process's standard output.
       stdio: ["ignore", 2, 2, "ipc"],
     });
     this.#served = new ServedStore(store, (message) => this.#send(message));
@@ -171,7 +174,7 @@ class WorkerProcess {
     await this.#ready.promise;
   }
 
-  /** Asks the worker to leave, and kills it if it does not. */
+  /** Asks the worker to leave, and kills it if it does not leave in time. */
   async stop(): Promise<void> {
     this.#send({ type: "stop" });
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), farewellMs);
@@ -197,7 +200,8 @@ class WorkerProcess {
   }
 
   #send(message: ToWorker): void {
-    // The exit listener handles a process that has ended. Without a callback, this would throw.
+    // If the process has ended, the exit listener handles it. Without the callback, this call would
+    // throw.
     if (this.#child.connected) this.#child.send(message, () => {});
   }
 }

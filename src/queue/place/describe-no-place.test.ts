@@ -4,10 +4,10 @@ import { describeNoPlace } from "./describe-no-place.ts";
 
 describe("describeNoPlace()", () => {
   test("warns if a result may be too large for the queue, and no place is shared", () => {
-    const told =
+    const message =
       "no --shared is given: a result above 100 kB, which is some 5,000 tokens, would end its run, and the " +
-      "attempts of a worker that dies begin anew";
-    expect(describeNoPlace(undefined, defaultLimits)).toBe(told);
+      "attempts of a worker that dies start again from their first turn";
+    expect(describeNoPlace(undefined, defaultLimits)).toBe(message);
     expect(describeNoPlace("./shared", defaultLimits)).toBeUndefined();
   });
 

@@ -18,6 +18,6 @@ export function describeNoPlace(
   if (bytes <= mostInlineBytes) return undefined;
   return (
     "no --shared is given: a result above 100 kB, which is some 5,000 tokens, would end its run, and the " +
-    "attempts of a worker that dies begin anew"
+    "attempts of a worker that dies start again from their first turn"
   );
 }

@@ -60,10 +60,10 @@ export async function openSharedBucket(
           ...(sent && { body: sent }),
         });
         if (reply.ok || reply.status === 404) return reply;
-        // Whole, so that no secret is cut.
-        const told = new Redactor().text(await reply.text()).slice(0, 300);
+        // The complete text is redacted before it is cut, so that no part of a secret remains.
+        const answer = new Redactor().text(await reply.text()).slice(0, 300);
         const error = new Error(
-          `Cannot ${method} ${shownUrl(`${base}${name}`)}: ${reply.status} ${told}`,
+          `Cannot ${method} ${shownUrl(`${base}${name}`)}: ${reply.status} ${answer}`,
         );
         if (reply.status < 500 && reply.status !== 429) throw new UsageError(error.message);
         throw error;

@@ -74,8 +74,8 @@ async function beginRecording(folder: string) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
       throw error;
     }
-    // If the folder was removed, the file was removed with it: the process that did so has the
-    // result.
+    // If another process removed the folder, it already has the result, and these lines are not
+    // needed.
     const append = async (text: string): Promise<void> => {
       await orAbsent(appendFile(file, text));
     };

@@ -1,8 +1,11 @@
-/** A place that all who work on a run reach: what is too large for the queue's store lies there. */
+/**
+ * A storage that all processes of a run can reach, for data that is too large for the queue's
+ * store.
+ */
 export interface SharedPlace {
   /** The place's name in messages. */
   readonly shown: string;
-  /** The file is there whole or not at all. */
+  /** Writes a file atomically: readers see the complete file or none. */
   write(name: string, bytes: Buffer): Promise<void>;
   /**
    * Returns the file's bytes, at most `most + 1` of them, or `undefined` if it does not exist.

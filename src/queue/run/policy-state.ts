@@ -5,11 +5,14 @@ import type { QueueStore } from "../store/queue-store.ts";
 
 const policyStateSchema = z.strictObject({
   state: z.literal(1),
-  /** Grows with each change. */
+  /** A number that grows with each change. */
   revision: z.int().min(0),
-  /** Open if the policy may be sampled. Otherwise, the way in which running calls end. */
+  /**
+   * `open` if workers may sample. Otherwise, the way in which running calls end: `hold` lets them
+   * finish, `interrupt` cuts them short.
+   */
   gate: z.enum(["open", "hold", "interrupt"]),
-  /** The policy's newest version; absent before one is announced. */
+  /** The policy's newest version. Absent before one is announced. */
   version: z.int().optional(),
   /**
    * True to mark all sampled tokens with this version. False to do so only if the engine reports no
@@ -24,7 +27,7 @@ export type PolicyState = z.infer<typeof policyStateSchema>;
 /** The policy's state, as the hand-out knows it. */
 export type KnownPolicy = Pick<PolicyState, "gate" | "version">;
 
-/** The state before anything was said. */
+/** The state before any version is announced: the gate is open. */
 export const firstPolicyState: PolicyState = {
   state: 1,
   revision: 0,

@@ -11,30 +11,35 @@ const runEntrySchema = z.strictObject({
   /** The run's id. */
   run: z.string().regex(/^[\w-]{1,100}$/),
   environment: name,
-  /** The hand-out's machine and process. */
+  /** The machine and the process id of the hand-out. */
   host: name,
   pid: count,
-  /** See `RunTerms`. */
+  /** The run's terms; see `RunTerms`. */
   terms: z.record(name, name),
   termsHash: name,
   sampling: z.record(name, z.number()),
   /** True if workers record attempts, so that another worker can resume them. */
   isRecorded: z.boolean(),
-  /** A file of the shared place by which workers know that theirs is the same; absent without one. */
+  /**
+   * The name of a file in the shared place, by which workers check that they have the same place.
+   * Absent without a shared place.
+   */
   probe: z
     .string()
     .regex(/^\w[\w.-]*(?:\/\w[\w.-]*)*$/)
     .optional(),
-  /** Milliseconds since the epoch. */
+  /** The start of the hand-out, in milliseconds since the epoch. */
   startedAtMs: z.number(),
-  /** When this was written. */
+  /** The time of this entry, in milliseconds since the epoch. */
   atMs: z.number(),
-  /** Handed out and not back; and back since this start. */
+  /**
+   * The number of jobs without an answer, and of attempts with a stored result since this start.
+   */
   waiting: count,
   landed: count,
 });
 
-/** A run's entry in the store, for workers and watchers. JSON-able. */
+/** A run's entry in the store, which workers and `turnwright queue` read. JSON-able. */
 export type RunEntry = z.infer<typeof runEntrySchema>;
 
 /**
@@ -68,8 +73,8 @@ export function isForgotten(entry: RunEntry & { readonly isAlive: boolean }, now
 
 /**
  * Removes a run from the store, except for its list of joined workers. Workers remove themselves
- * when they have left. Until then, a new hand-out of the run waits for them, because they may not
- * know that the gate was closed.
+ * from it when they leave. Until then, a new hand-out of the run waits for them, because they may
+ * not have read that the gate was closed.
  */
 export async function forgetRun(store: QueueStore, run: string): Promise<void> {
   await store.redis.hdel(runsKey, run);

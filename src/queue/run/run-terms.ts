@@ -11,7 +11,7 @@ import type { Setting } from "../../composition/config/setting.ts";
  */
 export type RunTerms = Readonly<Record<string, string>>;
 
-/** Settings that each job carries itself, or that only the run's folder needs. */
+/** Settings that are no terms: each job contains them, or only the run's folder needs them. */
 const ownToRuns: ReadonlySet<string> = new Set([
   "split",
   "tasks",
@@ -22,14 +22,14 @@ const ownToRuns: ReadonlySet<string> = new Set([
   ...samplingSettings.map(({ name }) => name),
 ]);
 
-/** The terms of a run, or of a worker that was started with the same options. */
+/** Returns the terms of a run, or of a worker that was started with the same options. */
 export function termsOf({ turnwright, configuration, identity, found }: RunManifest): RunTerms {
   const { contextLength, logprobConvention } = (found["engine"] ??
     {}) as Partial<EngineDescription>;
   const table: readonly Setting[] = runSettings;
   const compared = table.filter(({ name, operational }) => {
     if (operational === true || ownToRuns.has(name)) return false;
-    // The seed selects the examples of a few-shot agent. Nothing else depends on it here.
+    // The seed selects the examples of a few-shot agent. Workers use it for nothing else.
     return name !== "seed" || configuration["agent"] === "few-shot";
   });
   const settings = compared.map(({ name }) => [`--${name}`, hashOf(configuration[name])] as const);

@@ -16,26 +16,26 @@ const workerEntrySchema = z.strictObject({
   environment: name,
   state: z.enum(["working", "draining"]),
   concurrency: count,
-  /** Attempts that it is playing, by run. */
+  /** The number of attempts that the worker plays, by run. */
   playing: z.record(name, count),
   played: count,
   turns: count,
   sampledTokens: count,
-  /** The time for which its turns waited, by party, in milliseconds. */
+  /** The time for which the worker's turns waited, by party, in milliseconds. */
   spentMs: z.strictObject({ engine: z.number(), user: z.number(), environment: z.number() }),
-  /** Share of its time in which its event loop was busy, 0 to 1. */
+  /** Share of the time in which the worker's event loop was busy, 0 to 1. */
   busy: z.number(),
   startedAtMs: z.number(),
-  /** When this was written. */
+  /** The time of this entry, in milliseconds since the epoch. */
   atMs: z.number(),
-  /** Runs that it does not play, with what differs. */
+  /** The runs that the worker refuses, each with the terms that differ. */
   refuses: z.record(name, z.string().max(10_000)),
 });
 
 /** A worker's report about itself. JSON-able. */
 export type WorkerEntry = z.infer<typeof workerEntrySchema>;
 
-/** The workers that give signs of life. The others are forgotten. */
+/** Reads the entries of workers with a heartbeat. Removes the entries of others. */
 export async function readWorkers(store: QueueStore): Promise<readonly WorkerEntry[]> {
   const texts = await store.redis.hgetall(workersKey);
   const ids = Object.keys(texts);
@@ -67,7 +67,7 @@ export async function writeWorker(
   return answers?.[0]?.[1] === "OK";
 }
 
-/** A worker leaves. */
+/** Removes a worker from the store. */
 export async function forgetWorker(store: QueueStore, worker: string): Promise<void> {
   await store.redis.multi().del(workerAliveKey(worker)).hdel(workersKey, worker).exec();
 }

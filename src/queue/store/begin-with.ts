@@ -3,8 +3,8 @@ import { UsageError, describeError } from "../../errors.ts";
 /**
  * Makes the first call to a store.
  * @param does - The purpose of the call, for the error message, such as `hand out by`.
- * @throws UsageError if the store refuses it, so that the user learns of it before anything is
- *   played.
+ * @throws UsageError if the store refuses the call, so that the user gets the error before any
+ *   attempt is played.
  */
 export async function beginWith<Result>(
   does: string,

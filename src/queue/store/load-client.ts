@@ -9,9 +9,9 @@ export interface StoreClients {
 }
 
 /**
- * Loads the packages that speak to the queue's store; who uses no queue needs none of them.
+ * Loads the client packages of the queue's store. Programs without a queue do not need them.
  *
- * @throws UsageError that says how to install what is missing.
+ * @throws UsageError that names the missing packages and how to install them.
  */
 export async function loadStoreClients(): Promise<StoreClients> {
   try {

@@ -5,15 +5,15 @@ const run = z.string().max(200);
 const jobs = z.array(z.string().max(200)).max(10_000);
 
 const newsSchema = z.discriminatedUnion("type", [
-  /** There are attempts to be played. */
+  /** The run has new jobs. */
   z.object({ type: z.literal("jobs"), run }),
-  /** A run begins or ends, or its policy is in another state. */
+  /** The run starts or ends, or its policy's state has changed. */
   z.object({ type: z.literal("run"), run }),
-  /** These jobs are not needed any more. */
+  /** These jobs are cancelled. */
   z.object({ type: z.literal("cancel"), run, jobs }),
-  /** These are to end with what they have. */
+  /** The attempts of these jobs are interrupted: they end with the turns so far. */
   z.object({ type: z.literal("interrupt"), run, jobs }),
-  /** A worker keeps to the policy's state. */
+  /** A worker has acknowledged the policy's state. */
   z.object({ type: z.literal("acknowledged"), run }),
 ]);
 

@@ -13,33 +13,35 @@ import { loadStoreClients, type StoreClients } from "./load-client.ts";
 /** Options for connecting to a store. */
 export interface StoreOptions {
   readonly env?: Variables;
-  /** Learns the password. */
+  /** The redactor that also removes the store's password. */
   readonly redactor?: Redactor;
   /** Called when the store becomes unreachable, and when it can be reached again. */
   readonly onContact?: (contact: { readonly isThere: boolean; readonly why?: string }) => void;
   /** The longest time for the first connection, in milliseconds. Default 10 000. */
   readonly connectMs?: number;
-  /** The client library. Default: the packages, which are loaded only then. */
+  /**
+   * The client library. Default: the packages `ioredis` and `bullmq`, which are loaded on demand.
+   */
   readonly clients?: StoreClients;
   /** The clock for waits. Default: the machine's. */
   readonly clock?: Clock;
-  /** This machine's time, milliseconds since the epoch. Default: `Date.now`. */
+  /** Returns this machine's time in milliseconds since the epoch. Default: `Date.now`. */
   readonly wallNow?: () => number;
 }
 
 /** The time without a reply after which a connection counts as dead, in milliseconds. */
 const silenceMs = 15_000;
 
-/** Waits of our own that block end well before that. */
+/** The longest time of our own blocking calls, in milliseconds. Shorter than `silenceMs`. */
 export const blockMs = 5_000;
 
-/** The store that a queue lives in: one connection for commands, one for news. */
+/** The store of a queue: a connection for commands and one for notifications. */
 export class QueueStore implements AsyncDisposable {
   readonly redis: Redis;
   readonly bullmq: StoreClients["bullmq"];
   /** The clock for all waits on this store. */
   readonly clock: Clock;
-  /** This machine's time, milliseconds since the epoch. */
+  /** Returns this machine's time in milliseconds since the epoch. */
   readonly wallNow: () => number;
   readonly #subscriber: Redis;
   readonly #listeners = new Set<(news: News) => void>();
@@ -69,8 +71,8 @@ export class QueueStore implements AsyncDisposable {
   }
 
   /**
-   * Connects to a store in the memory of the process that hands out.
-   * @param clients - The clients that speak to it (see `localClients()`).
+   * Connects to a store in the memory of the hand-out's process.
+   * @param clients - The clients that use it (see `localClients()`).
    */
   static async over(clients: StoreClients): Promise<QueueStore> {
     const store = new QueueStore(clients, new clients.Redis(), {});
@@ -90,7 +92,7 @@ export class QueueStore implements AsyncDisposable {
     const store = new QueueStore(clients, redis, options);
     const { connectMs = 10_000 } = options;
     try {
-      // A database that there is not would be another one in silence.
+      // For a database number that does not exist, the client would silently use database 0.
       const database = Number(new URL(config.url).pathname.slice(1));
       const chosen = database > 0 ? redis.select(database) : undefined;
       const subscribed = store.#subscriber.subscribe(newsChannel);
@@ -101,21 +103,24 @@ export class QueueStore implements AsyncDisposable {
     } catch (error) {
       await store[Symbol.asyncDispose]();
       const { protocol, host } = new URL(config.url);
-      const told = describeError(last ?? error);
-      const why = told.startsWith("NOAUTH")
+      const description = describeError(last ?? error);
+      const why = description.startsWith("NOAUTH")
         ? "NOAUTH, it wants a password: name the variable that holds it in --queue-password-env"
-        : told;
+        : description;
       throw new UsageError(`Cannot reach the queue's store ${protocol}//${host}: ${why}`);
     }
     return store;
   }
 
-  /** The store's time, which all agree on: milliseconds since the epoch, as of the last `readClock()`. */
+  /**
+   * Returns the store's time in milliseconds since the epoch, which is the same for all processes.
+   * Uses the offset from the last `readClock()`.
+   */
   now(): number {
     return this.wallNow() + this.#aheadMs;
   }
 
-  /** Finds out how far the store's clock is ahead of this machine's. */
+  /** Measures the difference between the store's clock and this machine's. */
   async readClock(): Promise<void> {
     const askedAtMs = this.wallNow();
     const [seconds, microseconds] = await this.redis.time();
@@ -158,7 +163,8 @@ function redisOptions(config: QueueConfig, { env = process.env, redactor }: Stor
     enableReadyCheck: true,
     socketTimeout: silenceMs,
     retryStrategy: (times) => Math.min(100 * 2 ** Math.min(times, 6), 2_000),
-    // A store that is full or being loaded says so to each command; others go through later.
+    // A server that has become a replica refuses every write on this connection, so the client
+    // reconnects. Other refusals pass by themselves.
     reconnectOnError: (error) => error.message.startsWith("READONLY"),
     ...(password !== undefined && { password }),
     ...(url.startsWith("rediss:") && { tls: {} }),

@@ -1,7 +1,10 @@
 import { workerAliveKey } from "./keys.ts";
 import type { QueueStore } from "./queue-store.ts";
 
-/** Takes workers out of a hash that give no sign of life, in one step: one may come back in this very moment. */
+/**
+ * Removes workers without a heartbeat from a hash. The check and the removal are one step, because
+ * a worker may send a heartbeat at any moment.
+ */
 export const takeOutScript = `
 local gone = 0
 for index, worker in ipairs(ARGV) do
@@ -13,7 +16,10 @@ end
 return gone
 `;
 
-/** @returns how many of them are dead indeed. */
+/**
+ * Removes workers without a heartbeat from a hash.
+ * @returns the number of removed workers.
+ */
 export async function takeOutDead(
   redis: QueueStore["redis"],
   key: string,

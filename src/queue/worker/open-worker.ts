@@ -13,7 +13,7 @@ import type { QueueStore } from "../store/queue-store.ts";
 import { QueueWorker, type WorkerNote } from "./queue-worker.ts";
 import type { WorkerConfig } from "./worker-settings.ts";
 
-/** A worker with the parts that it plays with. */
+/** An open worker, with its warnings and its redactor. */
 export interface OpenedWorker extends AsyncDisposable {
   readonly worker: QueueWorker;
   readonly redactor: Redactor;
@@ -21,7 +21,7 @@ export interface OpenedWorker extends AsyncDisposable {
   readonly warnings: readonly string[];
 }
 
-/** The surroundings of a worker. */
+/** The surroundings of a worker: environment variables, signal, and connection to the store. */
 export interface WorkerSurroundings {
   /** Connects to the store of the queue. */
   readonly connect: (redactor: Redactor) => Promise<QueueStore>;
@@ -40,7 +40,7 @@ export async function openWorker(
   { env = process.env, signal, onNote, connect }: WorkerSurroundings,
 ): Promise<OpenedWorker> {
   const { run: asked, shared, name, leaseMs } = config;
-  // `createRun()` needs a scope. Jobs bring their own, so any task will do.
+  // `createRun()` needs a scope. Jobs name their own tasks, so the choice does not matter.
   const environment = await loadEnvironment(asked.environment.name, asked.environment.dataDir);
   const [split = "test"] = Object.keys(environment.splits);
   const { epochs: _epochs, groups: _groups, ...settings } = asked.settings;
@@ -64,7 +64,7 @@ export async function openWorker(
       leaseMs,
       terms: termsOf(run.manifest),
       ...(place && { place }),
-      // Two of the same name would answer for each other.
+      // A part of its own keeps two workers with the same name apart.
       ...(name !== undefined && { name: `${name}-${randomUUID().slice(0, 6)}` }),
       ...(onNote !== undefined && { onNote }),
     });

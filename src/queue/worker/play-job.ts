@@ -31,7 +31,7 @@ import { openSharedRecording, readPast, type SharedRecording } from "./shared-re
 interface JobPlay {
   readonly id: string;
   readonly job: AttemptJob;
-  /** The number of times the job was taken, as the queue counts. At least 1. */
+  /** The number of times a worker took the job, as the queue counts. At least 1. */
   readonly deliveries: number;
   readonly worker: string;
   readonly setup: EpisodeSetup;
@@ -47,14 +47,14 @@ interface JobPlay {
   readonly clock: Clock;
   /** Aborted if the result is not needed, or if another worker has the job. */
   readonly signal: AbortSignal;
-  /** Aborted, it ends with what it has. */
+  /** Aborts to interrupt the attempt. The attempt then ends with the turns so far. */
   readonly interrupt: AbortSignal;
 }
 
 /** The result of playing a job. */
 interface PlayedJob {
   readonly answer: Answer;
-  /** To be called once the answer has landed: what was kept for others goes. */
+  /** Removes the play's recording. Call it when the answer is in the store. */
   readonly forget: () => Promise<void>;
 }
 
@@ -72,8 +72,8 @@ export async function playJob(play: JobPlay): Promise<PlayedJob> {
     signal.throwIfAborted();
     play.redactor.error(error);
     const why = whyOf(error);
-    const told = why === "bug" ? describeStack(error) : describeError(error);
-    const message = play.redactor.text(told).slice(0, 100_000);
+    const description = why === "bug" ? describeStack(error) : describeError(error);
+    const message = play.redactor.text(description).slice(0, 100_000);
     return {
       answer: { answer: 1, type: "not-played", handOut: job.handOut, worker, why, message },
       forget: async () => await forget(state.recording),
@@ -83,7 +83,7 @@ export async function playJob(play: JobPlay): Promise<PlayedJob> {
 
 function whyOf(error: unknown): Extract<Answer, { type: "not-played" }>["why"] {
   if (error instanceof PlaybackStop) return "playback";
-  // Another worker may reach what this one does not.
+  // Another worker may be able to read the payload.
   if (error instanceof PayloadError) return "unfit";
   if (error instanceof SmallerLimit) return "limit";
   return error instanceof UsageError ? "usage" : "bug";
@@ -101,9 +101,10 @@ async function playRecorded(
   state.recording = recording;
   const base = sent ?? [];
   const earlier = recording?.earlier;
-  // A store that lost its data counts from 1 again. The shared place remembers the number.
+  // A store that has lost data counts from 1 again. The shared place has the true number.
   const number = Math.max(play.deliveries, recording?.number ?? 1);
-  // An earlier start that called it off may have left a file there: no worker was lost over that.
+  // Without earlier lines no worker was lost: an earlier start of the run that cancelled the job
+  // may have left its empty file.
   const deliveries = earlier === undefined ? play.deliveries : number;
   let dropped: string | undefined;
   let from: PlayedFrom = deliveries === 1 ? "first" : earlier === undefined ? "anew" : "recording";
@@ -159,7 +160,10 @@ async function openRecording(
   }
 }
 
-/** The answer has landed: what the place does not let go of now is no longer of use, and does no harm. */
+/**
+ * Removes a recording. Ignores errors, because the answer is in the store and a file that remains
+ * does no harm.
+ */
 async function forget(recording: SharedRecording | undefined): Promise<void> {
   await recording?.remove().catch(() => {});
 }
@@ -180,7 +184,10 @@ async function takePast({ job, place, clock }: JobPlay): Promise<readonly Inputs
   throw new PlaybackStop("what is recorded of it came damaged");
 }
 
-/** The task that was given: that of its place, unless the job holds another one. */
+/**
+ * Returns the job's task: the one sent with the job, or the one that the environment makes from its
+ * split and index.
+ */
 async function takeTask({ job, place, clock, setup }: JobPlay): Promise<Task> {
   const task =
     job.ownTask === undefined

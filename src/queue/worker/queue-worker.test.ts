@@ -183,7 +183,7 @@ test("discards a turn if the store forgot the attempt, because no process waits 
     expect(turns.slice(-2)).toEqual(["lamp/test/0#0 0", "lamp/test/0#0 1"]);
     expect(recorded.join("")).toBe("");
     expect(notes).toContain(
-      "is known to the queue's store no longer: what it played is left out, and it begins anew",
+      "is no longer known to the queue's store: its attempts are dropped, and it joins its runs again",
     );
     await worker[Symbol.asyncDispose]();
     await handOut[Symbol.asyncDispose]();
@@ -242,7 +242,7 @@ async function watchWorker(
   };
 }
 
-const forgotten = /^is known to the queue's store no longer/;
+const forgotten = /^is no longer known to the queue's store/;
 
 test("answers no job of a store that had just lost all data, including the worker", async () => {
   const memory = new FaultyStore(() => performance.now());

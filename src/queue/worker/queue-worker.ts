@@ -25,9 +25,9 @@ export interface QueueWorkerOptions {
   readonly terms: RunTerms;
   readonly place?: SharedPlace;
   readonly redactor: Redactor;
-  /** Attempts at once, over all runs. At least 1. */
+  /** Maximum number of attempts at once, over all runs. At least 1. */
   readonly concurrency: number;
-  /** Its name; default: the machine's and a part of its own. */
+  /** The worker's name. Default: the machine's name with a random part. */
   readonly name?: string;
   /**
    * The time without a heartbeat after which other workers take its attempts, in milliseconds.
@@ -58,15 +58,15 @@ export interface WorkerNote {
  */
 const lookAgainMs = 1_000;
 
-/** A sign of life is given so often within a lease. */
+/** The number of heartbeats within a lease. */
 const beatsPerLease = 3;
 
 /** The share of the lease after which a worker without contact starts no turn. */
 const cutOffShare = 0.7;
 
 /**
- * Plays attempts of every run with the same terms as the worker's (`RunTerms`). It plays a bounded number at once, and
- * gives each run a fair share.
+ * Plays attempts of every run with the same terms (`RunTerms`) as the worker's, a limited number at
+ * once. Divides its capacity equally between runs.
  */
 export class QueueWorker implements AsyncDisposable {
   readonly name: string;
@@ -77,7 +77,7 @@ export class QueueWorker implements AsyncDisposable {
   readonly #setup: EpisodeSetup;
   readonly #tally = new WorkerTally();
   readonly #lanes = new Map<string, RunLane>();
-  /** Lanes that were left while the store refused writes, by run. */
+  /** Lanes that could not remove their registration because the store refused writes, by run. */
   readonly #left = new Map<string, RunLane>();
   /** The reasons why runs are refused, by run. */
   readonly #refused = new Map<string, string>();
@@ -95,7 +95,7 @@ export class QueueWorker implements AsyncDisposable {
   #isKnown = false;
   /** The number of times the store has lost this worker's entry. */
   #forgottenCount = 0;
-  /** Call off the next sign of life, and the next look at when the last one arrived. */
+  /** Cancel the next heartbeat, and the next check of the time since the last one. */
   #callOffBeat = (): void => {};
   #callOffWatch = (): void => {};
   #stopListening = (): void => {};
@@ -138,7 +138,7 @@ export class QueueWorker implements AsyncDisposable {
     return worker;
   }
 
-  /** Attempts that are being played. */
+  /** The number of attempts that are being played. */
   get playingCount(): number {
     return this.#plays.size;
   }
@@ -150,7 +150,8 @@ export class QueueWorker implements AsyncDisposable {
   async drain({ withinMs }: { readonly withinMs: number }): Promise<void> {
     this.#isDraining = true;
     this.#wake.resolve();
-    // A store that does not answer is not waited for: what cannot be given back comes back by itself.
+    // Does not wait for a store that does not answer: jobs that cannot be returned go back to the
+    // queue after the lease.
     const { clock } = this.#options.store;
     await within(farewellMs, this.#loop, clock);
     await within(
@@ -163,7 +164,7 @@ export class QueueWorker implements AsyncDisposable {
     await within(farewellMs, Promise.allSettled(this.#plays), clock);
   }
 
-  /** Gives back what is played, and leaves. */
+  /** Returns unfinished attempts to the queue and leaves all runs. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.drain({ withinMs: 0 });
     this.#hasLeft = true;
@@ -203,7 +204,7 @@ export class QueueWorker implements AsyncDisposable {
     );
     lanes.sort((one, other) => one.playingCount - other.playingCount);
     for (const lane of lanes) {
-      // It may have been left while another one was asked.
+      // The worker may have left the run while another lane was asked.
       if (lane.isLeft || this.#lanes.get(lane.entry.run) !== lane) continue;
       const play = await lane.take();
       if (play === undefined) continue;
@@ -214,7 +215,7 @@ export class QueueWorker implements AsyncDisposable {
   }
 
   #begin(lane: RunLane, play: () => Promise<void>): void {
-    // The next one of this run waits for its turn among the others.
+    // Moves the run to the end, so that the next job comes from another run.
     this.#lanes.delete(lane.entry.run);
     this.#lanes.set(lane.entry.run, lane);
     const playing = play()
@@ -225,7 +226,7 @@ export class QueueWorker implements AsyncDisposable {
         this.#wake.resolve();
       });
     this.#plays.add(playing);
-    // It came late, from a store that was away.
+    // The job arrived after `drain()`, from a store that was unreachable.
     if (this.#isDraining) lane.giveBack();
   }
 
@@ -253,7 +254,7 @@ export class QueueWorker implements AsyncDisposable {
     }
   }
 
-  /** Joins the runs that are there, and leaves those that are not any more. */
+  /** Joins new runs, and leaves runs that have ended. */
   async #join(): Promise<void> {
     const joined = this.#joining.then(async () => await this.#joinAll());
     this.#joining = joined.catch(() => {});
@@ -269,8 +270,7 @@ export class QueueWorker implements AsyncDisposable {
       const entry = known.get(run);
       const isOver = entry === undefined || entry.termsHash !== lane.entry.termsHash;
       if (isOver) lane.cancel([...lane.playingIds]);
-      // A run without a hand-out may get one again, so its running attempts are played to their
-      // end.
+      // A run without a hand-out may get one again, so its running attempts continue.
       if (!isOver && entry.isAlive) continue;
       if (lane.isBusy) {
         lane.isLeft = true;
@@ -341,7 +341,7 @@ export class QueueWorker implements AsyncDisposable {
     return `the shared place ${place.shown} is not the run's: its file ${probe} is not there`;
   }
 
-  /** Removes a run from the store that has been abandoned for days. */
+  /** Removes a run that has been abandoned for days from the store. */
   async #forget({ run }: RunEntry): Promise<void> {
     const { store } = this.#options;
     const queue = new store.bullmq.Queue(queueName(run), store.bullOptions);
@@ -356,7 +356,7 @@ export class QueueWorker implements AsyncDisposable {
     this.#callOffBeat = clock.after(this.#leaseMs / beatsPerLease, () => {
       void this.#keepUp()
         .catch(() => {
-          // The store is away. The contact listener handles it.
+          // The store is unreachable. `#checkContact()` handles it.
         })
         .finally(() => {
           if (!this.#hasLeft) this.#beatOn();
@@ -388,7 +388,8 @@ export class QueueWorker implements AsyncDisposable {
 
   async #giveSign(): Promise<void> {
     const { store, concurrency, terms, setup } = this.#options;
-    // A process that stood still may come to this before it has looked: what it played until then is not its any more.
+    // A process that was suspended may reach this point after its lease. Then its attempts are
+    // lost.
     this.#checkContact();
     const askedAtMs = store.clock.now();
     const playing = [...this.#lanes].map(([run, lane]) => [run, lane.playingCount] as const);
@@ -427,13 +428,14 @@ export class QueueWorker implements AsyncDisposable {
 
   /**
    * Handles the loss of this worker's entry: the store lost its data, or declared this worker dead.
-   * Nothing waited for the worker's samples, so it joins its runs again.
+   * The hand-out did not wait for the worker's samples, so they are dropped and the worker joins
+   * its runs again.
    */
   #beForgotten(): void {
     if (this.#isKnown) {
       this.#note(
         "contact",
-        "is known to the queue's store no longer: what it played is left out, and it begins anew",
+        "is no longer known to the queue's store: its attempts are dropped, and it joins its runs again",
       );
     }
     this.#isKnown = false;
@@ -453,15 +455,15 @@ export class QueueWorker implements AsyncDisposable {
   }
 
   /**
-   * Stops playing after the lease. The hand-out relies on this: no sample from after the lease may
-   * be delivered.
+   * Stops all attempts when the lease has expired, because no sample from after the lease may be
+   * delivered. Starts no turn after 0.7 of the lease.
    */
   #checkContact(): void {
     const silentMs = this.#options.store.clock.now() - this.#lastContactMs;
     if (silentMs >= this.#leaseMs) for (const lane of this.#lanes.values()) lane.lose();
     if (this.#isCutOff || silentMs < this.#leaseMs * cutOffShare) return;
     this.#isCutOff = true;
-    this.#note("contact", "cannot reach the queue's store: begins nothing until it can");
+    this.#note("contact", "cannot reach the queue's store: starts no turn until it can");
     for (const lane of this.#lanes.values()) lane.cutOff();
   }
 

@@ -41,7 +41,7 @@ test("returns an attempt that it lost and then received again", async () => {
     async generate(_request, options) {
       signals.push(options!.signal!);
       await never.promise;
-      throw new Error("nobody waits for this");
+      throw new Error("no caller waits for this");
     },
   };
   const store = await connect();

@@ -58,7 +58,7 @@ interface PlayingJob {
 /** The lifetime of an acknowledged policy state, in seconds. Each heartbeat renews it. */
 const acknowledgedS = 24 * 3_600;
 
-/** A store that took no answer is asked again after so long, milliseconds. */
+/** The pause before an answer that the store refused is sent again, in milliseconds. */
 const askAgainMs = 500;
 
 /** The longest wait for a store that does not answer, for each step of leaving, in milliseconds. */
@@ -74,7 +74,7 @@ class Stopped extends Error {
   }
 }
 
-/** One run's queue, as a worker sees it: takes its jobs, and keeps to what its policy's state says. */
+/** A worker's part in one run: takes the run's jobs and follows the policy's state. */
 export class RunLane implements AsyncDisposable {
   readonly entry: RunEntry;
   /** True if the run has a shared place. A later start of the run may have one. */
@@ -97,7 +97,7 @@ export class RunLane implements AsyncDisposable {
   #state: PolicyState = firstPolicyState;
   #acknowledged: number | undefined;
   #isLeaving = false;
-  #hasToldOfStrange = false;
+  #hasReportedInvalidJob = false;
   #following: Promise<void> = Promise.resolve();
 
   private constructor(options: RunLaneOptions) {
@@ -146,7 +146,7 @@ export class RunLane implements AsyncDisposable {
     return lane;
   }
 
-  /** Attempts that are played. */
+  /** The number of attempts that are being played. */
   get playingCount(): number {
     return this.#playing.size;
   }
@@ -156,7 +156,8 @@ export class RunLane implements AsyncDisposable {
   }
 
   /**
-   * True if the hand-out waits for this worker, as far as the worker knows. No job is taken before.
+   * True if the worker is registered with the run, as far as it knows, so that the hand-out waits
+   * for it. It takes no job before that.
    */
   get hasJoined(): boolean {
     return this.#acknowledged !== undefined;
@@ -191,8 +192,8 @@ export class RunLane implements AsyncDisposable {
       stop: new AbortController(),
       interrupt: new AbortController(),
     };
-    // If the queue returns a job that runs here, its lock expired earlier, and the old play has
-    // lost it.
+    // If the queue returns a job that this worker already plays, the lock of the earlier play has
+    // expired.
     this.#playing.get(job.id)?.stop.abort(new Stopped("lost"));
     this.#playing.set(job.id, playing);
     return async () => {
@@ -209,14 +210,14 @@ export class RunLane implements AsyncDisposable {
       try {
         return (await this.#bull.getNextJob(token, { block: false })) as Job | undefined;
       } catch (error) {
-        // A store that refuses writes has no job to give now. The next search asks again.
+        // A store that refuses writes cannot give out a job. The next search asks again.
         if (isRefusal(error)) return undefined;
         if (!(error instanceof SyntaxError)) throw error;
-        // Taken by that, it is out of the others' way.
-        if (!this.#hasToldOfStrange) {
-          this.#options.onTrouble(`passes over what is no job in run ${this.entry.run}'s queue`);
+        // This call has taken the invalid job, so other workers do not get it.
+        if (!this.#hasReportedInvalidJob) {
+          this.#options.onTrouble(`skips an invalid job in run ${this.entry.run}'s queue`);
         }
-        this.#hasToldOfStrange = true;
+        this.#hasReportedInvalidJob = true;
       }
     }
   }
@@ -233,7 +234,7 @@ export class RunLane implements AsyncDisposable {
         played = { answer, forget: async () => {} };
       } else {
         const { data } = parsed;
-        // The news of a version may have been missed.
+        // The notification of a new version may have been lost.
         if (data.policyRevision > this.#state.revision) await this.#followForJob();
         const sampling = (data.sampling ?? this.entry.sampling) as SamplingParameters;
         played = await playJob({
@@ -262,7 +263,9 @@ export class RunLane implements AsyncDisposable {
     }
   }
 
-  /** The same for a job that is taken: what the store does not take now is given back, for others or for later. */
+  /**
+   * Reads the policy's state for a job. If the store refuses writes, returns the job to the queue.
+   */
   async #followForJob(): Promise<void> {
     try {
       await this.follow();
@@ -272,7 +275,7 @@ export class RunLane implements AsyncDisposable {
     }
   }
 
-  /** Stops the play at its deadline. Returns a function that cancels this. */
+  /** Stops the play at its deadline. Returns a function that cancels the timer. */
   #endAt(deadlineAtMs: number | undefined, { stop }: PlayingJob): () => void {
     if (deadlineAtMs === undefined) return () => {};
     const leftMs = deadlineAtMs - this.#options.store.now();
@@ -287,8 +290,8 @@ export class RunLane implements AsyncDisposable {
   }
 
   /**
-   * Answers as the holder of the job's lock. If another worker holds the lock, nothing of this play
-   * is delivered.
+   * Sends an answer as the holder of the job's lock. If another worker has the lock, drops the
+   * answer.
    */
   async #answer(job: Job, playing: PlayingJob, answer: Answer): Promise<void> {
     for (;;) {
@@ -315,7 +318,7 @@ export class RunLane implements AsyncDisposable {
       if (why === "lost") {
         const { rolloutId = job.id } = job.data as Partial<AttemptJob>;
         onTrouble(`${rolloutId} is not this worker's any more: what it played of it is left out`);
-        // If the lock belongs to this worker, other workers need not wait for it to expire.
+        // Returning the job at once spares other workers the wait for its lock to expire.
         const returned = job.moveToWait(playing.token).catch(() => {});
         await within(farewellMs, returned, store.clock);
       } else if (why === "given-back") await job.moveToWait(playing.token);
@@ -330,7 +333,7 @@ export class RunLane implements AsyncDisposable {
     }
   }
 
-  /** Keeps the locks of what is played, and finds out what is not needed any more. */
+  /** Renews the locks of running jobs, and stops jobs that were lost, cancelled or interrupted. */
   async renew(): Promise<void> {
     const jobs = [...this.#playing.values()];
     if (jobs.length === 0) return;
@@ -353,17 +356,19 @@ export class RunLane implements AsyncDisposable {
     for (const id of ids) this.#playing.get(id)?.stop.abort(new Stopped("cancelled"));
   }
 
-  /** Ends these with what they have. */
+  /** Interrupts attempts: they end with the turns so far. */
   interrupt(ids: readonly string[]): void {
     for (const id of ids) this.#playing.get(id)?.interrupt.abort();
   }
 
-  /** Stops all attempts, so that other workers can resume them at once. */
+  /**
+   * Stops all attempts and returns their jobs to the queue, so that other workers can resume them.
+   */
   giveBack(): void {
     for (const { stop } of this.#playing.values()) stop.abort(new Stopped("given-back"));
   }
 
-  /** Starts no turn while the hand-out could not reach this worker. */
+  /** Starts no turn, because the hand-out cannot reach this worker. */
   cutOff(): void {
     void this.#gate.close("hold");
   }
@@ -397,7 +402,10 @@ export class RunLane implements AsyncDisposable {
     return false;
   }
 
-  /** Looks up the policy's state, keeps to it, and says so. */
+  /**
+   * Reads the policy's state, opens or closes this worker's gate accordingly, and acknowledges the
+   * state.
+   */
   async follow(): Promise<void> {
     const followed = this.#following.then(async () => await this.#follow());
     this.#following = followed.catch(() => {});
@@ -411,7 +419,8 @@ export class RunLane implements AsyncDisposable {
     let state = await readPolicyState(store, run);
     if (lostCount !== this.#lostCount) return;
     if (state === undefined) {
-      // The store has lost it: whether the policy may be asked is known when the hand-out has said it again.
+      // The store has lost the state. The worker starts no turn until the hand-out has written it
+      // again.
       this.cutOff();
       return;
     }
@@ -430,7 +439,7 @@ export class RunLane implements AsyncDisposable {
       await this.#acknowledge(state);
       return;
     }
-    // Those who are heard meanwhile may open it again.
+    // Not awaited: a later state may open the gate before it is closed.
     this.#gate
       .close(state.gate)
       .then(async () => {
@@ -451,10 +460,11 @@ export class RunLane implements AsyncDisposable {
       .expire(key, acknowledgedS)
       .exists(workerAliveKey(worker))
       .exec();
-    // Everything was lost in the meantime, and the worker must join again.
+    // All attempts were lost during the await, and the worker must join again.
     if (lostCount !== this.#lostCount) return;
     if (answers?.[2]?.[1] !== 1) {
-      // For example, the store lost its data. The hand-out takes this worker for dead.
+      // The store has no heartbeat of this worker, for example because it lost its data. The
+      // hand-out treats the worker as dead.
       this.lose();
       this.#options.onForgotten();
       return;
@@ -464,7 +474,7 @@ export class RunLane implements AsyncDisposable {
     await store.publish({ type: "acknowledged", run });
   }
 
-  /** Leaves the run; what is played was stopped before. */
+  /** Leaves the run. All attempts must have stopped before. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isLeaving = true;
     await this.#following;
@@ -511,7 +521,7 @@ function isLost(error: unknown): boolean {
  */
 function isRefusal(error: unknown): boolean {
   const text = error instanceof Error ? error.message : "";
-  // Older stores say so of a command within a script by a text of their own around it.
+  // Older stores put their own text around the error of a command in a script.
   return /(?:^|-)(?:EXECABORT|OOM|MISCONF|READONLY|LOADING|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN)\b/.test(
     text,
   );

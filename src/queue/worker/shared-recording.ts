@@ -4,7 +4,7 @@ import { baseOf, recordedAtOf, type AttemptJob } from "../job/attempt-job.ts";
 import { readLines, type ReadLines } from "../job/job-recording.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 
-/** Lines wait so long for others before they are written together, milliseconds. */
+/** The time for which lines are gathered before they are written together, in milliseconds. */
 const gatherMs = 50;
 
 /** The recording of a play in the shared place, from which another worker can resume. */
@@ -15,11 +15,11 @@ export interface SharedRecording {
   readonly earlier: ReadLines | undefined;
   /** Writes a line in the background. */
   readonly add: (line: string) => void;
-  /** Discards the earlier recording: this play starts from the beginning. */
+  /** Marks the earlier lines as invalid, because this play starts from the first turn. */
   readonly restart: () => void;
-  /** Waits for what is being written. */
+  /** Writes the gathered lines. Resolves when all writes have ended. */
   readonly close: () => Promise<void>;
-  /** Removes all that is recorded of the play: its result is safe. */
+  /** Removes the recording of the play. Call it when the result is in the store. */
   readonly remove: () => Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export async function openSharedRecording(
     number,
     earlier: found,
     add,
-    // Lines that are counted from the beginning again are read from there.
+    // Readers start after the last head, so a second head makes the earlier lines invalid.
     restart: () => add(head),
     close: flush,
     remove: async () => {
@@ -102,7 +102,9 @@ function longer(one: ReadLines | undefined, other: ReadLines | undefined): ReadL
   return other.lines.length > one.lines.length ? other : one;
 }
 
-/** Reads the recording from which a job resumes, as the hand-out sent it. */
+/**
+ * Reads the recording that the hand-out sent for resuming. Returns `undefined` if it is damaged.
+ */
 export function readPast(text: string, job: AttemptJob): readonly Inputs[] | undefined {
   const { parts } = readLines([text], job);
   return parts.length === 1 ? parts : undefined;

@@ -13,14 +13,14 @@ const ownSettings = [
     name: "name",
     kind: text,
     value: "name",
-    help: "what the worker is called, before a part of its own (default: the machine's name)",
+    help: "name of the worker; a random part is appended (default: the machine's name)",
     operational: true,
   },
   {
     name: "lease",
     kind: { type: "number", min: 1, max: 3_600 },
     value: "seconds",
-    help: "silence after which others go on with its attempts",
+    help: "time without a heartbeat after which other workers take over its attempts",
     default: 15,
     operational: true,
   },
@@ -28,13 +28,16 @@ const ownSettings = [
     name: "drain",
     kind: { type: "number", min: 0, max: 604_800 },
     value: "seconds",
-    help: "on SIGTERM, how long attempts may go on before they are given back",
+    help: "on SIGTERM, time for running attempts to end before they return to the queue",
     default: 25,
     operational: true,
   },
 ] as const satisfies readonly Setting[];
 
-/** Every setting of `turnwright worker`: those of a run, of which tasks and files are left to the run. */
+/**
+ * The settings of `turnwright worker`. They include all settings of a run; those for tasks and
+ * files have no effect, because each run has its own.
+ */
 export const workerSettings: readonly Setting[] = [
   ...runSettings,
   ...queueSettings,
@@ -43,7 +46,10 @@ export const workerSettings: readonly Setting[] = [
 
 /** The settings of a worker. */
 export interface WorkerConfig {
-  /** Its tasks, its sampling and its folder are not looked at: each run says its own. */
+  /**
+   * The configuration of the run that the worker joins. Its tasks, sampling and folder are not
+   * used, because each run has its own.
+   */
   readonly run: RunConfig;
   readonly queue: QueueConfig;
   /** The shared place: a folder, or `s3://bucket/prefix`. */
@@ -56,7 +62,7 @@ export interface WorkerConfig {
 /**
  * Reads a worker's settings.
  *
- * @throws UsageError for what is unknown, missing or of the wrong kind.
+ * @throws UsageError for a setting that is unknown, missing or of the wrong type.
  */
 export function readWorkerConfig(settings: GivenSettings): WorkerConfig {
   const pick = (table: readonly Setting[]): GivenSettings => {

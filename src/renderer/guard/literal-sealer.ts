@@ -15,9 +15,14 @@ interface LiteralSealer {
   literalsIn(value: PyValue): ReadonlySet<string>;
   /** True if any string of a message's content contains a literal or could become part of one. */
   isSuspectContent(value: PyValue): boolean;
-  /** Marks complete literals, and text that could become one by itself. */
+  /**
+   * Marks complete literals in a value, and text that the tokenizer could normalise to a literal.
+   */
   seal(value: PyValue, seal: Seal): PyValue;
-  /** Marks the same, and text that could become part of a literal. */
+  /**
+   * Marks literals as `seal()` does, and also text that could become part of a literal next to the
+   * template's own text.
+   */
   sealContent(value: PyValue, seal: Seal): PyValue;
 }
 

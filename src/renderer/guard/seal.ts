@@ -4,19 +4,19 @@ import type { PyValue } from "../../../packages/python-values/src/value.ts";
 import { someString } from "../python-strings.ts";
 
 /**
- * Four private-use characters that occur nowhere in a conversation. They mark literals in untrusted text during the
- * rendering. The template may trim, quote or change the case of the text between them, and the literal is still
- * found afterwards.
+ * Marks for control tokens in untrusted text: four private-use characters that occur nowhere in a
+ * conversation. Marked text can be found again after the rendering, even if the template trims,
+ * quotes or changes the case of the text in between.
  */
 export interface Seal {
-  /** Before a complete literal. */
+  /** The mark before a complete literal (the text of a control token). */
   readonly open: string;
   /**
-   * Before text that could become a literal, either together with the template's adjacent text or after
-   * normalisation.
+   * The mark before text that could become a literal: together with the template's adjacent text,
+   * or by normalisation.
    */
   readonly openEdge: string;
-  /** Between the characters of a literal, so that no search finds it. */
+  /** The mark between the characters of a literal, so that no search finds the literal. */
   readonly breaker: string;
   readonly close: string;
 }
@@ -76,8 +76,8 @@ export function sealEdge(edge: string, { openEdge, breaker, close }: Seal): stri
 }
 
 /**
- * Returns text that could become a literal after normalisation, with marks. It is not broken up, since it spells no
- * literal.
+ * Returns text that the tokenizer could normalise to a literal, between marks. Its characters stay adjacent: the text
+ * contains no literal that a search could find.
  */
 export function sealDisguise(text: string, { openEdge, close }: Seal): string {
   return text === "" ? "" : openEdge + text + close;

@@ -8,7 +8,9 @@ export function choose(n: number, k: number): bigint {
   return ways;
 }
 
-/** `dividend / divisor` rounded once, as Python divides integers. Neither may be negative. */
+/**
+ * Returns `dividend / divisor`, rounded once, as Python divides integers. Neither may be negative.
+ */
 export function divide(dividend: bigint, divisor: bigint): number {
   const shift = Math.max(0, 64 + bitLength(divisor) - bitLength(dividend));
   const scaled = dividend << BigInt(shift);

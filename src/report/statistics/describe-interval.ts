@@ -1,6 +1,6 @@
 import type { Estimate, IntervalMethod } from "./interval.ts";
 
-/** Names of the methods, as people read them. */
+/** The names of the methods for people. */
 const names: Readonly<Record<IntervalMethod, string>> = {
   "clopper-pearson": "Clopper-Pearson",
   "korn-graubard": "Korn-Graubard",

@@ -1,12 +1,11 @@
 import { betaQuantile, studentQuantile } from "./quantiles.ts";
 
 /**
- * The method of an interval.
- * `clopper-pearson`: exact, for tasks with values 0 or 1.
+ * The method of an interval. `clopper-pearson`: exact, for tasks with values 0 or 1.
  * `korn-graubard`: Clopper-Pearson with the effective number of tasks, for values between 0 and 1.
- * `student-t`: for values without known bounds, and for differences.
- * `all-alike`: no task differs, so only tasks that were not drawn can.
- * `none`: there are too few values.
+ * `student-t`: for values without known bounds, and for differences. `all-alike`: all tasks have
+ * the same value, so the interval only covers tasks that were not drawn. `none`: there are too few
+ * values.
  */
 export type IntervalMethod =
   | "clopper-pearson"
@@ -26,7 +25,7 @@ export interface Estimate {
   readonly taskCount: number;
 }
 
-/** Facts about the values that they do not show themselves. */
+/** Facts about the values that cannot be derived from them. */
 interface ValueBounds {
   /** The least and greatest possible value of a task. Absent if the values have no bounds. */
   readonly range?: readonly [least: number, largest: number] | undefined;
@@ -102,9 +101,10 @@ export function estimateMean(
 }
 
 /**
- * The mean of paired differences between two runs, one a task, with Student's 95 % interval.
+ * Returns the mean of paired differences between two runs, one a task, with Student's 95 %
+ * interval.
  *
- * @param limit - The largest difference that there can be, either way: 1 between shares.
+ * @param limit - The largest possible difference in either direction: 1 between shares.
  */
 export function estimateDifference(
   values: readonly number[],
@@ -147,12 +147,15 @@ function widen(
 function estimateByStudent(values: readonly number[]): Required<Estimate> {
   const taskCount = values.length;
   const { mean, variance } = momentsOf(values);
-  // The variance is divided by n; Student's interval wants it divided by n - 1.
+  // The variance is divided by n, but Student's interval needs it divided by n - 1.
   const half = studentQuantile(1 - tail, taskCount - 1) * Math.sqrt(variance / (taskCount - 1));
   return { value: mean, low: mean - half, high: mean + half, method: "student-t", taskCount };
 }
 
-/** As many tasks of 0 or 1 as would make the mean vary as much, less what the few tasks leave open. */
+/**
+ * Returns the effective number of tasks: the number of 0-or-1 tasks whose mean would vary as much,
+ * reduced for small samples.
+ */
 function effectiveCount(
   {
     part,
@@ -165,11 +168,13 @@ function effectiveCount(
   const [all, few] = [attemptCount - 1, taskCount - 1].map((freedom) =>
     studentQuantile(1 - tail, freedom),
   ) as [number, number];
-  // Never fewer than the tasks: each is worth one of 0 or 1 at the least.
+  // The effective number is at least the number of tasks: each counts as one 0-or-1 value or more.
   return Math.max(measured * (all / few) ** 2, Math.min(measured, taskCount));
 }
 
-/** The interval of a share of so many; neither need be whole. */
+/**
+ * Returns Clopper-Pearson's interval of a share. The number of hits and the count may be fractions.
+ */
 function clopperPearson(part: number, count: number): readonly [low: number, high: number] {
   const hits = part * count;
   return [

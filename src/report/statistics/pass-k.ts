@@ -3,13 +3,13 @@ import { choose, divide } from "./binomial.ts";
 /** The attempts and successes at one task. */
 export interface TaskTally {
   readonly successCount: number;
-  /** At least `k` for what is asked below. */
+  /** At least `k` for the functions below. */
   readonly trialCount: number;
 }
 
 /**
- * pass^k of one task: the chance that `k` attempts drawn from those made, without putting back, all
- * succeeded. Unbiased for the chance that `k` new attempts all succeed.
+ * Estimates pass^k of one task: the probability that `k` attempts, drawn without replacement from
+ * those made, all succeeded. Unbiased for the probability that `k` new attempts all succeed.
  *
  * **Source:** the estimator of the τ-bench paper, arXiv:2406.12045.
  */
@@ -18,8 +18,9 @@ export function passHatK({ successCount, trialCount }: TaskTally, k: number): nu
 }
 
 /**
- * pass@k of one task: the chance that at least one of `k` attempts drawn from those made succeeded.
- * Unbiased for the chance that one of `k` new attempts succeeds.
+ * Estimates pass@k of one task: the probability that at least one of `k` attempts, drawn without
+ * replacement from those made, succeeded. Unbiased for the probability that one of `k` new attempts
+ * succeeds.
  *
  * **Source:** the estimator of Chen et al. 2021, arXiv:2107.03374.
  */

@@ -1,8 +1,8 @@
 /**
- * The value below which the beta distribution has the probability `p`: 0 for `a` of 0, and 1 for `b` of 0.
+ * Returns the value below which the beta distribution has the probability `p`: 0 if `a` is 0, and 1
+ * if `b` is 0. Inverts the distribution's continued fraction by bisection.
  *
- * **Source:** NIST Digital Library of Mathematical Functions, 8.17.22: the continued fraction of the distribution,
- * which bisection inverts here.
+ * **Source:** NIST Digital Library of Mathematical Functions, 8.17.22.
  */
 export function betaQuantile(p: number, a: number, b: number): number {
   if (a <= 0) return 0;
@@ -11,32 +11,34 @@ export function betaQuantile(p: number, a: number, b: number): number {
 }
 
 /**
- * The value below which Student's t distribution has the probability `p`, from 0.5 up to 1.
+ * Returns the value below which Student's t distribution has the probability `p`, from 0.5 up to 1.
  *
  * @param freedom - Degrees of freedom, above 0; `Infinity` for the normal distribution.
  */
 export function studentQuantile(p: number, freedom: number): number {
-  // From here on both differ by less than 1e-7 times the value; the continued fraction would need too many terms.
+  // Above this limit the two distributions differ by less than 1e-7 of the value, and the continued
+  // fraction would need too many terms.
   const count = Math.min(freedom, 1e7);
-  // P(|T| > t) is the beta distribution's share below count / (count + t²).
+  // P(|T| > t) is the beta distribution's probability below count / (count + t²).
   const x = betaQuantile(2 * (1 - p), count / 2, 0.5);
   return Math.sqrt((count * (1 - x)) / x);
 }
 
-/** The beta distribution's share below `x`. */
+/** Returns the beta distribution's probability below `x`. */
 function betaShare(x: number, a: number, b: number): number {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
   const front = Math.exp(
     logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x),
   );
-  // The fraction converges quickly below the mean; above it, the other tail's does.
+  // The continued fraction converges quickly below the mean. Above it, the other tail's fraction
+  // does.
   return x < (a + 1) / (a + b + 2)
     ? (front * betaFraction(x, a, b)) / a
     : 1 - (front * betaFraction(1 - x, b, a)) / b;
 }
 
-/** The continued fraction by Lentz's method. */
+/** Computes the continued fraction by Lentz's method. */
 function betaFraction(x: number, a: number, b: number): number {
   let [c, d] = [1, 1 / away(1 - ((a + b) * x) / (a + 1))];
   let value = d;
@@ -55,12 +57,15 @@ function betaFraction(x: number, a: number, b: number): number {
   return value;
 }
 
-/** Keeps a divisor away from zero. */
+/** Returns the divisor, or a tiny number in place of 0. */
 function away(value: number): number {
   return Math.abs(value) < 1e-300 ? 1e-300 : value;
 }
 
-/** **Source:** Stirling's series, NIST Digital Library of Mathematical Functions, 5.11.1. */
+/**
+ * Returns the logarithm of the gamma function.
+ * **Source:** Stirling's series, NIST Digital Library of Mathematical Functions, 5.11.1.
+ */
 function logGamma(value: number): number {
   let [x, shift] = [value, 0];
   for (; x < 15; x++) shift += Math.log(x);

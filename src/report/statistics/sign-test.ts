@@ -18,11 +18,11 @@ export function signTest({
     ways += waysOfCount;
     waysOfCount = (waysOfCount * BigInt(flips - count)) / BigInt(count + 1);
   }
-  // Twice the lower tail. For an even split, the two tails share the middle.
+  // The result is twice the lower tail. For an even split, the two tails share the middle.
   return Math.min(1, ratioToPowerOfTwo(ways * 2n, flips));
 }
 
-/** `dividend / 2 ** power`, without leaving the range of a number on the way. */
+/** Returns `dividend / 2 ** power` without an overflow of intermediate results. */
 function ratioToPowerOfTwo(dividend: bigint, power: number): number {
   const bits = dividend.toString(2).length;
   const shift = Math.max(0, bits - 64);

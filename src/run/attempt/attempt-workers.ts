@@ -159,7 +159,8 @@ export class AttemptWorkers {
     const { delivery, earlier, ledger, listeners, run, stop } = this.#options;
     const { folder, onEpisode, setup } = run;
     if (inputs !== undefined) job.group.sharedPrefix = sharedPrefixOf(episode, inputs);
-    // Without waiting: a later start completes the group by the order of the lines in the file, too.
+    // Called before any wait, so that groups complete in the order of the lines in the file. A later start uses that
+    // order, too.
     const complete = ledger.add(job.group, episode);
     if (complete !== undefined) delivery.endedCount += 1;
     const event = episodeEvent("episode-finished", episode, setup.now());

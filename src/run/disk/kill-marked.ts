@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** Kills a process with those of its group. */
+/** Kills a process and the processes that it started. */
 export function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
@@ -25,7 +25,7 @@ export async function killMarked(variable: string, value: string): Promise<void>
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It ended by itself.
+      // The process has ended by itself.
     }
   }
 }

@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 const startedAtMs = Date.parse("2026-01-02T03:04:05.000Z");
-const noWait = { sleep: () => Promise.reject(new Error("nobody was to be waited for")) };
+const noWait = { sleep: () => Promise.reject(new Error("no wait is expected")) };
 
 function options(here: Partial<ProcessPlace>, more: LockOptions = {}): LockOptions {
   return {
@@ -86,7 +86,7 @@ describe("RunLock", () => {
     );
     await expect(second).rejects.toThrow(
       `Cannot use ${dir}: process 7 on one since 2026-01-02T03:04:05.000Z (turnwright rollout) is ` +
-        `writing there; wait for it or stop it, or choose another --out (if it surely is no run, ` +
+        `writing there; wait for it or stop it, or choose another --out (if it is certainly not a run, ` +
         `remove ${file})`,
     );
     expect(await readdir(dir)).toEqual(["run.lock"]);
@@ -118,7 +118,7 @@ describe("RunLock", () => {
   test("waits for a holder on another host, and takes over without a heartbeat", async () => {
     await abandon({ pid: 7, host: "two", bootId: "boot-2" });
     await lastSeen(100_000);
-    const told: string[] = [];
+    const reported: string[] = [];
     let slept = 0;
     const sleep = async (): Promise<void> => {
       slept++;
@@ -126,12 +126,12 @@ describe("RunLock", () => {
     };
     await using _lock = await RunLock.take(
       dir,
-      options({ pid: 8 }, { sleep, onWait: (why) => told.push(why) }),
+      options({ pid: 8 }, { sleep, onWait: (why) => reported.push(why) }),
     );
     // Files age here because their dates are set back, which is not a heartbeat.
-    expect({ slept, told }).toEqual({
+    expect({ slept, reported }).toEqual({
       slept: 2,
-      told: [
+      reported: [
         `${dir} is locked by process 7 on two since 2026-01-02T03:04:05.000Z (turnwright rollout): ` +
           "waiting until it gives a sign of life or has given none for 120 s",
       ],
@@ -208,25 +208,25 @@ describe("RunLock", () => {
     test("waits if a machine of the same name was started at another time", async () => {
       await abandonNameOnly(1_000_000);
       const sleep = async (): Promise<void> => await lastSeen(120_000);
-      const told: string[] = [];
-      const waiting = { sleep, onWait: (why: string) => told.push(why) };
+      const reported: string[] = [];
+      const waiting = { sleep, onWait: (why: string) => reported.push(why) };
       await using _lock = await RunLock.take(dir, { ...nameOnly(8, [], 1_006_000), ...waiting });
-      expect(told).toHaveLength(1);
+      expect(reported).toHaveLength(1);
       expect(await holderPid()).toBe(8);
     });
 
     test("does not take over from a machine of the same name that gives signs of life", async () => {
       await using first = await RunLock.take(dir, nameOnly(7));
       await lastSeen(60_000);
-      const told: string[] = [];
+      const reported: string[] = [];
       const sleep = async (): Promise<void> => await first.renew();
       const second = RunLock.take(dir, {
         ...nameOnly(8),
         sleep,
-        onWait: (why) => told.push(why),
+        onWait: (why) => reported.push(why),
       });
       await expect(second).rejects.toThrow("process 7 on mac.local");
-      expect(told).toEqual([
+      expect(reported).toEqual([
         `${dir} is locked by process 7 on mac.local since 2026-01-02T03:04:05.000Z (turnwright rollout): ` +
           "waiting until it gives a sign of life or has given none for 120 s",
       ]);

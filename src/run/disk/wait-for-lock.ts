@@ -73,6 +73,6 @@ export async function waitForLock(
 function inUse(file: string, standing: Standing): UsageError {
   return new UsageError(
     `Cannot use ${path.dirname(file)}: ${describeHolder(standing)} is writing there; wait for it or ` +
-      `stop it, or choose another --out (if it surely is no run, remove ${file})`,
+      `stop it, or choose another --out (if it is certainly not a run, remove ${file})`,
   );
 }

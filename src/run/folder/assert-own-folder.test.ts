@@ -32,7 +32,7 @@ test.each(["evaluation.json", "errors.jsonl"])(
   async (name) => {
     await writeFile(path.join(dir, name), "");
     await expect(assertOwnFolder({ dir, name: dir }, diskFiles)).rejects.toThrow(
-      `it holds ${name} and is no run's folder`,
+      `it holds ${name} and is not a run's folder`,
     );
   },
 );
@@ -42,7 +42,7 @@ test("refuses a folder with other files and no run, and names some of them", asy
     await writeFile(path.join(dir, name), "");
   await mkdir(path.join(dir, "src"));
   await expect(assertOwnFolder({ dir, name: dir }, diskFiles)).rejects.toThrow(
-    `Cannot start a run in ${dir}: it holds README.md, b.py, package.json and more and is no run's folder, ` +
+    `Cannot start a run in ${dir}: it holds README.md, b.py, package.json and more and is not a run's folder, ` +
       `expected a new or an empty one, such as ${path.join(dir, "first")}`,
   );
 });

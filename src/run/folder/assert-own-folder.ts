@@ -32,7 +32,7 @@ export async function assertOwnFolder({ dir, name }: RunPlace, files: Files): Pr
   if (foreign.length === 0) return;
   const shown = foreign.slice(0, 3).join(", ");
   throw new UsageError(
-    `Cannot start a run in ${name}: it holds ${shown}${foreign.length > 3 ? " and more" : ""} and is no run's ` +
+    `Cannot start a run in ${name}: it holds ${shown}${foreign.length > 3 ? " and more" : ""} and is not a run's ` +
       `folder, expected a new or an empty one, such as ${path.join(name, "first")}`,
   );
 }

@@ -54,7 +54,10 @@ export class FolderRecordings {
     this.#unplayable = new Set(options.unplayable);
   }
 
-  /** Reads what an earlier start recorded of a rollout's latest attempt; `undefined` if that is nothing. */
+  /**
+   * Reads the recorded inputs of a rollout's latest attempt. Returns `undefined` if an earlier
+   * start recorded none.
+   */
   async read(rolloutId: string): Promise<RecordedAttempt | undefined> {
     const { finishedIds, index, lost, retried, runId } = this.#options;
     const places = finishedIds.has(rolloutId) ? await this.#indexFinished() : index;

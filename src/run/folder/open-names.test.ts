@@ -44,11 +44,11 @@ describe("a known key in a name", () => {
       "storefront-lamp/1#1",
     ];
     const redactor = new Redactor([key]);
-    const play = async (stopBehind: number) => {
+    const play = async (stopAfter: number) => {
       await using folder = await openLamps(dir, { format: "slime" });
       const stop = new AbortController();
       let count = 0;
-      const engine = switchingEngine(() => void (++count > stopBehind && stop.abort()));
+      const engine = switchingEngine(() => void (++count > stopAfter && stop.abort()));
       const run = startLamps({
         source: createTaskList(named, { split: "test", taskIndexes: [0, 1] }),
         setup: lampSetup({ environment: named, engine }),

@@ -37,7 +37,7 @@ export interface RunFolderOptions {
    * `ReconcileOptions`). Default false.
    */
   readonly setsAside?: boolean;
-  /** Which episodes' inputs are kept in `recording.jsonl`. Default `all`. */
+  /** The episodes whose inputs are kept in `recording.jsonl`. Default `all`. */
   readonly record?: RecordPolicy;
   /** Draws the `runId` of a new folder. Default: a random UUID. */
   readonly drawId?: () => string;

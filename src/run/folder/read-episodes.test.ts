@@ -30,19 +30,19 @@ afterEach(async () => {
 });
 
 /** As Python's json.dumps() spells it. */
-function spellAnew(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(spellAnew).join(", ")}]`;
+function respell(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(respell).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const members = Object.entries(value).map(
-    ([key, member]) => `${JSON.stringify(key)}: ${spellAnew(member)}`,
+    ([key, member]) => `${JSON.stringify(key)}: ${respell(member)}`,
   );
   return `{${members.join(", ")}}`;
 }
 
-async function spellLinesAnew(name: string): Promise<void> {
+async function respellLines(name: string): Promise<void> {
   const file = path.join(dir, name);
   const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
-  await writeFile(file, lines.map((line) => `${spellAnew(JSON.parse(line))}\n`).join(""));
+  await writeFile(file, lines.map((line) => `${respell(JSON.parse(line))}\n`).join(""));
 }
 
 /** Ends the first attempt of the first group, and no other. */
@@ -66,14 +66,18 @@ describe("the rollout id of a line", () => {
   test.each<[string, string, string | undefined]>([
     ["as it is written", '{"format":1,"rolloutId":"a#0","more":[1]}', "a#0"],
     ["with spaces", '{"format": 2, "rolloutId" : "a#0", "more": [1]}', "a#0"],
-    ["behind another in depth", '{"by":{"rolloutId":"b#1"},"rolloutId":"a#0"}', "a#0"],
-    ["behind what is not its own", '{"said":"\\"rolloutId\\":\\"b#1\\"","rolloutId":"a#0"}', "a#0"],
+    ["after another id in a nested object", '{"by":{"rolloutId":"b#1"},"rolloutId":"a#0"}', "a#0"],
+    [
+      "after text that looks like another id",
+      '{"said":"\\"rolloutId\\":\\"b#1\\"","rolloutId":"a#0"}',
+      "a#0",
+    ],
     [
       "of more than 4 kB",
       `{"format":1,"rolloutId":"${"a".repeat(5000)}#0"}`,
       `${"a".repeat(5000)}#0`,
     ],
-    ["far behind", `{"said":"${"x".repeat(5000)}","rolloutId":"a#0"}`, "a#0"],
+    ["after a long text", `{"said":"${"x".repeat(5000)}","rolloutId":"a#0"}`, "a#0"],
     ["with escapes", '{"rolloutId":"a\\u0023\\"0"}', 'a#"0'],
     ["of another kind", '{"rolloutId":7}', undefined],
     ["only in depth", '{"by":{"rolloutId":"b#1"}}', undefined],
@@ -89,9 +93,9 @@ describe("groups with attempts of an earlier start are delivered complete", () =
     "if another program rewrote %s",
     async (name) => {
       await playFirst();
-      await spellLinesAnew(name);
+      await respellLines(name);
       expect(await sizesOf()).toEqual([2, 2, 2]);
-      await spellLinesAnew(name);
+      await respellLines(name);
       expect(await sizesOf({ redeliver: true })).toEqual([2, 2, 2]);
     },
   );

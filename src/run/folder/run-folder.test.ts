@@ -491,11 +491,11 @@ describe("RunFolder with damaged files", () => {
       .split("\n")
       .map((line) => hashLine(Buffer.from(line)));
     const after = await readFile(file("events.jsonl"), "utf8");
-    const told = after.slice(before.length).trim().split("\n");
+    const events = after.slice(before.length).trim().split("\n");
     const found = { type: "episode-finished", atMs: 5, isFoundLater: true };
     const left = { outcome: "completed", stopReason: "user-left", reward: 1 };
     expect(after.startsWith(before)).toBe(true);
-    expect(told.map((line) => JSON.parse(line) as object)).toEqual([
+    expect(events.map((line) => JSON.parse(line) as object)).toEqual([
       { ...found, rolloutId: "t#1", ...left, episodeHash: hashes[1] },
       { ...found, rolloutId: "t#2", ...failedEnd, reward: 1, episodeHash: hashes[2] },
     ]);
@@ -745,15 +745,15 @@ describe("RunFolder and its manifest", () => {
     });
 
     test("resumes without a reported limit, and compares with the first reported one", async () => {
-      const told = { "max-context": "4096", logprobConvention: "raw" };
+      const settings = { "max-context": "4096", logprobConvention: "raw" };
       await begin(asked({}));
-      await expect(openAs(asked(told, { "max-context": 4096 }))).rejects.toThrow(
+      await expect(openAs(asked(settings, { "max-context": 4096 }))).rejects.toThrow(
         "max-context was undefined and is 4096; start with the same settings",
       );
-      await openAs(asked(told));
+      await openAs(asked(settings));
       await openAs(asked({}));
       const stored = JSON.parse(await readFile(file("run.json"), "utf8")) as RunManifest;
-      expect(stored.identity).toEqual({ ...testManifest.identity, ...told });
+      expect(stored.identity).toEqual({ ...testManifest.identity, ...settings });
       await expect(openAs(asked({ "max-context": "720" }))).rejects.toThrow(
         'max-context was "4096" and is "720"',
       );

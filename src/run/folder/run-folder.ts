@@ -50,7 +50,7 @@ export class RunFolder implements AsyncDisposable {
   readonly requestedFound: unknown;
   /** Rollouts that ended in earlier starts, but lack their line or rows. They are restored, or played again. */
   readonly lost: ReadonlySet<string>;
-  /** Which episodes' inputs are recorded. */
+  /** The episodes whose inputs are recorded. */
   readonly record: RecordPolicy;
   readonly recordings: FolderRecordings;
   readonly results: FolderResults;

@@ -246,8 +246,8 @@ describe("a task that differs from the one that the environment draws under its 
         return await environment.open({ ...task, data: { watts: watts / 2 } }, options);
       },
     };
-    const anew = { setup: { ...setup, environment: dimmer }, scoreAnew: true };
-    expect(await replayEpisode(await stored(), anew)).toMatchObject({
+    const options = { setup: { ...setup, environment: dimmer }, scoreAnew: true };
+    expect(await replayEpisode(await stored(), options)).toMatchObject({
       type: "differs",
       episode: { reward: 50 },
     });

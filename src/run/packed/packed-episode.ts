@@ -38,7 +38,10 @@ export interface PackedEpisode {
   readonly versions: VersionFacts;
   readonly turns: readonly TurnTotals[];
   readonly troubles: readonly DescribedTrouble[];
-  /** Gives the memory of the lines back. The lines and the long members of the episode cannot be read afterwards. */
+  /**
+   * Releases the memory of the lines. The lines and the long members of the episode cannot be read
+   * afterwards.
+   */
   readonly release: () => void;
 }
 

@@ -131,9 +131,9 @@ describe("watchEngine()", () => {
     for (const fail of [fails, () => Promise.reject(new TypeError("the pager is away"))]) {
       const { clock, pass } = standingClock();
       const { answer, state, engine } = wayward();
-      let toldCount = 0;
+      let reportCount = 0;
       const onOutage = (): void => {
-        toldCount += 1;
+        reportCount += 1;
         return fail() as never;
       };
       const watch = watchEngine(engine, { clock, onOutage });
@@ -143,7 +143,7 @@ describe("watchEngine()", () => {
       await pass(15_000);
       answer.resolve();
       expect(await turn).toBe(generation);
-      expect(toldCount).toBe(2);
+      expect(reportCount).toBe(2);
       await expect(watch[Symbol.asyncDispose]()).rejects.toThrow(
         "Cannot report the state of the engine (engine-unreachable): the pager is away",
       );

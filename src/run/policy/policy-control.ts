@@ -12,7 +12,7 @@ interface PolicyControlOptions {
   readonly groups: GroupCounts;
   /** Called when a new version may let the run start another group. */
   readonly onVersion: () => void;
-  /** Asks the engine for its version. */
+  /** Requests the engine's policy version. */
   readonly askVersion: () => Promise<void>;
 }
 

@@ -260,8 +260,9 @@ describe("PolicyGate", () => {
 
     test("fails if its tokens were already streamed", async () => {
       const { asked, gate, hand } = gateBeforeTelling();
-      const told: number[] = [];
-      const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) => void told.push(...tokenIds);
+      const streamed: number[] = [];
+      const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) =>
+        void streamed.push(...tokenIds);
       const generating = gate.engine.generate(held, { onTokens });
       asked[0]!.options.onTokens!({ tokenIds: [11], logprobs: [-1] });
       const failed = expect(generating).rejects.toMatchObject({
@@ -280,7 +281,7 @@ describe("PolicyGate", () => {
       await closed;
       gate.open();
       await failed;
-      expect([asked.length, told]).toEqual([1, [11]]);
+      expect([asked.length, streamed]).toEqual([1, [11]]);
     });
 
     /** A gate in front of an engine that has ids when it is cut short first, and then answers by `then`. */
@@ -390,8 +391,9 @@ describe("PolicyGate", () => {
 
     test("counts a caller without streamed tokens as not notified", async () => {
       const { asked, gate, hand } = gateBeforeTelling();
-      const told: number[] = [];
-      const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) => void told.push(...tokenIds);
+      const streamed: number[] = [];
+      const onTokens: GenerateOptions["onTokens"] = ({ tokenIds }) =>
+        void streamed.push(...tokenIds);
       const generating = gate.engine.generate(held, { onTokens });
       asked[0]!.options.onTokens!({ tokenIds: [], logprobs: [] });
       const closed = gate.close("interrupt");
@@ -399,7 +401,7 @@ describe("PolicyGate", () => {
       await closed;
       gate.open();
       expect(await generating).toMatchObject({ outputIds: [21, 2] });
-      expect(told).toEqual([21, 2]);
+      expect(streamed).toEqual([21, 2]);
     });
 
     test("samples again if no token was streamed, with or without a listener", async () => {
@@ -479,10 +481,10 @@ describe("PolicyGate", () => {
 
   test("continues from streamed tokens if an engine returns nothing", async () => {
     const { asked, gate, hand } = gateBeforeTelling();
-    const told: number[] = [];
+    const streamed: number[] = [];
     const generating = gate.engine.generate(
       { ...request, maxNewTokens: 9 },
-      { onTokens: ({ tokenIds }) => void told.push(...tokenIds) },
+      { onTokens: ({ tokenIds }) => void streamed.push(...tokenIds) },
     );
     const { onTokens } = asked[0]!.options;
     // The engine may use its lists again.
@@ -508,7 +510,7 @@ describe("PolicyGate", () => {
         { requestId: "r", reason: "the engine had no more to show when it was cut short" },
       ],
     });
-    expect(told).toEqual([11, 12, 13, 21, 2]);
+    expect(streamed).toEqual([11, 12, 13, 21, 2]);
     expect(asked[1]!.request).toMatchObject({
       requestId: "rw1;",
       promptIds: [1, 11, 12, 13],
@@ -533,12 +535,12 @@ describe("PolicyGate", () => {
 
   test("ignores events of an abandoned call, and is not held up by it", async () => {
     const { asked, gate, hand } = gateBeforeTelling();
-    const told: number[] = [];
+    const streamed: number[] = [];
     const held: boolean[] = [];
     const generating = gate.engine.generate(
       { ...request, maxNewTokens: 9 },
       {
-        onTokens: ({ tokenIds }) => void told.push(...tokenIds),
+        onTokens: ({ tokenIds }) => void streamed.push(...tokenIds),
         onHeld: (isHeld) => void held.push(isHeld),
       },
     );
@@ -553,7 +555,7 @@ describe("PolicyGate", () => {
     gate.open();
     expect(await generating).toMatchObject({ outputIds: [21, 2] });
     onTokens!({ tokenIds: [12], logprobs: [-1] });
-    expect(told).toEqual([21, 2]);
+    expect(streamed).toEqual([21, 2]);
     // The gate's own, while it was closed.
     expect(held.slice(2)).toEqual([true, false]);
   });

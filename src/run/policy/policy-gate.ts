@@ -73,7 +73,10 @@ export class PolicyGate {
     return this.#cuts.size;
   }
 
-  /** Lets no policy call start until `open()`. Resolves when no call is running; with `finish`, at once. */
+  /**
+   * Blocks new policy calls until `open()`. Resolves when no call is running; with `finish`, at
+   * once.
+   */
   async close(mode: UpdateMode): Promise<void> {
     if (mode === "finish") return;
     this.#closed ??= withResolvers();
@@ -83,7 +86,7 @@ export class PolicyGate {
     await this.#idle.promise;
   }
 
-  /** Lets policy calls start again. */
+  /** Allows new policy calls. */
   open(): void {
     this.#closed?.resolve();
     this.#closed = undefined;
@@ -104,7 +107,7 @@ export class PolicyGate {
 
   async #generate(request: GenerateRequest, caller: GenerateOptions): Promise<Generation> {
     const { options, hasStreamed } = watchStreaming(caller);
-    const demand = findOutputRule(request);
+    const rule = findOutputRule(request);
     let sampled: Generation | undefined;
     for (let round = 0; ; round++) {
       // The gate may be closed again before the waiting call continues.
@@ -114,10 +117,10 @@ export class PolicyGate {
         await this.#waitHeld(options);
       }
       if (sampled !== undefined && options.cutShort?.aborted === true) return sampled;
-      if (sampled !== undefined && demand !== undefined && hasStreamed()) {
-        const { discarded } = discardPartialTurn(sampled, demand);
+      if (sampled !== undefined && rule !== undefined && hasStreamed()) {
+        const { discarded } = discardPartialTurn(sampled, rule);
         const why = "the policy's weights were changed";
-        throw interruptedAfterStreaming(request.requestId, { rule: demand, why, discarded });
+        throw interruptedAfterStreaming(request.requestId, { rule, why, discarded });
       }
       const part = sampled;
       const partIds = part?.outputIds ?? [];
@@ -127,7 +130,7 @@ export class PolicyGate {
         part === undefined ? rest : { ...rest, requestId: `${request.requestId}w${round};` };
       const passed = await this.#passPart(next, options, part).catch((error: unknown) => {
         // No room is left after the sampled tokens, so they are the turn.
-        const isTurn = demand === undefined && partIds.length > 0;
+        const isTurn = rule === undefined && partIds.length > 0;
         if (isTurn && isPromptTooLong(error)) return undefined;
         throw part === undefined ? error : withLostPart(error, part);
       });
@@ -138,9 +141,7 @@ export class PolicyGate {
       const isEmpty = generation.outputIds.length === 0;
       const stands = isEmpty && (isInterrupted || options.cutShort?.aborted === true);
       const before =
-        part === undefined || demand === undefined || stands
-          ? part
-          : discardPartialTurn(part, demand);
+        part === undefined || rule === undefined || stands ? part : discardPartialTurn(part, rule);
       sampled = before === undefined ? generation : joinGenerations(before, generation);
       const isCut =
         isInterrupted &&
@@ -178,8 +179,8 @@ export class PolicyGate {
     let isInterrupted = false;
     let isNotCut = false;
     /**
-     * The caller does not see the gate's own cut. If the caller cuts the call short after that, the engine reports
-     * nothing more.
+     * Hides the gate's own cut from the caller. If the caller cuts the call short after that, the
+     * engine reports nothing more.
      */
     const passOnNotCut = (): void => {
       if (isNotCut && cutShort?.aborted === true) onNotCutShort?.();

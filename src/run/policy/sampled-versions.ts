@@ -27,7 +27,7 @@ export function newestSince(turnIndex: number, episode: Episode): number | undef
 /** The versions that sampled episodes. */
 interface SampledVersions {
   readonly known: ReadonlySet<number>;
-  /** An engine's name for a version that is not a whole number, of tokens that are trained. */
+  /** A version of trained tokens that is not a whole number, as the engine names it. */
   readonly unknown: string | undefined;
 }
 

@@ -57,7 +57,7 @@ export class PolicyVersions {
   #recalled: number | undefined;
 
   readonly #onProblem: (problem: string) => void;
-  #hasTold = false;
+  #hasReported = false;
 
   /** @param onProblem - Called once if staleness cannot be bounded because a version is unknown. */
   constructor(options: StalenessOptions | undefined, onProblem: (problem: string) => void) {
@@ -237,8 +237,8 @@ export class PolicyVersions {
   }
 
   #tellOnce(problem: string): void {
-    if (!this.#hasTold) this.#onProblem(problem);
-    this.#hasTold = true;
+    if (!this.#hasReported) this.#onProblem(problem);
+    this.#hasReported = true;
   }
 }
 

@@ -31,12 +31,16 @@ export interface RecordingOptions {
 const gatherMs = 50;
 
 /**
- * With many attempts, `land()` waits for others until this multiple of the last write's duration has passed, and at
- * most `gatherMs`. So a slow disk or a busy process writes larger parts.
+ * The time for which `land()` waits for other attempts if many are running, as a multiple of the
+ * last write's duration. It starts at the end of that write and is at most `gatherMs`. A slow disk
+ * or a busy process thus writes larger parts.
  */
 const restFactor = 3;
 
-/** With fewer attempts, two rarely land within one wait. */
+/**
+ * The number of attempts from which `land()` waits for others. With fewer, two rarely finish within
+ * one wait.
+ */
 const manyAttempts = 8;
 
 /** Records the inputs of one attempt. */

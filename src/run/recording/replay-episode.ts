@@ -50,7 +50,7 @@ export interface ReplayOptions {
   readonly setup: Omit<EpisodeSetup, "onTurn" | "onTrouble">;
   /** Removes the secrets that the run removed. */
   readonly redactor?: Redactor;
-  /** Lets the environment score the episode again. Default false. */
+  /** True to have the environment score the episode again. Default false. */
   readonly scoreAnew?: boolean;
 }
 
@@ -145,7 +145,7 @@ function describeNeverParted({ failure, forkedFrom }: EpisodeRow): string | unde
     return undefined;
   const { rolloutId, turnIndex } = forkedFrom;
   return (
-    `it failed before turn ${turnIndex}, with which it was to part from ${rolloutId} (${failure.code}): ` +
+    `it failed before turn ${turnIndex}, with which it was to branch from ${rolloutId} (${failure.code}): ` +
     "nothing of its own is recorded that could be played again"
   );
 }

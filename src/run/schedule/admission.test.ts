@@ -8,7 +8,7 @@ import { type EngineGate, createAdmissionGate } from "./admission.ts";
 
 const { signal } = new AbortController();
 
-const outage = (): RolloutError => new RolloutError("engine/unreachable", "nobody answers");
+const outage = (): RolloutError => new RolloutError("engine/unreachable", "no server answers");
 
 /** Requests admission, and records when it is granted. */
 function ask(gate: EngineGate, name: string, priority: number, order: string[]) {

@@ -9,7 +9,10 @@ import { withResolvers } from "../../async/with-resolvers.ts";
 export interface EngineGateOptions {
   /** The maximum number of admitted attempts, at least 1. */
   readonly concurrency: number;
-  /** If present, fewer are admitted while the engine is full. */
+  /**
+   * Reduces the number of admitted attempts while the engine is full. Absent: the number is
+   * constant.
+   */
   readonly follow?: LoadFollowing;
 }
 
@@ -47,7 +50,7 @@ export interface EngineGate extends AsyncDisposable {
   /**
    * Waits for admission.
    *
-   * @returns a function that gives the place back; a second call of it does nothing.
+   * @returns a function that ends the admission. A second call has no effect.
    * @throws the signal's reason if the signal aborts first.
    */
   admit(request: AdmissionRequest): Promise<() => void>;
@@ -141,8 +144,8 @@ function insert(queue: Waiting[], waiting: Waiting): void {
   let high = queue.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const isBehind = queue[middle]!.priority > waiting.priority;
-    if (isBehind) high = middle;
+    const isLater = queue[middle]!.priority > waiting.priority;
+    if (isLater) high = middle;
     else low = middle + 1;
   }
   queue.splice(low, 0, waiting);

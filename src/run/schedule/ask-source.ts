@@ -16,12 +16,14 @@ export interface AskOptions {
 }
 
 /**
- * Asks a caller's source for a group. After the run has stopped, the source still has a moment, so that a task which it
- * has already handed over is recorded. A source that ignores its signal is then abandoned, and notified by `givenUp`.
- * An answer of `undefined` after the stop does not mean that the source has ended: the next start asks again.
+ * Requests a group from a caller's source. After the run has stopped, the source has a moment more,
+ * so that a task which it is just returning is recorded. A source that ignores its signal is then
+ * abandoned, and notified by `givenUp`. An answer of `undefined` after the stop does not mean that
+ * the source has ended: the next start requests the group again.
  *
- * @throws the signal's reason if it aborts first, whatever the source throws after that, and if it gives no task.
- * @throws UsageError if the source fails, or gives a task that cannot be played.
+ * @throws the signal's reason if it aborts first, for any later error of the source, and if the
+ *   source returns no task.
+ * @throws UsageError if the source fails, or returns a task that cannot be played.
  */
 export async function askSource(
   source: TaskSource,

@@ -37,7 +37,7 @@ export class EarlierGroups {
   /**
    * Resumes and delivers groups of earlier starts.
    *
-   * @throws UsageError if the source or the environment does not give a task again that is needed.
+   * @throws UsageError if the source or the environment does not return a needed task again.
    */
   async resume(): Promise<void> {
     const { delivery, folder, ledger, onReopened, redeliver = false } = this.#options;
@@ -205,7 +205,10 @@ export class EarlierGroups {
   }
 }
 
-/** Recalls the recorded tasks of groups, by group index. Throws if one of them is gone, before anything is played. */
+/**
+ * Returns the recorded tasks of groups, by group index. Throws before anything is played if one of
+ * them no longer exists.
+ */
 function recalledTasks(
   groups: readonly CompletedGroup[],
   { started }: RecordedGroups,

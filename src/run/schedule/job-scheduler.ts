@@ -26,7 +26,7 @@ interface JobSchedulerOptions extends Pick<
 /** Milliseconds between two questions for the engine's version, and until an unanswered question is abandoned. */
 const askVersion = { everyMs: 1_000, mostMs: 5_000 };
 
-/** Gives out attempts, one at a time, and starts groups while there is room for them. */
+/** Hands out attempts to play, one at a time, and starts groups while there is room for them. */
 export class JobScheduler {
   readonly #options: JobSchedulerOptions;
   readonly #closing = createAbortController();
@@ -60,8 +60,8 @@ export class JobScheduler {
   }
 
   /**
-   * Waits until no group is being started. A group may be, after all workers have ended: with branching groups, workers
-   * do not wait for it.
+   * Waits until no group is being started. With branching groups, a worker does not wait for that, so the start may
+   * still run after all workers have ended.
    *
    * @throws the error of the source or of a task, after the attempts that were started before have ended.
    */

@@ -31,9 +31,9 @@ export class Listeners {
   /**
    * Calls a listener.
    *
-   * @param what - The call in words, such as `call onEpisode for tau-retail/test/7#3`.
-   * @throws a UsageError with these words; the listener's own UsageErrors, errors of this package, and the signal's
-   *   reason unchanged.
+   * @param what - A description of the call, such as `call onEpisode for tau-retail/test/7#3`.
+   * @throws a UsageError that contains the description. UsageErrors of the listener, errors of this
+   *   package, and the signal's reason pass unchanged.
    */
   call(what: string, listener: () => unknown): void {
     let answer: unknown;

@@ -27,7 +27,7 @@ function manualSleeps() {
 function engineThatSays(load: () => EngineLoad): Engine {
   return {
     kind: "fake",
-    generate: () => Promise.reject(new Error("nobody samples here")),
+    generate: () => Promise.reject(new Error("no sample is expected")),
     describe: async () => ({ kind: "fake", logprobConvention: "raw" }),
     load: async () => load(),
     close: async () => {},

@@ -262,7 +262,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   test.each<[what: string, source: TaskSource, other: string]>([
     ["a list of others", listOf(7, 8, 9, 10), "lamp/test/7"],
     ["a list of as many others", listOf(7, 8, 9), "lamp/test/7"],
-    ["a source that tells no indexes", withoutIndexes(7, 8, 9, 10), "lamp/test/7"],
+    ["a source without indexes", withoutIndexes(7, 8, 9, 10), "lamp/test/7"],
   ])("or the start is refused: %s", async (_, source, other) => {
     await playIn(listOf(0, 1, 2));
     await expect(playIn(source)).rejects.toThrow(
@@ -293,7 +293,7 @@ describe("groups that an earlier start ended are of the source's own tasks", () 
   test.each([
     ["fewer of them", listOf(0, 1), []],
     ["further ones", listOf(0, 1, 2, 3), ["lamp/test/3"]],
-    ["further ones of a source that tells no indexes", withoutIndexes(0, 1, 2, 3), ["lamp/test/3"]],
+    ["later ones of a source without indexes", withoutIndexes(0, 1, 2, 3), ["lamp/test/3"]],
   ])("and it continues with %s", async (_, source, played) => {
     await playIn(listOf(0, 1, 2));
     expect(await playIn(source)).toEqual(played);
@@ -532,7 +532,7 @@ describe("an id that was there before", () => {
       yield lampTask(0);
       yield lampTask(1);
       yield lampTask(0);
-      throw new Error("nothing is drawn behind it");
+      throw new Error("no task is drawn after it");
     }
     const source = createTaskStream(tasks());
     const given: TaskSource = {

@@ -27,7 +27,7 @@ export interface Fork {
   readonly seed: number;
 }
 
-/** Gives the tasks of a run, group by group. */
+/** The source of a run's tasks. It returns them group by group. */
 export interface TaskSource {
   /** The number of groups; absent if it is unknown or infinite. */
   readonly length?: number;

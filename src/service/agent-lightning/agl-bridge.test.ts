@@ -218,7 +218,7 @@ describe("agent-lightning's store", () => {
     for (const { status } of server.rollouts.values()) {
       expect(status).toMatchObject({ state: "succeeded", last_attempt_id: "tw" });
     }
-    expect(opened.notes[0]).toContain("agent-lightning is asked again");
+    expect(opened.notes[0]).toContain("agent-lightning does not answer and is called again");
   });
 
   test("receives an earlier start's started rollouts and its undelivered results", async () => {
@@ -271,7 +271,9 @@ describe("agent-lightning's store", () => {
       "model_request",
       "reward",
     ]);
-    expect(opened.notes[0]).toBe("agent-lightning is asked again: gateway timeout");
+    expect(opened.notes[0]).toBe(
+      "agent-lightning does not answer and is called again: gateway timeout",
+    );
   });
 
   test("receives from the next start a rollout that was played before a stop interrupted the claim", async () => {
@@ -359,7 +361,7 @@ describe("agent-lightning's store", () => {
     expect(server.rollouts.get("r1")!.status.state).toBe("succeeded");
     expect(opened.notes).toEqual([
       expect.stringContaining(
-        "agent-lightning is asked again: GET /api/rollouts?state_in=queuing&limit=256 answered " +
+        "agent-lightning does not answer and is called again: GET /api/rollouts?state_in=queuing&limit=256 answered " +
           `something else than agent-lightning's store does`,
       ),
       "agent-lightning answers again",

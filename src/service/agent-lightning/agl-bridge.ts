@@ -13,13 +13,13 @@ import { AglError, isGone, type AglRollout, type AglStore } from "./agl-store.ts
 /** The name of this contract's batches in the service's journal. */
 export const aglTaker = "agent-lightning";
 
-/** Rollouts that are asked for at once. */
+/** The number of queued rollouts in one request to the store. */
 const pageSize = 256;
 
-/** Pause between two looks at the store, in milliseconds. */
+/** The pause between two searches for queued rollouts, in milliseconds. */
 const lookEveryMs = 1_000;
 
-/** Longest pause between two tries of the same call, in milliseconds. */
+/** The longest pause between two tries of a call, in milliseconds. */
 const longestPauseMs = 30_000;
 
 /**
@@ -31,22 +31,22 @@ type Claim = "ours" | "not-ours" | "unknown";
 /** The parts that a bridge works with. */
 interface AglBridgeOptions {
   readonly store: AglStore;
-  /** The policy's name in events. */
+  /** The policy's name in the events. */
   readonly model: string;
-  /** For people: what the bridge could not do. */
+  /** Called with a message for a person if a call to the store fails. */
   readonly note: (text: string) => void;
   readonly clock?: Clock;
 }
 
 /**
- * Takes work from agent-lightning's store and returns its events, in place of the runners that its
- * controller starts. A rollout's id is the batch's key, so that a later start of the service
- * resumes it.
+ * Plays rollouts of agent-lightning's store and sends their events to it, in place of the runners
+ * that agent-lightning's controller starts. A rollout's id is the batch's key, so that a later
+ * start of the service resumes it.
  */
 export class AglBridge {
   readonly #options: AglBridgeOptions;
   readonly #clock: Clock;
-  /** By rollout, whether it is this service's to play; while the store is asked. */
+  /** The claims under way, by rollout id. Each resolves with the store's reply. */
   readonly #claims = new Map<string, Promise<Claim>>();
   #isDown = false;
 
@@ -55,7 +55,7 @@ export class AglBridge {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Is handed what was played. */
+  /** Sends the results of this contract's batches to the store. */
   get taker(): Taker {
     return {
       waitsOn: true,
@@ -68,7 +68,10 @@ export class AglBridge {
     };
   }
 
-  /** Looks for work until the service stops. Never rejects for what the store does. */
+  /**
+   * Plays queued rollouts until the service stops. Waits while the store is unreachable, and never
+   * rejects because of it.
+   */
   async work(service: RolloutService): Promise<void> {
     const { stopping } = service;
     while (!stopping.aborted) {
@@ -79,7 +82,7 @@ export class AglBridge {
     }
   }
 
-  /** Takes what is queued now, as far as there is room. */
+  /** Submits the queued rollouts as batches until the service's queue is full. */
   async look(service: RolloutService): Promise<void> {
     const { store } = this.#options;
     const { stopping } = service;
@@ -96,8 +99,8 @@ export class AglBridge {
         refused.push({ id, problem: error.message });
       }
     }
-    // Refusals come last: the store may fail to take one, and that must not delay other rollouts.
-    // The next search finds it again.
+    // Refusals come last: the store may not accept one, and that must not delay other rollouts. The
+    // next search finds it again.
     for (const { id, problem } of refused) await this.#refuse(id, problem, stopping);
   }
 
@@ -119,7 +122,7 @@ export class AglBridge {
     }
   }
 
-  /** Marks a rollout as failed that cannot be played. */
+  /** Reports a rollout that cannot be played as failed. */
   async #refuse(id: string, problem: string, signal: AbortSignal): Promise<void> {
     try {
       await this.#options.store.move(id, { state: "failed", problem }, signal);
@@ -132,7 +135,7 @@ export class AglBridge {
   async #give(id: string, played: PlayedAttempt, signal: AbortSignal): Promise<void> {
     const { store, model, note } = this.#options;
     try {
-      // An earlier start may have ended before it could take what it had accepted.
+      // An earlier start may have stopped between the batch's start and the claim.
       if (!(await store.isOurs(id, signal)) && !(await store.claim(id, signal))) return;
       const ready = readyAttempt(played, aglRules);
       if (ready.type === "unfit") {
@@ -150,7 +153,7 @@ export class AglBridge {
     }
   }
 
-  /** Reports a cancelled or failed rollout to the store, if it belongs to this service. */
+  /** Reports a cancelled or failed rollout to the store, if this service has claimed it. */
   async #giveUp(id: string, problem: string, stopped: AbortSignal): Promise<void> {
     const { store, note } = this.#options;
     try {
@@ -162,18 +165,21 @@ export class AglBridge {
           const signal = AbortSignal.timeout(longestPauseMs);
           if (await store.isOurs(id, signal)) await this.#refuse(id, problem, signal);
         } catch (error) {
-          // Its trainer has given it up.
+          // The trainer has cancelled the rollout.
           if (!isGone(error)) throw error;
         }
       });
     } catch (error) {
       note(
-        `agent-lightning was not told that ${id} has ended (${problem}): ${describeError(error)}`,
+        `agent-lightning was not notified that ${id} has ended (${problem}): ${describeError(error)}`,
       );
     }
   }
 
-  /** Tries until the store has answered; says once that it does not, and once that it does again. */
+  /**
+   * Repeats a call until the store accepts it. Reports the start and the end of an outage once
+   * each.
+   */
   async #insist(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
       try {
@@ -185,7 +191,9 @@ export class AglBridge {
         signal.throwIfAborted();
         if (!isUnanswered(error)) throw error;
         if (!this.#isDown)
-          this.#options.note(`agent-lightning is asked again: ${describeError(error)}`);
+          this.#options.note(
+            `agent-lightning does not answer and is called again: ${describeError(error)}`,
+          );
         this.#isDown = true;
       }
       await this.#pause(pauseMs, signal);
@@ -207,7 +215,7 @@ export class AglBridge {
   }
 }
 
-/** True if the store did not do what it was asked, or a call took too long. */
+/** True if the store failed to perform a call, or if a call timed out. */
 function isUnanswered(error: unknown): boolean {
   if (error instanceof AglError) return true;
   return error instanceof DOMException && error.name === "TimeoutError";
@@ -226,7 +234,7 @@ function toBatch({ rollout_id: key, input, config, is_train: isTrain }: AglRollo
     throw new ServiceError("bad-request", `The input's "split" is wrong: expected a text`);
   }
   const { timeout_seconds: deadlineS } = config;
-  // The same rollout, played again, is the same attempt.
+  // Retries of a rollout use the same seed.
   const seed = createHash("sha256").update(key).digest().readUInt32BE(0) >>> 1;
   return {
     key,

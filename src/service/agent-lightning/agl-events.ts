@@ -8,11 +8,11 @@ import type { AglEvent } from "./agl-store.ts";
 export const aglRules: ExportRules = namedGroupRules;
 
 /**
- * An attempt as the events that agent-lightning's proxy would have recorded: each call of the policy with
- * the whole prompt before it, then the reward.
+ * Converts an attempt to the events that agent-lightning's proxy would have recorded: one event for
+ * each policy call, with the complete prompt, and then the reward.
  *
- * **Source:** microsoft/agent-lightning agentlightning/server/routes/events.py (`_trim_model_request`) and
- * agentlightning/schemas.py, 1.0.2.
+ * **Source:** microsoft/agent-lightning agentlightning/server/routes/events.py
+ * (`_trim_model_request`) and agentlightning/schemas.py, 1.0.2.
  */
 export function toAglEvents(attempt: ReadyAttempt, model: string): readonly AglEvent[] {
   const { rows, episode, reward } = attempt;

@@ -72,9 +72,9 @@ export async function startAglServer(key = ""): Promise<AglServer> {
       const { method = "" } = request;
       const { pathname, searchParams } = new URL(request.url ?? "", "http://store");
       const isAllowed = key === "" || request.headers.authorization === `Bearer ${key}`;
-      const told = own as Pick<AglServer, "fault" | "lie">;
-      const fault = told.fault(method, pathname);
-      const lie = method === "GET" ? told.lie(pathname) : undefined;
+      const faults = own as Pick<AglServer, "fault" | "lie">;
+      const fault = faults.fault(method, pathname);
+      const lie = method === "GET" ? faults.lie(pathname) : undefined;
       const body: unknown = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
       const [status, said] =
         fault !== undefined && fault > 0

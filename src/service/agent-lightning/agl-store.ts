@@ -5,13 +5,16 @@ import { parseJsonText } from "../../json/parse-json.ts";
 import { plainReply, readReplyText } from "../../http/read-reply.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 
-/** The address of agent-lightning's server. */
+/** The address of agent-lightning's server, and the identity of this service there. */
 interface AglStoreOptions {
-  /** Without `/api`. */
+  /** The server's URL, without `/api`. */
   readonly url: string;
   /** The server's `key`. Absent if it has none. */
   readonly key?: string;
-  /** Names the attempts of this service, before and after a restart, and of no other service. */
+  /**
+   * The name of this service as a runner. It stays the same after a restart, and no other service
+   * has it.
+   */
   readonly attempt: string;
 }
 
@@ -22,7 +25,7 @@ const rolloutSchema = z.object({
   config: z.object({ timeout_seconds: z.number().nullish() }),
 });
 
-/** A rollout that the store hands out. Members that this code does not read are left out. */
+/** A rollout as the store returns it. Members that this code does not read are left out. */
 export type AglRollout = z.infer<typeof rolloutSchema>;
 
 const statusSchema = z.object({
@@ -41,7 +44,8 @@ export interface AglEvent {
 }
 
 /**
- * The store did not do what it was asked, or sent an invalid reply. `status` is 0 if no reply came.
+ * Thrown if the store fails to perform a call or sends an invalid reply. `status` is 0 if no reply
+ * came.
  */
 export class AglError extends Error {
   override readonly name = "AglError";
@@ -53,7 +57,7 @@ export class AglError extends Error {
   }
 }
 
-/** The longest time for a reply, in milliseconds. */
+/** The timeout of a call, in milliseconds. */
 const timeoutMs = 60_000;
 
 /**
@@ -65,7 +69,7 @@ export class AglStore {
   readonly #url: string;
   readonly #key: string | undefined;
   readonly #attempt: string;
-  /** Takes the key out of errors: careless servers and proxies repeat how they were asked. */
+  /** Removes the key from errors, because some servers and proxies repeat the request in them. */
   readonly #redactor: Redactor;
 
   constructor({ url, key, attempt }: AglStoreOptions) {
@@ -76,7 +80,7 @@ export class AglStore {
     this.#redactor.learnUrl(url);
   }
 
-  /** Returns rollouts that no runner plays, oldest first. */
+  /** Returns rollouts that no runner has claimed, oldest first. */
   async queued(limit: number, signal: AbortSignal): Promise<readonly AglRollout[]> {
     const path = `/api/rollouts?state_in=queuing&limit=${limit}`;
     return await this.#read(path, z.array(rolloutSchema), signal);
@@ -98,7 +102,7 @@ export class AglStore {
       await this.move(id, { state: "running" }, signal);
       return true;
     } catch (error) {
-      // The answer to an earlier try may have been lost.
+      // An earlier try may have claimed the rollout although its reply was lost.
       if (isGone(error)) return error.status === 409 && (await this.isOurs(id, signal));
       throw error;
     }
@@ -118,13 +122,15 @@ export class AglStore {
     await this.#call("PATCH", pathOf(id), { body: { status }, signal });
   }
 
-  /** Adds an event: one that is added again stands there twice, and the last counts. */
+  /**
+   * Adds an event. An event that is sent twice is stored twice, and the store uses the last one.
+   */
   async addEvent(id: string, event: AglEvent, signal: AbortSignal): Promise<void> {
     const path = `${pathOf(id)}/attempt/${encodeURIComponent(this.#attempt)}/events`;
     await this.#call("POST", path, { body: event, signal });
   }
 
-  /** Asks for something, and checks that it is that. */
+  /** Sends a request and validates the reply. */
   async #read<Said>(path: string, schema: z.ZodType<Said>, signal: AbortSignal): Promise<Said> {
     const answer = schema.safeParse(await this.#call("GET", path, { signal }));
     if (answer.success) return answer.data;

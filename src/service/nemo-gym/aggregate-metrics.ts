@@ -6,8 +6,8 @@ interface Scored {
 }
 
 /**
- * Computes the metrics that NeMo Gym asks an agent for: the mean reward over all collected rollouts
- * and per task.
+ * Computes the metrics that NeMo Gym requests from an agent: the mean reward over all collected
+ * rollouts and per task.
  * **Source:** NVIDIA-NeMo/Gym nemo_gym/config_types.py (`AggregateMetrics`), 0.7.0.
  * @throws ServiceError `bad-request` for rollouts without rewards.
  */

@@ -146,8 +146,8 @@ describe("NeMo Gym's POST /run", () => {
   test("sums up the collected episodes in Gym's form", async () => {
     const { service, call } = await open();
     await using _service = service;
-    const told = [1, 0, 1].map((reward, index) => ({ reward, _ng_task_index: index >> 1 }));
-    const { body } = await call("POST", "/aggregate_metrics", { verify_responses: told });
+    const responses = [1, 0, 1].map((reward, index) => ({ reward, _ng_task_index: index >> 1 }));
+    const { body } = await call("POST", "/aggregate_metrics", { verify_responses: responses });
     expect(body).toEqual({
       group_level_metrics: [
         { _ng_task_index: 0, "mean/reward": 0.5 },

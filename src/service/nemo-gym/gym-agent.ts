@@ -13,14 +13,14 @@ import { readRunRequest, type RunRequest } from "./run-request.ts";
 export const gymTaker = "nemo-gym";
 
 /**
- * NeMo Gym's agent. Each call plays one rollout and is answered at its end. Calls have no ids, and
- * the calls of a group are equal, so a repeated call plays again. A call is cancelled if its caller
- * disconnects.
+ * Implements NeMo Gym's agent protocol. Each call plays one rollout and is answered when it ends.
+ * Calls have no ids, and the calls of a group are equal, so a repeated call plays another rollout.
+ * A call is cancelled if its caller disconnects.
  */
 export class GymAgent {
   readonly #waiting = new Map<string, Resolvers<PlayedGroup>>();
 
-  /** Is handed what was played. */
+  /** Passes each group to the call that waits for it. */
   get taker(): Taker {
     return {
       // No caller waits after a restart of the service.
@@ -62,7 +62,7 @@ export class GymAgent {
     signal: AbortSignal,
   ): Promise<PlayedGroup> {
     const waiting = withResolvers<PlayedGroup>();
-    // It may be rejected before anyone waits.
+    // The call may be cancelled before it awaits this promise.
     waiting.promise.catch(() => {});
     this.#waiting.set(request.key, waiting);
     const stop = (): void =>
@@ -92,6 +92,7 @@ function toBatch({ split, taskIndex, sampling }: RunRequest): BatchRequest {
 }
 
 /**
+ * Builds the reply to `POST /run`.
  * **Source:** NVIDIA-NeMo/Gym nemo_gym/base_resources_server.py (`BaseVerifyResponse`) and
  * nemo_gym/openai_utils.py (`NeMoGymResponse`, `TokenIDLogProbMixin`), 0.7.0.
  */

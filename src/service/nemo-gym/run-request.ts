@@ -8,14 +8,14 @@ export interface RunRequest {
   readonly split: string;
   readonly taskIndex: number;
   readonly sampling: BatchRequest["sampling"];
-  /** `responses_create_params` as it came. */
+  /** `responses_create_params`, unchanged. */
   readonly given: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Reads a row of NeMo Gym's data set: `task_index` and `split` say which task; members that are others' are
- * passed over, as rows have many. Of `responses_create_params` only `temperature` and `top_p` count: the
- * environment has the prompt.
+ * Reads a row of NeMo Gym's data set. `task_index` and `split` name the task. Of
+ * `responses_create_params` only `temperature` and `top_p` are used, because the environment has
+ * the prompt. Other members are ignored: rows have many for other programs.
  *
  * @throws ServiceError `bad-request` that names the member.
  */

@@ -62,7 +62,7 @@ const batchId = { name: "id", in: "path", required: true, schema: { type: "strin
 const batchList = objectOf({ batches: { type: "array", items: batchRef } });
 const stateOf = (state: string) => objectOf({ state: { const: state } });
 
-/** The service's paths in OpenAPI 3.1; docs/service.md says what they mean. */
+/** Returns the OpenAPI 3.1 description of the service's paths. docs/service.md explains them. */
 export function openApi(version: string): object {
   return {
     openapi: "3.1.0",

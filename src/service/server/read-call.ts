@@ -6,7 +6,7 @@ import { describeError } from "../../errors.ts";
 import { decodeText } from "../../text/decode-text.ts";
 import { parseStrictJson } from "../../json/strict-json.ts";
 
-/** Larger bodies are refused, in bytes. */
+/** Maximum size of a body, in bytes. */
 const maxBodySize = 8 * 1024 * 1024;
 
 /**
@@ -51,9 +51,9 @@ function codeOf({ kind }: ClientError): ServiceErrorCode {
 }
 
 /**
- * Reads the parameters of a call's address.
+ * Reads the query parameters of a call.
  *
- * @throws ServiceError `bad-request` for one that is unknown or given twice.
+ * @throws ServiceError `bad-request` for an unknown parameter, or one that is given twice.
  */
 export function readParameters(
   url: URL,
@@ -76,7 +76,10 @@ export function readParameters(
   return found;
 }
 
-/** @throws ServiceError `bad-request` for an invalid cursor. */
+/**
+ * Reads a cursor from a query parameter.
+ * @throws ServiceError `bad-request` for an invalid cursor.
+ */
 export function readCursor(text: string | undefined): number {
   const cursor = Number(text ?? "0");
   if (/^\d{1,16}$/.test(text ?? "0") && Number.isSafeInteger(cursor)) return cursor;

@@ -2,7 +2,7 @@ import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { ServiceError } from "../service-error.ts";
 import type { TrainerForm } from "../trainer-groups.ts";
 
-/** The parameters of `/v1/groups` that say in which form groups are wanted. */
+/** The query parameters of `/v1/groups` that select a trainer's form. */
 export const formParameters = ["format", "policyVersion", "promptText"] as const;
 
 /**

@@ -5,7 +5,7 @@ import { addressOf, isLocalHost } from "../../http/local-host.ts";
 import type { RolloutService } from "../rollout-service.ts";
 import { createServiceApp, type ServiceAppOptions } from "./service-app.ts";
 
-/** A service that listens. */
+/** A running HTTP server with the service. */
 export interface ServedRollouts extends AsyncDisposable {
   readonly url: string;
 }
@@ -13,20 +13,23 @@ export interface ServedRollouts extends AsyncDisposable {
 /** The address of the server, and its options. */
 export interface RolloutsPlace extends Omit<ServiceAppOptions, "checksHost"> {
   readonly host: string;
-  /** 0: any that is free. */
+  /** The port to listen on. 0: any free port. */
   readonly port: number;
 }
 
-/** Connections at once, each of NeMo Gym's calls among them; further ones are closed. */
+/**
+ * Maximum number of connections; further ones are closed. Each running call of NeMo Gym has one.
+ */
 const maxConnections = 8_192;
 
-/** Time that streams have for their last line, in milliseconds. */
+/** The time in which streams can send their last line when the service stops, in milliseconds. */
 const lastLineMs = 2_000;
 
 /**
- * Starts to listen.
+ * Starts the HTTP server.
  *
- * @throws UsageError for an address beyond this machine without a token, or one that is taken.
+ * @throws UsageError if the address is in use, or if it can be reached from other machines and no
+ *   token is set.
  */
 export async function serveRollouts(
   service: RolloutService,

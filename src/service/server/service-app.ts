@@ -29,15 +29,15 @@ export interface ServiceAppOptions {
   readonly checksHost: boolean;
   /** Removes secrets from error messages. */
   readonly redactor: Redactor;
-  /** Answers NeMo Gym. Absent: its routes do not exist. */
+  /** The adapter for NeMo Gym. Absent: its routes do not exist. */
   readonly gym?: GymAgent;
   /** Called with errors that are bugs of this package. */
   readonly onTrouble?: (error: unknown) => void;
 }
 
 /**
- * Streams that may be open at once: each holds a file and a block of memory. A trainer may have one for each attempt that it
- * waits for, in several processes.
+ * Maximum number of open streams. Each has an open file and a block of memory. A trainer may open
+ * one for each attempt that it waits for, in several processes.
  */
 const maxStreams = 512;
 
@@ -159,7 +159,7 @@ function routesOf(
     },
     "/metrics": {
       GET: async ({ body }) => {
-        // Made when it is first asked for: it watches the process from then on.
+        // Created at the first request, because it watches the process from then on.
         metrics ??= createServiceMetrics(service);
         return body(await metrics.text(), 200, { "content-type": metrics.contentType });
       },
@@ -220,6 +220,6 @@ function respondWith(
   if (code === "unauthorized") headers.set("www-authenticate", "Bearer");
   if (allow !== undefined) headers.set("allow", allow);
   if (code === "bad-encoding") headers.set("accept-encoding", knownCodings);
-  const told = JSON.stringify({ error: { code, message: redactor.text(message) } });
-  return new Response(told, { status, headers });
+  const body = JSON.stringify({ error: { code, message: redactor.text(message) } });
+  return new Response(body, { status, headers });
 }

@@ -1,10 +1,10 @@
 import { Counter, Gauge, Registry, collectDefaultMetrics } from "prom-client";
 import type { RolloutService } from "../rollout-service.ts";
 
-/** The service's metrics in Prometheus' text form. */
+/** The service's metrics in Prometheus' text format. */
 export interface ServiceMetrics {
   readonly contentType: string;
-  /** Reads the service, and writes all metrics. */
+  /** Returns all metrics with their current values. */
   text(): Promise<string>;
 }
 
@@ -37,8 +37,8 @@ const gauges: readonly (readonly [name: string, help: string, read: Read])[] = [
 ];
 
 /**
- * Makes the metrics of a service, with those of this process: its memory, its use of the processor and the
- * delay of its event loop, under the names that Prometheus' clients give them.
+ * Creates the metrics of a service. They include the process's memory, CPU use and event-loop
+ * delay, under the names that Prometheus' clients use.
  */
 export function createServiceMetrics(service: RolloutService): ServiceMetrics {
   const registry = new Registry();
@@ -71,7 +71,7 @@ export function createServiceMetrics(service: RolloutService): ServiceMetrics {
     name: full("attempts_total"),
     labelNames: ["outcome"],
     registers,
-    help: "Attempts of groups that were told since this start, by outcome",
+    help: "Attempts in groups delivered since this start, by outcome",
     collect() {
       attempts.reset();
       for (const [outcome, count] of service.outcomes) attempts.inc({ outcome }, count);

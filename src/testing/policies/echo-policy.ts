@@ -4,11 +4,14 @@ import type { ServerPolicy } from "./server-policy.ts";
 export interface EchoPolicyOptions {
   /** The number of ids from the prompt's end to repeat. Default: all of them. */
   readonly tokenCount?: number;
-  /** Default 2. */
+  /** The id that ends a turn. Default 2. */
   readonly stopTokenId?: number;
 }
 
-/** Says the end of the prompt again, then stops. `logprob` of the i-th token (0-based) is -(i + 1) / 16. */
+/**
+ * Creates a policy that repeats the end of the prompt and then stops. The logprob of the i-th token
+ * (0-based) is -(i + 1) / 16.
+ */
 export function createEchoPolicy({
   tokenCount,
   stopTokenId = 2,

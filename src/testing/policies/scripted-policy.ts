@@ -5,21 +5,21 @@ import type { PolicyRequest, PolicyToken, ServerPolicy } from "./server-policy.t
 export interface ScriptedTurn {
   /** The ids to sample, including the stop id if the turn ends with one. */
   readonly outputIds: readonly number[];
-  /** One for each id. Default: -(i + 1) / 16 for the i-th, 0-based. */
+  /** One logprob for each id. Default: -(i + 1) / 16 for the i-th, 0-based. */
   readonly logprobs?: readonly number[];
   /** The text that the last id completes: a stop string, or another cause that the engine names. */
   readonly matched?: string;
-  /** Refuses, by returning why, a request that the script did not expect. */
+  /** Checks the request. Returns the reason if the script did not expect it. */
   readonly check?: (request: PolicyRequest) => string | undefined;
 }
 
-/** A scripted policy, and what is left of its script. */
+/** A scripted policy that reports the unplayed turns of its script. */
 export interface ScriptedPolicy extends ServerPolicy {
   /** Returns the number of turns left, by session. */
   remaining(): Readonly<Record<string, number>>;
 }
 
-/** A turn, and the prompt that it was first asked for with. */
+/** A turn, with the prompt of its first request. */
 interface PlayedTurn {
   readonly promptIds: readonly number[];
   readonly turn: ScriptedTurn;
@@ -69,7 +69,10 @@ export function createScriptedPolicy(
   };
 }
 
-/** Makes the policy in a server process. `options` is `{"file": path of a JSON file with the script}`. */
+/**
+ * Creates the policy in a server process. `options` is `{"file": path of a JSON file with the
+ * script}`.
+ */
 export async function createPolicy(options: { readonly file: string }): Promise<ServerPolicy> {
   return createScriptedPolicy(
     JSON.parse(await readFile(options.file, "utf8")) as Parameters<typeof createScriptedPolicy>[0],

@@ -2,13 +2,15 @@ import type { PolicyToken, ServerPolicy } from "./server-policy.ts";
 
 /** Settings of `createSeededPolicy()`. */
 export interface SeededPolicyOptions {
-  /** Default 0. */
+  /** The seed. Default 0. */
   readonly seed?: number;
-  /** Ids are below it. Default 1 000. */
+  /** The number of ids. All ids are below it. Default 1 000. */
   readonly vocabularySize?: number;
-  /** Sampled with the probability that `meanLength` asks for. Default 2. */
+  /**
+   * The id that ends a turn. It is sampled with the probability that gives `meanLength`. Default 2.
+   */
   readonly stopTokenId?: number;
-  /** Mean number of tokens of a turn, the stop id included. Default 32. */
+  /** Mean number of tokens of a turn, including the stop id. Default 32. */
   readonly meanLength?: number;
 }
 
@@ -32,7 +34,7 @@ export function createSeededPolicy({
   function sample(state: number): PolicyToken {
     const stops = mix(state ^ 0x51ed270b) % meanLength === 0;
     const id = stops ? stopTokenId : mix(state ^ 0x2545f491) % vocabularySize;
-    // Sixteenths are exact in binary and in decimal, so they survive JSON as they are.
+    // Sixteenths are exact in binary and in decimal, so JSON does not change them.
     return { id, logprob: -(mix(state ^ 0x68bc21eb) % 64) / 16 };
   }
 
@@ -63,7 +65,7 @@ export function createSeededPolicy({
 }
 
 /**
- * MurmurHash3's finalizer: spreads 32 bits over 32 bits.
+ * Mixes the bits of a number with MurmurHash3's finalizer.
  *
  * **Source:** fmix32 of aappleby/smhasher src/MurmurHash3.cpp.
  */

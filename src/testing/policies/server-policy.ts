@@ -1,16 +1,23 @@
 /** One token that a test server samples. */
 export interface PolicyToken {
   readonly id: number;
-  /** Natural logarithm. Numbers that are not finite reach the client as `null`, as they do from SGLang. */
+  /**
+   * The natural logarithm of the probability. The client receives infinities and NaN as `null`, as
+   * from SGLang.
+   */
   readonly logprob: number;
-  /** Ends the turn on a stop string or a cause that the engine names; this token is its last. */
+  /**
+   * Ends the turn with this token. The text is the stop string, or the cause that the engine names.
+   */
   readonly matched?: string;
 }
 
 /** A request for a turn. */
 export interface PolicyRequest {
   readonly inputIds: readonly number[];
-  /** The request's id at the server; one of Turnwright's ends with `~` and what the call was named. */
+  /**
+   * The request's id at the server. An id from Turnwright ends with `~` and the name of the call.
+   */
   readonly rid: string;
   /** The value of the `X-SMG-Routing-Key` header: Turnwright's session id. */
   readonly routingKey: string | undefined;
@@ -28,7 +35,7 @@ export interface PolicyRequest {
 /** A request for scores. */
 export type PolicyScoreRequest = Pick<PolicyRequest, "inputIds" | "rid" | "routingKey">;
 
-/** Tokens in order. The server takes them until a stop id, the budget, or an abort ends the turn. */
+/** Tokens in order. The server reads them until a stop id, the budget or an abort ends the turn. */
 export type PolicyTokens = Iterable<PolicyToken> | AsyncIterable<PolicyToken>;
 
 /**
@@ -37,14 +44,14 @@ export type PolicyTokens = Iterable<PolicyToken> | AsyncIterable<PolicyToken>;
 export interface ServerPolicy {
   readonly name: string;
   /**
-   * Starts one turn. Throwing, and running out of tokens before the turn ends, are complaints: the
-   * request is answered with HTTP 400 and the message, and the server lists it under `problems`.
+   * Starts one turn. If it throws, or if the tokens end before the turn, the server answers with
+   * HTTP 400 and the message, and adds the message to `problems`.
    */
   begin(request: PolicyRequest): PolicyTokens | Promise<PolicyTokens>;
   /**
-   * Returns the logprob of each input id after the ids before it, as `begin()` reports it when it
-   * samples that id there. The first value is ignored. Absent if the policy has no scores: requests
-   * for scores are then refused. Throwing is a complaint, as above.
+   * Returns the logprob of each input id after the ids before it, as `begin()` would report it. The
+   * first value is ignored. If it throws, the server answers as for `begin()`. Absent: requests for
+   * scores are refused.
    */
   score?(request: PolicyScoreRequest): readonly number[] | Promise<readonly number[]>;
 }

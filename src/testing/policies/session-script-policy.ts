@@ -8,9 +8,9 @@ export interface SessionScripts {
    * turn.
    */
   readonly turnMarkerIds: readonly number[];
-  /** By session id: the ids of each turn, closing stop id included. */
+  /** The ids of each turn by session id, including the closing stop id. */
   readonly sessions: Readonly<Record<string, readonly (readonly number[])[]>>;
-  /** Sampled by sessions that are not listed, and after the last turn. */
+  /** The turn for sessions that are not listed, and after the last turn. */
   readonly otherwise: readonly number[];
 }
 
@@ -41,7 +41,7 @@ export function sessionScriptPolicy(scripts: SessionScripts): ServerPolicy {
   };
 }
 
-/** Ids after a turn's marker score as the script has them. All others score -1. */
+/** Scores ids after a turn's marker as the script samples them. All other ids score -1. */
 function scoreIds(ids: readonly number[], marker: readonly number[]): number[] {
   let start = -1;
   return ids.map((id, index) => {
@@ -52,7 +52,9 @@ function scoreIds(ids: readonly number[], marker: readonly number[]): number[] {
   });
 }
 
-/** Makes the policy in a server process. `options` is `{"file": path of a JSON file of scripts}`. */
+/**
+ * Creates the policy in a server process. `options` is `{"file": path of a JSON file of scripts}`.
+ */
 export async function createPolicy(options: { readonly file: string }): Promise<ServerPolicy> {
   return sessionScriptPolicy(JSON.parse(await readFile(options.file, "utf8")) as SessionScripts);
 }
@@ -62,7 +64,10 @@ export function scriptedLogprob(id: number, index: number): number {
   return -(((id * 31 + index * 17) % 997) + 1) / 512;
 }
 
-/** Which turn a prompt asks for, 0-based, and what of it is there already. */
+/**
+ * Finds the turn that a prompt requests: its index, 0-based, and the ids of it that the prompt
+ * already has.
+ */
 export function locateTurn(
   inputIds: readonly number[],
   marker: readonly number[],

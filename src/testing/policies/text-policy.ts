@@ -5,8 +5,8 @@ import type { PolicyRequest, ServerPolicy } from "./server-policy.ts";
 import { locateTurn, scriptedLogprob } from "./session-script-policy.ts";
 
 /**
- * The sampled texts, turn by turn, without the end-of-turn token: the same for every episode, or by
- * rollout id, such as `lamps/test/3#0`. A server that receives no id passes an empty one.
+ * The texts to sample, turn by turn, without the end-of-turn token: the same for every episode, or
+ * by rollout id, such as `lamps/test/3#0`. The id is empty if the server receives none.
  */
 export type TextTurns = readonly string[] | ((rolloutId: string) => readonly string[]);
 
@@ -53,7 +53,7 @@ export async function createTextPolicy(
   };
 }
 
-/** The ids that open a turn of the policy's, and stand nowhere else. */
+/** Returns the ids that start an assistant turn and occur nowhere else. */
 async function findTurnMarker(renderer: Renderer): Promise<readonly number[]> {
   const render = async (content: string, addGenerationPrompt: boolean) => {
     const messages: Message[] = [{ role: "user", content }];

@@ -1,10 +1,8 @@
 import type { PolicyRequest } from "../policies/server-policy.ts";
 
-/** Something that goes wrong with one `/generate` request. */
+/** A fault that affects one `/generate` request. */
 export type ServerFault =
-  /**
-   * Answers at once and samples nothing. Sends `body` as it is if it is text, otherwise as JSON.
-   */
+  /** Answers at once without sampling. Sends `body` unchanged if it is text, otherwise as JSON. */
   | {
       readonly kind: "status";
       readonly status: number;
@@ -12,8 +10,8 @@ export type ServerFault =
       readonly headers?: Readonly<Record<string, string>>;
     }
   /**
-   * The connection is reset: at once (default), when the reply was sampled, or within the reply; within
-   * a streamed one, when so many tokens were sent, by default one.
+   * Resets the connection: at once (default), when the reply is sampled, or within the reply.
+   * Within a streamed reply, resets it after the given number of tokens, by default one.
    */
   | {
       readonly kind: "reset";
@@ -22,32 +20,35 @@ export type ServerFault =
     }
   /** Sends no answer until the client disconnects. */
   | { readonly kind: "hang" }
-  /** The reply is sampled, and its text ends in the middle. */
+  /** Samples the reply, but sends only a part of its text. */
   | { readonly kind: "truncated-json" }
-  /** The reply is a web page. */
+  /** Sends a web page as the reply. */
   | { readonly kind: "html" }
-  /** The logprob at this position is `null`, as NaN and infinities are. */
+  /** Sends `null` as the logprob at this position, as for NaN and infinities. */
   | { readonly kind: "null-logprob"; readonly position: number }
-  /** The token after so many is out of the vocabulary: replaced by a stop id, as the engine does. */
+  /**
+   * Replaces the token after `afterTokens` tokens by a stop id, as the engine does for an id
+   * outside the vocabulary.
+   */
   | { readonly kind: "nan-happened"; readonly afterTokens: number }
-  /** The engine aborts the request after so many tokens; with a status, it fails with that. */
+  /** Aborts the request after `tokens` tokens. With a status, the request fails with it. */
   | {
       readonly kind: "abort-after";
       readonly tokens: number;
       readonly status?: number;
       readonly message?: string;
     }
-  /** The request is aborted before it runs. */
+  /** Aborts the request before it runs. */
   | { readonly kind: "abort-in-queue" }
-  /** The reply is sampled, then changed. In process only. */
+  /** Samples the reply and changes it with a function. Only for servers in this process. */
   | {
       readonly kind: "alter";
       readonly alter: (reply: Record<string, unknown>) => unknown;
     };
 
 /**
- * Which requests fail how: a list, taken one for each request with `undefined` and `null` for
- * requests that go well, or a function of the request and its number (0-based).
+ * The faults of requests: a list with one entry for each request, in which `undefined` and `null`
+ * mean no fault, or a function of the request and its number (0-based).
  */
 export type ServerFaults =
   | readonly (ServerFault | undefined | null)[]

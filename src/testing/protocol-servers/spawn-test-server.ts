@@ -6,7 +6,7 @@ import { UsageError } from "../../errors.ts";
 import { packageFile } from "../../files/package-file.ts";
 import { systemClock } from "../../async/clock.ts";
 
-/** Settings of `spawnTestServer()`. All of them travel as JSON. */
+/** Settings of `spawnTestServer()`. They are passed to the process as JSON. */
 export interface SpawnedServerOptions {
   /** The server to imitate. Default `sglang`. */
   readonly protocol?: "sglang" | "vllm" | "llama-cpp";
@@ -16,29 +16,32 @@ export interface SpawnedServerOptions {
   readonly policyOptions?: unknown;
   /** Further options of the server's start function, or of `startSglangTestRouter()` with `workers`. */
   readonly options?: Readonly<Record<string, unknown>>;
-  /** Be a router in front of these servers instead. */
+  /** The addresses of servers. If given, the process is a router for them. */
   readonly workers?: readonly string[];
-  /** Default 0: any free port, kept when the server is started again. */
+  /** The port. Default 0: any free port, which stays the same after a restart. */
   readonly port?: number;
-  /** Longest time for the process to listen, in milliseconds. Default 20 000. */
+  /** The time limit for starting the process, in milliseconds. Default 20 000. */
   readonly startMs?: number;
 }
 
-/** A test server in a process of its own. */
+/** A test server in its own process. */
 export interface SpawnedServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** Of the process that runs now, if one does. */
+  /** The id of the running process. `undefined` if none is running. */
   readonly pid: number | undefined;
-  /** Ends the process without warning, as a crash does. */
+  /** Kills the process, as in a crash. */
   kill(): Promise<void>;
-  /** Restarts it on the same port. Its counts and queues are lost. */
+  /** Restarts the server on the same port. Its counts and queues are lost. */
   restart(): Promise<void>;
-  /** Ends the process in good order. */
+  /** Ends the process normally. */
   close(): Promise<void>;
 }
 
-/** The compiled program, because this file may run from source, and a process cannot. */
+/**
+ * The compiled program of a test server. This module may run from its source, but a Node process
+ * needs the compiled file.
+ */
 export const TEST_SERVER_PROGRAM = packageFile(
   "dist/src/testing/protocol-servers/test-server-main.js",
 );

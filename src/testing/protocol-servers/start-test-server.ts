@@ -14,25 +14,27 @@ import { startSglangTestServer } from "./sglang/sglang-test-server.ts";
 import { createTextPolicy } from "../policies/text-policy.ts";
 import { startVllmTestServer } from "./vllm/vllm-test-server.ts";
 
-/** The servers that the test servers imitate. */
+/** The protocols of the test servers. */
 export const testServerProtocols = ["sglang", "vllm", "llama-cpp"] as const;
 
-/** The command-line options of a test server. JSON is text, or `@` and a file name. */
+/**
+ * The command-line options of a test server. An option with JSON is a text, or `@` and a file name.
+ */
 interface StartOptions {
   readonly protocol: string;
-  /** 0: any free port. */
+  /** The port; 0: any free port. */
   readonly port: number;
   /** `seeded`, `echo`, `scripted`, `text`, or a module that exports `createPolicy(options)`. */
   readonly policy: string;
-  /** JSON: what the policy is made with. */
+  /** The policy's options as JSON. */
   readonly policyOptions: string;
-  /** JSON: further options of the server's start function. */
+  /** Further options of the server's start function, as JSON. */
   readonly options: string;
-  /** Be a router in front of these servers instead. */
+  /** The addresses of servers. If given, the process is a router for them. */
   readonly workers?: readonly string[] | undefined;
 }
 
-/** A server that listens. */
+/** A running server. */
 interface RunningTestServer {
   readonly url: string;
   close(): Promise<void>;
@@ -76,7 +78,7 @@ export async function startTestServer(given: StartOptions): Promise<RunningTestS
   }
 }
 
-/** Makes a policy, in the module that a path names. */
+/** The function of a policy module that creates the policy. */
 type CreatePolicy = (options: unknown) => ServerPolicy | Promise<ServerPolicy>;
 
 /** Options of a server that depend on its policy. */
@@ -118,7 +120,7 @@ async function loadPolicy(name: string, given: string): Promise<PolicyParts> {
   }
 }
 
-/** The texts of every episode, turn by turn, in the tokens of a model's folder. */
+/** Creates a policy from the texts of all turns, with the tokens of a model folder. */
 async function loadTextPolicy(options: unknown): Promise<PolicyParts> {
   const { turns, otherwise, modelDir } = (options ?? {}) as Readonly<Record<string, unknown>>;
   const isRight =
@@ -139,7 +141,7 @@ async function loadTextPolicy(options: unknown): Promise<PolicyParts> {
   return { policy, endTokenIds: renderer.stopTokenIds };
 }
 
-/** JSON, or the name of a file that holds it, after an `@`. */
+/** Parses an option with JSON, or reads the file after an `@`. */
 async function readJson(flag: string, given: string): Promise<unknown> {
   const text = given.startsWith("@") ? await readFile(given.slice(1), "utf8") : given;
   try {

@@ -39,7 +39,7 @@ export function createLearnedPieces({
 }
 
 /**
- * The ids of pieces of earlier texts.
+ * Remembers the ids of pieces of earlier texts.
  *
  * If all pieces of a text are known, their ids in order are those of the text, and the library is
  * not needed.

@@ -29,7 +29,7 @@ export class PieceMemory {
   /** Size of the recent pieces, in bytes. */
   #size = 0;
   #older: ReadonlyMap<string, PieceIds> = new Map();
-  /** Recent pieces that can be found faster. */
+  /** An index of short recent pieces, which is faster than the Map. */
   readonly #short = new ShortPieces();
 
   constructor({

@@ -43,8 +43,8 @@ describe("ShortPieces", () => {
   test("keeps the last ids of short pieces in Latin letters until it is cleared", () => {
     const short = new ShortPieces();
     const knows = (piece: string): boolean => short.append([], piece, 0, piece.length);
-    const told = ["a", "é", "0123456789abcdef", "0123456789abcdefg", "ā"];
-    const answers = told.map((piece) => {
+    const pieces = ["a", "é", "0123456789abcdef", "0123456789abcdefg", "ā"];
+    const answers = pieces.map((piece) => {
       short.keep([1, 2, 3], piece, 0, piece.length);
       return knows(piece);
     });
@@ -52,6 +52,6 @@ describe("ShortPieces", () => {
     short.keep([1, 2, 3, 4], "long", 0, 4);
     expect(knows("long")).toBe(false);
     short.clear();
-    expect(told.some(knows)).toBe(false);
+    expect(pieces.some(knows)).toBe(false);
   });
 });

@@ -158,6 +158,13 @@ describe.each(
     );
   });
 
+  test.each(["x \u0958\n\u{1fae9} y", `${"word ".repeat(200)}\u09dc\n\n${"word ".repeat(200)}`])(
+    "has the library's pieces if the normal form of a letter ends with a mark: %j",
+    async (text) => {
+      expect(await cutHere(text, true)).toEqual(await askLibrary("full", text));
+    },
+  );
+
   test("is checked against the library's pieces when the tokenizer is loaded", async () => {
     expect(await cutsAsLibrary(cutter, library, tokens)).toBe(true);
     const other = createPieceCutter(documentOf([String.raw`\p{L}+|\s+`], normalizer))!;

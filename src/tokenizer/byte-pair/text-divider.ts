@@ -50,12 +50,16 @@ interface DividerParts {
  *   matches contains it either.
  * - Patterns do not look back. They look ahead only for white space after white space, which a
  *   letter or number ends. A run that reaches the boundary ends there as at the end of a text.
- * - No normal form combines a space, tab or line end with other characters.
+ * - No normal form combines a space, tab or line end with other characters. A letter whose normal
+ *   form may end with a mark, for example U+0958, is no boundary.
  */
 export function createTextDivider(parts: DividerParts): TextDivider {
   const { characters, normalizes, hasBoundaries } = parts;
   const table = characters.bits;
   const tokens = patternOf(parts.tokens);
+  const boundaryBits = normalizes
+    ? characterBits.word | characterBits.composing
+    : characterBits.word;
 
   return function* divide(text, findsTokens) {
     const tokenBit = findsTokens ? characterBits.token : 0;
@@ -101,7 +105,7 @@ export function createTextDivider(parts: DividerParts): TextDivider {
       }
       if (
         (bits & characterBits.space) !== 0 &&
-        (before & characterBits.word) !== 0 &&
+        (before & boundaryBits) === characterBits.word &&
         hasBoundaries
       ) {
         const isOver =

@@ -12,7 +12,7 @@ interface ExportedForm {
   readonly special?: SpecialTokens;
 }
 
-/** Checks a record for itself; of each kind of violation in a row, the first. */
+/** Checks one record. Reports the first violation of each kind in a row. */
 export function checkExported(
   { rows, reward, group, rollout, found }: ExportedRecord,
   form: ExportedForm,
@@ -59,7 +59,7 @@ function checkRow(row: ExportedRow, { endsTrained, special }: ExportedForm): Vio
   const last = mask.values.lastIndexOf(1);
   if (last < 0) found.push({ rule: "empty", detail: "no token of the row is trained" });
   else if (endsTrained && last < mask.values.length - 1) {
-    const detail = `${mask.place(last + 1)} stands behind the last trained token`;
+    const detail = `${mask.place(last + 1)} comes after the last trained token`;
     found.push({ rule: "tail", detail });
   }
   if (special !== undefined) found.push(...checkSpecialTokens(row, special));
@@ -81,7 +81,7 @@ function checkVersions(versions: Part, mask: Part): Violation[] {
   for (const [index, value] of versions.values.entries()) {
     if (mask.values[index] !== 1 || typeof value !== "number") continue;
     if (value < latest) {
-      const detail = `${versions.place(index)} is ${value}, behind a token of version ${latest}`;
+      const detail = `${versions.place(index)} is ${value}, after a token of version ${latest}`;
       return [...wrong, { rule: "policy-versions", detail }];
     }
     latest = value;

@@ -1,15 +1,18 @@
 import { isObject } from "../../values/is-object.ts";
 import { type RawRow, type Violation } from "../../trajectory/violation.ts";
 
-/** Values that stand in a record, and what the place of each is called there. */
+/** A list of values in a record. `place(i)` is the path of the i-th value, for messages. */
 export interface Part {
   readonly values: readonly unknown[];
   readonly place: (index: number) => string;
 }
 
-/** One training row of an exported record. All parts but `prompt` belong to `ids`, entry by entry. */
+/**
+ * One training row of an exported record. In all parts but `prompt`, the i-th value belongs to the
+ * i-th id.
+ */
 export interface ExportedRow {
-  /** The part before `ids`. Absent if `ids` are the whole row. */
+  /** The ids before `ids`. Absent if `ids` has the complete row. */
   readonly prompt?: Part;
   readonly ids: Part;
   readonly mask: Part;
@@ -18,7 +21,7 @@ export interface ExportedRow {
   readonly advantages?: Part;
 }
 
-/** A record, read as far as it can be. */
+/** The rows and names of a record, as far as they can be read. */
 export interface ExportedRecord {
   readonly rows: readonly ExportedRow[];
   readonly reward: unknown;
@@ -47,7 +50,7 @@ export function readPart(record: RawRow, path: string, found: Violation[]): Part
   };
 }
 
-/** The parts as one, each with its own names. */
+/** Concatenates parts. Each value keeps its path. */
 export function joinParts(parts: readonly Part[]): Part {
   const places: { readonly part: Part; readonly index: number }[] = [];
   for (const part of parts) {
@@ -62,12 +65,15 @@ export function joinParts(parts: readonly Part[]): Part {
   };
 }
 
-/** A part that is said by another, such as a mask by ranges. */
+/** Returns a part that was computed from another one, such as a mask from ranges. */
 export function derivedPart(values: readonly unknown[], name: string): Part {
   return { values, place: (index) => `${name} at ${index}` };
 }
 
-/** A bit of a mask that is said as true or false; anything else stays, to be found. */
+/**
+ * Converts a boolean mask value to 0 or 1. Returns other values unchanged, so that a later check
+ * finds them.
+ */
 export function toBit(value: unknown): unknown {
   return typeof value === "boolean" ? Number(value) : value;
 }

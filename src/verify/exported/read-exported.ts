@@ -14,7 +14,7 @@ import { readVerifiers } from "./read-verifiers.ts";
 
 type Reader = (record: RawRow) => ExportedRecord;
 
-/** The paths of a row's parts, in a form with one row a record. */
+/** The paths of a row's parts, for a form with one row per record. */
 interface Layout {
   readonly prompt?: string;
   readonly ids: string;
@@ -155,7 +155,7 @@ const readPrimeRl: Reader = (record) => {
   return { ...read, rows: read.rows.map(toBits) };
 };
 
-/** Takes the records of every trainer's form apart. */
+/** The functions that read records, by trainer. */
 export const exportedReaders: Readonly<Record<ExportTarget, Reader>> = {
   slime: readSlime,
   trl: readerOf({

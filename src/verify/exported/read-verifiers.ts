@@ -2,7 +2,7 @@ import { isObject } from "../../values/is-object.ts";
 import { quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import { joinParts, readPart, toBit, type ExportedRecord, type Part } from "./exported-row.ts";
 
-/** Takes a trace apart: a row for each branch, its compact logprobs spread over its ids. */
+/** Reads a trace: one row for each branch, with one logprob for each sampled id. */
 export function readVerifiers(record: RawRow): ExportedRecord {
   const found: Violation[] = [];
   const nodes = readPart(record, "nodes", found);

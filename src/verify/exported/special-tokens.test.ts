@@ -51,7 +51,7 @@ describe("checkSpecialTokens()", () => {
     [
       [10, 91, 1, 7, 12],
       [1, 1, 0, 0, 1],
-      "ids at 2 is 1 (<s>), with which a text begins, behind the prompt",
+      "ids at 2 is 1 (<s>), with which a text begins, after the prompt",
     ],
   ])("%j with the mask %j", (ids, mask, detail) => {
     expect(check(ids, mask)).toEqual([`special-tokens: ${detail}`]);

@@ -5,13 +5,16 @@ import type { ExportedRow } from "./exported-row.ts";
 
 /** Ids with a special role for a model's tokenizer. */
 export interface SpecialTokens {
-  /** Every id is below it. */
+  /** The number of ids. Every id is below it. */
   readonly vocabularySize: number;
-  /** Control tokens, by id, as they are spelled. */
+  /** The spelling of each control token, by id. */
   readonly controls: ReadonlyMap<number, string>;
   /** Ids that end a turn of the policy. */
   readonly stops: ReadonlySet<number>;
-  /** The id of `bos_token`, with which texts begin. Absent if the model has no such token, or if it also ends turns. */
+  /**
+   * The id of `bos_token`, which begins texts. Absent if the model has no such token, or if it also
+   * ends turns.
+   */
   readonly begin?: number;
 }
 
@@ -81,6 +84,6 @@ export function checkSpecialTokens(
   }
   const first = mask.values.indexOf(1);
   const again = begin === undefined ? -1 : ids.values.indexOf(begin, Math.max(first, 0));
-  if (again >= 0 && first >= 0) say(again, ", with which a text begins, behind the prompt");
+  if (again >= 0 && first >= 0) say(again, ", with which a text begins, after the prompt");
   return found;
 }

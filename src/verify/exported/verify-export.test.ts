@@ -113,7 +113,7 @@ describe("verifyExport()", () => {
         r[0].env_mask.push(0);
         r[0].logprobs.push(0);
       },
-      "1 tail: env_mask[10] stands behind the last trained token",
+      "1 tail: env_mask[10] comes after the last trained token",
     ],
     [
       "trl",
@@ -139,7 +139,7 @@ describe("verifyExport()", () => {
       "trl",
       "a group that is torn apart",
       (r) => r.push(r.shift()),
-      '8 group: the group "shop/test/0" goes on here, and its rows before end at 1',
+      '8 group: the group "shop/test/0" continues here, and its earlier rows end at 1',
     ],
     [
       "verl",
@@ -182,7 +182,7 @@ describe("verifyExport()", () => {
       "areal",
       "a version that goes back",
       (r) => (r[4].versions[18] = 7),
-      "5 policy-versions: versions[18] is 7, behind a token of version 8",
+      "5 policy-versions: versions[18] is 7, after a token of version 8",
     ],
     [
       "areal",
@@ -280,7 +280,7 @@ describe("verifyExport()", () => {
     const file = path.join(scratch, "torn");
     await writeFile(file, `${sound.get("trl")!}{"prompt_ids":[1`);
     expect((await verifyExport(file, "trl")).violations).toEqual([
-      { line: 9, rule: "json", detail: "the record is no JSON object (a torn line?)" },
+      { line: 9, rule: "json", detail: "the record is not a JSON object (a torn line?)" },
     ]);
     await expect(verifyExport("/nowhere/rows", "trl")).rejects.toThrow("Cannot read /nowhere/rows");
   });

@@ -22,15 +22,15 @@ export interface ExportVerification {
   readonly as: ExportTarget;
   /** Number of records read. */
   readonly records: number;
-  /** `line` is 1-based: that of the record, or its place in the lists of a file of columns. */
+  /** `line` is 1-based: the record's line, or its index in the lists of a column file. */
   readonly violations: readonly LineViolation[];
 }
 
 /** Options of `verifyExport()`. */
 export interface VerifyExportOptions extends ExportSurroundings {
-  /** The folder of the run that was exported; absent: the file alone is checked. */
+  /** The folder of the exported run. Absent: only the file is checked. */
   readonly run?: string;
-  /** Of the model that sampled; absent: special tokens are not looked at. */
+  /** The special tokens of the model that sampled. Absent: special tokens are not checked. */
   readonly special?: SpecialTokens;
 }
 
@@ -59,7 +59,7 @@ export async function verifyExport(
       };
       const wanted = await expected?.next();
       if (!isObject(record)) {
-        say([{ rule: "json", detail: "the record is no JSON object (a torn line?)" }]);
+        say([{ rule: "json", detail: "the record is not a JSON object (a torn line?)" }]);
         continue;
       }
       const read = exportedReaders[as](record);
@@ -76,7 +76,7 @@ export async function verifyExport(
       violations.push({ line: line + 1, rule: "run", detail: "the run gives more records" });
     }
   } finally {
-    // It holds files of the run open until it has ended.
+    // Closes the run's files.
     await expected?.return(undefined);
   }
   return { file, as, records: line, violations };
@@ -110,7 +110,9 @@ async function* readRecords(file: string, as: ExportTarget): AsyncGenerator {
   }
 }
 
-/** The records of a file of columns; a column that is too short leaves its members out. */
+/**
+ * Yields the records of a column file. A record lacks the members of columns that are too short.
+ */
 function* toRecords(document: unknown, columns: readonly string[]): Generator {
   if (!isObject(document)) {
     yield document;
@@ -128,7 +130,7 @@ function* toRecords(document: unknown, columns: readonly string[]): Generator {
   }
 }
 
-/** Keeps in mind which rows were there. */
+/** Remembers the rows and groups that have occurred. */
 class Once {
   readonly #seen = new Map<string, number>();
   readonly #groups = new Map<unknown, number>();
@@ -139,12 +141,12 @@ class Once {
     this.#line += 1;
     const found: Violation[] = [];
     if (group !== this.#group && this.#groups.has(group)) {
-      const detail = `the group ${quote(group)} goes on here, and its rows before end at ${this.#groups.get(group)}`;
+      const detail = `the group ${quote(group)} continues here, and its earlier rows end at ${this.#groups.get(group)}`;
       found.push({ rule: "group", detail });
     }
     this.#group = group;
     this.#groups.set(group, this.#line);
-    // Without the rollout's name two rows that are the same may both have been sampled.
+    // Without rollout ids, two equal rows may both have been sampled.
     if (rollout === undefined) return found;
     for (const { ids, mask } of rows) {
       const key = hashRow([rollout, ids.values, mask.values]);
@@ -158,7 +160,7 @@ class Once {
   }
 }
 
-/** The first difference between a record and the one that the run gives, with its place. */
+/** Returns the first difference between a record and the run's record, with its path. */
 function compare(actual: unknown, wanted: unknown, path: string): Violation[] {
   if (isDeepStrictEqual(actual, wanted)) return [];
   const [ours, theirs] = [membersOf(actual), membersOf(wanted)];

@@ -1,22 +1,21 @@
 /**
  * Descriptions of the causes for which a conversation through the gateway starts a new root, by the
- * run's names.
+ * names of causes in a run.
  */
 const causes: Readonly<Record<string, string>> = {
   first: "the session's first request",
-  "new-conversation":
-    "a conversation of its own, in which nothing was sampled before: a sub-agent, a title",
+  "new-conversation": "a new conversation without sampled turns, such as a sub-agent or a title",
   "repeated-prompt": "the prompt of an earlier root again: a second attempt",
   "tools-changed": "the same conversation with other tools",
-  "history-edited": "the client changed what was sampled before, or what it answered",
-  "moved-turn": "a turn that was sampled before, behind another history: compaction, as a rule",
+  "history-edited": "the client changed a sampled turn, or a message before it",
+  "moved-turn": "a turn that was sampled before, after another history: usually compaction",
   "foreign-assistant": "the client brought an assistant's turn that was not sampled here",
-  "no-environment": "the request ended with the policy's own turn: nothing answers it",
-  "delta-unsupported": "the chat template cannot go on from the turn before",
-  "rewritten-by-template": "the chat template shows the earlier turns otherwise by now",
+  "no-environment": "the request ended with the policy's own turn, without an answer",
+  "delta-unsupported": "the chat template cannot continue after the turn before",
+  "rewritten-by-template": "the chat template renders the earlier turns differently now",
 };
 
-/** A root's cause in words; one that is not known stands for itself. */
+/** Describes the cause of a root. Returns an unknown cause unchanged. */
 export function causeWords(cause: string): string {
   return causes[cause] ?? cause;
 }

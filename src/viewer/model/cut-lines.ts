@@ -1,12 +1,13 @@
 /** The properties of tokens that decide where lines end. */
 interface LineSource {
   readonly tokenCount: number;
-  /** Columns that a token takes; at least 1. */
+  /** Returns the token's width in columns, at least 1. */
   widthAt(index: number): number;
   /** True if the line ends after the token. Call it after `widthAt()`. */
   endsLineAt(index: number): boolean;
   /**
-   * `breaks[i]` is 1 if another stretch begins at token i. A line has tokens of one stretch only.
+   * `breaks[i]` is 1 if token i has another author or turn than the token before it. A line never
+   * crosses such a break.
    */
   readonly breaks: Uint8Array;
 }
@@ -18,8 +19,8 @@ export interface LineLimits {
 }
 
 /**
- * Cuts a row into lines: the place of each line's first token, in order, and at the end the number of
- * tokens. A token that is wider than a line stands alone on one.
+ * Cuts a row into lines. Returns the index of each line's first token in order, and at the end the
+ * number of tokens. A token that is wider than a line has its own line.
  */
 export function cutLines(source: LineSource, { columns, maxTokens }: LineLimits): Uint32Array {
   const { tokenCount, breaks } = source;
@@ -41,7 +42,7 @@ export function cutLines(source: LineSource, { columns, maxTokens }: LineLimits)
   return Uint32Array.from(starts);
 }
 
-/** The line that holds a token: a place in what `cutLines()` gave. */
+/** Returns the line that contains a token, as an index into the result of `cutLines()`. */
 export function lineOf(starts: Uint32Array, index: number): number {
   let low = 0;
   let high = starts.length - 1;

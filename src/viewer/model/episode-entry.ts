@@ -1,6 +1,6 @@
 import type { ForkPlace, Outcome, StopReason } from "../../trajectory/sample.ts";
 
-/** An episode in a list: sums and ends, no texts. JSON-able. */
+/** An episode in a list: its counts and its end, without texts. JSON-able. */
 export interface EpisodeEntry {
   /** Place in the order in which the episodes ended. */
   readonly order: number;
@@ -9,27 +9,27 @@ export interface EpisodeEntry {
   readonly taskId: string;
   readonly taskIndex: number;
   readonly sampleIndex: number;
-  /** Absent if the line does not name it. */
+  /** Absent if the episode's line does not name it. */
   readonly environment?: string;
   readonly split?: string;
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
   /** Absent if the episode is unscored. */
   readonly reward?: number;
-  /** The party that failed. Absent if none did. */
+  /** The party that failed. Absent if no party failed. */
   readonly party?: string;
   readonly failureCode?: string;
   readonly turnCount: number;
   readonly tokenCount: number;
   readonly sampledTokenCount: number;
   readonly toolCallCount: number;
-  /** Malformed turns. */
+  /** The number of malformed turns. */
   readonly formatErrorCount: number;
   readonly startedAtMs: number;
   readonly durationMs: number;
   /** The fork point. Absent if the episode is not a fork. */
   readonly forkedFrom?: ForkPlace;
-  /** See `withStaleness()`; absent until the versions are known. */
+  /** See `withStaleness()`. Absent until the versions are known. */
   readonly staleness?: number;
 }
 
@@ -41,18 +41,21 @@ export type RunState =
   | "finished"
   | "interrupted"
   | "too-many-failures"
-  /** A process holds its folder. */
+  /** A process has locked the run's folder. */
   | "running"
   /** The run has not finished, and no process plays it. */
   | "stopped";
 
-/** A run, as far as lists show it. JSON-able. */
+/** Facts about a run for lists. JSON-able. */
 export interface RunFacts {
-  /** Names the run in links. */
+  /** The name of the run in links. */
   readonly key: string;
   readonly dir: string;
   readonly state: RunState;
-  /** Another number than before: what was read before holds no longer. */
+  /**
+   * A number that changes when earlier data is no longer valid, for example because a file was
+   * replaced.
+   */
   readonly generation: number;
   readonly episodeCount: number;
   /** The planned number of episodes. Absent if the run has none. */

@@ -1,6 +1,6 @@
 import type { EpisodeEntry } from "./episode-entry.ts";
 
-/** A field that a list can be filtered and sorted by. */
+/** A field by which a list can be filtered and sorted. */
 interface EpisodeField {
   readonly name: string;
   readonly title: string;
@@ -9,7 +9,7 @@ interface EpisodeField {
   valueOf(entry: EpisodeEntry, versions: readonly string[]): number | string | undefined;
 }
 
-/** Every field, by the name that filters call it. */
+/** All fields. Filters use their names. */
 export const episodeFields: readonly EpisodeField[] = [
   {
     name: "order",
@@ -105,10 +105,10 @@ export const episodeFields: readonly EpisodeField[] = [
 
 const fieldsByName = new Map(episodeFields.map((field) => [field.name, field]));
 
-/** Returns true if an episode is shown. */
+/** True if the filter shows the episode. */
 type EpisodeTest = (entry: EpisodeEntry, versions: readonly string[]) => boolean;
 
-/** A parsed filter, and its words that have no meaning. */
+/** A parsed filter, and the words of it that could not be parsed. */
 interface EpisodeFilter {
   readonly test: EpisodeTest;
   readonly problems: readonly string[];
@@ -189,7 +189,10 @@ function compare(value: number | string, operator: string, wanted: string): bool
 /** The field to sort a list by. A leading `-` sorts in descending order. */
 type EpisodeOrder = string;
 
-/** The entries in an order; those without a value come last, and equal ones by task. */
+/**
+ * Sorts entries by a field. Entries without a value come last. Entries with equal values are
+ * ordered by task.
+ */
 export function sortEpisodes(
   entries: readonly EpisodeEntry[],
   order: EpisodeOrder,

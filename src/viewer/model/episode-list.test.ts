@@ -129,7 +129,7 @@ describe("verdictOf()", () => {
       reasons: [
         "1 place in the records is not as wanted.",
         "1 wanted call was never made.",
-        "2 things that the user should have been told were not said.",
+        "2 wanted outputs were not said to the user.",
         "1 of 30 turns was malformed.",
       ],
       difference,

@@ -1,7 +1,7 @@
 import type { Sample } from "../../trajectory/sample.ts";
 import { kindIndex } from "./token-kind.ts";
 
-/** A stretch of ids with an author that the row itself names. */
+/** Consecutive ids whose author is named in the row. */
 interface NamedSpan {
   readonly kind: string;
   readonly start: number;
@@ -10,9 +10,9 @@ interface NamedSpan {
 
 /**
  * Returns the author of each id of a training row: `result[i]`, an index into `tokenKinds`, belongs
- * to `tokenIds[i]`. Uses the prompt's length and the turns, and not the loss mask, so that the two
- * can be compared. After a turn without a stop id, the next part begins with the end of turn that
- * the policy did not sample.
+ * to `tokenIds[i]`. Uses the prompt's length, the turns and the row's own spans. It does not use
+ * the loss mask, so that the two can be compared. After a turn without a stop id, the first id is
+ * the end of turn that the policy did not sample.
  */
 export function findKinds(
   row: Pick<Sample, "promptLength" | "turns"> & {

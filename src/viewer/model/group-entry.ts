@@ -4,7 +4,7 @@ import type { EpisodeEntry } from "./episode-entry.ts";
 export interface GroupEntry {
   readonly groupId: string;
   readonly taskIndex: number;
-  /** By their place in the group. */
+  /** The attempts by their place in the group. */
   readonly attempts: readonly EpisodeEntry[];
   readonly scoredCount: number;
   /** The mean reward. Absent if no attempt is scored. */

@@ -1,11 +1,11 @@
-/** A step of a scale from harmless to striking. */
+/** A step of a scale from ordinary to conspicuous. */
 interface HeatStep {
-  /** The smallest value that belongs to it. */
+  /** The smallest value of the step. */
   readonly from: number;
   readonly label: string;
 }
 
-/** Steps of −logprob, in nats, named by the probability that the policy gave the token. */
+/** Steps of −logprob, in nats, named by the probability of the token. */
 export const surpriseSteps: readonly HeatStep[] = [
   { from: -Infinity, label: "90 % or more" },
   { from: -Math.log(0.9), label: "50 to 90 %" },
@@ -25,7 +25,7 @@ export const differenceSteps: readonly HeatStep[] = [
   { from: 0.5, label: "0.5 or more" },
 ];
 
-/** The step that a value belongs to; what is no number is striking. */
+/** Returns the index of the step that contains a value. NaN has the last step. */
 export function heatOf(value: number, steps: readonly HeatStep[]): number {
   if (Number.isNaN(value)) return steps.length - 1;
   let step = 0;
@@ -33,7 +33,7 @@ export function heatOf(value: number, steps: readonly HeatStep[]): number {
   return step;
 }
 
-/** A probability for people: of small ones two digits. */
+/** Formats a probability as a percentage for people. */
 export function formatProbability(logprob: number): string {
   const percent = Math.exp(logprob) * 100;
   if (!Number.isFinite(percent)) return "unknown";

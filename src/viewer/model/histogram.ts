@@ -1,4 +1,7 @@
-/** A bin of a histogram: from `from`, up to but not including `to`; the last includes it. */
+/**
+ * A bin of a histogram: values from `from` up to, but not including, `to`. The last bin includes
+ * `to`.
+ */
 export interface HistogramBin {
   readonly from: number;
   readonly to: number;
@@ -6,7 +9,7 @@ export interface HistogramBin {
   readonly isLast: boolean;
 }
 
-/** Steps between bins that people can read: 1, 2 or 5 times a power of ten. */
+/** Returns a readable bin width near `rough`: 1, 2 or 5 times a power of ten. */
 function niceStep(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(rough));
   const factor = [1, 2, 5, 10].find((candidate) => candidate * power >= rough * 0.999) ?? 10;
@@ -24,7 +27,7 @@ export function histogram(values: readonly number[], binCount: number): readonly
     high = Math.max(high, value);
   }
   const isWhole = finite.every((value) => Number.isInteger(value));
-  // Values that hardly differ have no bins of their own.
+  // If all values are almost equal, the width stays above the rounding error.
   const width = Math.max(high - low, Math.abs(high) * 1e-9, 1e-9);
   const rough = niceStep(width / binCount);
   const step = isWhole ? Math.max(1, rough) : rough;
@@ -45,7 +48,7 @@ export function histogram(values: readonly number[], binCount: number): readonly
   }));
 }
 
-/** Takes back what adding steps has added in the last digits. */
+/** Removes the rounding error of repeated additions. */
 function round(value: number): number {
   return Number(value.toPrecision(12));
 }

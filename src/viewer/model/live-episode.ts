@@ -1,18 +1,18 @@
 /** A running episode, according to its recording. JSON-able. */
 export interface LiveEntry {
   readonly rolloutId: string;
-  /** Counts plays after failures, from 1. */
+  /** The number of the play, from 1. A failed attempt is played again. */
   readonly attempt: number;
-  /** Lines of its recording: another number, more to see. */
+  /** The number of lines in its recording. If it changes, there is something new to show. */
   readonly partCount: number;
 }
 
-/** An answer to a running episode, from the environment or the user. JSON-able. */
+/** A recorded answer of the environment or the user. JSON-able. */
 export interface LiveAnswer {
-  /** The turn that it answers; -1 before the first. */
+  /** The turn that the answer follows; -1 before the first turn. */
   readonly turnIndex: number;
   readonly what: string;
-  /** Absent if the recording has only its hash, because it can be computed again. */
+  /** Absent if the recording has only the text's hash, because the text can be computed again. */
   readonly text?: string;
   readonly isError: boolean;
 }

@@ -2,7 +2,7 @@ import { decodeOrKeep } from "../../../packages/python-values/src/support/decode
 /** The colour scheme of the token strip. */
 export type StripMode = "mask" | "logprob" | "version" | "rescored";
 
-/** The state of the page. A link holds all of it. */
+/** The state of the page. A link contains all of it. */
 export type Route =
   | { readonly page: "runs" }
   | {
@@ -11,14 +11,14 @@ export type Route =
       readonly filter: string;
       readonly order: string;
       readonly view: "episodes" | "groups";
-      /** The row that the keyboard stands on. */
+      /** The id of the list row that has the keyboard focus. */
       readonly at?: string;
     }
   | {
       readonly page: "episode";
       readonly run: string;
       readonly episode: string;
-      /** Which of its training rows. */
+      /** The index of the training row. */
       readonly row: number;
       readonly turn?: number;
       readonly token?: number;
@@ -28,7 +28,7 @@ export type Route =
       readonly page: "group";
       readonly run: string;
       readonly group: string;
-      /** The number of the attempt that the others are compared with. */
+      /** The number of the attempt with which the others are compared. */
       readonly base: number;
     }
   | {
@@ -40,7 +40,7 @@ export type Route =
 
 const modes: readonly StripMode[] = ["mask", "logprob", "version", "rescored"];
 
-/** Reads the part of an address after `#`. An unknown address leads to the list of runs. */
+/** Parses the part of an address after `#`. Returns the list of runs for an unknown address. */
 export function readRoute(hash: string): Route {
   const [way = "", query = ""] = hash.replace(/^#?\/?/, "").split("?", 2);
   const parts = way.split("/").map(decodeOrKeep);
@@ -78,7 +78,7 @@ export function readRoute(hash: string): Route {
   return { page: "runs" };
 }
 
-/** The link to a route, as `readRoute()` reads it. */
+/** Returns the link to a route. `readRoute()` parses it. */
 export function linkTo(route: Route): string {
   switch (route.page) {
     case "runs":

@@ -1,7 +1,7 @@
 import type { ForkPlace, Outcome, StopReason } from "../../trajectory/sample.ts";
 import type { TurnSpan } from "../../trajectory/segment.ts";
 
-/** A stretch of ids that one version of the policy sampled. JSON-able. */
+/** Consecutive ids that one version of the policy sampled. JSON-able. */
 export interface VersionBand {
   readonly start: number;
   readonly end: number;
@@ -9,7 +9,7 @@ export interface VersionBand {
 }
 
 /**
- * The text of an id. JSON-able. `text`: characters. `special`: a token that stands for itself, such
+ * The text of an id. JSON-able. `text`: ordinary characters. `special`: a token with a name, such
  * as `<|im_end|>`. `bytes`: a part of a character, as hexadecimal digits.
  */
 export type TokenPiece = readonly [id: number, text: string, form: "text" | "special" | "bytes"];
@@ -31,19 +31,22 @@ export interface RowHeader {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** The text of each distinct id. Absent if the tokenizer is not available. */
   readonly pieces?: readonly TokenPiece[];
-  /** The episode is being played: what is here is what was sampled so far, and there is no mask yet. */
+  /**
+   * Present while the episode is being played. The row then has the ids sampled so far, and no
+   * mask.
+   */
   readonly isLive?: true;
   /** The reason why there are no pieces. */
   readonly piecesNote?: string;
 }
 
-/** A training row as columns. Entry i of each belongs to the i-th id. */
+/** A training row as columns. The i-th value of each column belongs to the i-th id. */
 export interface RowColumns {
   readonly header: RowHeader;
   readonly ids: Int32Array;
-  /** Natural logarithms, the very numbers of the row. */
+  /** The row's logprobs, unchanged. */
   readonly logprobs: Float64Array;
-  /** Places in `tokenKinds`. */
+  /** Indexes into `tokenKinds`. */
   readonly kinds: Uint8Array;
   /** The row's own loss mask. 2 for a value that is neither 0 nor 1. */
   readonly mask: Uint8Array;
@@ -53,7 +56,7 @@ const alignment = 8;
 const bytesPerToken = 8 + 4 + 1 + 1;
 
 /**
- * One block of bytes: the header's length, the header as JSON, and the columns one after the other, in
+ * Encodes a row as one block of bytes: the header's length, the header as JSON, and the columns in
  * little-endian order.
  */
 export function encodeRow({ header, ids, logprobs, kinds, mask }: RowColumns): Uint8Array {

@@ -7,7 +7,7 @@ import type { RowColumns, RowHeader } from "./row-columns.ts";
 export interface RowBranch {
   readonly row: number;
   readonly tokenCount: number;
-  /** Tokens that are trained in it. */
+  /** The number of tokens that are trained in this row. */
   readonly trainedCount: number;
   readonly turnIndexes: readonly number[];
   /** The index of the earlier row that it continues. Absent for a root. */
@@ -20,14 +20,14 @@ export interface RowBranch {
   readonly cause?: string;
 }
 
-/** A row as far as the tree needs it. */
+/** The parts of a row that the tree needs. */
 export interface BranchRow {
   readonly ids: Int32Array;
   readonly header: Pick<RowHeader, "turns">;
   readonly trainedCount: number;
 }
 
-/** The row of these columns as the tree needs it. */
+/** Returns the parts of a row that the tree needs. */
 export function toBranchRow({
   ids,
   header: { turns },
@@ -37,7 +37,7 @@ export function toBranchRow({
   return { ids, header: { turns }, trainedCount };
 }
 
-/** The place of a row in the tree. */
+/** The position of a row in the tree. */
 type BranchPlace = Pick<RowBranch, "parent" | "behindTurn" | "cause">;
 
 /**
@@ -95,8 +95,8 @@ function placeByTokens(rows: readonly BranchRow[], row: number): BranchPlace {
 }
 
 /**
- * Marks as context what a row's prompt shares with another row of the episode and the policy sampled
- * there: it is trained in that row and not in this one.
+ * Marks tokens as context that the policy sampled, if they are in this row's prompt and in another
+ * row of the episode. They are trained in the other row.
  */
 export function markContext(
   own: Pick<RowColumns, "ids" | "kinds">,

@@ -6,10 +6,10 @@ import { kindIndex, tokenKinds, type TokenKind } from "./token-kind.ts";
 import { TokenTexts } from "./token-texts.ts";
 import { worstTokens } from "./worst-tokens.ts";
 
-/** The number of the worst tokens that can be visited. */
+/** The number of most surprising tokens that the keyboard can visit. */
 const worstLimit = 500;
 
-/** Everything that is known of one token. */
+/** All facts about one token. */
 interface TokenFacts {
   readonly index: number;
   readonly id: number;
@@ -21,11 +21,11 @@ interface TokenFacts {
   readonly logprob: number;
   /** Absent if the token is not sampled. */
   readonly version?: string;
-  /** The turn that sampled the token, or that it answers. Absent in the first prompt. */
+  /** The turn that sampled the token, or the turn before it. Absent in the first prompt. */
   readonly turn?: RowHeader["turns"][number];
 }
 
-/** A training row with what is derived from it. */
+/** A training row with values derived from it. */
 export class RowView {
   readonly header: RowHeader;
   readonly texts: TokenTexts;
@@ -33,7 +33,7 @@ export class RowView {
   readonly #breaks: Uint8Array;
   #worst: readonly number[] | undefined;
   #versionPlaces: ReadonlyMap<string, number> | undefined;
-  /** Logprobs that were computed again, by place in the row; absent until they were. */
+  /** Recomputed logprobs by token index. `undefined` until they are computed. */
   rescored: Float64Array | undefined;
 
   #resumed: ReadonlySet<number> = new Set();
@@ -77,7 +77,10 @@ export class RowView {
     return Math.abs(this.logprobAt(index) - (this.rescored?.[index] ?? Number.NaN));
   }
 
-  /** Records the interruptions of sampling. They are in the episode's turns, and not in the row. */
+  /**
+   * Marks the places at which sampling was interrupted. The episode's turns record them; the row
+   * does not.
+   */
   noteInterruptions(turns: readonly Pick<TurnRecord, "turnIndex" | "pieces">[]): void {
     const places = new Set<number>();
     for (const { turnIndex, start, end } of this.header.turns) {
@@ -102,7 +105,10 @@ export class RowView {
     return this.#resumed.size;
   }
 
-  /** The version's place among those of the row, in the order in which they appear. */
+  /**
+   * Returns the index of the token's version among the row's versions, in order of first
+   * appearance.
+   */
   versionPlaceAt(index: number): number {
     this.#versionPlaces ??= new Map(
       [...new Set(this.header.versions.map(({ version }) => version))].map((version, place) => [
@@ -113,12 +119,12 @@ export class RowView {
     return this.#versionPlaces.get(this.bandAt(index)?.version ?? "") ?? 0;
   }
 
-  /** The version band that holds the token. */
+  /** Returns the version band that contains the token. */
   bandAt(index: number): VersionBand | undefined {
     return lastStarting(this.header.versions, index, ({ end }) => index < end);
   }
 
-  /** The turn that sampled the token, or that it answers. */
+  /** Returns the turn that sampled the token, or the turn before it. */
   turnAt(index: number): RowHeader["turns"][number] | undefined {
     return lastStarting(this.header.turns, index, () => true);
   }
@@ -145,11 +151,11 @@ export class RowView {
     };
   }
 
-  /** Counts tokens by kind, and inconsistencies. */
+  /** Counts the tokens of each kind, and inconsistencies. */
   counts(): Readonly<Record<TokenKind["name"], number>> & {
     readonly trained: number;
     readonly droppedStops: number;
-    /** The number of tokens with a mask that contradicts their kind. */
+    /** The number of tokens whose mask contradicts their kind. */
     readonly disagreeing: number;
   } {
     const { kinds, mask } = this.#columns;
@@ -172,8 +178,8 @@ export class RowView {
   }
 
   /**
-   * Returns the start of the next stretch of a kind after a token, or else of the first stretch.
-   * `undefined` if there is none.
+   * Returns the start of the next part of a kind after a token, or of the first part if no other
+   * follows. `undefined` if there is none.
    */
   nextOfKind(name: TokenKind["name"], after: number): number | undefined {
     const { kinds } = this.#columns;
@@ -187,7 +193,7 @@ export class RowView {
     return first;
   }
 
-  /** The sampled tokens that surprise most by their own logprobs, the worst first. */
+  /** The sampled tokens with the lowest logprobs, lowest first. */
   get worst(): readonly number[] {
     this.#worst ??= worstTokens(
       this.sampledIndexes(),
@@ -224,7 +230,7 @@ export class RowView {
   }
 }
 
-/** Marks the places at which another author or another turn begins. */
+/** Marks the tokens that have another author or turn than the token before them. */
 function findBreaks({ kinds, header }: RowColumns): Uint8Array {
   const breaks = new Uint8Array(kinds.length);
   for (let index = 1; index < kinds.length; index++) {
@@ -237,9 +243,7 @@ function findBreaks({ kinds, header }: RowColumns): Uint8Array {
   return breaks;
 }
 
-/**
- * Returns the last of the sorted stretches that starts at or before `index` and satisfies `holds`.
- */
+/** Returns the last of the sorted items that starts at or before `index` and satisfies `holds`. */
 function lastStarting<Stretch extends { readonly start: number; readonly end: number }>(
   stretches: readonly Stretch[],
   index: number,

@@ -11,13 +11,13 @@ interface SearchedTokens {
   textAt(index: number): string;
 }
 
-/** Matches beyond these are counted only. */
+/** Maximum number of matches that are returned. Further ones are only counted. */
 const maxMatches = 10_000;
 
 /** The result of a search. */
 export interface SearchResult {
   readonly matches: readonly TokenMatch[];
-  /** Of all, those beyond `maxMatches` included. */
+  /** The number of all matches, including those beyond `maxMatches`. */
   readonly count: number;
 }
 
@@ -70,7 +70,7 @@ function searchText(tokens: SearchedTokens, query: string): SearchResult {
   return { matches, count };
 }
 
-/** Lower case with more characters than upper case would shift the rest of the text. */
+/** Returns a text in lower case, or unchanged if that would change its length. */
 function fold(text: string): string {
   const lower = text.toLowerCase();
   return lower.length === text.length ? lower : text;

@@ -9,7 +9,7 @@ export interface TokenKind {
   readonly meaning: string;
 }
 
-/** Every kind; a row's `kinds[i]` is a place in this list. */
+/** All kinds. `kinds[i]` of a row is an index into this list. */
 export const tokenKinds: readonly TokenKind[] = [
   {
     name: "prompt",
@@ -43,7 +43,7 @@ export const tokenKinds: readonly TokenKind[] = [
   },
 ];
 
-/** Places in `tokenKinds`. */
+/** Indexes into `tokenKinds` by name. */
 export const kindIndex = {
   prompt: 0,
   sampled: 1,

@@ -1,16 +1,16 @@
 import type { RowColumns } from "./row-columns.ts";
 import { columnsOf, tokenText } from "./visible-text.ts";
 
-/** Longer texts of one token are cut on the strip; the token's own panel has them whole. */
+/** Maximum length of a token's text in the strip. The token's own panel shows the complete text. */
 const maxShownLength = 64;
 
-/** Ids that are taken together to spell characters; more of them in a row are no text. */
+/** Maximum number of consecutive ids that are joined to spell one character. */
 const maxJoined = 16;
 
-/** Stands for an id that continues the character of the id before it. */
+/** The text of an id that continues the character of the id before it. */
 const continued = "·";
 
-/** The texts of a row's ids, one by one and together. */
+/** The texts of a row's ids, singly and in sequence. */
 export class TokenTexts {
   /** False if the tokenizer is not available. Ids are then shown instead of texts. */
   readonly hasText: boolean;
@@ -20,7 +20,7 @@ export class TokenTexts {
   readonly #special = new Set<number>();
   readonly #widths: Uint8Array;
   readonly #endsLine: Uint8Array;
-  /** Texts of ids that spell parts of characters, by their place in the row. */
+  /** Texts of ids that together spell a character, by their index in the row. */
   readonly #joined = new Map<number, string>();
 
   constructor({ header, ids }: Pick<RowColumns, "header" | "ids">) {
@@ -77,7 +77,7 @@ export class TokenTexts {
     return this.#special.has(this.#ids[index]!);
   }
 
-  /** The text of a stretch of ids; without a tokenizer the ids. */
+  /** Returns the text of consecutive ids, or the ids themselves without a tokenizer. */
   slice(start: number, end: number): string {
     const parts: string[] = [];
     for (let index = start; index < end; index++) {
@@ -103,7 +103,8 @@ export class TokenTexts {
       let end = start;
       const bytes: number[] = [];
       while (end < ids.length && partial.has(ids[end]!)) {
-        // A character of its own begins here: what stands before it was whole, or never will be.
+        // A new character begins here. The bytes before it form a complete character, or are
+        // invalid.
         if (end - start >= maxJoined || (end > start && isWhole(bytes))) break;
         bytes.push(...partial.get(ids[end]!)!);
         end++;

@@ -1,19 +1,19 @@
 import type { TurnRecord } from "../../episode/episode.ts";
 
-/** A party that took a part of a turn's time. */
+/** A part of a turn's time, by the party that used it. */
 export interface TimeLane {
   readonly name: "queue" | "engine" | "parse" | "environment" | "user";
   readonly title: string;
-  /** The measured time, and the lane that has it if it was not measured. */
+  /** The measured time, and the lane that includes it if it was not measured. */
   readonly meaning: string;
 }
 
-/** Every lane, in the order in which a turn goes through them. */
+/** All lanes in the order of a turn. */
 export const timeLanes: readonly TimeLane[] = [
   {
     name: "queue",
     title: "queue",
-    meaning: "waiting in the engine until it took the request up, as the engine tells it",
+    meaning: "waiting in the engine until it starts the request, as the engine reports it",
   },
   { name: "engine", title: "engine", meaning: "sampling, with retries" },
   {
@@ -28,7 +28,10 @@ export const timeLanes: readonly TimeLane[] = [
 /** The times in a turn's record. */
 type TimedTurn = Pick<TurnRecord, "engineMs" | "queueMs" | "parseMs" | "environmentMs" | "userMs">;
 
-/** Milliseconds of a turn by lane; `undefined` for what is not measured, which stands in another lane. */
+/**
+ * Returns a turn's time by lane, in milliseconds. `undefined` for a time that was not measured;
+ * another lane includes it.
+ */
 export function turnTimes({
   engineMs,
   queueMs,
@@ -45,7 +48,7 @@ export function turnTimes({
   };
 }
 
-/** All of a turn's time that is measured, in milliseconds. */
+/** Returns the sum of a turn's measured times, in milliseconds. */
 export function turnSum(turn: TimedTurn): number {
   return Object.values(turnTimes(turn)).reduce<number>((sum, ms) => sum + (ms ?? 0), 0);
 }

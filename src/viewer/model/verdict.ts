@@ -32,11 +32,11 @@ const endings: Readonly<Record<StopReason, (turns: number) => string>> = {
   deadline: (turns) => `Cut off: the episode's time was over after ${countOf(turns, "turn")}.`,
   "format-errors": () => "Cut off: too many turns held no call that could be read.",
   interrupted: (turns) => `Interrupted from outside after ${countOf(turns, "turn")}.`,
-  unscored: (turns) => `Over after ${countOf(turns, "turn")}; nobody scored it.`,
+  unscored: (turns) => `Over after ${countOf(turns, "turn")}, without a score.`,
   failure: (turns) => `Ended by a failure after ${countOf(turns, "turn")}.`,
 };
 
-/** Says why an episode has its reward, from what its row records. */
+/** Explains why an episode has its reward, from the facts in its row. */
 export function verdictOf(row: Judged): Verdict {
   const { reward, stopReason, failure, counts, rewardDetails } = row;
   const difference = differenceOf(rewardDetails);
@@ -63,7 +63,9 @@ export function verdictOf(row: Judged): Verdict {
   return { tone, headline: `Reward ${reward}`, ...about };
 }
 
-/** Returns the sentence about a stop reason, also for one that only a later release knows. */
+/**
+ * Returns the sentence for a stop reason. Also accepts a reason that this release does not know.
+ */
 function endingOf(stopReason: string, turns: number): string {
   const known: Partial<Record<string, (turns: number) => string>> = endings;
   return known[stopReason]?.(turns) ?? `Ended by ${stopReason}.`;
@@ -91,7 +93,7 @@ function differenceReasons(difference: Difference): string[] {
     ...(missingOutputs.length === 0
       ? []
       : [
-          `${countOf(missingOutputs.length, "thing")} that the user should have been told ${wasWere(missingOutputs.length)} not said.`,
+          `${countOf(missingOutputs.length, "wanted output")} ${wasWere(missingOutputs.length)} not said to the user.`,
         ]),
   ];
   return reasons.length > 0 ? reasons : ["Nothing differs from what was wanted."];

@@ -17,17 +17,20 @@ const unseen = new RegExp(
   "gu",
 );
 
-/** Text that anyone may have written, with every character visible that would steer or hide others. */
+/**
+ * Makes untrusted text safe to show: replaces characters that steer the display or hide others by
+ * visible signs.
+ */
 export function visibleText(text: string): string {
   return isPlain(text) ? text : text.replaceAll(unseen, spell);
 }
 
-/** A token's text on one line: as `visibleText()`, with line ends and tabs as signs. */
+/** Returns a token's text on one line: like `visibleText()`, with signs for line ends and tabs. */
 export function tokenText(text: string): string {
   return isPlain(text) ? text : visibleText(text).replaceAll("\n", "↵").replaceAll("\t", "⇥");
 }
 
-/** Most texts are, and the tokens of a row are many. */
+/** True if a text has only printable ASCII. Most tokens do, so this check saves time. */
 function isPlain(text: string): boolean {
   return /^[ -~]*$/.test(text);
 }

@@ -29,7 +29,7 @@ export function branchTree(
       training rows:
       ${
         rows.some(({ cause }) => cause !== undefined)
-          ? `${rootCount} ${rootCount === 1 ? "root" : "roots"}, ${rows.length - rootCount} going another way behind a turn`
+          ? `${rootCount} ${rootCount === 1 ? "root" : "roots"}, ${rows.length - rootCount} branching after a turn`
           : "the history was rewritten, or branches"
       }
     </summary>
@@ -47,11 +47,11 @@ function untrainedWords(tree: readonly TreeTurn[]): TemplateResult | typeof noth
     ...(lost === 0 ? [] : [`${lost} never reached the client`]),
     ...(others === 0
       ? []
-      : [`${others} were asked of another model, or lie on a row that is left out`]),
+      : [`${others} were sampled for another model, or belong to a row that is left out`]),
   ];
   return html`<p class="untrained faint">
     ${untrained.length === 1 ? "1 more turn was" : `${untrained.length} more turns were`} sampled
-    and ${untrained.length === 1 ? "is" : "are"} trained nowhere: ${reasons.join("; ")}
+    and ${untrained.length === 1 ? "is" : "are"} not trained: ${reasons.join("; ")}
   </p>`;
 }
 
@@ -99,7 +99,7 @@ export function placeOf({ parent, sharedCount, behindTurn, cause }: RowBranch): 
       : html`<b class="cause">${visibleText(cause)}</b>: ${visibleText(causeWords(cause))} ·`;
   }
   return behindTurn === undefined
-    ? html`another prompt than row ${parent} from token ${formatNumber(sharedCount)} on ·`
-    : html`goes another way than row ${parent} behind its turn ${behindTurn}, at token
+    ? html`differs from the prompt of row ${parent} from token ${formatNumber(sharedCount)} on ·`
+    : html`branches from row ${parent} after its turn ${behindTurn}, at token
       ${formatNumber(sharedCount)} ·`;
 }

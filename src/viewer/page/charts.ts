@@ -59,7 +59,10 @@ function binCondition(name: string, { from, to, isLast }: HistogramBin): string 
 
 const points = 60;
 
-/** Mean reward over the episodes in the order in which they ended, in up to sixty stretches. */
+/**
+ * Renders the mean reward in up to sixty consecutive parts of the episodes, in the order in which
+ * they ended.
+ */
 export function rewardOverTime(entries: readonly EpisodeEntry[]): TemplateResult | typeof nothing {
   const scored = entries
     .toSorted((left, right) => left.order - right.order)
@@ -104,18 +107,18 @@ function lineChart(title: string, values: readonly number[], first: string, last
     return `${x.toFixed(2)},${(40 - ((value - low) / (high - low || 1)) * 38 - 1).toFixed(2)}`;
   };
   const line = values.map(place).join(" ");
-  const told = `from ${formatNumber(values[0]!)} to ${formatNumber(values.at(-1)!)}`;
+  const range = `from ${formatNumber(values[0]!)} to ${formatNumber(values.at(-1)!)}`;
   return html`<figure class="line-chart">
     <figcaption>${title}</figcaption>
     <svg
       viewBox="0 0 100 40"
       preserveAspectRatio="none"
       role="img"
-      aria-label=${`${title}: ${told}`}
+      aria-label=${`${title}: ${range}`}
     >
       <polyline points=${line} vector-effect="non-scaling-stroke"></polyline>
     </svg>
-    <div class="axis"><span>${first}</span><span>${told}</span><span>${last}</span></div>
+    <div class="axis"><span>${first}</span><span>${range}</span><span>${last}</span></div>
   </figure>`;
 }
 

@@ -9,7 +9,7 @@ import type { EpisodeList, ViewerApp } from "./viewer-app.ts";
 
 type CompareRoute = Extract<Route, { page: "compare" }>;
 
-/** Two runs task by task. */
+/** Renders the comparison of two runs, task by task. */
 export function comparePage(app: ViewerApp, route: CompareRoute): TemplateResult {
   return whenReady(app.list(route.run), (left) =>
     whenReady(app.list(route.other), (right) => {

@@ -98,7 +98,8 @@ function reasoningOf(app: ViewerApp, { turnIndex, reasoning }: TurnRecord): Temp
 function turnText(turn: TurnRecord, options: ConversationOptions): TemplateResult {
   const { app, onSelect } = options;
   const { text, attempts = [], turnIndex } = turn;
-  // A gateway keeps the words that it sent its client; calls stand among the tokens.
+  // A gateway records the text that its client received. A turn with only calls has no text, but
+  // its tokens show the calls.
   if (text.trim() === "" && turn.sampledTokenCount > 0) return wordless(turn, options);
   const parts: TemplateResult[] = [];
   let place = 0;
@@ -144,12 +145,12 @@ const statusWords: Readonly<Record<string, string>> = {
   "missing-name": "call refused: it names no tool",
   "malformed-structure": "call refused: malformed",
   "unknown-tool": "call refused: there is no such tool",
-  "non-object-arguments": "call refused: its arguments are no object",
-  "schema-mismatch": "call refused: its arguments are not what the tool takes",
+  "non-object-arguments": "call refused: its arguments are not an object",
+  "schema-mismatch": "call refused: its arguments do not match the tool's schema",
   "schema-unchecked": "its arguments were not checked",
   "duplicate-call": "the same call again",
   "in-reasoning": "within the reasoning: not a call",
-  "trailing-text": "text behind the call",
+  "trailing-text": "text after the call",
   "marker-only": "a marker without a call",
   "double-encoded-arguments": "arguments encoded twice",
   coerced: "arguments were converted",

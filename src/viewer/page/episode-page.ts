@@ -18,12 +18,12 @@ import { episodeRoute, type Loaded, type ViewerApp } from "./viewer-app.ts";
 
 type EpisodeRoute = Extract<Route, { page: "episode" }>;
 
-/** The row that an episode's page shows. */
+/** Returns the training row that an episode's page shows. */
 export function shownRow(app: ViewerApp, route: EpisodeRoute): Loaded<RowView> {
   return app.row(route, route.row);
 }
 
-/** One episode: why it earned what it did, what was said, and its tokens. */
+/** Renders an episode: the reasons for its reward, its conversation and its tokens. */
 export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult {
   return html`<div class="episode-page">
     ${attempts(app, route)}
@@ -87,7 +87,7 @@ function shownTextOf(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow) {
   };
 }
 
-/** An episode that is being played: what was sampled so far, and what came back. */
+/** Renders a running episode: the turns and answers so far. */
 function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): TemplateResult {
   const isOn = isPlayed(app, route.run);
   const turns = `${live.turnCount} ${live.turnCount === 1 ? "turn" : "turns"}`;
@@ -128,7 +128,7 @@ function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): Templ
     )}`;
 }
 
-/** Chooses a turn, and of its tokens the first, or that which a span of them begins with. */
+/** Selects a turn, and its first token or the first token of a span. */
 export function selectTurn(
   app: ViewerApp,
   route: EpisodeRoute,
@@ -152,7 +152,7 @@ export function selectTurn(
   app.go({ ...rest, row, turn: turnIndex, ...token }, { replace: true });
 }
 
-/** The other attempts at the same task. */
+/** Renders the list of other attempts at the same task. */
 function attempts(app: ViewerApp, route: EpisodeRoute): TemplateResult {
   const list = app.list(route.run);
   const entries = list.state === "ready" ? list.value.entries : [];

@@ -13,7 +13,10 @@ import { episodeRoute, type ViewerApp } from "./viewer-app.ts";
 
 type GroupRoute = Extract<Route, { page: "group" }>;
 
-/** The attempts at one task side by side, each with the token at which it parts from the chosen one. */
+/**
+ * Renders the attempts at one task side by side. Marks the token at which each differs from the
+ * chosen one.
+ */
 export function groupPage(app: ViewerApp, route: GroupRoute): TemplateResult {
   return whenReady(app.list(route.run), ({ entries }) => {
     const members = entries.filter(({ groupId }) => groupId === route.group);
@@ -50,8 +53,8 @@ export function groupPage(app: ViewerApp, route: GroupRoute): TemplateResult {
 }
 
 /**
- * Returns the attempt that the others are compared with, or the first if there is none of that
- * number.
+ * Returns the attempt with which the others are compared: the one with the number in the route, or
+ * the first.
  */
 export function comparedAttempt({ attempts }: GroupEntry, { base }: GroupRoute): EpisodeEntry {
   return attempts.find(({ sampleIndex }) => sampleIndex === base) ?? attempts[0]!;
@@ -93,7 +96,7 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): Tem
   </article>`;
 }
 
-/** Which attempt a fork parts from. */
+/** Names the attempt of which this one is a fork. */
 function forkWords(
   app: ViewerApp,
   { run }: GroupRoute,
@@ -105,15 +108,15 @@ function forkWords(
   const entries = list.state === "ready" ? list.value.entries : [];
   if (list.state === "ready" && isForkOfOther(list.value.facts)) {
     return html`<p class="forked">
-      ⑂ parts from ${visibleText(rolloutId)} of another run with turn ${turnIndex}; what is before
-      it is trained there
+      ⑂ forked from ${visibleText(rolloutId)} of another run at turn ${turnIndex}; what is before it
+      is trained there
     </p>`;
   }
   const parent = entries.find((other) => other.rolloutId === rolloutId);
   const name = parent === undefined ? visibleText(rolloutId) : `#${parent.sampleIndex}`;
   const link = linkTo({ ...episodeRoute(run, rolloutId), turn: turnIndex });
   return html`<p class="forked">
-    ⑂ parts from <a href=${link}>${name}</a> with turn ${turnIndex}; what is before it is trained
+    ⑂ forked from <a href=${link}>${name}</a> at turn ${turnIndex}; what is before it is trained
     there
   </p>`;
 }
@@ -167,7 +170,7 @@ function partingWords(
   const route2 = { ...episodeRoute(route.run, entry.rolloutId), token };
   const { own, other } = rows;
   return html`<p class="parting" data-token=${token}>
-      parts from #${base.sampleIndex} at
+      differs from #${base.sampleIndex} at
       <a href=${linkTo(turnIndex === undefined ? route2 : { ...route2, turn: turnIndex })}
         >token ${formatNumber(token)}</a
       >${turnIndex === undefined ? ", in the prompt" : `, turn ${turnIndex}`}

@@ -1,7 +1,7 @@
 import { decodeRow } from "../model/row-columns.ts";
 import type { EpisodePage, EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
-/** Reads from the server that the page came from. */
+/** Creates a source that reads from the page's server. */
 export function httpSource(): ViewerSource {
   return {
     isLive: true,
@@ -42,16 +42,19 @@ async function getJson<Value>(path: string): Promise<Value> {
   return (await (await get(path)).json()) as Value;
 }
 
-/** @throws Error with what the server said. */
+/**
+ * Requests a path from the server.
+ * @throws Error with the server's message.
+ */
 async function get(path: string): Promise<Response> {
   const response = await fetch(path);
   if (response.ok) return response;
   const text = await response.text();
-  let told: string | undefined;
+  let message: string | undefined;
   try {
-    told = (JSON.parse(text) as { readonly error?: string }).error;
+    message = (JSON.parse(text) as { readonly error?: string }).error;
   } catch {
-    // A reply that is not JSON is shown as it is.
+    // The reply is not JSON and is shown unchanged.
   }
-  throw new Error(told ?? `${response.status} ${text}`);
+  throw new Error(message ?? `${response.status} ${text}`);
 }

@@ -8,7 +8,7 @@ import { nextMatch } from "./token-search.ts";
 import { copyTurn, modesOf, selectToken } from "./token-panel.ts";
 import { episodeRoute, episodeTabs, runRoute, type ViewerApp } from "./viewer-app.ts";
 
-/** The keys of each page. */
+/** The keys of each page, with their meanings. */
 export const keyHelp: readonly {
   readonly title: string;
   readonly keys: readonly (readonly [key: string, meaning: string])[];
@@ -30,7 +30,7 @@ export const keyHelp: readonly {
       ["n p", "next worst token, and back"],
       ["t", "tokens, time, reward details"],
       ["m", "colour by training, probability, policy version"],
-      ["/", "search text, or ids behind #; Enter for the next"],
+      ["/", "search text, or ids after #; Enter for the next"],
       ["c i", "copy the turn's text, its ids"],
       ["[ ]", "previous, next attempt in the list"],
       ["g", "all attempts side by side"],
@@ -64,7 +64,7 @@ export const keyHelp: readonly {
 export function onKey(app: ViewerApp, event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey) {
     const isFind = event.key === "f" && !event.altKey;
-    // The browser's own search sees only the lines that are drawn.
+    // The browser's own search finds only the visible lines.
     if (isFind && focusSearch()) event.preventDefault();
     return;
   }
@@ -116,13 +116,13 @@ function goBack(app: ViewerApp): boolean {
   return true;
 }
 
-/** Which way a key leads in a list: down, up or nowhere. */
+/** Returns the direction of a key in a list: 1 for down, -1 for up, 0 for other keys. */
 function stepOf(key: string): 1 | -1 | 0 {
   if (key === "j" || key === "ArrowDown") return 1;
   return key === "k" || key === "ArrowUp" ? -1 : 0;
 }
 
-/** Puts the focus on the next of the links: Enter opens it then, as everywhere. */
+/** Moves the focus to the next or previous link. Enter then opens it. */
 function focusLink(selector: string, step: 1 | -1 | 0): boolean {
   const links = [...document.querySelectorAll<HTMLElement>(selector)];
   if (step === 0 || links.length === 0) return false;
@@ -234,7 +234,7 @@ interface Shown {
 }
 
 function goToTurn(app: ViewerApp, { route, view }: Shown, step: 1 | -1): boolean {
-  // Of the episode, whichever of its rows they stand in.
+  // All turns of the episode, not only those of the shown row.
   const episode = app.episode(route);
   const isWhole = episode.state === "ready" && !("isLive" in episode.value);
   const turns = (isWhole ? episode.value.turns : view.header.turns).map(
@@ -251,7 +251,7 @@ function goToToken(app: ViewerApp, { route, view }: Shown, token: number): boole
   return true;
 }
 
-/** Walks through the tokens that surprise most, from the worst on. */
+/** Moves to the next or previous one of the most surprising tokens. */
 function goToWorst(app: ViewerApp, { route, view }: Shown, step: 1 | -1): boolean {
   const { worst } = view;
   const at = route.token === undefined ? -1 : worst.indexOf(route.token);

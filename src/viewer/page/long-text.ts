@@ -5,7 +5,9 @@ import type { ViewerApp } from "./viewer-app.ts";
 const firstLength = 3_000;
 const moreLength = 50_000;
 
-/** A text that anyone may have written, as text; of long ones the beginning, and more when asked. */
+/**
+ * Renders untrusted text as plain text. Shows the beginning of a long text, with a button for more.
+ */
 export function longText(app: ViewerApp, key: string, text: string): TemplateResult {
   const length = app.opened.get(key) ?? firstLength;
   const shown = text.length <= length ? text : text.slice(0, length);

@@ -12,7 +12,7 @@ customElements.define("virtual-list", VirtualList);
 
 let shownTurn = "";
 
-/** The chosen turn is brought into view when it changes, and only then. */
+/** Scrolls to the chosen turn, once after each change. */
 function showTurn({ route }: ViewerApp): void {
   const wanted =
     route.page === "episode" && route.turn !== undefined ? `${route.episode} ${route.turn}` : "";

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { EpisodeEntry, RunState } from "../model/episode-entry.ts";
 import type { Loaded, ViewerApp } from "./viewer-app.ts";
 
-/** Draws what is there, or says that it is being read or cannot be. */
+/** Renders a value when it is loaded. Until then shows that it is loading, or the error. */
 export function whenReady<Value>(
   loaded: Loaded<Value>,
   draw: (value: Value) => TemplateResult,
@@ -17,7 +17,7 @@ export function whenReady<Value>(
   }
 }
 
-/** A reward as it is shown everywhere: by colour, by sign and by number. */
+/** Renders a reward with its number, sign and colour. */
 export function rewardBadge(reward: number | undefined, isFailed = false): TemplateResult {
   if (reward === undefined) {
     const title = isFailed ? "failed: no reward" : "nothing scored it";
@@ -30,13 +30,13 @@ export function rewardBadge(reward: number | undefined, isFailed = false): Templ
   >`;
 }
 
-/** A number with as many digits as people compare. */
+/** Formats a number with few digits for comparisons. */
 export function formatNumber(value: number): string {
   if (Number.isInteger(value)) return value.toLocaleString("en-US");
   return value.toLocaleString("en-US", { maximumFractionDigits: 3 });
 }
 
-/** A stretch of time. */
+/** Formats a duration. */
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
@@ -48,10 +48,10 @@ const stateWords: Readonly<Record<RunState, string>> = {
   interrupted: "interrupted",
   "too-many-failures": "stopped: too many failures",
   running: "running",
-  stopped: "not finished, nobody plays it",
+  stopped: "not finished, no process plays it",
 };
 
-/** True if a run is being played, as far as is known. */
+/** True if a run is being played, as far as the page knows. */
 export function isPlayed(app: ViewerApp, run: string): boolean {
   const list = app.list(run);
   return list.state !== "ready" || list.value.facts.state === "running";
@@ -70,7 +70,7 @@ export function endOf({ outcome, stopReason, failureCode }: EpisodeEntry): Templ
   >`;
 }
 
-/** One of several ways to look at something. */
+/** Renders one button of a group in which one is chosen. */
 export function choice(
   app: ViewerApp,
   about: {
@@ -94,12 +94,12 @@ export function choice(
   </button>`;
 }
 
-/** Puts a text on the clipboard and says so. */
+/** Copies a text to the clipboard and shows a notice. */
 export async function copyText(app: ViewerApp, text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // A page that stands in a file may not use the clipboard, but what is selected can be copied.
+    // A page from a file may not use the clipboard. The browser can still copy a selection.
     if (!copySelected(text)) {
       app.note(`the browser does not let the page copy ${what}`);
       return;
@@ -115,7 +115,7 @@ function copySelected(text: string): boolean {
   field.value = text;
   document.body.append(field);
   field.select();
-  // The field spells line ends its own way; what is copied is the text itself.
+  // A text field changes line ends, so the listener puts the exact text on the clipboard.
   const copyExactly = (event: ClipboardEvent): void => {
     event.clipboardData?.setData("text/plain", text);
     event.preventDefault();

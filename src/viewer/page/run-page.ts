@@ -19,7 +19,7 @@ import type { ListContent } from "./virtual-list.ts";
 
 type RunRoute = Extract<Route, { page: "run" }>;
 
-/** A run: sums, histograms, and its episodes or its groups. */
+/** Renders a run: sums, histograms, and its episodes or groups. */
 export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
   return whenReady(app.list(route.run), (list) => {
     const shown = shownEpisodes(app, route, list);
@@ -88,7 +88,7 @@ function nothingShown({ entries, facts, running }: EpisodeList): TemplateResult 
   </p>`;
 }
 
-/** Those that are drawn as histograms. */
+/** Returns the fields that have a histogram. */
 function chartedFields({ entries }: EpisodeList): readonly string[] {
   const isAged = entries.some(({ staleness = 0 }) => staleness > 0);
   const always = ["reward", "turns", "sampled", "malformed", "seconds"];
@@ -116,7 +116,7 @@ function runningNow({ run }: RunRoute, { running, facts }: EpisodeList) {
   </nav>`;
 }
 
-/** The episodes that the route's filter leaves, in its order. */
+/** Returns the episodes that match the route's filter, in its order. */
 export function shownEpisodes(
   app: ViewerApp,
   { filter, order, run }: RunRoute,
@@ -138,7 +138,10 @@ export function shownEpisodes(
   return shown;
 }
 
-/** Sorting ten thousand episodes takes a moment, and drawing asks for them often. */
+/**
+ * The result of the last call. Sorting ten thousand episodes takes a moment, and each redraw needs
+ * them.
+ */
 let cached: {
   readonly list: EpisodeList | undefined;
   readonly key: string;
@@ -191,7 +194,7 @@ function runHead({ facts, entries }: EpisodeList): TemplateResult {
   </header>`;
 }
 
-/** Filters that are worth a click in this run: those that leave something. */
+/** Returns suggested filters that match at least one episode of the run. */
 function suggestedFilters({ entries, versions }: EpisodeList): readonly string[] {
   const parties = [...new Set(entries.flatMap(({ party }) => party ?? []))].sort();
   const words = [
@@ -332,7 +335,10 @@ const columns: readonly Column[] = [
   { field: "order", width: "74px", draw: ({ order }) => html`${order + 1}` },
 ];
 
-/** Those of the columns that say something in this run. */
+/**
+ * Returns the columns that are useful for this run: without failures or versions, their columns are
+ * left out.
+ */
 function tellingColumns({ entries, versions }: EpisodeList): readonly Column[] {
   const hasFailures = entries.some(({ party }) => party !== undefined);
   const hasVersions = Object.values(versions).some(({ length }) => length > 0);
@@ -447,7 +453,7 @@ function groupTable(app: ViewerApp, route: RunRoute, shown: readonly EpisodeEntr
   </div>`;
 }
 
-/** The groups of the episodes that are shown. */
+/** Groups the shown episodes. */
 export function shownGroups(shown: readonly EpisodeEntry[]): readonly GroupEntry[] {
   return groupEpisodes(shown);
 }

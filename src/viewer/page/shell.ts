@@ -9,7 +9,7 @@ import { formatNumber, stateBadge, whenReady } from "./parts.ts";
 import { runPage } from "./run-page.ts";
 import { runRoute, type ViewerApp } from "./viewer-app.ts";
 
-/** The whole page. */
+/** Renders the complete page. */
 export function shell(app: ViewerApp): TemplateResult {
   return html`<header class="top">
       ${breadcrumbs(app)}
@@ -62,7 +62,7 @@ function breadcrumbs(app: ViewerApp): TemplateResult {
   </nav>`;
 }
 
-/** Every run that is being viewed. */
+/** Renders the list of all runs. */
 function runsPage(app: ViewerApp): TemplateResult {
   return whenReady(app.runs, (runs) => {
     const [first] = runs;

@@ -36,18 +36,18 @@ const modes: readonly {
   },
 ];
 
-/** Every way in which a run's tokens can be coloured. */
+/** Returns the colour schemes for a run's tokens. */
 export function modesOf(app: ViewerApp, run: string): readonly StripMode[] {
   return modes.flatMap(({ mode }) => (mode !== "rescored" || app.canRescore(run) ? [mode] : []));
 }
 
-/** A training row token by token, with a legend and what is known of the token that is chosen. */
+/** Renders a training row token by token, with a legend and the facts about the chosen token. */
 export function tokenPanel(
   app: ViewerApp,
   { route: asked, view }: TokenPanelContent,
 ): TemplateResult {
   const { search } = app;
-  // A link may name a turn alone.
+  // A link may name a turn without a token.
   const turn = view.header.turns.find(({ turnIndex }) => turnIndex === asked.turn);
   const route = asked.token === undefined && turn ? { ...asked, token: turn.start } : asked;
   const rescored = route.mode === "rescored" ? app.rescored(route, route.row) : undefined;
@@ -87,7 +87,7 @@ export function tokenPanel(
   </section>`;
 }
 
-/** Chooses a token, and the turn that it belongs to. */
+/** Selects a token, and the turn that it belongs to. */
 export function selectToken(
   app: ViewerApp,
   { route, view }: TokenPanelContent,
@@ -113,7 +113,7 @@ function searchBox(app: ViewerApp, { route, view }: TokenPanelContent): Template
       type="search"
       class="token-search"
       placeholder="search text, or #ids  (/)"
-      aria-label="search the row's text, or ids behind #"
+      aria-label="search the row's text, or ids after #"
       .value=${search?.query ?? ""}
       @input=${(event: Event) =>
         searchRow(app, { route, view }, (event.target as HTMLInputElement).value)}
@@ -193,7 +193,7 @@ function legend(app: ViewerApp, { route, view }: TokenPanelContent): TemplateRes
   </ul>`;
 }
 
-/** Moves to the next stretch of a kind, and continues from the start after the last one. */
+/** Moves to the next part of a kind. After the last one, moves to the first. */
 function goToKind(
   app: ViewerApp,
   { route, view }: TokenPanelContent,
@@ -286,7 +286,7 @@ function inspector(app: ViewerApp, { route, view }: TokenPanelContent): Template
   </div>`;
 }
 
-/** Copies the text or the ids of the chosen turn, or of the whole row without a chosen turn. */
+/** Copies the text or the ids of the chosen turn, or of the complete row if no turn is chosen. */
 export function copyTurn(
   app: ViewerApp,
   { route, view }: TokenPanelContent,

@@ -7,7 +7,7 @@ interface Searched {
   readonly view: RowView;
 }
 
-/** Searches the row that is shown, and goes to the first match. */
+/** Searches the shown row, and moves to the first match. */
 export function searchRow(app: ViewerApp, { route, view }: Searched, query: string): void {
   const result = view.search(query);
   app.search = { query, result, at: -1 };
@@ -15,7 +15,7 @@ export function searchRow(app: ViewerApp, { route, view }: Searched, query: stri
   app.update();
 }
 
-/** Goes to the next match, or to the one before, round the ends. */
+/** Moves to the next or the previous match. After the last one, moves to the first. */
 export function nextMatch(app: ViewerApp, { route, view }: Searched, step: 1 | -1): void {
   const { search } = app;
   const count = search?.result.matches.length ?? 0;

@@ -10,17 +10,20 @@ export interface StripContent {
   readonly mode: StripMode;
   readonly selected: number | undefined;
   readonly matches: readonly TokenMatch[];
-  /** The match that was gone to last. */
+  /** The index of the current match. */
   readonly match: number;
 }
 
-/** More token nodes than this never stand in the page. */
+/** Maximum number of token nodes in the page. */
 const maxNodes = 1_900;
 const lineHeight = 24;
-/** Lines that are drawn above and below what is seen. */
+/** The number of extra lines above and below the visible ones. */
 const overscan = 4;
 const gutterColumns = 15;
-/** Browsers draw no taller boxes; longer rows are scrolled through in proportion. */
+/**
+ * Maximum height of a box in browsers, in pixels. In longer rows, the scroll bar moves in
+ * proportion.
+ */
 const maxHeight = 15_000_000;
 
 /**
@@ -35,7 +38,7 @@ export class TokenStrip extends HTMLElement {
   #starts: Uint32Array = new Uint32Array([0]);
   #columns = 0;
   #visibleLines = 0;
-  /** Of the strip when it was measured last, in pixels. */
+  /** The height of the strip at the last measurement, in pixels. */
   #height = 0;
   #drawn = "";
   #pending: number | undefined;
@@ -77,7 +80,7 @@ export class TokenStrip extends HTMLElement {
     if (isOther) {
       this.#columns = 0;
       this.#measure();
-      // Appended tokens move nothing. A reader at the end stays at the end.
+      // Appended tokens do not move the visible lines. A reader at the end stays at the end.
       if (isFollowed && isAtEnd) this.scrollTop = this.scrollHeight;
       else if (!isFollowed) this.scrollTop = 0;
     }
@@ -102,7 +105,8 @@ export class TokenStrip extends HTMLElement {
       Math.floor(this.clientWidth / this.#columnWidth()) - gutterColumns,
     );
     const visible = Math.ceil(this.clientHeight / lineHeight) + 2 * overscan + 1;
-    // The panel below the strip grows for a chosen token and must not cover it.
+    // The panel below the strip has grown for a chosen token. Scroll so that the token stays
+    // visible.
     if (this.clientHeight < this.#height && this.#isShown(content.selected)) {
       this.#pending = content.selected;
     }
@@ -186,7 +190,10 @@ export class TokenStrip extends HTMLElement {
     this.#window.style.transform = `translateY(${offset}px)`;
   }
 
-  /** In rows that are too long for one box, lines stand closer together on the bar than on screen. */
+  /**
+   * Returns the offset of a line. In very long rows, a pixel of the scroll bar stands for several
+   * lines.
+   */
   #scaledTop(first: number): number {
     return this.scrollTop - (this.#firstLine() - first) * lineHeight;
   }
@@ -270,7 +277,7 @@ function droppedStop({ view }: StripContent, id: number): HTMLElement {
   return box;
 }
 
-/** The match that holds the token, by bisection. */
+/** Finds the match that contains the token, by bisection. */
 function matchAt(matches: readonly TokenMatch[], index: number): number | undefined {
   let low = 0;
   let high = matches.length;

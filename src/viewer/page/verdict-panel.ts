@@ -80,7 +80,7 @@ function differenceTable(difference: Difference): TemplateResult {
             `${name} ${argumentsText}${error === undefined ? "" : ` (refused: ${error})`}`,
           ),
         )}
-        ${missingOutputs.map((output) => differenceRow("told to the user", output, "never said"))}
+        ${missingOutputs.map((output) => differenceRow("said to the user", output, "never said"))}
       </tbody>
     </table>
   </div>`;

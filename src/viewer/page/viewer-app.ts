@@ -8,26 +8,26 @@ import type { RowBranch } from "../model/row-tree.ts";
 import type { SearchResult } from "../model/search-tokens.ts";
 import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
-/** Something that is being read. */
+/** A value that is loading, ready or failed. */
 export type Loaded<Value> =
   | { readonly state: "loading" }
   | { readonly state: "ready"; readonly value: Value }
   | { readonly state: "failed"; readonly message: string };
 
-/** A run's list as far as it was read. */
+/** A run's list of episodes, as read so far. */
 export interface EpisodeList {
   readonly facts: RunFacts;
   readonly entries: readonly EpisodeEntry[];
   readonly versions: EpisodeVersions;
-  /** Those that are being played. */
+  /** The running episodes. */
   readonly running: readonly LiveEntry[];
 }
 
-/** A search in the row that is shown. */
+/** A search in the shown row. */
 interface TokenSearch {
   readonly query: string;
   readonly result: SearchResult;
-  /** The match that was gone to last. */
+  /** The index of the current match. */
   readonly at: number;
 }
 
@@ -37,12 +37,15 @@ export const episodeTabs = ["tokens", "time", "details"] as const;
 /** The name of a panel. */
 type EpisodeTab = (typeof episodeTabs)[number];
 
-/** Rows are large: so many are kept. */
+/** Maximum number of rows in memory, because rows are large. */
 const keptRows = 10;
 
 const livePauseMs = { running: 700, still: 2_500 } as const;
 
-/** The state of the page. A change redraws it in the next frame. */
+/**
+ * The state of the page, with the functions that change it. A change redraws the page in the next
+ * frame.
+ */
 export class ViewerApp {
   readonly source: ViewerSource;
   route: Route;
@@ -61,7 +64,7 @@ export class ViewerApp {
   isHelpOpen = false;
   /** A message for screen readers, which is also shown for a moment. */
   notice = "";
-  /** Texts and messages that are shown whole. */
+  /** Texts and messages that the user has expanded, with the number of characters shown. */
   readonly opened = new Map<string, number>();
   readonly #loaded = new Map<string, Loaded<unknown>>();
   readonly #draw: () => void;
@@ -91,7 +94,7 @@ export class ViewerApp {
     if (this.source.isLive) void this.#followRuns();
   }
 
-  /** Draws soon. */
+  /** Schedules a redraw. */
   update(): void {
     if (this.#isDrawing) return;
     this.#isDrawing = true;
@@ -120,7 +123,7 @@ export class ViewerApp {
     this.update();
   }
 
-  /** The list of a run; reading it begins with the first call. */
+  /** Returns the list of a run. The first call starts to read it. */
   list(run: string): Loaded<EpisodeList> {
     const known = this.lists.get(run);
     if (known !== undefined) return known;
@@ -150,7 +153,10 @@ export class ViewerApp {
     return list.state === "ready" && list.value.facts.canRescore === true;
   }
 
-  /** Computes the logprobs of a row again, and keeps them with it. */
+  /**
+   * Returns the recomputed logprobs of a row. The first call starts to compute them, and the row
+   * keeps them.
+   */
   rescored(place: EpisodePlace, row: number): Loaded<Float64Array> {
     return this.#load(`rescored ${place.run} ${place.episode} ${row}`, async () => {
       const scores = await this.source.rescored?.(place, row);
@@ -211,7 +217,7 @@ export class ViewerApp {
         sameFacts(known.facts, page.facts) &&
         sameParts(known.running, page.running);
       if (isSame) return;
-      // Rows may have been added, or have moved.
+      // Requests that failed may succeed now, because rows may have been added or moved.
       if (known !== undefined) this.#forgetFailures();
       const { facts, running } = page;
       const list = { facts, running, entries: [...kept, ...page.entries] };
@@ -236,7 +242,7 @@ export class ViewerApp {
     }
   }
 
-  /** Asks again and again for what was appended to the runs that are shown. */
+  /** Reads appended data of the shown runs repeatedly. */
   async #followRuns(): Promise<void> {
     for (;;) {
       const shown = [...this.lists].flatMap(([, list]) =>
@@ -252,7 +258,7 @@ export class ViewerApp {
     }
   }
 
-  /** Reads the shown episode again while it is being played, and once more when it has ended. */
+  /** Reads the shown episode again while it is being played, and once more after its end. */
   async #followEpisode(): Promise<void> {
     const { route } = this;
     if (route.page !== "episode") return;
@@ -268,24 +274,25 @@ export class ViewerApp {
       this.#loaded.set(rowKey(route, 0), { state: "ready", value: view });
       this.#loaded.set(episodeKey(route), { state: "ready", value });
       this.#loaded.delete(`branches ${route.run} ${route.episode}`);
-      // The row of an episode that ended has the prompt in front: places in it are others.
+      // The finished row begins with the prompt, so token indexes of the running episode are
+      // invalid.
       if (isOver && this.route === route) {
         const { token: _token, ...rest } = route;
         this.go(rest, { replace: true });
       }
     } catch {
-      // Between the end of its recording and its line an episode is neither: it is asked for again.
+      // The recording has ended, but the episode's line is not written yet. The next call reads it.
     }
     this.update();
   }
 }
 
-/** The list of a run, unfiltered. */
+/** Returns the route to the unfiltered list of a run. */
 export function runRoute(run: string): Extract<Route, { page: "run" }> {
   return { page: "run", run, filter: "", order: "", view: "episodes" };
 }
 
-/** An episode from its beginning. */
+/** Returns the route to the beginning of an episode. */
 export function episodeRoute(run: string, episode: string): Extract<Route, { page: "episode" }> {
   return { page: "episode", run, episode, row: 0, mode: "mask" };
 }

@@ -7,14 +7,14 @@ import type { RowBranch } from "../model/row-tree.ts";
 /** One page of a run's list of episodes. */
 export interface EpisodePage {
   readonly facts: RunFacts;
-  /** Place of the first of the entries; what was read before it still holds. */
+  /** The index of the first entry. Earlier entries, if the page has them, stay valid. */
   readonly start: number;
   readonly entries: readonly EpisodeEntry[];
-  /** Those that are being played. */
+  /** The running episodes. */
   readonly running: readonly LiveEntry[];
 }
 
-/** Names an episode. */
+/** Identifies an episode. */
 export interface EpisodePlace {
   readonly run: string;
   readonly episode: string;
@@ -31,9 +31,9 @@ export interface ViewerSource {
     known: { readonly generation: number; readonly from: number },
   ): Promise<EpisodePage>;
   versions(run: string): Promise<EpisodeVersions>;
-  /** Episodes that hold a text, with how often. */
+  /** Returns the number of occurrences of a text in each episode that contains it. */
   search(run: string, text: string): Promise<Readonly<Record<string, number>>>;
-  /** An episode that ended, or what is known of one that is being played. */
+  /** Returns a finished episode, or the known part of a running one. */
   episode(place: EpisodePlace): Promise<EpisodeRow | LiveEpisode>;
   /** The episode's training rows, as branches of a tree. */
   branches(place: EpisodePlace): Promise<readonly RowBranch[]>;

@@ -2,7 +2,7 @@
 export interface ListContent {
   readonly keys: readonly string[];
   readonly current: string | undefined;
-  /** Draws the row at a place. */
+  /** Renders the row at an index. */
   readonly draw: (index: number) => HTMLElement;
 }
 

@@ -19,7 +19,7 @@ import {
  * or written.
  */
 export class ExactMessages {
-  /** No server knows it. */
+  /** A member name that no server uses. */
   readonly #name = `exact-${crypto.randomUUID()}`;
   readonly #head = `{"${this.#name}":`;
 
@@ -28,18 +28,18 @@ export class ExactMessages {
     return { [this.#name]: writeCompactJson(value) };
   }
 
-  /** The text of a message as it is sent. */
+  /** Replaces stand-ins in a message to the server by the exact values. */
   outgoing(text: string): string {
     const at = text.indexOf(this.#head);
     if (at === -1) return text;
     const start = at + this.#head.length;
     const end = endOfString(text, start);
     const carried = JSON.parse(text.slice(start, end)) as string;
-    // The brace that closes what was carried goes, too.
+    // Removes the closing brace of the stand-in, too.
     return text.slice(0, at) + carried + text.slice(end + 1);
   }
 
-  /** The text of a message as the client is to read it. */
+  /** Replaces values in a message from the server by stand-ins, so that the client can read it. */
   incoming(bytes: Buffer): string {
     const text = bytes.toString("utf8").replace(new RegExp(`^${byteOrderMark}`), "");
     try {
@@ -90,7 +90,7 @@ export class ExactMessages {
       );
     }
     const structured = shown.get("structuredContent");
-    // The client refuses all but an object.
+    // The client accepts only an object here.
     if (structured !== undefined) shown.set("structuredContent", this.#textIn(structured));
     const tools = result.get("tools");
     if (isPyList(tools))
@@ -113,7 +113,7 @@ export class ExactMessages {
   }
 }
 
-/** The texts that only a message with values to replace contains. */
+/** Matches messages that contain values to replace. */
 const touched = /"(?:structuredContent|inputSchema|toolResult|capabilities)"|NaN|Infinity|:\s*null/;
 
 /** Converts a tool result of the first protocol (2024-10-07) to the form of later ones. */
@@ -127,7 +127,10 @@ function readLegacy(given: PyValue): PyDict {
   return new Map<string, PyValue>([["content", [part]]]);
 }
 
-/** A server's answer to the first request. Some write a list for an empty object, and null for what they leave out. */
+/**
+ * Corrects a server's reply to the first request. Some servers write a list for an empty object,
+ * and null for absent members.
+ */
 function readFacts(result: PyDict): PyDict {
   const facts = withoutAnyNulls(result);
   const given = facts.get("capabilities");
@@ -141,7 +144,10 @@ function withoutAnyNulls(members: PyDict): Map<string, PyValue> {
   return new Map([...members].filter(([, value]) => value !== null));
 }
 
-/** A value that `JSON.parse()` reads: it knows no infinite number but one that is too large. */
+/**
+ * Converts a value so that `JSON.parse()` can read it: NaN becomes null, and an infinity becomes a
+ * number that is too large.
+ */
 function readable(value: PyValue): PyValue {
   if (typeof value === "number" && !Number.isFinite(value)) {
     return Number.isNaN(value) ? null : tooLarge * (value > 0 ? 1n : -1n);
@@ -154,7 +160,10 @@ function readable(value: PyValue): PyValue {
 
 const tooLarge = 10n ** 400n;
 
-/** The client dies of a result that nests too deeply. A list of tools is passed on: each of them is looked at alone. */
+/**
+ * Replaces a message that nests too deeply by an error, because it would crash the client. Passes
+ * lists of tools on: each tool is checked later.
+ */
 function refuseDeep(text: string): string {
   const message = parseJsonText(text) as Message | null | undefined;
   // The client reports text that is not JSON.
@@ -170,7 +179,10 @@ interface Message {
 
 const tooDeep = "its message nests too deeply";
 
-/** Members that a result or a part of it may leave out; some servers send null all the same, which the client refuses. */
+/**
+ * Optional members of a result or its parts. Some servers send null for them, which the client
+ * refuses.
+ */
 const optional: ReadonlySet<string> = new Set([
   "content",
   "structuredContent",
@@ -184,7 +196,7 @@ function withoutNulls(members: PyDict): Map<string, PyValue> {
   return new Map([...members].filter(([name, value]) => value !== null || !optional.has(name)));
 }
 
-/** An answer that cannot be read, as the error that the server should have answered. */
+/** Returns an error reply that takes the place of a message that cannot be read. */
 function refusalOf(message: PyValue, problem: string): string {
   const id = isPyDict(message) ? (message.get("id") ?? null) : null;
   const error = new Map<string, PyValue>([

@@ -3,14 +3,14 @@ import { byteOrderMark } from "../../text/decode-text.ts";
 import type { ExactMessages } from "./exact-messages.ts";
 import { LineBytes } from "./line-bytes.ts";
 
-/** A transport of the MCP client's over standard input and output, as far as it is used here. */
+/** The members of the MCP client's transport over standard input and output that are used here. */
 interface StdioTransport {
   start(): Promise<void>;
 }
 
 /**
- * Has a transport over standard input and output send and receive exact messages. The client gives no place to
- * do that at: the streams of its process are taken.
+ * Makes a transport over standard input and output exchange exact messages. The client has no
+ * option for this, so the function replaces the streams of its process.
  */
 export function exactStdio(transport: StdioTransport, messages: ExactMessages): void {
   const start = transport.start.bind(transport);
@@ -42,7 +42,7 @@ function exactOutput(stdout: NonNullable<ChildProcess["stdout"]>, messages: Exac
   });
 }
 
-/** `fetch()` for the MCP client over HTTP that sends and receives exact messages. */
+/** Returns a `fetch()` for the MCP client over HTTP that exchanges exact messages. */
 export function exactFetch(messages: ExactMessages): typeof fetch {
   return async (address, init) => {
     const { body } = init ?? {};
@@ -60,10 +60,13 @@ export function exactFetch(messages: ExactMessages): typeof fetch {
   };
 }
 
-/** Messages up to this length are read to see if they await an answer; those that do not are shorter. */
+/**
+ * Maximum length of messages that are checked for an expected answer, in characters. Messages that
+ * expect none are shorter.
+ */
 const longestNotice = 64 * 1024;
 
-/** False for notifications and for answers of the client. */
+/** True if the message is a request. Notifications and the client's own answers are not. */
 function awaitsAnswer(message: string): boolean {
   if (message.length > longestNotice) return true;
   const sent = JSON.parse(message) as object | readonly object[];
@@ -71,8 +74,8 @@ function awaitsAnswer(message: string): boolean {
 }
 
 /**
- * Returns the answer to a message that awaits none, without its body: the client would read that to its end, and some
- * servers never end it.
+ * Removes the body of a reply to a message that expects none. The client would read the body to its
+ * end, and some servers never end it.
  */
 async function emptied(response: Response): Promise<Response> {
   await response.body?.cancel().catch(() => {});
@@ -85,7 +88,10 @@ function copyOf(response: Response, body: ReadableStream<Uint8Array> | string | 
   return new Response(body, { status: response.status, headers });
 }
 
-/** A message of a stream of events stands in the lines `data: …` of one event, which an empty line ends. */
+/**
+ * Converts the messages in a stream of events. An event has one message in its `data:` lines and
+ * ends with an empty line.
+ */
 function exactEvents(messages: ExactMessages): TransformStream<Uint8Array, Uint8Array> {
   const lines = new LineBytes({ takesReturns: true });
   let isFirst = true;

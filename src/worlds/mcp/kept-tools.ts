@@ -30,7 +30,8 @@ export async function keepListedTools(
   });
   if (text !== undefined) return readKept(file, text);
   const listed = await list();
-  // Only the members that are used. Read again, they are the same.
+  // Keeps only the members that are used, so that the tools are the same when they are read from
+  // the file.
   const used = exactOf(keptSchema.parse(listed));
   const kept = new Redactor().text(stringifyPythonJson(used, { ensureAscii: false, indent: 2 }));
   try {

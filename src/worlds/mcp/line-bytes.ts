@@ -1,25 +1,28 @@
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Cuts a stream of bytes into lines, without their ends. */
+/** Splits a stream of bytes into lines without line ends. */
 export class LineBytes {
   readonly #takesReturns: boolean;
   #parts: Buffer[] = [];
   #isAfterReturn = false;
 
-  /** @param options.takesReturns - A carriage return ends a line, too, as in a stream of events. Default: only a line feed. */
+  /**
+   * @param options.takesReturns - True if a carriage return also ends a line, as in a stream of
+   *   events. Default: only a line feed does.
+   */
   constructor({ takesReturns = false }: { readonly takesReturns?: boolean } = {}) {
     this.#takesReturns = takesReturns;
   }
 
-  /** The lines that end in a chunk. */
+  /** Returns the lines that end in a chunk. */
   add(chunk: Buffer): readonly Buffer[] {
     const lines: Buffer[] = [];
     let start = 0;
     let feed = -1;
     let back = -1;
     for (;;) {
-      // A carriage return and a line feed are one end.
+      // A carriage return with a line feed is one line end.
       if (this.#isAfterReturn && start < chunk.length) {
         this.#isAfterReturn = false;
         if (chunk[start] === lineFeed) start += 1;

@@ -2,7 +2,7 @@ import { isObject } from "../../values/is-object.ts";
 import { isDeeper, maxValueDepth } from "../../json/nesting.ts";
 import { shortJson } from "../../secrets/shorten.ts";
 
-/** A tool of a server, as it is used. */
+/** A tool of a server with the members that are used. */
 export interface ListedTool {
   readonly name: string;
   readonly title?: string;
@@ -21,11 +21,11 @@ interface UnusableTool {
 }
 
 /**
- * Reads a tool as a server sent it. A schema that leaves out that arguments are an object, or what the
- * properties are, gets that added, as models and their templates need it.
+ * Reads a tool as a server sent it. Adds the type `object` and empty properties to the schema if
+ * they are missing, because models and chat templates need them.
  */
 export function readListedTool(sent: unknown): ListedTool | UnusableTool {
-  if (!isObject(sent)) return { problem: "an entry of its list is no object" };
+  if (!isObject(sent)) return { problem: "an entry of its list is not an object" };
   const { name, title, description } = sent;
   if (typeof name !== "string" || name === "") {
     return { problem: "an entry of its list has no name" };

@@ -4,11 +4,11 @@ import { safeCutIndex } from "../../secrets/redactor.ts";
 /** The result of a call, in its recorded form. JSON-able. */
 export interface McpAnswer {
   readonly text: string;
-  /** The server says that the call was a mistake. */
+  /** True if the server reports that the call was a mistake. */
   readonly isError: boolean;
 }
 
-/** A part of a result, as far as it is read. */
+/** A part of a result with the members that are read. */
 interface ContentPart {
   readonly type: string;
   readonly text?: string;

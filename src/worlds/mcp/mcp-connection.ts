@@ -20,13 +20,13 @@ interface McpCall {
   readonly arguments: PyDict;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
-  /** Characters of an answer that are kept. */
+  /** Maximum length of an answer, in characters. */
   readonly maxLength: number;
 }
 
-/** Characters of a server's standard error that a complaint quotes. */
+/** Maximum length of a server's standard error in an error message, in characters. */
 const quotedLength = 500;
-/** Characters of it that are kept. */
+/** The number of characters of standard error that are kept. */
 const keptLength = 64 * 1024;
 
 /** The code of a call that the server did not perform, because it no longer knows the session. */
@@ -37,7 +37,7 @@ export function isSessionEnded(error: unknown): boolean {
   return error instanceof RolloutError && error.code === sessionEnded;
 }
 
-/** A conversation with an MCP server, over the official client. */
+/** A connection to an MCP server, through the official client. */
 export class McpConnection implements AsyncDisposable {
   readonly #client: mcp.Client;
   readonly #library: typeof mcp;
@@ -64,7 +64,7 @@ export class McpConnection implements AsyncDisposable {
     this.#server = parts.server;
     this.#pages = parts.pages;
     this.#lastWords = lastWords;
-    // A callback of the protocol's, and no event of the DOM's.
+    // This is a callback of the protocol, not a DOM event.
     Object.assign(this.#client, { onclose: () => (this.isClosed = true) });
   }
 
@@ -104,7 +104,7 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /**
-   * Lists the server's tools, each as it was sent.
+   * Lists the server's tools, each as the server sent it.
    *
    * @throws RolloutError with party `environment`.
    */
@@ -126,15 +126,16 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /**
-   * Calls a tool. An error that the server reports is an answer.
-   * @throws RolloutError with party `environment`, `environment/session-ended` if the server no longer knows the
-   *   session and so did not perform the call; the signal's reason if it is aborted.
+   * Calls a tool. Returns errors that the server reports as an answer for the model.
+   * @throws RolloutError with party `environment`, `environment/session-ended` if the server no
+   *   longer knows the session and so did not perform the call; the signal's reason if it is
+   *   aborted.
    */
   async call({ tool, signal, timeoutMs, maxLength, ...call }: McpCall): Promise<McpAnswer> {
     const params = { name: tool, arguments: this.#messages.carry(call.arguments) };
     const request = { method: "tools/call", params } as const;
     try {
-      // The caller keeps the deadline; the client's own is for a caller who does not.
+      // `signal` has the time limit of the call. The client's own limit comes later.
       const options = { signal, timeout: timeoutMs + 5_000 };
       const result = await this.#client.request(request, options);
       const { structuredContent } = result as McpResult;
@@ -151,8 +152,9 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /**
-   * Returns the end of the session, if this error reports one. The protocol has 404 for it. Other servers answer 410,
-   * or 400 with a word about the session.
+   * Returns a `SessionEnd` if the error means that the server no longer knows the session. The
+   * protocol has status 404 for this. Other servers answer 410, or 400 with a word about the
+   * session.
    */
   #asSessionEnd(error: unknown): SessionEnd | undefined {
     if (!(error instanceof this.#library.SdkHttpError)) return undefined;
@@ -177,15 +179,21 @@ export class McpConnection implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.isClosed = true;
-    // A server that has ended needs no goodbye.
+    // A server that has already ended cannot be closed.
     await this.#client.close().catch(() => undefined);
   }
 }
 
-/** A session that a server no longer knows, for example after its restart or after an idle time. */
+/**
+ * The error for a session that a server no longer knows, for example after a restart or an idle
+ * time.
+ */
 class SessionEnd extends Error {}
 
-/** Node names the program although its working directory is missing. */
+/**
+ * Returns an error that names the working directory if it is missing. Node's own error names only
+ * the program.
+ */
 async function blameFolder(failure: unknown, { cwd }: McpServer): Promise<unknown> {
   const { code } = failure as { readonly code?: unknown };
   if (cwd === undefined || (code !== "ENOENT" && code !== "ENOTDIR")) return failure;
@@ -277,7 +285,7 @@ async function createTransport(
   });
   exactStdio(transport, messages);
   let said = "";
-  // A character can be split over several pieces.
+  // A character may be split between two chunks.
   const decoder = new StringDecoder("utf8");
   transport.stderr?.on("data", (piece: Buffer) => {
     said = `${said}${decoder.write(piece)}`.slice(-keptLength);

@@ -1,24 +1,27 @@
 import { ofUrl, secretsOfArguments, secretsOfNamed, shownUrl } from "../../secrets/find-secrets.ts";
 import { hideEverywhere, redactionMark, Redactor } from "../../secrets/redactor.ts";
 
-/** An MCP server that is started as a process and spoken to over its standard input and output. */
+/** An MCP server that runs as a process and communicates over its standard input and output. */
 export interface McpCommand {
-  /** A program, such as `npx` or `uvx`; no shell reads it. */
+  /** A program, such as `npx` or `uvx`. No shell interprets it. */
   readonly command: string;
   readonly args?: readonly string[];
-  /** Added to the few variables that a server gets otherwise (`PATH`, `HOME` and the like). */
+  /**
+   * Environment variables in addition to the few that every server gets (`PATH`, `HOME` and the
+   * like).
+   */
   readonly env?: Readonly<Record<string, string>>;
-  /** Default: the working folder when `createMcpTools()` is called. */
+  /** The working directory. Default: that of this process when `createMcpTools()` is called. */
   readonly cwd?: string;
   readonly url?: never;
   readonly headers?: never;
 }
 
-/** An MCP server that is reached over streamable HTTP. */
+/** An MCP server over streamable HTTP. */
 export interface McpAddress {
-  /** Its endpoint, such as `http://127.0.0.1:8000/mcp`. */
+  /** The server's endpoint, such as `http://127.0.0.1:8000/mcp`. */
   readonly url: string;
-  /** Sent with each request, such as `{ authorization: "Bearer …" }`. */
+  /** Headers for each request, such as `{ authorization: "Bearer …" }`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly command?: never;
   readonly args?: never;
@@ -29,12 +32,14 @@ export interface McpAddress {
 /** An MCP server: a command to start, or an address. */
 export type McpServer = McpCommand | McpAddress;
 
-/** The server in a complaint: without its arguments and its variables, which may be secrets. */
+/**
+ * Returns a name of the server for messages, without arguments and variables, which may be secrets.
+ */
 export function describeServer(server: McpServer): string {
   return server.url === undefined ? server.command : shownUrl(server.url);
 }
 
-/** Has all that this process writes from now on go without the server's secrets. */
+/** Registers the server's secrets, so that all later output of this process is without them. */
 export function hideServer({ args = [], env = {}, headers = {}, url = "" }: McpServer): void {
   for (const found of [
     secretsOfArguments(args),
@@ -46,12 +51,15 @@ export function hideServer({ args = [], env = {}, headers = {}, url = "" }: McpS
   }
 }
 
-/** Shorter values than this are words of a message as well, in characters. */
+/**
+ * Minimum length of a value that is removed, in characters. Shorter ones may be ordinary words of a
+ * message.
+ */
 const shortest = 4;
 
 /**
- * Takes all values out of a text that the server was started or is reached with, secret or not: what a server says
- * of itself may repeat any of them.
+ * Removes all of the server's arguments, variables and headers from a text, secret or not, because
+ * a server's message may repeat any of them.
  */
 export function withoutValues(
   text: string,

@@ -12,9 +12,12 @@ import { nameTools, type NamedTool } from "./name-tools.ts";
 import { reportUnchecked } from "./report-unchecked.ts";
 import { SharedConnection } from "./shared-connection.ts";
 
-/** Which tools of an MCP server are used, and how. */
+/** The options of `createMcpTools()`: the server, the tools to use, and limits. */
 export type McpToolsOptions = McpServer & {
-  /** A tool's name as the model is to call it; `undefined` leaves the tool out. Default: its own. */
+  /**
+   * Returns the name by which the model calls a tool. `undefined` leaves the tool out. Default: the
+   * server's name.
+   */
   readonly names?: (name: string) => string | undefined;
   /**
    * True to give each episode a server or session of its own. Use it for servers with state that
@@ -29,19 +32,26 @@ export type McpToolsOptions = McpServer & {
   readonly connectTimeoutMs?: number;
   /**
    * A file with the server's tools. It is read if it exists, and written otherwise. With it, only
-   * calls need the server, and the tools that the model sees do not change with the server.
+   * calls need the server, and later changes of the server do not change the tools that the model
+   * sees.
    */
   readonly toolsFile?: string;
-  /** Longest answer in characters; what is over is left out, and said. Default 100 000. */
+  /**
+   * Maximum length of an answer in characters. Longer answers are cut, and the cut is marked.
+   * Default 100 000.
+   */
   readonly maxResultLength?: number;
   /**
-   * Gets a line for each tool of which something is odd: one that is left out or renamed, or a schema of
-   * which a part is not checked here. Default: a warning of the process.
+   * Called with a message for each tool that is left out or renamed, or whose schema has a part
+   * that is not checked here. Default: a process warning.
    */
   readonly onTrouble?: (trouble: string) => void;
 };
 
-/** Tools of an MCP server. Disposing them closes the shared connection at once rather than a moment later. */
+/**
+ * Tools of an MCP server. Disposing them closes the shared connection at once; otherwise it closes
+ * shortly after its last use.
+ */
 export type McpTools = readonly Tool<unknown>[] & AsyncDisposable;
 
 /**
@@ -168,12 +178,12 @@ function toTool(
           const call = { tool: name, arguments: given, signal, timeoutMs, maxLength };
           const connection = await connect(context);
           return await connection.call(call).catch(async (error: unknown) => {
-            // An episode's own session had a state, which a new one lacks.
+            // An episode's own session had state, which a new session lacks.
             if (options.perEpisode === true || !isSessionEnded(error)) throw error;
             return await (await connect(context)).call(call);
           });
         });
-        // The answer to a mistake says once that it is one.
+        // `refuse()` adds the word "Error" itself.
         if (isError) refuse(text.replace(/^error:\s*/i, ""));
         return text;
       },

@@ -1,15 +1,15 @@
 import type { ListedTool } from "./listed-tool.ts";
 
-/** A tool of a server, with the name that the model calls it by. */
+/** A tool of a server, with the name by which the model calls it. */
 export interface NamedTool {
   readonly ownName: string;
   readonly listed: ListedTool;
 }
 
 /**
- * Gives each tool the name that the model calls it by: what `names` says, or its own, in which `_` stands
- * for characters that engines do not allow in names. Of several that share a name of the server's, the first
- * keeps it, and the others are left out and reported.
+ * Determines the name by which the model calls each tool: the result of `names`, or the server's
+ * name with `_` in place of characters that engines do not allow. If several tools have the same
+ * name, the first keeps it, and the others are left out and reported.
  */
 export function nameTools(
   listed: readonly ListedTool[],
@@ -22,7 +22,7 @@ export function nameTools(
     const { name } = tool;
     const ownName = names === undefined ? toAllowedName(name) : names(name);
     if (ownName === undefined) continue;
-    // The names that an option gives are its own affair: the environment refuses two alike.
+    // If `names` returns the same name twice, the environment refuses it later.
     const key = names === undefined ? ownName : name;
     if (seen.has(key)) {
       report(

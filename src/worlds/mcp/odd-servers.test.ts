@@ -132,7 +132,7 @@ describe("each tool of an MCP server is independent", () => {
     expect(troubles).toEqual([
       'a tool is left out: tool "text" takes no object (its schema is {"type":"string"}), expected {"type": "object", …}',
       "a tool is left out: an entry of its list has no name",
-      "a tool is left out: an entry of its list is no object",
+      "a tool is left out: an entry of its list is not an object",
     ]);
   });
 
@@ -273,7 +273,7 @@ describe("the pages of an MCP server's tools", () => {
       ],
     ],
     [
-      "a cursor that is no text",
+      "a cursor that is not text",
       { first: { tools: [one, two], nextCursor: 2 } },
       ["the tools after the 2 that were read are missing: its cursor is 2, expected a text"],
     ],

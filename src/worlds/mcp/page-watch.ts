@@ -2,19 +2,22 @@ import type * as mcp from "@modelcontextprotocol/client";
 import type { ToolPage } from "./tool-pages.ts";
 
 /**
- * Takes a page of tools out of the message that brings it, before the protocol's library sees it: the
- * library refuses the whole page for one tool that it does not like.
+ * Takes each page of tools out of its message before the MCP client reads it, because the client
+ * would refuse a complete page for one invalid tool.
  */
 export class PageWatch {
   #isWaiting = false;
   #page: ToolPage | undefined;
 
-  /** @param transport - One that no client reads yet: a client hands each message here first. */
+  /**
+   * @param transport - A transport without a client. A client that connects later gets each message
+   *   after this object.
+   */
   constructor(transport: mcp.Transport) {
     Object.assign(transport, { onmessage: (message: unknown) => this.#look(message) });
   }
 
-  /** Does what asks for a page, and returns the page that came. */
+  /** Calls a function that requests a page. Returns the page. */
   async take(ask: () => Promise<void>): Promise<ToolPage> {
     this.#isWaiting = true;
     this.#page = undefined;
@@ -31,7 +34,7 @@ export class PageWatch {
     const { result } = message as { readonly result?: unknown };
     if (typeof result !== "object" || result === null) return;
     const page = result as { tools?: unknown; nextCursor?: unknown };
-    // The last page of some servers names no tools, and the library refuses it.
+    // The last page of some servers has no tools, which the client refuses.
     const { tools = null, nextCursor } = page;
     if (tools !== null && !Array.isArray(tools)) return;
     this.#page = { tools: tools ?? [], nextCursor };

@@ -41,7 +41,7 @@ export class SharedConnection implements AsyncDisposable {
     };
   }
 
-  /** The connection that lives. */
+  /** Returns the current connection, or opens a new one. */
   async connection(): Promise<McpConnection> {
     const known = this.#current;
     if (known !== undefined) {

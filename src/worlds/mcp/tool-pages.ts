@@ -14,16 +14,16 @@ export interface ToolListing {
   readonly cut?: string;
 }
 
-/** Most pages that are read. */
+/** Maximum number of pages to read. */
 const mostPages = 200;
 /** The largest number of consecutive pages without new tools. */
 const mostIdlePages = 3;
 
 /**
- * Reads the pages of a server's tools. Ends at a page without a cursor, and at a cursor that was
+ * Reads the pages of a server's tools. Stops at a page without a cursor, and at a cursor that was
  * followed before. An empty text is a cursor. Keeps the pages that were read.
- * @param isRefusal - True if an error is the server's answer to one of its own cursors.
- * @throws the error of `readPage`, unless tools were read and it is a refusal.
+ * @param isRefusal - True if the server refuses one of its own cursors with this error.
+ * @throws the error of `readPage`, unless it is a refusal and tools were already read.
  */
 export async function readPages(
   readPage: (cursor: string | undefined) => Promise<ToolPage>,
@@ -45,7 +45,7 @@ export async function readPages(
       );
     }
     const before = tools.size;
-    // The same tool again, word for word, is no other one.
+    // A tool that is repeated word for word counts once.
     for (const tool of page.tools) tools.set(keyOf(tool), tool);
     const isIdle = tools.size === before;
     idleCount = isIdle ? idleCount + 1 : 0;
@@ -67,7 +67,9 @@ export async function readPages(
   return cutAfter(`its list has no end after ${mostPages} pages`);
 }
 
-/** The same for two tools that are the same word for word; one that nests too deeply to be written stands alone. */
+/**
+ * Returns a key that equal tools share. A tool that nests too deeply to be written is its own key.
+ */
 function keyOf(tool: unknown): unknown {
   try {
     return JSON.stringify(tool);

@@ -6,14 +6,14 @@ import { readAnswer } from "../mcp/mcp-answer.ts";
 import { exactOf, writeCompactJson } from "../../json/exact-json.ts";
 import type { PyDict } from "../../../packages/python-values/src/value.ts";
 
-/** Characters of an observation that the agent is shown. */
+/** Maximum length of an observation for the agent, in characters. */
 const maxLength = 100_000;
 
 const toolsSchema = z.array(z.looseObject({ input_schema: z.unknown() }));
 
 /**
- * The tools that an observation of `list_tools` names. Each stands alone: one that cannot be used is left
- * out and reported.
+ * Reads the tools in an observation of `list_tools`. A tool that cannot be used is left out and
+ * reported.
  */
 export function readListedTools(
   observation: Readonly<Record<string, unknown>>,
@@ -82,7 +82,7 @@ function describeCall(
   return answer.text;
 }
 
-/** The answer to a mistake says once that it is one. */
+/** `refuse()` adds the word "Error" itself. */
 function withoutError(text: string): string {
   return text.replace(/^error:\s*/i, "");
 }

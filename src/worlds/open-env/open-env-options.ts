@@ -10,26 +10,28 @@ export type OpenEnvReward = (
   episode: { readonly isDone: boolean },
 ) => number | null;
 
-/** A task of an OpenEnv server's: what it is reset with. */
+/** A task of an OpenEnv server: the parameters of its reset. */
 export interface OpenEnvTask extends TaskItem {
   /** The parameters of the reset, such as `{ seed: 7 }`. */
   readonly reset: Readonly<Record<string, unknown>>;
 }
 
-/** An OpenEnv server, and how its world is played. */
+/** The options of `createOpenEnv()`: the server, and how agents use its world. */
 export interface OpenEnvOptions extends OpenEnvPlace {
-  /** Letters, digits, `-`, `_` and `.`. Default: the server's name for it. */
+  /**
+   * The environment's name: letters, digits, `-`, `_` and `.`. Default: the server's name for it.
+   */
   readonly name?: string;
   /** The system message. Default: the server's description. */
   readonly policy?: string;
   /**
-   * Default: the tasks that the server lists or, if it lists none, seeds: 10 000 in `train`, and
-   * 100 others in `test`.
+   * The tasks. Default: those that the server lists. If it lists none, seeds: 10 000 in `train`,
+   * and 100 others in `test`.
    */
   readonly tasks?: TaskSplits<OpenEnvTask>;
   /**
-   * Converts the agent's words to an action, for a server with actions that are words. Absent: an
-   * agent that replies with words has finished.
+   * Converts the agent's words to an action, for a server whose actions are words. Absent: a reply
+   * in words ends the episode.
    */
   readonly say?: (text: string) => Readonly<Record<string, unknown>>;
   /**
@@ -43,8 +45,8 @@ export interface OpenEnvOptions extends OpenEnvPlace {
    */
   readonly reward?: OpenEnvReward;
   /**
-   * Gets a line for each tool of which something is odd: one that is left out or renamed, or a schema of
-   * which a part is not checked here. Default: a warning of the process.
+   * Called with a message for each tool that is left out or renamed, or whose schema has a part
+   * that is not checked here. Default: a process warning.
    */
   readonly onTrouble?: (trouble: string) => void;
   /** The longest time for a reset or a step, in milliseconds. Default 60 seconds. */
@@ -61,6 +63,6 @@ export interface Limits {
 
 /** The world that a task's tools act on. */
 export interface ActingWorld {
-  /** Performs an action and says what came of it. */
+  /** Performs an action and returns the text for the agent. */
   act(data: object): Promise<string>;
 }

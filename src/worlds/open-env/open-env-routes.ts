@@ -20,12 +20,12 @@ interface HttpAnswer {
   readonly body: unknown;
 }
 
-/** Largest body that is read, in bytes. */
+/** Maximum size of a body, in bytes. */
 const maxBodyBytes = 65_536;
-/** Most tasks that are listed at once. */
+/** Maximum number of tasks in one list. */
 const mostTasks = 10_000;
 
-/** A request that is refused with a status of its own. */
+/** An error that is answered with its own HTTP status. */
 export class HttpRefusal extends Error {
   override readonly name = "HttpRefusal";
   readonly status: number;
@@ -45,9 +45,10 @@ const rangeSchema = z.object({
 });
 
 /**
- * Answers what a client asks before it opens a session: what the environment is, and its tasks.
+ * Answers requests of a client without a session: the description of the environment, and its
+ * tasks.
  *
- * @throws UsageError for a split, a task or a body that there is not, and HttpRefusal for a body that
+ * @throws UsageError for an unknown split or task, or an invalid body; HttpRefusal for a body that
  *   is too large or cannot be decoded.
  */
 export async function answerHttp(
@@ -151,7 +152,8 @@ async function readText(request: IncomingMessage): Promise<string> {
   let size = 0;
   try {
     const codings = readContentCodings(request.headers["content-encoding"]);
-    // A connection that is closed at once carries no answer.
+    // Without this option, the end of the loop would close the connection before the answer is
+    // sent.
     const sent = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
     for await (const piece of decodeBody(sent, { codings, limitBytes: maxBodyBytes })) {
       size += piece.byteLength;

@@ -23,8 +23,8 @@ const splitsSchema = z.array(z.object({ name: z.string() }));
 const countSchema = z.object({ num_tasks: z.int().min(0) });
 
 /**
- * Asks an OpenEnv server for its description.
- * @throws UsageError if there is no server at the address, or if it is not an OpenEnv server.
+ * Reads an OpenEnv server's description of itself.
+ * @throws UsageError if the server cannot be reached, or if it is not an OpenEnv server.
  */
 export async function readServerFacts(
   place: OpenEnvPlace,
@@ -74,7 +74,10 @@ async function readSplits(
   return Object.keys(sizes).length === 0 ? undefined : sizes;
 }
 
-/** @returns `undefined` if the server does not have the path. */
+/**
+ * Requests a path from the server.
+ * @returns `undefined` if the server does not have the path.
+ */
 async function askServer<Value>(
   { url, headers, timeoutMs }: OpenEnvPlace & { readonly timeoutMs: number },
   {

@@ -18,24 +18,24 @@ export interface OpenEnvResult {
 
 /** The address of an OpenEnv server. */
 export interface OpenEnvPlace {
-  /** Such as `http://127.0.0.1:8000`. */
+  /** The server's URL, such as `http://127.0.0.1:8000`. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The server refused an action as invalid. */
+/** Thrown if the server refuses an action as invalid. */
 export class RefusedAction extends Error {
   override readonly name = "RefusedAction";
 }
 
-/** Largest message that is taken, in bytes. */
+/** Maximum size of a message, in bytes. */
 const maxMessageBytes = 64 * 2 ** 20;
 
-/** A text that a complaint quotes is cut to so many characters. */
+/** Maximum length of a quotation in an error message, in characters. */
 const quotedLength = 500;
 
 /**
- * A session with an OpenEnv server: one WebSocket, one world of its own on the server.
+ * A session with an OpenEnv server: one WebSocket, with its own world on the server.
  *
  * **Source:** PyPI openenv 0.10.0, core/env_server/http_server.py (`/ws`) and types.py (`WS…`).
  */
@@ -90,7 +90,7 @@ export class OpenEnvSession implements AsyncDisposable {
     }
   }
 
-  /** Begins an episode. Throws as `ask()` does. */
+  /** Starts an episode. Throws as `ask()` does. */
   async reset(data: object, options: AskOptions): Promise<OpenEnvResult> {
     return this.#result(await this.#ask({ type: "reset", data }, options));
   }
@@ -138,24 +138,27 @@ export class OpenEnvSession implements AsyncDisposable {
         },
       });
     } catch (error) {
-      // A late reply would be taken for the reply to the next request.
+      // The next request would get this request's late reply.
       if (!(error instanceof RefusedAction)) this.#socket.terminate();
       throw error;
     }
   }
 
-  /** Takes a message of any form and never throws: an event handler that throws ends the process. */
+  /**
+   * Handles a message of any form. Never throws, because an event handler that throws ends the
+   * process.
+   */
   #take(data: Buffer): void {
     const waiting = this.#waiting;
     this.#waiting = undefined;
     const answer = this.#read(data);
     if (!(answer instanceof Error)) waiting?.resolve(answer.body);
     else if (waiting !== undefined) waiting.reject(answer);
-    // No question was open: the server says why it takes no session, and closes.
+    // No request is pending: the server explains why it refuses the session, and then closes it.
     else this.#ended ??= answer;
   }
 
-  /** @returns what an observation holds, or what anything else means. */
+  /** @returns the content of an observation, or an error for any other message. */
   #read(data: Buffer): { readonly body: unknown } | Error {
     try {
       const message = parseExactJson(decodeText(data));
@@ -178,7 +181,7 @@ export class OpenEnvSession implements AsyncDisposable {
     ) as {
       readonly code?: unknown;
       readonly message?: unknown;
-      /** FastAPI's member for errors. */
+      /** The member in which FastAPI reports errors. */
       readonly detail?: unknown;
       readonly errors?: unknown;
     };
@@ -205,7 +208,7 @@ export class OpenEnvSession implements AsyncDisposable {
     this.#waiting = undefined;
   }
 
-  /** Ends the session; the server forgets its world. */
+  /** Ends the session. The server then removes its world. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#end("the session is over");
     if (this.#socket.readyState !== WebSocket.OPEN) {
@@ -213,7 +216,7 @@ export class OpenEnvSession implements AsyncDisposable {
       return;
     }
     this.#socket.send(JSON.stringify({ type: "close" }));
-    // Leaves a server that does not close within a second.
+    // Stops waiting if the server does not close within a second.
     const closed = new Promise((resolve) => this.#socket.once("close", resolve));
     const timer = setTimeout(() => this.#socket.terminate(), 1_000);
     this.#socket.close();

@@ -13,7 +13,7 @@ import { describeObservation } from "./open-env-observation.ts";
 import { OpenEnvSession, RefusedAction, type OpenEnvResult } from "./open-env-session.ts";
 import { writeExactJson } from "../../json/exact-json.ts";
 
-/** The parts of an episode on an OpenEnv server. */
+/** The parts that a world on an OpenEnv server needs. */
 interface OpenEnvWorldParts {
   readonly options: OpenEnvOptions;
   readonly limits: Limits;
@@ -22,12 +22,12 @@ interface OpenEnvWorldParts {
   readonly user: UserSession;
 }
 
-/** One attempt at a task: a session with the server, which is opened when the conversation begins. */
+/** One attempt at a task. Opens its session with the server when the conversation starts. */
 export class OpenEnvWorld implements World {
   readonly #parts: OpenEnvWorldParts;
   readonly #tools: ReadonlyMap<string, Tool<ActingWorld>>;
   readonly #resources = new EpisodeResources();
-  /** Of the reset and of each step since. */
+  /** The rewards of the reset and of each step so far. */
   readonly #rewards: (number | undefined)[] = [];
   #session: OpenEnvSession | undefined;
   #isDone = false;
@@ -129,7 +129,7 @@ export class OpenEnvWorld implements World {
     return this.#isDone ? { done: "finished" } : {};
   }
 
-  /** An attempt that ends before the server gives a reward for a step is not scored. */
+  /** Computes the reward. An attempt without a reward for any step is unscored. */
   async score(): Promise<Score> {
     const { options, task } = this.#parts;
     const rewards = this.#rewards.map((one) => one ?? null);
@@ -137,7 +137,7 @@ export class OpenEnvWorld implements World {
     if (options.reward !== undefined) {
       return { reward: options.reward(this.#rewards, { isDone: this.#isDone }), details };
     }
-    // The reward of a reset belongs to no step: servers write 0 there.
+    // The reward of the reset does not count: servers write 0 there.
     const isScored = this.#rewards.slice(1).some((reward) => reward !== undefined);
     if (!isScored && this.#isDoneThere) {
       throw new RolloutError(

@@ -427,7 +427,7 @@ describe("createOpenEnv()", () => {
       "it answered {}",
     ],
     [
-      "an error whose code is no text",
+      "an error with a code that is not text",
       '{"type":"error","data":{"code":{"toString":1},"message":{"toString":1}}}',
       "environment/exception",
       'it answered {"toString":1}: {"toString":1}',

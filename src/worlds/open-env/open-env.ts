@@ -24,16 +24,17 @@ import type { PyDict } from "../../../packages/python-values/src/value.ts";
 
 /** A world on an OpenEnv server, as an environment. */
 export interface OpenEnvEnvironment extends Environment<OpenEnvTask> {
-  /** Says nothing, because the server speaks first. */
+  /** A user without words, because the server speaks first. */
   readonly user: User;
 }
 
 /**
- * Returns the world of an OpenEnv server as an environment: `export default await createOpenEnv({ url
- * })`. Each episode has a session of its own. If the server's environment has tools (MCP), the
- * model sees them. Otherwise it sees one tool, `act`, that takes the server's action. The server's
+ * Returns the world of an OpenEnv server as an environment: `export default await createOpenEnv({
+ * url })`. Each episode has its own session. If the server's environment has tools (MCP), the model
+ * sees them. Otherwise it sees one tool, `act`, that takes the server's action. The server's
  * replies are recorded.
- * @throws UsageError if the server cannot be reached, or if a model cannot be shown its actions.
+ * @throws UsageError if the server cannot be reached, or if its actions cannot be described to a
+ *   model.
  */
 export async function createOpenEnv(options: OpenEnvOptions): Promise<OpenEnvEnvironment> {
   const { timeoutMs = 60_000, connectTimeoutMs = 10_000 } = options;

@@ -18,13 +18,13 @@ import { rememberExact, writtenText } from "../../json/exact-json.ts";
 
 /** Options for serving an environment. */
 export interface ServeOpenEnvOptions {
-  /** Default 127.0.0.1, which this machine alone reaches. */
+  /** The address to listen on. Default 127.0.0.1, which only this machine can reach. */
   readonly host?: string;
-  /** Default 8000; 0: any that is free. */
+  /** The port to listen on. Default 8000; 0: any free port. */
   readonly port?: number;
-  /** The user. Default: the environment's own, or one who states the task. */
+  /** The user. Default: the environment's own user, or one that states the task. */
   readonly user?: User;
-  /** Sessions at once. Default 1000. */
+  /** Maximum number of sessions at once. Default 1000. */
   readonly maxSessions?: number;
   /** The time after which a silent session is closed, in milliseconds. Default half an hour. */
   readonly idleMs?: number;
@@ -34,16 +34,16 @@ export interface ServeOpenEnvOptions {
   readonly clock?: Pick<Clock, "after" | "now">;
 }
 
-/** A server that listens; disposing it ends its sessions. */
+/** A running server. Disposing it ends its sessions. */
 export interface ServedOpenEnv extends AsyncDisposable {
   readonly url: string;
   readonly sessionCount: number;
 }
 
-/** Largest message that is taken, in bytes. */
+/** Maximum size of a message, in bytes. */
 const maxMessageBytes = 4 * 2 ** 20;
 
-/** Messages of one session that may wait for their answers; clients send one at a time. */
+/** Maximum number of unanswered messages in a session. Clients send one at a time. */
 const maxWaitingMessages = 16;
 
 /**
@@ -68,7 +68,7 @@ export async function serveOpenEnv(
     else void answer(environment, request, response);
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // First: a client may reset the connection at any time from now on.
+    // Registered first, because a client may reset the connection at any time.
     socket.on("error", () => socket.destroy());
     const isPlace = requestPath(request.url) === "/ws";
     if (!isPlace || !isAllowed(request)) {
@@ -154,7 +154,7 @@ async function answer(
     body: { detail: describeError(error) },
   }));
   if (status === 415) response.setHeader("accept-encoding", knownCodings);
-  // Unread bytes of the body would be taken for the next request.
+  // The rest of an unread body would be parsed as the next request.
   if (!request.complete) response.setHeader("connection", "close");
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
@@ -170,7 +170,7 @@ interface SessionParts extends ServeOpenEnvOptions {
   readonly sessions: Set<AsyncDisposable>;
 }
 
-/** Answers one message after the other, until the client goes. */
+/** Answers the messages of a session one by one, until the client disconnects. */
 function openSession(connection: WebSocket, parts: SessionParts): void {
   const { environment, user, sessions, clock = systemClock } = parts;
   const { idleMs = 30 * 60_000, timeoutMs = 60_000 } = parts;
@@ -211,7 +211,7 @@ function openSession(connection: WebSocket, parts: SessionParts): void {
   });
 }
 
-/** Returns the answer's JSON, or `close` if the client asks for the end. Never rejects. */
+/** Returns the answer as JSON, or `close` if the client ends the session. Never rejects. */
 async function answerMessage(episode: ServedEpisode, data: Buffer): Promise<string> {
   let message: { readonly type?: unknown; readonly data?: unknown };
   try {

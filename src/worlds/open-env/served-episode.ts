@@ -51,7 +51,7 @@ interface ServedParts {
   readonly signal: AbortSignal;
 }
 
-/** The episode of a session: a reset begins another one. */
+/** The current episode of a session. A reset starts another one. */
 export class ServedEpisode implements AsyncDisposable {
   readonly #parts: ServedParts;
   readonly #watch: CallWatch;
@@ -154,7 +154,7 @@ export class ServedEpisode implements AsyncDisposable {
     this.#world = undefined;
     if (world === undefined) return;
     const { clock, timeoutMs } = this.#parts;
-    // The session's end must not keep the world from being cleared away.
+    // The world must be released even if the session has ended, so this watch has its own signal.
     using watch = new CallWatch(new AbortController().signal, clock);
     const boundary = { party: "environment", what: "dispose of the world", timeoutMs } as const;
     await crossBoundary(
@@ -179,7 +179,7 @@ function read<Value>(schema: z.ZodType<Value>, data: unknown, what: string): Val
   throw new UsageError(`Cannot read the ${what}: ${problems.join("; ")}`);
 }
 
-/** Prefers the training tasks. */
+/** Returns the default split: `train`, or the first one if there is no `train`. */
 function firstSplit({ splits }: Environment): string {
   return "train" in splits ? "train" : (Object.keys(splits)[0] ?? "test");
 }

@@ -1,12 +1,14 @@
 import { refuseCommand } from "./refuse-command.ts";
 import type { Sandbox, Sandboxes } from "./sandbox.ts";
 
-/** Gives sandboxes their `of()`, and the sweep before the first of them. */
+/**
+ * Adds `of()` to sandboxes, and removes sandboxes of dead processes before the first one is opened.
+ */
 export function completeSandboxes(parts: Pick<Sandboxes, "open" | "sweep">): Sandboxes {
   const key = {};
   let swept: Promise<unknown> | undefined;
   const open: Sandboxes["open"] = async (options) => {
-    // A failure to clean up does not stop anyone from working.
+    // Sandboxes can be opened even if the removal of old ones fails.
     swept ??= parts.sweep().catch(() => undefined);
     await swept;
     return guardCommands(await parts.open(options));
@@ -18,14 +20,14 @@ export function completeSandboxes(parts: Pick<Sandboxes, "open" | "sweep">): San
   };
 }
 
-/** Keeps commands that no system can start from a sandbox: they are answered here. */
+/** Answers commands that no system can start, before they reach the sandbox. */
 function guardCommands(box: Sandbox): Sandbox {
   const guarded = {
     id: box.id,
     run: async (command, options) =>
       refuseCommand(command, options) ?? (await box.run(command, options)),
     [Symbol.asyncDispose]: async () => await box[Symbol.asyncDispose](),
-    // A state that holds it can be written.
+    // Allows `JSON.stringify()` of a state that contains the sandbox.
     toJSON: () => ({ sandbox: box.id }),
   } satisfies Sandbox & { toJSON(): object };
   return guarded;

@@ -16,7 +16,7 @@ export function defineSandboxes({
 }: Pick<Sandboxes, "open"> & Partial<Pick<Sandboxes, "sweep">>): Sandboxes {
   if (typeof open !== "function" || typeof sweep !== "function") {
     const part = typeof open === "function" ? "sweep" : "open";
-    throw new UsageError(`Cannot define sandboxes: their ${part} is no function, expected one`);
+    throw new UsageError(`Cannot define sandboxes: their ${part} is not a function, expected one`);
   }
   // A synchronous error must reach the same handler as a rejection.
   return completeSandboxes({ open, sweep: async () => await sweep() });

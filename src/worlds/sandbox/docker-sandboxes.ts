@@ -16,21 +16,21 @@ import type { Sandbox, SandboxResult, Sandboxes } from "./sandbox.ts";
 
 /** The containers' image and limits. */
 export interface DockerSandboxOptions {
-  /** Such as `python:3.13-slim`; needs `sh` and `sleep`. */
+  /** The image, such as `python:3.13-slim`. It must have `sh` and `sleep`. */
   readonly image: string;
-  /** Memory with swap, in MiB. Default 512. */
+  /** Maximum memory including swap, in MiB. Default 512. */
   readonly memoryMiB?: number;
-  /** Processor cores. Default 1. */
+  /** Maximum number of processor cores. Default 1. */
   readonly cpus?: number;
-  /** Processes at once. Default 256. */
+  /** Maximum number of processes at once. Default 256. */
   readonly maxProcesses?: number;
   /** True to allow network access. Default false. */
   readonly network?: boolean;
-  /** The folder that commands start in. Default: the image's. */
+  /** The working directory of commands. Default: the image's. */
   readonly cwd?: string;
   /**
-   * The longest lifetime of a container, in milliseconds. It ends then even if this process has
-   * died. Default one hour.
+   * Maximum lifetime of a container, in milliseconds. After it, the container ends even if this
+   * process has died. Default one hour.
    */
   readonly lifetimeMs?: number;
   /**
@@ -40,11 +40,11 @@ export interface DockerSandboxOptions {
   readonly openTimeoutMs?: number;
   /** Docker's program, or another with the same commands such as `podman`. Default `docker`. */
   readonly program?: string;
-  /** Default: this one. */
+  /** The machine whose processes are checked. Default: this one. */
   readonly machine?: Machine;
 }
 
-/** Says which process a container belongs to. */
+/** The label with the process that owns the container. */
 const ownerLabel = "turnwright.owner";
 /** The longest time for removing or finding a container, in milliseconds. */
 const housekeepingMs = 60_000;
@@ -58,14 +58,17 @@ while [ "\${now%.*}" -lt "$end" ]; do
   sleep 5; [ $? -ne 127 ] || exit 127
   read -r now rest < /proc/uptime
 done`;
-/** Goes to a folder that counts from the one it starts in, which Docker itself does not. */
+/**
+ * Changes to a folder relative to the working directory. Docker itself accepts only absolute
+ * folders.
+ */
 const inFolder = ["sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh"];
 
 /**
- * Sandboxes in containers, through Docker's command line. They have no network by default, and
- * limits on memory, processors, processes and lifetime. Each container names the process that it
- * belongs to. If that process dies, the next one on this machine removes the container; otherwise
- * it ends by itself.
+ * Creates sandboxes in containers, through Docker's command line. They have no network by default,
+ * and limits on memory, processors, processes and lifetime. A label names the process that owns the
+ * container. If that process dies, the next one on this machine removes the container, or it ends
+ * after its lifetime.
  */
 export function createDockerSandboxes(options: DockerSandboxOptions): Sandboxes {
   const { image, program = "docker", machine = thisMachine } = options;
@@ -85,7 +88,7 @@ export function createDockerSandboxes(options: DockerSandboxOptions): Sandboxes 
       try {
         started = await docker.run([...args, ...limitsOf(options)], { signal, timeoutMs });
       } catch (error) {
-        // Docker's command was killed, but the container may have started.
+        // The start was cancelled, but the container may have started.
         if (signal.aborted) await docker.remove(name);
         throw error;
       }
@@ -128,7 +131,7 @@ function limitsOf(options: DockerSandboxOptions): readonly string[] {
   ];
 }
 
-/** Docker's program. */
+/** Runs commands of Docker's program. */
 class Docker {
   readonly #program: string;
 
@@ -137,6 +140,7 @@ class Docker {
   }
 
   /**
+   * Runs a command of Docker's program.
    * @throws UsageError if the program is missing, RolloutError if this machine cannot start a
    *   process now, and the system's own error if the arguments are too long.
    */
@@ -164,12 +168,12 @@ class Docker {
     }
   }
 
-  /** Removes containers, with what they wrote. */
+  /** Removes containers with their files. */
   async remove(...containers: readonly string[]): Promise<SandboxResult> {
     return await this.keepHouse("rm", "--force", "--volumes", ...containers);
   }
 
-  /** The container must go, however the episode ended. */
+  /** Runs a command that removes or finds containers. The episode's signal does not cancel it. */
   async keepHouse(...args: readonly string[]): Promise<SandboxResult> {
     const { signal } = new AbortController();
     const options = { signal, timeoutMs: housekeepingMs, maxOutputBytes: 4 * 2 ** 20 };
@@ -199,13 +203,13 @@ class DockerSandbox implements Sandbox {
     try {
       result = await this.#docker.run([...args, ...fitArguments(command)], options);
     } catch (error) {
-      // Docker's program was killed, and what it had started in the container was not.
+      // The signal has killed Docker's program, but not the processes in the container.
       if (options.signal.aborted) await this.#killAll();
       if (isTooLong(error)) return cannotStart(126, argumentsTooLong);
       throw error;
     }
     if (result.end === "out-of-time") await this.#killAll();
-    // A command may say the same and mean something else.
+    // A command can print the same text, so the container is checked.
     else if (soundsGone(result) && !(await this.#isRunning())) {
       throw failure(`run a command in sandbox ${this.id.slice(0, 12)}`, result, 0);
     }
@@ -217,13 +221,13 @@ class DockerSandbox implements Sandbox {
   }
 
   async #isRunning(): Promise<boolean> {
-    // A paused container counts as running, and takes no command.
+    // A paused container counts as running, but runs no commands.
     const format = "{{if .State.Paused}}false{{else}}{{.State.Running}}{{end}}";
     const { stdout } = await this.#docker.keepHouse("inspect", "--format", format, this.id);
     return stdout.trim() === "true";
   }
 
-  /** A state that holds it can be written. */
+  /** Allows `JSON.stringify()` of a state that contains the sandbox. */
   toJSON(): object {
     return { sandbox: this.id };
   }
@@ -235,7 +239,10 @@ class DockerSandbox implements Sandbox {
   }
 }
 
-/** Matches variables that Docker's program or podman goes by, or a script or the system that starts it. */
+/**
+ * Matches variables that affect Docker's program, podman, or the shell and the system that start
+ * them.
+ */
 const programVariable = new RegExp(
   `^(?:${[
     "(?:docker|podman|containers?|buildah|buildkit|storage|registry|ld|dyld|xdg|ssl|ssh|dbus|lc)_.*",
@@ -247,8 +254,9 @@ const programVariable = new RegExp(
 );
 
 /**
- * Passes variables to Docker's program in its own, because all users of the machine can read its arguments, and no
- * rule knows all names of secrets. Variables that Docker's program itself goes by are arguments, except secrets.
+ * Chooses how to pass variables to a container. Values go through the environment of Docker's
+ * program, because all users of the machine can read its arguments. Variables that would affect
+ * Docker's program itself are arguments, unless they are secrets.
  */
 function passVariables(env: Readonly<Record<string, string>>): {
   readonly variables: readonly string[];
@@ -257,7 +265,7 @@ function passVariables(env: Readonly<Record<string, string>>): {
   const isOwn = ([name, value]: readonly [string, string]): boolean => {
     if (!programVariable.test(name)) return true;
     const { secrets, urls } = secretsOfNamed({ [name]: value });
-    // The addresses that Docker's program itself goes by are not for it.
+    // Docker's own addresses must not be set in its environment.
     return secrets.length > 0 || (!/^docker_/i.test(name) && urls.some(holdsSecret));
   };
   const entries = Object.entries(env);
@@ -283,7 +291,8 @@ const lostWords =
   /no such container|no container with|not running|stopped container|state improper|is paused|cannot connect|error during connect|connection (refused|reset)|unexpected EOF|error response from daemon|OCI runtime/i;
 
 /**
- * True if the container may have failed. It is then checked, because a command can print the same.
+ * True if the result may mean that the container has failed. It is then checked, because a command
+ * can print the same.
  */
 function soundsGone({ exitCode, stderr }: SandboxResult): boolean {
   return exitCode !== 0 && (suspectCodes.has(exitCode) || lostWords.test(stderr));

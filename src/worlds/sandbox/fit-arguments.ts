@@ -1,14 +1,18 @@
 import path from "node:path";
 
-/** Longest argument that Linux takes, in bytes: 32 pages with the NUL at its end. */
+/** Maximum length of one argument in Linux, in bytes: 32 pages, without the NUL at the end. */
 const longestBytes = 131_071;
-/** UTF-16 units of a piece: at most three bytes each, so that a piece fits. */
+/**
+ * Length of a piece in UTF-16 units. Each unit has at most three bytes, so that a piece fits into
+ * one argument.
+ */
 const pieceLength = 40_000;
 /** Programs that read a script from the argument after `-c`. */
 const shells: ReadonlySet<string> = new Set(["sh", "bash", "dash", "ash", "ksh", "zsh"]);
 /**
- * Joins the pieces: `$1` is the number of texts, and each text is the number of its pieces and the pieces. The first
- * text is the script, the others are its arguments.
+ * A shell script that joins texts from pieces and runs them. Its arguments are the number of texts
+ * and, for each text, the number of its pieces followed by the pieces. The first text is the script
+ * to run, and the other texts are its arguments.
  */
 const joinAndRun = `k=$1; shift
 while [ "$k" -gt 0 ]; do
@@ -19,9 +23,9 @@ done
 v=$1; shift; unset k n; eval "$v"`;
 
 /**
- * Makes a shell script and its arguments pass if one of them is longer than Linux allows for one
- * argument (128 KiB): sends it in pieces that the shell joins. Returns all other commands
- * unchanged. Arguments of other programs cannot be split.
+ * Splits the arguments of a shell script into pieces if one is longer than Linux allows (128 KiB).
+ * The shell joins the pieces. Returns all other commands unchanged, because other programs cannot
+ * join pieces.
  * **Source:** execve(2), "Limits on size of arguments and environment": `MAX_ARG_STRLEN`.
  */
 export function fitArguments(command: readonly string[]): readonly string[] {
@@ -42,11 +46,11 @@ export function fitArguments(command: readonly string[]): readonly string[] {
 }
 
 function isTooLong(text: string): boolean {
-  // No text has more bytes than three times its length.
+  // UTF-8 has at most three bytes for each UTF-16 unit.
   return text.length * 3 > longestBytes && Buffer.byteLength(text) > longestBytes;
 }
 
-/** Pieces of a text that end between characters. */
+/** Splits a text into pieces without splitting a surrogate pair. */
 function cut(text: string): readonly string[] {
   const pieces: string[] = [];
   for (let start = 0; start < text.length;) {

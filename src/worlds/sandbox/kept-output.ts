@@ -2,17 +2,18 @@ import { isUtf8 } from "node:buffer";
 import { safeCutIndex } from "../../secrets/redactor.ts";
 
 /**
- * The number of bytes after the limit in which to look for the end of a secret that the limit cuts.
+ * The number of bytes after the limit that are searched for the end of a secret. A secret that
+ * crosses the limit is left out.
  */
 const overlap = 16 * 1024;
 
-/** The beginning of an output of any length. */
+/** Keeps the beginning of an output of any length. */
 export class KeptOutput {
   readonly #limit: number;
   readonly #pieces: Buffer[] = [];
   #length = 0;
 
-  /** @param limit - Bytes that are kept. */
+  /** @param limit - Maximum number of bytes to keep. */
   constructor(limit: number) {
     this.#limit = limit;
   }
@@ -23,7 +24,7 @@ export class KeptOutput {
     this.#length += piece.length;
   }
 
-  /** Returns what was kept. A character or a secret that the limit cuts is left out whole. */
+  /** Returns the kept output. Leaves out a character or a secret that the limit would cut. */
   read(): { readonly text: string; readonly omittedBytes: number; readonly isUtf8: boolean } {
     const all = Buffer.concat(this.#pieces);
     const bytes = this.#length <= this.#limit ? all : cutTo(all, this.#limit);
@@ -44,11 +45,11 @@ function cutTo(all: Buffer, limit: number): Buffer {
   return bytes.subarray(0, bytes.length - Buffer.byteLength(text.slice(end)));
 }
 
-/** Length without a UTF-8 character that begins at the end and has too few bytes. */
+/** Returns the length without an incomplete UTF-8 character at the end. */
 function wholeLength(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
-    // A byte within a character: its first one comes before.
+    // This is a continuation byte: the character's first byte comes before it.
     if (byte >> 6 === 0b10) continue;
     const wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
     return wanted > back ? bytes.length - back : bytes.length;

@@ -25,9 +25,9 @@ export interface LocalSandboxOptions {
    * system's temporary folder.
    */
   readonly dir?: string;
-  /** Address space of a command, in MiB; Linux and macOS only. Default: as much as there is. */
+  /** Maximum address space of a command, in MiB. Linux and macOS only. Default: no limit. */
   readonly memoryMiB?: number;
-  /** Default: this one. */
+  /** The machine whose processes are checked. Default: this one. */
   readonly machine?: Machine;
 }
 
@@ -37,12 +37,16 @@ export interface LocalSandboxOptions {
  */
 const folderPrefix = "turnwright-sandbox-";
 
-/** By this variable a sandbox's processes are found, also those that left their group. */
+/**
+ * The variable that identifies the processes of a sandbox, including those that left their process
+ * group.
+ */
 const variable = "TURNWRIGHT_SANDBOX";
 
 /**
- * Sandboxes that are folders and processes on this machine, for tests and for commands that you
- * trust. **Commands can reach the rest of the machine.** Use `createDockerSandboxes()` to isolate them.
+ * Creates sandboxes that are folders and processes on this machine, for tests and for commands that
+ * you trust. **Commands can reach the rest of the machine.** Use `createDockerSandboxes()` to
+ * isolate them.
  */
 export function createLocalSandboxes(options: LocalSandboxOptions = {}): Sandboxes {
   const { memoryMiB, machine = thisMachine } = options;
@@ -58,7 +62,7 @@ export function createLocalSandboxes(options: LocalSandboxOptions = {}): Sandbox
       let own: string | undefined;
       try {
         await mkdir(dir, { recursive: true, mode: 0o700 });
-        // A new folder, which only this user can enter.
+        // `mkdtemp()` creates a folder that only this user can enter.
         own = await mkdtemp(path.join(dir, folderPrefix));
         const work = path.join(own, "work");
         await mkdir(work);
@@ -124,7 +128,7 @@ class LocalSandbox implements Sandbox {
           { retryable: true, cause: error },
         );
       }
-      // The rest is the model's mistake, and reads as a shell says it.
+      // Other failures are the model's mistake and are reported as a shell reports them.
       if (isTooLong(error)) return cannotStart(126, argumentsTooLong);
       const isFolder = await stat(cwd).then(
         (found) => found.isDirectory(),
@@ -132,11 +136,11 @@ class LocalSandbox implements Sandbox {
       );
       return isFolder
         ? cannotStart(127, describeError(error))
-        : cannotStart(127, `${options.cwd ?? work} is no folder`);
+        : cannotStart(127, `${options.cwd ?? work} is not a folder`);
     }
   };
 
-  /** A state that holds it can be written. */
+  /** Allows `JSON.stringify()` of a state that contains the sandbox. */
   toJSON(): object {
     return { sandbox: this.id };
   }
@@ -164,12 +168,12 @@ async function sweepDir(dir: string, machine: Machine): Promise<number> {
 
 async function readOwner(own: string): Promise<ProcessPlace | undefined> {
   try {
-    // Others may put folders and links of such a name beside ours.
+    // Other users may create folders and links with such a name.
     const found = await lstat(own);
     if (!found.isDirectory() || found.uid !== process.getuid?.()) return undefined;
     return JSON.parse(await readFile(path.join(own, "owner.json"), "utf8")) as ProcessPlace;
   } catch {
-    // One that is being made, or is no sandbox of ours.
+    // The folder is still being created, or is not one of our sandboxes.
     return undefined;
   }
 }

@@ -1,9 +1,9 @@
 import type { SandboxCommandOptions, SandboxResult } from "./sandbox.ts";
 
 /**
- * Answers a command that no system can start, as a shell answers one that cannot be executed: exit code 126, with the
- * reason in `stderr` for the model to read. Returns `undefined` for any other command. Values that are no text count
- * too, since a model's arguments may lack a member.
+ * Returns a result for a command that no system can start: exit code 126, with the reason in
+ * `stderr` for the model, as a shell would answer. Returns `undefined` for other commands. Also
+ * checks that all values are texts, because a model's arguments may lack a member.
  */
 export function refuseCommand(
   command: readonly string[],
@@ -12,7 +12,7 @@ export function refuseCommand(
   const given: unknown = command;
   if (!Array.isArray(given)) return cannotStart(126, `it is ${typeof given}, not a list of texts`);
   if (typeof env !== "object" || env === null) {
-    return cannotStart(126, "its variables are no object");
+    return cannotStart(126, "its variables are not an object");
   }
   if (command.length === 0 || command[0] === "") return cannotStart(127, "no program is named");
   const texts = [
@@ -29,7 +29,7 @@ export function refuseCommand(
   }
   for (const name of Object.keys(env)) {
     if (name === "" || name.includes("=")) {
-      return cannotStart(126, `${JSON.stringify(name)} is no name of a variable`);
+      return cannotStart(126, `${JSON.stringify(name)} cannot name a variable`);
     }
   }
   if (stdin !== undefined && stdin !== null && typeof stdin !== "string") {
@@ -39,7 +39,7 @@ export function refuseCommand(
   return half === undefined ? undefined : cannotStart(126, `the standard input ${half}`);
 }
 
-/** Answers a command that cannot be started, by a shell's exit code. */
+/** Returns the result of a command that cannot be started, with a shell's exit code. */
 export function cannotStart(exitCode: 126 | 127, reason: string): SandboxResult {
   const stderr = `cannot run the command: ${reason}`;
   return { end: "exited", exitCode, stdout: "", stderr, omittedBytes: 0 };
@@ -58,10 +58,10 @@ function faultOf(text: unknown): string | undefined {
   return halfCharacterIn(text);
 }
 
-/** A surrogate without its other half, which UTF-8 cannot hold. */
+/** Describes a lone surrogate in the text, which UTF-8 cannot represent. `undefined` if there is none. */
 function halfCharacterIn(text: string): string | undefined {
   const found = /\p{Surrogate}/u.exec(text);
   if (found === null) return undefined;
   const code = found[0].charCodeAt(0).toString(16).toUpperCase();
-  return `has half a character (U+${code}) at position ${found.index}, which is no text`;
+  return `has half a character (U+${code}) at position ${found.index}, which UTF-8 cannot represent`;
 }

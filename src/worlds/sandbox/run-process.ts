@@ -15,9 +15,9 @@ const defaultOutputBytes = 32_768;
 const drainMs = 1_000;
 
 /**
- * Runs a program in a process group of its own. Keeps the beginning of its output. Kills the group
- * when the program has ended, when its time is over, and when the signal is aborted.
- * @throws the errors of `spawn()`, such as ENOENT, and the signal's reason if it is aborted.
+ * Runs a program in its own process group, and keeps the beginning of its output. Kills the group
+ * when the program has ended, when its time limit is over, and when the signal aborts.
+ * @throws the errors of `spawn()`, such as ENOENT, and the signal's reason if it aborts.
  */
 export async function runProcess(
   [program = "", ...args]: readonly string[],
@@ -40,7 +40,7 @@ export async function runProcess(
   const [stdout, stderr] = [new KeptOutput(limit), new KeptOutput(limit)];
   child.stdout.on("data", (piece: Buffer) => stdout.take(piece));
   child.stderr.on("data", (piece: Buffer) => stderr.take(piece));
-  // A program need not read what it is given.
+  // The program may end without reading its input.
   child.stdin.on("error", () => {});
   child.stdin.end(stdin);
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
@@ -50,7 +50,7 @@ export async function runProcess(
       resolve(code ?? 128 + (by === null ? 0 : constants.signals[by]));
     });
   });
-  // Kills background processes too, and reads the output to its end.
+  // Kills background processes too, and waits for the end of the output.
   kill();
   await withDeadline(async () => await closed, { ms: drainMs, signal, onLate: () => {} });
   child.stdout.destroy();
@@ -67,7 +67,7 @@ export async function runProcess(
   };
 }
 
-/** Codes of errors by which a machine refuses to start any process at the moment. */
+/** Error codes that mean that the machine cannot start any process now. */
 const shortages: ReadonlySet<string> = new Set(["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"]);
 
 /** True if a process could not start because the machine lacks resources. */
@@ -77,6 +77,6 @@ export function isShortage(error: unknown): boolean {
 
 /** True if a process could not start because its arguments and variables are too long together. */
 export function isTooLong(error: unknown): boolean {
-  // Windows says ENAMETOOLONG.
+  // Windows reports ENAMETOOLONG.
   return ["E2BIG", "ENAMETOOLONG"].includes((error as NodeJS.ErrnoException).code ?? "");
 }

@@ -4,20 +4,23 @@ import { refuse } from "../../environment/refuse.ts";
 /** Options for running a command. */
 export interface SandboxCommandOptions {
   readonly signal: AbortSignal;
-  /** The time limit, in milliseconds. The command is killed then. Default 30 seconds. */
+  /** The time limit, in milliseconds. After it, the command is killed. Default 30 seconds. */
   readonly timeoutMs?: number;
-  /** The standard input. Default empty. */
+  /** The standard input. Default: empty. */
   readonly stdin?: string;
-  /** The working directory, relative to the sandbox's folder. Default that folder. */
+  /** The working directory, relative to the sandbox's folder. Default: that folder. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Bytes that are kept of standard output, and as many of standard error. Default 32 768. */
+  /**
+   * Maximum number of bytes to keep of standard output and, separately, of standard error. Default
+   * 32 768.
+   */
   readonly maxOutputBytes?: number;
 }
 
 /** The result of a command. JSON-able. */
 export interface SandboxResult {
-  /** `exited` by itself; or killed as its time was over. */
+  /** `exited`: the command ended by itself. `out-of-time`: it was killed at its time limit. */
   readonly end: "exited" | "out-of-time";
   /**
    * The exit code as a shell reports it: 128 plus the signal's number if a signal ended the
@@ -26,7 +29,7 @@ export interface SandboxResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** Bytes of the two that were not kept. */
+  /** The number of bytes of both outputs that were not kept. */
   readonly omittedBytes: number;
   /** Present if an output is not valid UTF-8. U+FFFD replaces the invalid bytes. */
   readonly notUtf8?: true;
@@ -46,17 +49,17 @@ export interface Sandbox extends AsyncDisposable {
 /** A source of sandboxes. */
 export interface Sandboxes {
   /**
-   * Opens one. The first call clears away what a process that died had left.
+   * Opens a sandbox. The first call removes sandboxes that dead processes left.
    *
-   * @throws UsageError for what can never work here, RolloutError for what does not at the moment.
+   * @throws UsageError for a problem that no retry can solve, RolloutError for a temporary one.
    */
   open(options: { readonly signal: AbortSignal }): Promise<Sandbox>;
   /**
-   * The sandbox of an episode: opened when it is first asked for, and cleared away when the episode is over.
-   * Takes the context that a tool or `score()` is given.
+   * Returns the sandbox of an episode. The first call opens it, and it is removed at the end of the
+   * episode. Takes the context of a tool or of `score()`.
    */
   of(context: { readonly resource: GetResource; readonly signal: AbortSignal }): Promise<Sandbox>;
-  /** Clears away what dead processes of this machine have left, and says how much that was. */
+  /** Removes the sandboxes of dead processes on this machine, and returns their number. */
   sweep(): Promise<number>;
 }
 

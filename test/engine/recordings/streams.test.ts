@@ -38,7 +38,7 @@ test.each(
   });
   const engine = reading.connect(http.url);
   const body = request.body as Json;
-  const told: number[] = [];
+  const streamed: number[] = [];
   const toldLogprobs: number[] = [];
   const generation = await engine.generate(
     {
@@ -51,14 +51,14 @@ test.each(
     },
     {
       onTokens({ tokenIds, logprobs }) {
-        told.push(...tokenIds);
+        streamed.push(...tokenIds);
         toldLogprobs.push(...logprobs);
       },
     },
   );
   const isSglang = reading.name.startsWith("sglang");
-  expect(told).toEqual(isSglang ? [688, 430, 556, 509] : [626, 13, 623, 407]);
-  expect(generation.outputIds).toEqual(told);
+  expect(streamed).toEqual(isSglang ? [688, 430, 556, 509] : [626, 13, 623, 407]);
+  expect(generation.outputIds).toEqual(streamed);
   expect(generation.logprobs).toEqual(toldLogprobs);
   expect(generation.finish).toEqual({ type: "length" });
   expect(generation.pieces).toHaveLength(1);

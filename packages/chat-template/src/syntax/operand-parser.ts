@@ -4,11 +4,11 @@ import type { JinjaTokenCursor } from "./token-cursor.ts";
 /** Parses a complete expression within an operand. */
 export type ParseExpression = (cursor: JinjaTokenCursor) => JinjaExpression;
 
-/** The end of a tuple without parentheses, beside the end of the tag. */
+/** The places at which a list of expressions ends, besides the end of the tag. */
 export interface TupleOptions {
   /** A name that ends the items, such as `recursive`. */
   readonly endName?: string;
-  /** True if parentheses surround it, so that it may be empty. */
+  /** True if the list is in parentheses. Then it may be empty. */
   readonly parenthesised?: boolean;
 }
 

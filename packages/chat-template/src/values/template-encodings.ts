@@ -3,7 +3,7 @@ import { runtimeError } from "./template-value.ts";
 
 /** The way an encoding writes code points. */
 interface Encoding {
-  /** Its name in Python's messages. */
+  /** The encoding's name in Python's messages. */
   readonly name: string;
   /** The bytes before the text (the byte order mark). */
   readonly mark: readonly number[];

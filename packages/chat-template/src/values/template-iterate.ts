@@ -22,7 +22,10 @@ export function iterate(value: TemplateValue): Iterable<TemplateValue> {
   return items;
 }
 
-/** Same as `iterate()`, but `undefined` if the value is not iterable. */
+/**
+ * Returns the values of an iterable, like `iterate()`. Returns `undefined` if the value is not
+ * iterable.
+ */
 export function iterableOf(value: TemplateValue): Iterable<TemplateValue> | undefined {
   if (isList(value) || typeof value === "string") return value;
   if (isDict(value)) return value.keys();

@@ -37,7 +37,7 @@ export const noArguments: CallArguments = { positional: [], named: new Map() };
 export interface TemplateObject {
   /** The name of its Python type. */
   readonly pythonType: string;
-  /** Its module and type, as Jinja's messages about missing attributes name them. */
+  /** The module and the type of the value, for Jinja's messages about missing attributes. */
   readonly qualifiedType?: string;
   /** Returns an attribute, or `undefined` if it does not exist. */
   attribute?(name: string): TemplateValue | undefined;

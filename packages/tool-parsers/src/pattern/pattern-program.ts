@@ -128,7 +128,10 @@ function emitRepeat(node: PatternNode & { type: "repeat" }, draft: Draft): void 
   }
 }
 
-/** Emits one of several copies; an empty copy is not repeated. */
+/**
+ * Emits one copy of a repeated part. A part without instructions becomes a no-op, so that the limit
+ * on instructions also bounds its copies.
+ */
 function emitCounted(part: PatternNode, draft: Draft): void {
   const before = draft.instructions.length;
   emit(part, draft);
@@ -169,9 +172,9 @@ export function capturesOf(text: string, { noted }: ProgramMatch): ReadonlyMap<s
 export class PatternSearch {
   readonly #text: string;
   readonly #budget: StepBudget;
-  /** For each program, the splits that were tried, by instruction and position. */
+  /** The splits that were tried, by instruction and position, for each program. */
   readonly #tried = new Map<Program, Set<number>>();
-  /** For each look-around, its result at each position. */
+  /** The result of each look-around at each position. */
   readonly #looked = new Map<Program, Map<number, boolean>>();
 
   constructor(text: string, budget: StepBudget) {

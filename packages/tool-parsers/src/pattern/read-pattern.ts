@@ -194,7 +194,7 @@ class PatternReader {
       case "?":
         return this.#refuse("a repetition without an operand");
       default:
-        // The package `regex` reads `{e<2}` as leave for errors.
+        // The package `regex` reads `{e<2}` as a fuzzy match with fewer than two errors.
         if (this.#isRegex && character === "{" && /[\w<,]/.test(this.#peek())) {
           this.#refuse("a brace that is not escaped");
         }
@@ -343,7 +343,7 @@ class PatternReader {
   /** Parses a character or a named class. */
   #readClassCharacter(): number | string {
     const character = this.#next();
-    // The package `regex` warns of doubled signs, which may come to mean sets.
+    // The package `regex` warns of doubled signs, which it reserves for sets.
     const isSet = character === "[" || (character === this.#peek() && "-&~|".includes(character));
     if (this.#isRegex && isSet) this.#refuse("a set within a class");
     if (character !== "\\") return character.codePointAt(0) as number;

@@ -22,13 +22,13 @@ export interface LinearAddress {
 /** The addresses of a layer's weights. */
 export interface LayerAddresses {
   readonly inputNorm: number;
-  /** Queries, keys and values, next to each other. */
+  /** The weights of `q_proj`, `k_proj` and `v_proj`, one after the other. */
   readonly projection: LinearAddress;
   readonly queryNorm: number;
   readonly keyNorm: number;
   readonly attentionOutput: LinearAddress;
   readonly feedForwardNorm: number;
-  /** The gate's input and its factor, next to each other. */
+  /** The weights of `gate_proj` and `up_proj`, one after the other. */
   readonly gate: LinearAddress;
   readonly feedForwardOutput: LinearAddress;
 }

@@ -34,7 +34,7 @@ const PIECE_FLOATS = 262_144;
 
 /**
  * Lists the tensors of `model.safetensors`, or of the files that `model.safetensors.index.json`
- * names where all of them are there.
+ * names if all of them exist.
  *
  * **Source:** huggingface/safetensors README.md (format); the index as transformers writes it.
  *
@@ -61,7 +61,7 @@ async function listFiles(folder: string): Promise<readonly string[]> {
   const there = new Set(await readdir(folder));
   const missing = files.find((file) => !there.has(file));
   if (missing === undefined) return files;
-  // The index was left from another form of the weights; transformers, too, takes the whole file.
+  // The index is left over from weights in several files. As transformers does, use the single file.
   if (there.has(SINGLE_FILE)) return [SINGLE_FILE];
   throw unusableWeights(folder, missing, {
     what: `is missing, which ${INDEX_FILE} names (a download that was cut off?)`,

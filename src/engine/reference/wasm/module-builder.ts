@@ -174,7 +174,10 @@ export function countUp(
   );
 }
 
-/** As `countUp()`, but the body must run at least once. Saves a branch in the tightest loops. */
+/**
+ * Adds a counting loop like `countUp()`, but the body must run at least once. This saves a branch
+ * in the innermost loops.
+ */
 export function countUpOnce(
   counter: Variable,
   { end, step }: { end: Code; step: number },

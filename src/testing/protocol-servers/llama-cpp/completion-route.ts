@@ -21,7 +21,7 @@ export interface CompletionContext
   readonly contextLength: number;
   readonly endTokenIds: readonly number[];
   readonly detokenize: (ids: readonly number[]) => string;
-  /** The slot for a request that asks for none. */
+  /** Returns the slot for a request that names none. */
   readonly nextSlot: () => number;
   /** True if a text that ends inside a character is an error. */
   readonly refusesCutText: boolean;
@@ -59,7 +59,7 @@ export async function serveCompletion(
   if (!first.stream) answer(exchange, slotted, { context, fault, isList: decoded.isList });
 }
 
-/** A sequence, and the slot that it is said to be in. */
+/** A sequence and the slot that replies name for it. */
 interface SlottedSequence {
   readonly sequence: Sequence;
   readonly slotIndex: number;
@@ -118,7 +118,7 @@ function errorOf(sequence: Sequence, context: CompletionContext): LlamaCppError 
   return { type: "server_error", message };
 }
 
-/** Server-sent events, one for each token, then one that says how it ended. */
+/** Sends one server-sent event for each token, and a last one with the reason for the end. */
 function streamReplies(
   { response }: HttpExchange,
   slotted: readonly SlottedSequence[],

@@ -1,7 +1,7 @@
 import type { HttpExchange } from "../shared/http-exchange.ts";
 import { sendJson } from "../shared/http-exchange.ts";
 
-/** The kinds of failure in llama.cpp's server, with their statuses. */
+/** The HTTP statuses of llama.cpp's kinds of errors. */
 const STATUSES = {
   invalid_request_error: 400,
   exceed_context_size_error: 400,
@@ -11,7 +11,7 @@ const STATUSES = {
   unavailable_error: 503,
 } as const;
 
-/** The content type of its replies. */
+/** The content type of llama.cpp's replies. */
 export const JSON_UTF8 = { headers: { "content-type": "application/json; charset=utf-8" } };
 
 /** The body of an error reply. */
@@ -22,7 +22,7 @@ export interface LlamaCppError {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** A request that the server refuses before it runs. */
+/** Thrown for a request that the server refuses before it runs. */
 export class RequestRefused extends Error {
   readonly error: LlamaCppError;
 
@@ -33,7 +33,7 @@ export class RequestRefused extends Error {
 }
 
 /**
- * Answers with an error.
+ * Sends an error reply.
  *
  * **Source:** ggml-org/llama.cpp tools/server/server-common.cpp (`format_error_response`).
  */
@@ -43,7 +43,7 @@ export function sendError(exchange: HttpExchange, { type, message, details }: Ll
   sendJson(exchange, body, { status, ...JSON_UTF8 });
 }
 
-/** The refusal of a value. */
+/** Returns the error for an invalid value. */
 export function invalid(message: string): RequestRefused {
   return new RequestRefused({ type: "invalid_request_error", message });
 }

@@ -10,24 +10,24 @@ import { sendJson } from "../shared/http-exchange.ts";
 import type { TestServer, TestServerOptions } from "../shared/server-core.ts";
 import { createServerCore, startServing } from "../shared/server-core.ts";
 
-/** Settings of `startLlamaCppTestServer()`. `contextLength` is a slot's. */
+/** Settings of `startLlamaCppTestServer()`. `contextLength` is the length of one slot. */
 export interface LlamaCppTestServerOptions extends Omit<TestServerOptions, "maxRunning"> {
   /** The release to imitate. Default `2026-10`. */
   readonly release?: LlamaCppRelease;
-  /** Default `test-model.gguf`. */
+  /** The model's path in replies. Default `test-model.gguf`. */
   readonly modelPath?: string;
-  /** Sequences sampled at a time; further ones wait. Default 4. */
+  /** The number of slots: sequences that are sampled at a time. Further ones wait. Default 4. */
   readonly slotCount?: number;
-  /** Ids are below it. Default 200 000. */
+  /** The number of ids. All ids are below it. Default 200 000. */
   readonly vocabularySize?: number;
-  /** The model's own ends of a turn, the only ids that end one. Default `[2]`. */
+  /** The ids that end a turn, as the model defines them. No other ids end a turn. Default `[2]`. */
   readonly endTokenIds?: readonly number[];
   /**
    * Ids with a text that ends inside a character. The server reports no probability for them.
    * Default none.
    */
   readonly partialIds?: readonly number[];
-  /** Ids that are listed only in lists of more than 1 024. Default none. */
+  /** Ids that only appear in lists of more than 1 024 likely tokens. Default none. */
   readonly unlikelyIds?: readonly number[];
   /**
    * True if a draft model proposes tokens. Their probabilities are not reported then. Default
@@ -43,7 +43,7 @@ export interface LlamaCppTestServerOptions extends Omit<TestServerOptions, "maxR
 
 /** Controls of a running llama.cpp test server. */
 export interface LlamaCppTestControls {
-  /** From now on it answers as while it loads its model, or no more so. */
+  /** Starts or stops answering like a server that is loading its model. */
   setLoading(isLoading: boolean): void;
 }
 
@@ -52,8 +52,8 @@ export interface LlamaCppTestServer
   extends TestServer<LlamaCppTestControls>, LlamaCppTestControls {}
 
 /**
- * Starts a server that speaks the protocol of llama.cpp's own as faithfully as a server without a
- * model can: what it says is up to a policy, how it says it is llama.cpp's.
+ * Starts a server with the protocol of llama.cpp's server, without a model. A policy decides the
+ * tokens, and the server reproduces the form of llama.cpp's replies.
  */
 export async function startLlamaCppTestServer(
   options: LlamaCppTestServerOptions = {},
@@ -70,12 +70,13 @@ export async function startLlamaCppTestServer(
   });
 }
 
-/** Everything that a running server consists of. */
+/** The state of a running server. */
 interface ServerState extends CompletionContext {
   isLoading: boolean;
 }
 
 /**
+ * Routes a request.
  * **Source:** ggml-org/llama.cpp tools/server/server-http.cpp (key, loading, 404) and
  * tools/server/server.cpp (paths).
  */
@@ -103,7 +104,7 @@ async function route(exchange: HttpExchange, state: ServerState): Promise<void> 
   } else sendJson(exchange, page(state), JSON_UTF8);
 }
 
-/** Pages by path. `/test/stats` is this server's own. */
+/** The pages by path. `/test/stats` exists only in this server. */
 const PAGES: Readonly<Record<string, (state: ServerState) => unknown>> = {
   "/health": () => ({ status: "ok" }),
   "/v1/health": () => ({ status: "ok" }),
@@ -114,7 +115,7 @@ const PAGES: Readonly<Record<string, (state: ServerState) => unknown>> = {
   "/test/stats": ({ stats }) => stats(),
 };
 
-/** As many slots are busy as there are sequences in work. */
+/** Describes the slots. As many are busy as there are running sequences. */
 function toSlots({ slotCount, contextLength, scheduler }: ServerState): unknown {
   return Array.from({ length: slotCount }, (_, id) => ({
     id,

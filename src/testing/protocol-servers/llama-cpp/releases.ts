@@ -1,7 +1,7 @@
 /** A release of llama.cpp's server, by month, that a test server can imitate. */
 export type LlamaCppRelease = "2026-08" | "2026-10";
 
-/** In what releases differ, as far as clients meet it. */
+/** The differences between releases that clients can observe. */
 interface ReleaseTraits {
   /**
    * True if a text that ends inside a character is an error, because the reply is parsed as a chat
@@ -17,7 +17,10 @@ interface ReleaseTraits {
   readonly blamesClient: boolean;
 }
 
-/** 2026-08: as its sources say. 2026-10: as recorded from a running one. */
+/**
+ * The behaviour of each release. 2026-08: from its sources. 2026-10: recorded from a running
+ * server.
+ */
 export const LLAMA_CPP_RELEASES: Readonly<Record<LlamaCppRelease, ReleaseTraits>> = {
   "2026-08": { refusesCutText: true, textGrammar: "known", blamesClient: false },
   "2026-10": { refusesCutText: false, textGrammar: "unknown", blamesClient: true },

@@ -8,26 +8,26 @@ export interface ReplyContext {
   readonly endTokenIds: readonly number[];
   /** Ids with a text that ends inside a character. */
   readonly partialIds: readonly number[];
-  /** Ids that are not among the thousand or so likeliest. */
+  /** Ids that are not among the likeliest thousand. */
   readonly unlikelyIds: readonly number[];
   /** True if a draft model proposes tokens. Their probabilities are not computed then. */
   readonly speculates: boolean;
-  /** Text of ids. */
+  /** Returns the text of ids. */
   readonly detokenize: (ids: readonly number[]) => string;
 }
 
 type Sequence = LiveSequence<LlamaCppSequenceRequest>;
 
-/** Sampled tokens as the reply has them, `ids[i]` with `logprobs[i]`. */
+/** Sampled tokens in a reply. `ids[i]` belongs to `logprobs[i]`. */
 interface SampledTokens {
   readonly ids: readonly number[];
   readonly logprobs: readonly (number | undefined)[];
 }
 
-/** Shown of a token that a bias forces, in place of its true logprob. */
+/** The reported logprob of a token that a bias forces. */
 const FORCED_LOGPROB = -27.5;
 
-/** Shown lists are this long at most before unlikely tokens are among them. */
+/** The length of the list of likely tokens above which it includes unlikely ones. */
 const LIKELY_COUNT = 1_024;
 
 /** The value for a probability of 0: the lowest number in single precision. */
@@ -79,7 +79,10 @@ export function encodeReply(
   return Object.fromEntries(Object.entries(whole).filter(([name]) => fields.includes(name)));
 }
 
-/** One token of a stream. Those that end within a character are not sent. */
+/**
+ * Encodes one token of a stream. Returns `undefined` for a token that ends inside a character,
+ * which is not sent.
+ */
 export function encodeChunk(
   sequence: Sequence,
   { index, tokenIndex, context }: { index: number; tokenIndex: number; context: ReplyContext },
@@ -156,7 +159,7 @@ function describeToken(id: number, { detokenize }: ReplyContext): Record<string,
   return { id, token, bytes: [...Buffer.from(token, "utf8")] };
 }
 
-/** The server's JSON writes NaN as `null`, and never sees minus infinity. */
+/** The server's JSON writes NaN as `null`. Minus infinity never occurs. */
 function toJsonNumber(logprob: number | undefined): number | null {
   if (logprob === undefined || Number.isNaN(logprob)) return null;
   return Math.max(logprob, LOGPROB_FLOOR);

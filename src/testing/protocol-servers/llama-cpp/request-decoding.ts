@@ -1,15 +1,15 @@
 import type { SequenceRequest } from "../shared/sequence-request.ts";
 import { RequestRefused, invalid } from "./error-replies.ts";
 
-/** One sequence to sample, and what is to be said of it. */
+/** One sequence to sample, with the options of its reply. */
 export interface LlamaCppSequenceRequest extends SequenceRequest {
   /** The number of most likely tokens per position. 0 for no probabilities. */
   readonly shownCount: number;
   readonly returnsTokens: boolean;
   readonly stream: boolean;
-  /** The slot that is asked for. */
+  /** The slot that the request names. `undefined` if it names none. */
   readonly slotIndex: number | undefined;
-  /** The token that a bias leaves no other choice than. */
+  /** The only token that a bias allows. `undefined` without such a bias. */
   readonly forcedId: number | undefined;
   /** True if the text is not parsed, so that it may end inside a character. */
   readonly leavesTextUnparsed: boolean;
@@ -21,7 +21,7 @@ export interface LlamaCppSequenceRequest extends SequenceRequest {
 export interface DecodingContext {
   readonly contextLength: number;
   readonly vocabularySize: number;
-  /** The model's own ends of a turn. */
+  /** The ids that end a turn, as the model defines them. */
   readonly endTokenIds: readonly number[];
   readonly slotCount: number;
   /** The treatment of a grammar for the text: applied, refused as malformed, or ignored. */
@@ -34,13 +34,13 @@ export interface DecodingContext {
 /** One decoded HTTP request. */
 export interface DecodedCompletion {
   readonly requests: readonly LlamaCppSequenceRequest[];
-  /** Answered with a list: a batch, or several samples of one prompt. */
+  /** True if the reply is a list: for a batch, or several samples of one prompt. */
   readonly isList: boolean;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The server's own defaults, which its command line may change. */
+/** The default values of a server without command-line options. */
 const DEFAULTS: JsonObject = {
   n_predict: -1,
   temperature: 0.8,
@@ -99,7 +99,7 @@ export function decodeCompletion(bodyText: string, context: DecodingContext): De
   return { requests, isList: isBatch || copyCount > 1 };
 }
 
-/** Under either of its names. */
+/** Reads the number of samples, which has two names. */
 function readCopyCount({ n, n_cmpl: count = n }: JsonObject): number {
   if (count === undefined || count === null) return 1;
   checkType("n_cmpl", count, 1);
@@ -115,7 +115,7 @@ function decodeOne(
   const stated = Object.entries(body).filter(([name, value]) => name in DEFAULTS && value !== null);
   const settings: JsonObject = { ...DEFAULTS, ...Object.fromEntries(stated) };
   for (const [name, value] of Object.entries(DEFAULTS)) {
-    // Of another type it is passed over.
+    // The server ignores `samplers` of another type.
     if (name !== "samplers") checkType(name, settings[name], value);
   }
   checkBudget(Number(settings["n_predict"]));

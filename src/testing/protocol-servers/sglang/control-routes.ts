@@ -114,7 +114,7 @@ export function sendLoads(exchange: HttpExchange, { scheduler }: ControlContext)
   });
 }
 
-/** Says 200 to everything; what is not live is not there to abort. */
+/** Aborts requests. Answers with status 200 even if the request is not running. */
 function abortRequest(exchange: HttpExchange, { scheduler }: ControlContext): void {
   const { rid = "", abort_all: all } = readBody(exchange);
   if (all === true) scheduler.abortAll();
@@ -163,9 +163,9 @@ function updateWeightVersion(exchange: HttpExchange, context: ControlContext): v
 }
 
 /**
- * Answers as 0.5.23 was seen to. This server has no weights: the only missing folder is `/nowhere`.
- * Running requests count as requests of disconnected clients, because the real server waits for all
- * others.
+ * Answers like a recorded 0.5.23. This server has no weights, so the only missing folder is
+ * `/nowhere`. Running requests count as requests of disconnected clients, because the real server
+ * waits for all others.
  */
 function updateWeightsFromDisk(exchange: HttpExchange, context: ControlContext): void {
   const body = readBody(exchange);
@@ -183,7 +183,7 @@ function updateWeightsFromDisk(exchange: HttpExchange, context: ControlContext):
   }
   const queued = scheduler.pauseMode === undefined ? scheduler.waitingCount : 0;
   if (flush === true && scheduler.runningCount + queued > 0) {
-    // The real server has loaded them anyway, and keeps reporting the previous ones.
+    // The real server has loaded the weights, but keeps reporting the previous version.
     return refuse(
       "Weights were updated, but the cache was not flushed because requests are still running or queued. " +
         "Retract or finish them, then call /flush_cache.",
@@ -197,7 +197,7 @@ function updateWeightsFromDisk(exchange: HttpExchange, context: ControlContext):
   sendJson(exchange, { success: true, message, num_paused_requests: 0 });
 }
 
-/** An empty object for an empty body; the control routes are lenient. */
+/** Parses a body. Returns an empty object for an empty body, as the control routes do. */
 function readBody({ body }: HttpExchange): JsonObject {
   if (body.trim() === "") return {};
   const value: unknown = JSON.parse(body);

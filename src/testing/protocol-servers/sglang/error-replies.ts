@@ -1,12 +1,14 @@
 import type { HttpExchange } from "../shared/http-exchange.ts";
 import { sendJson } from "../shared/http-exchange.ts";
 
-/** The engine's error for a value that it refuses. */
+/** Sends the engine's error for an invalid value. */
 export function sendValueError(exchange: HttpExchange, message: string): void {
   sendJson(exchange, { error: { message } }, { status: 400 });
 }
 
-/** The engine's error in its other shape: malformed requests, and failures of the scheduler. */
+/**
+ * Sends the engine's other form of errors, for malformed requests and failures of the scheduler.
+ */
 export function sendErrorResponse(
   exchange: HttpExchange,
   { status, message, type = String(status) }: { status: number; message: string; type?: string },

@@ -24,9 +24,9 @@ export interface GenerateContext extends ReplyContext {
   readonly faults: FaultQueue;
   readonly cache: PrefixCache;
   readonly log: RequestLog;
-  /** The model's own end of a turn. */
+  /** The id that ends a turn, as the model defines it. */
   readonly eosTokenId: number;
-  /** Ids are below it. */
+  /** The number of ids. All ids are below it. */
   readonly vocabularySize: number;
   /** True after a request with an id outside the vocabulary. */
   isDead: boolean;
@@ -69,9 +69,8 @@ export async function serveGenerate(
 }
 
 /**
- * Ends the server, as SGLang's process ends when it looks up an id outside its vocabulary. No request gets an answer
- * any more.
- * **Source:** recorded from SGLang 0.5.23.
+ * Stops the server, as SGLang's process ends when it looks up an id outside its vocabulary. Later
+ * requests get no answer. **Source:** recorded from SGLang 0.5.23.
  */
 function die({ request }: HttpExchange, context: GenerateContext): void {
   context.isDead = true;
@@ -79,7 +78,10 @@ function die({ request }: HttpExchange, context: GenerateContext): void {
   request.socket.destroy();
 }
 
-/** Returns the number of cached ids. Ids to score are not among them, because the engine computes them again. */
+/**
+ * Returns the number of cached ids. Ids to score are not included, because the engine computes them
+ * again.
+ */
 function countCached(
   { inputIds, scoresInput, logprobStartLen }: DecodedRequest,
   { routingKey, context }: { routingKey: string | undefined; context: GenerateContext },

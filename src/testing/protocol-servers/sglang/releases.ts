@@ -1,11 +1,11 @@
 /** A release of SGLang that a test server can imitate. */
 export type SglangRelease = "0.5.15" | "0.5.23";
 
-/** In what releases differ, as far as clients meet it. */
+/** The differences between releases that clients can observe. */
 export interface ReleaseTraits {
   /** True if replies name the version of the weights for spans of tokens. */
   readonly reportsVersionSpans: boolean;
-  /** True if a budget of 0 samples nothing. Otherwise it samples one token. */
+  /** True if a budget of 0 samples no token. Otherwise it samples one. */
   readonly samplesNothing: boolean;
   /**
    * True if unknown or wrongly typed sampling parameters get HTTP 400. Otherwise an unknown name
@@ -16,7 +16,9 @@ export interface ReleaseTraits {
   readonly loadPaths: readonly string[];
 }
 
-/** 0.5.15: as its sources say. 0.5.23: as recorded from a running one. */
+/**
+ * The behaviour of each release. 0.5.15: from its sources. 0.5.23: recorded from a running server.
+ */
 export const SGLANG_RELEASES: Readonly<Record<SglangRelease, ReleaseTraits>> = {
   "0.5.15": {
     reportsVersionSpans: false,

@@ -8,7 +8,7 @@ export interface ReplyContext {
   readonly traits: ReleaseTraits;
   /** The number of ids. The last of them scores 0 in an input. */
   readonly vocabularySize: number;
-  /** Text of ids. */
+  /** Returns the text of ids. */
   readonly detokenize: (ids: readonly number[]) => string;
 }
 
@@ -73,12 +73,12 @@ function encodeMeta(
   };
 }
 
-/** Returns the places of the cached tokens, or `undefined` if there are none. */
+/** Returns the location of the cached tokens, or null if there are none. */
 function toCacheDetails(count: number): unknown {
   return count === 0 ? null : { device: count, host: 0 };
 }
 
-/** An abort that is no failure says so of its kind as well. */
+/** Encodes the reason for a sequence's end. An abort that is not a failure also has `err_type`. */
 function encodeFinish(finish: FinishReason, { traits }: ReplyContext): unknown {
   const isPlainAbort = finish.type === "abort" && finish.status_code === null;
   return isPlainAbort && traits.reportsVersionSpans ? { ...finish, err_type: null } : finish;
@@ -97,7 +97,7 @@ function encodeLogprobs(
     output.push([outputLogprobs[index], id, toText(id)]);
   }
   const { inputIds, logprobStartLen } = request;
-  // The first entry has none, wherever the list starts.
+  // The first entry of the list never has a logprob.
   const input = (inputLogprobs ?? [])
     .slice(logprobStartLen)
     .map((logprob, index) => [index === 0 ? null : logprob, inputIds[logprobStartLen + index]!]);
@@ -112,7 +112,10 @@ function encodeLogprobs(
   };
 }
 
-/** The text leaves out the stop token or stop string, unless the request keeps it; the ids never do. */
+/**
+ * Returns the text without the stop token or stop string, unless the request keeps it. The ids
+ * always include it.
+ */
 function encodeText(
   { request, outputIds, finish }: LiveSequence<DecodedRequest>,
   { detokenize }: ReplyContext,

@@ -1,7 +1,7 @@
 import type { ReleaseTraits } from "./releases.ts";
 import type { SequenceRequest } from "../shared/sequence-request.ts";
 
-/** A request that the engine refuses before it is queued. */
+/** Thrown for a request that the engine refuses before it is queued. */
 export class RequestRefused extends Error {
   readonly status: 400 | 500;
   /**
@@ -19,7 +19,7 @@ export class RequestRefused extends Error {
   }
 }
 
-/** One sequence to sample, and what is to be said of it. */
+/** One sequence to sample, with the options of its reply. */
 export interface DecodedRequest extends SequenceRequest {
   readonly returnLogprob: boolean;
   readonly logprobStartLen: number;
@@ -31,7 +31,7 @@ export interface DecodedRequest extends SequenceRequest {
 /** One decoded HTTP request. */
 export interface DecodedGenerate {
   readonly requests: readonly DecodedRequest[];
-  /** Answered with a list: a batch, or several samples of one prompt. */
+  /** True if the reply is a list: for a batch, or several samples of one prompt. */
   readonly isList: boolean;
   readonly stream: boolean;
 }
@@ -78,19 +78,19 @@ const RANGES: readonly [name: string, isRight: (value: number) => boolean, range
   ["max_new_tokens", (value) => value >= 0, "non-negative"],
 ];
 
-/** Parameters of newer releases, which this server passes over. */
+/** Parameters of newer releases. This server ignores them. */
 const NEWER_PARAMETERS = ["beam_width", "watermark", "choice"];
 
 /** Parameters that are whole numbers in the server. */
 const WHOLE_PARAMETERS = new Set(["max_new_tokens", "top_k", "min_new_tokens", "n"]);
 
-/** Below this a temperature means greedy sampling. */
+/** Temperatures below this value mean greedy sampling. */
 const GREEDY_TEMPERATURE = 1e-6;
 
 /** The facts that decoding depends on. */
 interface DecodingContext {
   readonly traits: ReleaseTraits;
-  /** The model's own end of a turn. */
+  /** The id that ends a turn, as the model defines it. */
   readonly eosTokenId: number;
   readonly contextLength: number;
   readonly newRid: () => string;
@@ -146,7 +146,10 @@ function decodeBody(body: JsonObject, context: DecodingContext): DecodedGenerate
   return { requests, isList, stream: stream === true };
 }
 
-/** A batch numbers the one name it is given; several samples of a prompt all get new names. */
+/**
+ * Returns the name of a sequence. A batch with one name appends the index to it. Several samples of
+ * a prompt all get new names.
+ */
 function nameRequest({
   rid,
   index,
@@ -218,7 +221,10 @@ function toRequest(
   };
 }
 
-/** A stated budget must fit the context; the default is clipped to it. */
+/**
+ * Returns the token budget. A budget in the request must fit into the context; the default is cut
+ * to it.
+ */
 function fitBudget(promptLength: number, sampling: Sampling, contextLength: number): number {
   if (promptLength >= contextLength) {
     throw new RequestRefused(
@@ -272,7 +278,7 @@ function readSampling(given: unknown, { checksParameters }: ReleaseTraits): Samp
 }
 
 /**
- * Refuses names that there are not, and texts for numbers.
+ * Refuses unknown parameters, and texts in place of numbers.
  *
  * **Source:** recorded from SGLang 0.5.23.
  */

@@ -25,15 +25,18 @@ export type { ServerStats } from "../shared/server-core.ts";
 export interface SglangTestServerOptions extends TestServerOptions {
   /** The release to imitate. Default `0.5.23`. */
   readonly release?: SglangRelease;
-  /** Default `test-model`. */
+  /** The model's path in replies. Default `test-model`. */
   readonly modelPath?: string;
   /** True if stream frames contain only new tokens. Default false. */
   readonly incrementalStreaming?: boolean;
-  /** The version of the weights at first. Default `default`. */
+  /** The initial version of the weights. Default `default`. */
   readonly weightVersion?: string;
-  /** The model's own end of a turn, which ends one unless it is to be ignored. Default 2. */
+  /** The id that ends a turn, unless the request ignores it. Default 2. */
   readonly eosTokenId?: number;
-  /** Ids are below it. One that is not ends the server, as it ends SGLang. Default: any id is taken. */
+  /**
+   * The number of ids. A higher id stops the server, as it stops SGLang. Default: any id is
+   * accepted.
+   */
   readonly vocabularySize?: number;
   /** True if `/abort_request` gets no answer, as on an engine that hangs. Default false. */
   readonly hangsOnAbort?: boolean;
@@ -41,13 +44,13 @@ export interface SglangTestServerOptions extends TestServerOptions {
 
 /** Controls of a running SGLang test server. */
 export interface SglangTestControls {
-  /** As `POST /pause_generation`. */
+  /** Pauses as `POST /pause_generation` does. */
   pause(mode?: Exclude<PauseMode, "wait">): Promise<void>;
-  /** As `POST /continue_generation`. */
+  /** Continues as `POST /continue_generation` does. */
   continue(): void;
-  /** As `POST /abort_request` with `abort_all`. */
+  /** Aborts as `POST /abort_request` with `abort_all` does. */
   abortAll(): void;
-  /** Changes the version at this moment, without a pause. */
+  /** Changes the version of the weights at once, without a pause. */
   setWeightVersion(version: string): void;
 }
 
@@ -55,9 +58,9 @@ export interface SglangTestControls {
 export interface SglangTestServer extends TestServer<SglangTestControls>, SglangTestControls {}
 
 /**
- * Starts a server that speaks SGLang's protocol as faithfully as a server without a model can: what
- * it says is up to a policy, how it says it is SGLang's. Turns without latency cost microseconds, so
- * it serves load tests as well.
+ * Starts a server with SGLang's protocol, without a model. A policy decides the tokens, and the
+ * server reproduces the form of SGLang's replies. Turns without latency take microseconds, so the
+ * server is also fit for load tests.
  */
 export async function startSglangTestServer(
   options: SglangTestServerOptions = {},
@@ -115,7 +118,7 @@ async function handleControl(
   }
 }
 
-/** Everything that a running server consists of. */
+/** The state of a running server. */
 interface ServerState extends GenerateContext, ControlContext, ServerCore<DecodedRequest> {
   readonly stats: () => ServerStats;
   readonly hangsOnAbort: boolean;
@@ -129,7 +132,7 @@ function createServerState(options: SglangTestServerOptions): ServerState {
   const weightVersion = (): string => version;
   const core = createServerCore<DecodedRequest>(options, {
     weightVersion,
-    // SGLang looks at the budget first.
+    // SGLang checks the budget before the stop ids.
     stopsBeforeBudget: false,
   });
   return {

@@ -1,12 +1,12 @@
-/** Waits for conditions on something that says when it changed. */
+/** Waits for conditions on an object that reports its changes. */
 export interface ConditionWatch {
-  /** Resolves when the condition holds; looked at now and at each change. */
+  /** Resolves when the condition holds. Checks it now and after each change. */
   until(condition: () => boolean): Promise<void>;
-  /** Says that something changed. */
+  /** Reports a change. */
   notify(): void;
 }
 
-/** Creates a watch without waiting callers. */
+/** Creates a watch. */
 export function createConditionWatch(): ConditionWatch {
   const waiters = new Set<() => void>();
   return {

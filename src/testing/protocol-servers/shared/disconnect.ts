@@ -2,7 +2,7 @@ import type { HttpExchange } from "./http-exchange.ts";
 import type { LiveSequence, RequestScheduler } from "./request-scheduler.ts";
 import type { SequenceRequest } from "./sequence-request.ts";
 
-/** Drops the sequences of clients that disconnect. Like an engine, checks only now and then. */
+/** Drops the sequences of clients that disconnect. Checks at intervals, as an engine does. */
 export function watchDisconnect<Request extends SequenceRequest>(
   { response }: HttpExchange,
   sequences: readonly LiveSequence<Request>[],

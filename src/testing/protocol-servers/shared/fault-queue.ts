@@ -1,6 +1,6 @@
 import type { FaultRequest, ServerFault, ServerFaults } from "../server-fault.ts";
 
-/** Which fault the next request meets. */
+/** Chooses the fault of each request. */
 export interface FaultQueue {
   next(request: FaultRequest): ServerFault | undefined;
   /**
@@ -10,7 +10,7 @@ export interface FaultQueue {
   add(faults: readonly (ServerFault | undefined)[]): void;
 }
 
-/** Makes a queue that begins with these faults. */
+/** Creates a queue that starts with these faults. */
 export function createFaultQueue(faults: ServerFaults): FaultQueue {
   if (typeof faults === "function") {
     let requestIndex = 0;

@@ -4,7 +4,7 @@ import { sendJson, sendText } from "./http-exchange.ts";
 import type { ForcedEnd } from "./request-scheduler.ts";
 import type { SequenceRequest } from "./sequence-request.ts";
 
-/** Answers with the fault if it is a complete answer. Returns true if it was. */
+/** Sends the fault's reply, if the fault is a complete reply. Returns true if it was sent. */
 export function answerWithFault(exchange: HttpExchange, fault: ServerFault | undefined): boolean {
   switch (fault?.kind) {
     case "status": {
@@ -29,7 +29,7 @@ export function answerWithFault(exchange: HttpExchange, fault: ServerFault | und
   }
 }
 
-/** The end that a fault forces on a sequence. */
+/** Returns the end that a fault forces on a sequence. */
 export function toForcedEnd(
   fault: ServerFault | undefined,
   { stopTokenIds }: SequenceRequest,
@@ -58,8 +58,8 @@ export function toForcedEnd(
 }
 
 /**
- * Ends a stream in its middle if the fault says so. Returns true if it did. The client receives the
- * bytes before the end, as with a proxy that fails.
+ * Ends a stream in its middle if the fault demands it. Returns true if it did. The client receives
+ * the bytes before the end, as with a proxy that fails.
  */
 export function breakStream(
   exchange: HttpExchange,
@@ -72,7 +72,7 @@ export function breakStream(
   return true;
 }
 
-/** Sends a sampled reply, in the way that a fault spoils it. */
+/** Sends a sampled reply, changed by the fault. */
 export function sendReply(
   exchange: HttpExchange,
   reply: Record<string, unknown> | readonly unknown[],

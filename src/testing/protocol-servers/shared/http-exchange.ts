@@ -4,16 +4,16 @@ import { requestPath } from "../../../http/request-path.ts";
 /** One HTTP request and the way to answer it. */
 export interface HttpExchange {
   readonly method: string;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The body's text, read to its end. */
+  /** The complete text of the body. */
   readonly body: string;
 }
 
-/** Reads a request to its end. */
+/** Reads a complete request. */
 export async function readExchange(
   request: IncomingMessage,
   response: ServerResponse,
@@ -21,7 +21,7 @@ export async function readExchange(
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const { url = "/" } = request;
-  // No route has what is no path.
+  // An invalid path matches no route.
   const path = requestPath(url) ?? url;
   return {
     method: request.method ?? "GET",
@@ -48,7 +48,7 @@ export function sendJson(
   });
 }
 
-/** Answers with the text as it is. Does nothing if the client has disconnected. */
+/** Sends a text unchanged. Does nothing if the client has disconnected. */
 export function sendText(
   { response }: Pick<HttpExchange, "response">,
   text: string,

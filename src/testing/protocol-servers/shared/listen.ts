@@ -10,10 +10,13 @@ interface ListeningServer {
   close(): Promise<void>;
 }
 
-/** Connections that a client keeps idle must not be closed under its next request, in milliseconds. */
+/**
+ * The time for which idle connections stay open, in milliseconds. Closing one earlier could break
+ * the client's next request.
+ */
 const KEEP_ALIVE_MS = 60_000;
 
-/** Starts to listen; port 0 means any free one. */
+/** Starts to listen on a port; 0: any free port. */
 export async function listen(port: number, onRequest: RequestListener): Promise<ListeningServer> {
   const http: Server = createServer(onRequest);
   http.keepAliveTimeout = KEEP_ALIVE_MS;

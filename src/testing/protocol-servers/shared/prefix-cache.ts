@@ -5,10 +5,10 @@ export interface PrefixCache {
   clear(): void;
 }
 
-/** Most sessions remembered; those that were new the longest ago are forgotten first. */
+/** Maximum number of sessions in the cache. The oldest ones are removed first. */
 const SESSION_LIMIT = 2_048;
 
-/** Makes an empty cache. */
+/** Creates an empty cache. */
 export function createPrefixCache(): PrefixCache {
   const prompts = new Map<string, readonly number[]>();
   return {

@@ -1,27 +1,27 @@
 import type { FinishReason, LiveSequence } from "./request-scheduler.ts";
 import type { SequenceRequest } from "./sequence-request.ts";
 
-/** One sequence that the server was asked for. */
+/** One sequence of a request to the server. */
 export interface RecordedRequest extends SequenceRequest {
   readonly routingKey: string | undefined;
-  /** Absent while the request is running, and if a fault was the answer. */
+  /** Absent while the request is running, or if a fault was the reply. */
   readonly finish?: FinishReason;
   /** The sampled ids. Absent exactly if `finish` is. */
   readonly outputIds?: readonly number[];
 }
 
-/** The latest requests, and counts of all. */
+/** The latest requests, and the counts of all requests. */
 export interface RequestLog {
-  /** In order of arrival. */
+  /** The requests in the order of arrival. */
   readonly requests: readonly RecordedRequest[];
   /** The number of ended sequences, by the reason of their end. */
   readonly finished: Readonly<Record<FinishReason["type"], number>>;
   readonly sampledTokenCount: number;
-  /** Records a request. Call the returned function when the request has ended: it records the end. */
+  /** Records a request. Returns a function that records its end. */
   add(request: SequenceRequest, routingKey: string | undefined): (sequence: LiveSequence) => void;
 }
 
-/** Makes a log that remembers `limit` requests. */
+/** Creates a log that keeps `limit` requests. */
 export function createRequestLog(limit: number): RequestLog {
   const requests: RecordedRequest[] = [];
   const finished = { stop: 0, length: 0, abort: 0 };

@@ -20,14 +20,16 @@ export type FinishReason =
       readonly err_type?: string | null;
     };
 
-/** Tokens that one version of the weights sampled, counted from the first output token. */
+/**
+ * Consecutive tokens that one version of the weights sampled, counted from the first output token.
+ */
 interface VersionSpan {
   readonly version: string;
   readonly start: number;
   end: number;
 }
 
-/** A sequence being served. */
+/** A sequence that the server processes. */
 export interface LiveSequence<Request extends SequenceRequest = SequenceRequest> {
   readonly request: Request;
   readonly routingKey: string | undefined;
@@ -37,8 +39,8 @@ export interface LiveSequence<Request extends SequenceRequest = SequenceRequest>
   inputLogprobs: readonly number[] | undefined;
   readonly versionSpans: VersionSpan[];
   /**
-   * `held`: came while the engine was paused. `waiting`: in the scheduler's queue. `running`: being
-   * sampled. `finished`: `finish` says how.
+   * `held`: the sequence arrived during a pause. `waiting`: it is in the scheduler's queue.
+   * `running`: it is being sampled. `finished`: it has ended, as `finish` describes.
    */
   state: "held" | "waiting" | "running" | "finished";
   finish: FinishReason | undefined;
@@ -57,19 +59,19 @@ export interface LiveSequence<Request extends SequenceRequest = SequenceRequest>
 
 /** An end that is forced on a sequence, for tests. */
 export interface ForcedEnd {
-  /** It comes when so many tokens are sampled, unless the sequence ends before. */
+  /** The end comes after this number of tokens, unless the sequence ends earlier. */
   readonly afterTokens: number;
-  /** It comes before the sequence runs at all. */
+  /** True if the end comes before the sequence runs. */
   readonly inQueue?: boolean;
   readonly finish: FinishReason;
-  /** Takes the place of the last token's id; its logprob is then NaN. */
+  /** An id that replaces the last token's id. The token's logprob is then NaN. */
   readonly replaceLastBy?: number;
 }
 
-/** The parts that arrive with a sequence. */
+/** The facts that are known when a sequence arrives. */
 interface Admission {
   readonly routingKey: string | undefined;
-  /** Only reported. */
+  /** The number of cached tokens to report. It has no other effect. */
   readonly cachedTokenCount: number;
   readonly forcedEnd?: ForcedEnd | undefined;
 }
@@ -84,18 +86,18 @@ export type PauseMode = "abort" | "retract" | "in_place" | "wait";
 /** Settings of a scheduler. */
 interface SchedulerOptions {
   readonly policy: ServerPolicy;
-  /** Sequences sampled at a time; further ones wait. */
+  /** Maximum number of sequences that are sampled at a time. Further ones wait. */
   readonly maxRunning: number;
-  /** Time for one token, in milliseconds. */
+  /** The time for one token, in milliseconds. */
   readonly tokenLatencyMs: number;
-  /** Tokens sampled before the event loop gets a turn. */
+  /** The number of tokens that are sampled in one round of the event loop. */
   readonly tokensPerTick: number;
-  /** True if a stop id in the last place of the budget counts as a stop. */
+  /** True if a stop id that uses up the budget counts as a stop. */
   readonly stopsBeforeBudget: boolean;
   readonly sleep: Clock["sleep"];
-  /** The version of the weights at this moment. */
+  /** Returns the current version of the weights. */
   readonly weightVersion: () => string;
-  /** Called with a policy's complaints. */
+  /** Called with the messages of a policy's errors. */
   readonly onComplaint: (message: string) => void;
   /** Called when a sequence is admitted, starts, returns to the queue, or ends. */
   readonly onChange: () => void;
@@ -113,15 +115,16 @@ interface Entry<Request extends SequenceRequest = SequenceRequest> extends LiveS
 }
 
 /**
- * Serves sequences as the engine's tokenizer manager and scheduler do: holds what comes while
- * paused, queues what exceeds its capacity, samples the rest token by token, and aborts on demand.
+ * Processes sequences as the engine's tokenizer manager and scheduler do: holds sequences that
+ * arrive during a pause, queues those beyond its capacity, samples the others token by token, and
+ * aborts on request.
  *
  * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (pause, abort) and
  * scheduler.py (queues, retraction).
  */
 export class RequestScheduler<Request extends SequenceRequest = SequenceRequest> {
   readonly #options: SchedulerOptions;
-  /** In order of arrival, by name. Holds everything that is not finished. */
+  /** All unfinished sequences by name, in the order of arrival. */
   readonly #live = new Map<string, Entry<Request>>();
   readonly #waiting: Entry<Request>[] = [];
   #runningCount = 0;
@@ -140,7 +143,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     return this.#runningCount;
   }
 
-  /** Tokens of all sequences in work. */
+  /** The number of tokens of all sequences that are processed. */
   get tokenCount(): number {
     let count = 0;
     for (const { state, request, outputIds } of this.#live.values()) {
@@ -161,7 +164,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     return this.#live.has(rid);
   }
 
-  /** Takes a sequence; its `done` settles when it ends. */
+  /** Accepts a sequence. Its `done` settles when it ends. */
   admit(
     request: Request,
     { routingKey, cachedTokenCount, forcedEnd }: Admission,
@@ -198,8 +201,8 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
   }
 
   /**
-   * Aborts every sequence with a name that begins with `rid`, if one of exactly that name is
-   * running. Returns true if there was one.
+   * Aborts every sequence with a name that begins with `rid`, if a sequence with exactly this name
+   * is running. Returns true if one is.
    */
   abort(rid: string): boolean {
     const exact = this.#live.get(rid);
@@ -212,7 +215,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     for (const entry of this.#live.values()) this.#abortEntry(entry);
   }
 
-  /** Ends a sequence, held ones included. Says whether there was one. */
+  /** Ends a sequence, even a held one. Returns true if it existed. */
   drop(rid: string): boolean {
     const entry = this.#live.get(rid);
     if (entry === undefined) return false;
@@ -221,7 +224,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     return true;
   }
 
-  /** Ends all sequences, held ones included. Says how many there were. */
+  /** Ends all sequences, including held ones. Returns their number. */
   dropAll(): number {
     const names = [...this.#live.keys()];
     for (const name of names) this.drop(name);
@@ -284,7 +287,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     }
   }
 
-  /** Never rejects: what a policy throws is an answer. */
+  /** Runs a sequence to its end. Never rejects: a policy's error becomes the reply. */
   async #run(entry: Entry<Request>): Promise<void> {
     let finish: FinishReason | undefined;
     try {
@@ -320,7 +323,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
       if (result === undefined) return entry.pendingAbort;
       if (result.done === true) {
         throw new Error(
-          `Cannot go on with request ${entry.request.rid}: the policy ended after ` +
+          `Cannot continue request ${entry.request.rid}: the policy ended after ` +
             `${entry.outputIds.length} tokens, expected a stop id or the budget to end the turn`,
         );
       }
@@ -380,7 +383,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
     return token.matched === undefined ? undefined : { type: "stop", matched: token.matched };
   }
 
-  /** Waits for one token's time; an abort cuts it short, the token comes all the same. */
+  /** Waits for one token's time. An abort ends the wait, but the token is still sampled. */
   async #step(ms: number, { aborter }: Entry<Request>): Promise<void> {
     try {
       await this.#options.sleep(ms, { signal: aborter.signal });
@@ -413,7 +416,7 @@ export class RequestScheduler<Request extends SequenceRequest = SequenceRequest>
   }
 }
 
-/** The token that is sampled after ids that are only scored. */
+/** The token that is sampled if a request only scores ids. */
 const FILLER: PolicyToken = { id: 0, logprob: -1 };
 
 async function scoreInput(

@@ -1,6 +1,6 @@
-/** One sequence that a server is asked to sample. */
+/** One sequence that a request asks the server to sample. */
 export interface SequenceRequest {
-  /** The request's name; unique among those that are live. */
+  /** The request's name, unique among the unfinished ones. */
   readonly rid: string;
   readonly inputIds: readonly number[];
   /** The request's sampling parameters with the server's defaults, under the server's own names. */
@@ -12,6 +12,6 @@ export interface SequenceRequest {
    * filler that does not come from the policy.
    */
   readonly scoresInput?: boolean;
-  /** It ends, as having used its budget up, before anything is sampled. */
+  /** True if the sequence ends before any token is sampled, with the reason `length`. */
   readonly samplesNothing?: boolean;
 }

@@ -22,55 +22,55 @@ import type { SequenceRequest } from "./sequence-request.ts";
 export interface TestServerOptions {
   /** The policy to sample from. Default `createSeededPolicy()`. */
   readonly policy?: ServerPolicy;
-  /** Default 0: any free port. */
+  /** The port. Default 0: any free port. */
   readonly port?: number;
-  /** Which requests fail how. Default: none. */
+  /** The faults of requests. Default: none. */
   readonly faults?: ServerFaults;
-  /** If set, requests without it as bearer token are refused. */
+  /** The bearer token that requests must have. Default: requests need none. */
   readonly apiKey?: string;
-  /** Longest prompt and output together, in tokens. Default 131 072. */
+  /** Maximum number of tokens in prompt and output together. Default 131 072. */
   readonly contextLength?: number;
-  /** Sequences sampled at a time; further ones wait. Default 4 096. */
+  /** Maximum number of sequences that are sampled at a time. Further ones wait. Default 4 096. */
   readonly maxRunning?: number;
-  /** Time for one token, in milliseconds. Default 0. */
+  /** The time for one token, in milliseconds. Default 0. */
   readonly tokenLatencyMs?: number;
   /** The number of tokens per round of the event loop, if tokens take no time. Default 64. */
   readonly tokensPerTick?: number;
   /** The time until the server notices a disconnected client, in milliseconds. Default 0. */
   readonly disconnectPollMs?: number;
-  /** Text of ids. Default: `<7><8>`. */
+  /** Returns the text of ids. Default: `<7><8>` for the ids 7 and 8. */
   readonly detokenize?: (ids: readonly number[]) => string;
-  /** The number of latest requests in `requests`. Default 1 000. */
+  /** The number of requests in `requests`; older ones are removed. Default 1 000. */
   readonly recordLimit?: number;
-  /** Default: the machine's timers. */
+  /** The function that waits. Default: the machine's timers. */
   readonly sleep?: Clock["sleep"];
 }
 
-/** Counters. JSON-able. */
+/** The server's counters. JSON-able. */
 export interface ServerStats {
-  /** HTTP requests for sampling, refused ones included. */
+  /** The number of HTTP requests for sampling, including refused ones. */
   readonly generateCount: number;
   readonly abortCount: number;
   readonly heldCount: number;
   readonly waitingCount: number;
   readonly runningCount: number;
-  /** Sequences that ended, by how. */
+  /** The number of ended sequences, by the reason of their end. */
   readonly finished: Readonly<Record<FinishReason["type"], number>>;
   readonly sampledTokenCount: number;
 }
 
-/** A running test server, with what can be done to this kind of it besides. */
+/** A running test server. `Controls` are the functions of its kind. */
 export interface TestServer<Controls = unknown> extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly stats: ServerStats;
   /** The latest requests, in order of arrival. */
   readonly requests: readonly RecordedRequest[];
-  /** The policy's complaints: unexpected requests, and turns that did not end. */
+  /** Messages of the policy: unexpected requests, and turns that did not end. */
   readonly problems: readonly string[];
   /** Adds faults for the next requests. Works only if the faults are a list. */
   addFaults(...faults: readonly (ServerFault | undefined)[]): void;
-  /** Waits until a condition on the server holds; looked at whenever something happens to a request. */
+  /** Resolves when a condition on the server holds. Checks it after each change of a request. */
   until(condition: (server: TestServer<Controls> & Controls) => boolean): Promise<void>;
   /** Drops all connections and stops listening. */
   close(): Promise<void>;
@@ -92,7 +92,7 @@ export interface ServerCore<Request extends SequenceRequest> {
   readonly stats: () => ServerStats;
 }
 
-/** Creates the parts, without running requests. */
+/** Creates the parts of a server. */
 export function createServerCore<Request extends SequenceRequest>(
   options: TestServerOptions,
   { weightVersion, stopsBeforeBudget }: { weightVersion: () => string; stopsBeforeBudget: boolean },
@@ -136,7 +136,7 @@ export function createServerCore<Request extends SequenceRequest>(
   };
 }
 
-/** Listens. `route` answers an exchange, and may take its time. */
+/** Starts the server. `route` answers an exchange. */
 export async function startServing<Request extends SequenceRequest, Controls extends object>(
   core: ServerCore<Request>,
   {
@@ -155,7 +155,7 @@ export async function startServing<Request extends SequenceRequest, Controls ext
       .then(route)
       .then(() => watch.notify())
       .catch((error: unknown) => {
-        // The client went away in the middle of its own request.
+        // The client disconnected while it sent its request.
         if (!request.destroyed) throw error;
       });
   });

@@ -19,7 +19,7 @@ interface Route {
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Paths that every server has besides those that sample. `/test/stats` is this server's own.
+ * The paths of every server, besides those for sampling. `/test/stats` exists only in this server.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/serve/instrumentator and
  * vllm/entrypoints/openai/models.
@@ -39,7 +39,7 @@ export const CONTROL_ROUTES: Readonly<Record<string, Route>> = {
 };
 
 /**
- * Paths that come with the ids-only API, besides the one that samples.
+ * The paths of the ids-only API, besides the one for sampling.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/api_router.py.
  */
@@ -48,7 +48,7 @@ export const TOKENS_ROUTES: Readonly<Record<string, Route>> = {
 };
 
 /**
- * Paths of servers in development mode.
+ * The paths of servers in development mode.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/serve/dev.
  */
@@ -97,7 +97,10 @@ export async function serveControl(
 /** The size of the server's key-value cache: the number of blocks, and tokens per block. */
 const CACHE = { blockCount: 8_192, blockSize: 128 } as const;
 
-/** **Source:** vllm-project/vllm vllm/v1/metrics/loggers.py, and as recorded from 0.32.0. */
+/**
+ * Sends the metrics of the server.
+ * **Source:** vllm-project/vllm vllm/v1/metrics/loggers.py, and as recorded from 0.32.0.
+ */
 function sendMetrics(exchange: HttpExchange, { scheduler, modelName }: ControlContext): void {
   const labels = `engine="0",model_name="${modelName}"`;
   const use = scheduler.tokenCount / (CACHE.blockCount * CACHE.blockSize);
@@ -130,8 +133,8 @@ function sendModels(exchange: HttpExchange, context: ControlContext): void {
 }
 
 /**
- * Answers with the configuration, as text unless asked for as JSON. A server that cannot find out what
- * machine it runs on fails with words of Python's.
+ * Answers with the configuration: as text, or as JSON if the request asks for it. A server that
+ * cannot detect its machine fails with an error message of Python.
  */
 function sendServerInfo(
   exchange: HttpExchange,
@@ -167,7 +170,7 @@ function resume(exchange: HttpExchange, { scheduler }: ControlContext): void {
   sendJson(exchange, { status: "resumed" });
 }
 
-/** Names are those that the server gave the requests; none means all. */
+/** Aborts requests by the names that the server gave them. Without names, aborts all. */
 function abortRequests(exchange: HttpExchange, context: ControlContext): void {
   const { request_ids: ids = [] } = readBody(exchange);
   const names = Array.isArray(ids) ? (ids as unknown[]) : [ids];
@@ -179,7 +182,7 @@ function abortRequests(exchange: HttpExchange, context: ControlContext): void {
   sendJson(exchange, { status: "aborted", aborted: names.length });
 }
 
-/** The reply does not list the aborted requests. */
+/** Aborts requests by name. The reply does not list them. */
 function abortNamed(exchange: HttpExchange, context: ControlContext): void {
   const { request_ids: ids } = readBody(exchange);
   if (ids === undefined || ids === null) {
@@ -220,9 +223,9 @@ function updateWeightVersion(exchange: HttpExchange, context: ControlContext): v
 }
 
 /**
- * Makes its workers load weights. This server has none, and the only missing folder is `/nowhere`.
- * Answers as 0.32.0 was seen to: the real server then lacks some of its weights, and ends if it
- * samples before others were loaded.
+ * Makes the workers load weights. This server has no weights, so the only missing folder is
+ * `/nowhere`. Answers like a recorded 0.32.0. The real server then lacks some of its weights, and
+ * crashes if it samples before it loads others.
  */
 function collectiveRpc(exchange: HttpExchange): void {
   const { method, kwargs } = readBody(exchange) as {
@@ -247,7 +250,7 @@ function resetPrefixCache(exchange: HttpExchange, { scheduler, cache }: ControlC
   sendJson(exchange, { success });
 }
 
-/** An empty object for an empty body; the control routes are lenient. */
+/** Parses a body. Returns an empty object for an empty body, as the control routes do. */
 function readBody({ body }: HttpExchange): JsonObject {
   if (body.trim() === "") return {};
   const value: unknown = JSON.parse(body);

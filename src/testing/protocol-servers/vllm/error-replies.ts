@@ -9,7 +9,7 @@ export interface VllmError {
   readonly param?: string;
 }
 
-/** A request that the server refuses before it is queued. */
+/** Thrown for a request that the server refuses before it is queued. */
 export class RequestRefused extends Error {
   readonly error: VllmError;
 
@@ -19,17 +19,20 @@ export class RequestRefused extends Error {
   }
 }
 
-/** The body of an error. */
+/** Encodes the body of an error reply. */
 export function encodeError({ status, message, type, param }: VllmError): unknown {
   return { error: { message, type, param: param ?? null, code: status } };
 }
 
-/** Answers with an error. */
+/** Sends an error reply. */
 export function sendError(exchange: HttpExchange, error: VllmError): void {
   sendJson(exchange, encodeError(error), { status: error.status });
 }
 
-/** A value that the engine refuses. The message ends with the parameter if the engine names it. */
+/**
+ * Returns the error for an invalid value. The message ends with the parameter if the engine names
+ * it.
+ */
 export function badRequest(
   message: string,
   { parameter, value }: { parameter?: string; value?: string } = {},
@@ -41,9 +44,9 @@ export function badRequest(
   return { status: 400, message: text, type, param: parameter };
 }
 
-/** One thing that is wrong with a body's shape. */
+/** One problem of a body's structure. */
 export interface ShapeProblem {
-  /** The validator's name for what is wrong, such as `missing`. */
+  /** The validator's name for the problem, such as `missing`. */
   readonly kind: string;
   /** The place in the body. */
   readonly at: string;
@@ -55,7 +58,7 @@ export interface ShapeProblem {
 }
 
 /**
- * A body that is not of the request's shape.
+ * Returns the error for a body with another structure than the request's.
  *
  * **Source:** recorded from vLLM 0.32.0.
  */
@@ -74,20 +77,20 @@ function toLocation(at: string): string {
   return at === "" ? "body" : `body.${at}`;
 }
 
-/** A member that the body lacks. */
+/** Returns the error for a missing member. */
 export function missing(at: string, { memberCount }: { memberCount: number }): VllmError {
   const input = `'<dict of ${memberCount} items>'`;
   return badShape({ kind: "missing", at, message: "Field required", input });
 }
 
-/** Answers for a path that the server was started without. */
+/** Answers a request for a path that the server's options disable. */
 export function sendDisabled(exchange: HttpExchange): void {
   const message =
     "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them.";
   sendError(exchange, { status: 403, message, type: "PermissionDeniedError" });
 }
 
-/** A value in Python's words, as the server's validator shows it. */
+/** Formats a value like Python, as the server's validator does. */
 export function toPython(value: unknown): string {
   if (Array.isArray(value)) return `'<list of ${value.length} items>'`;
   if (value === null || value === undefined) return "None";
@@ -96,7 +99,7 @@ export function toPython(value: unknown): string {
   return typeof value === "number" ? `${value}` : `'${value as string}'`;
 }
 
-/** Answers for a path, or a method of a path, that the server does not have. */
+/** Answers a request for a path or method that the server does not have. */
 export function sendNoSuchRoute(exchange: HttpExchange, status: 404 | 405): void {
   const detail = status === 404 ? "Not Found" : "Method Not Allowed";
   sendJson(exchange, { detail }, { status });

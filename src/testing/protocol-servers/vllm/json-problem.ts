@@ -5,8 +5,8 @@
 export function findJsonProblem(text: string): { place: number; problem: string } {
   const place = findPlace(text);
   const before = text.slice(0, place).trimEnd();
-  const isBehindValue = before !== "" && !/[[{,:]$/.test(before);
-  return { place, problem: isBehindValue ? "Expecting ',' delimiter" : "Expecting value" };
+  const isAfterValue = before !== "" && !/[[{,:]$/.test(before);
+  return { place, problem: isAfterValue ? "Expecting ',' delimiter" : "Expecting value" };
 }
 
 /** Returns the place from V8's message, or the end of the text if it has none. */

@@ -1,11 +1,11 @@
 /** A release of vLLM that a test server can imitate. */
 export type VllmRelease = "0.24" | "0.32";
 
-/** In what releases differ, as far as clients meet it. */
+/** The differences between releases that clients can observe. */
 export interface ReleaseTraits {
   /**
-   * True if the ids-only API has numeric ids, names its stop and the version of the weights, and
-   * has an abort call. Otherwise its ids are `token_id:7`, as in completions.
+   * True if the ids-only API has numeric ids, names the stop and the version of the weights, and
+   * can abort requests. Otherwise its ids are written as `token_id:7`, as in completions.
    */
   readonly hasTokensOutput: boolean;
   /** True if a server without the ids-only API answers its path with HTTP 403. */
@@ -15,8 +15,8 @@ export interface ReleaseTraits {
 }
 
 /**
- * 0.24: as its sources say. 0.32: as recorded from a running 0.32.0, with and without
- * `--enable-scale-out`.
+ * The behaviour of each release. 0.24: from its sources. 0.32: recorded from a running 0.32.0, with
+ * and without `--enable-scale-out`.
  */
 export const VLLM_RELEASES: Readonly<Record<VllmRelease, ReleaseTraits>> = {
   "0.24": {

@@ -12,7 +12,7 @@ export interface ReplyContext {
   readonly logprobsMode: "raw_logprobs" | "processed_logprobs";
   /** True if `usage` has the number of cached prompt tokens. */
   readonly reportsCachedTokens: boolean;
-  /** Text of ids. */
+  /** Returns the text of ids. */
   readonly detokenize: (ids: readonly number[]) => string;
 }
 
@@ -85,7 +85,9 @@ const TOKENS_OUTPUT = {
   output_mode: "tokens",
 };
 
-/** Returns the prompt, if an ids-only request asks for it: once, in the first frame. */
+/**
+ * Returns the prompt if an ids-only request asks for it. A stream has it in its first frame only.
+ */
 export function encodePrompt(
   sequence: Sequence | undefined,
   { listsPrompt }: DecodedRequest,
@@ -114,7 +116,7 @@ export function encodeUsage(
   };
 }
 
-/** One sequence: its tokens from `since` on. */
+/** Encodes one sequence: its tokens from `since` on. */
 export function encodeChoice(
   sequence: Sequence,
   { index, since }: { index: number; since: number },
@@ -158,7 +160,7 @@ export function encodeChoice(
   };
 }
 
-/** Returns `undefined` if the logprob is missing. */
+/** Returns the logprob as the reply has it, or `undefined` if it is missing. */
 function toLogprob(
   { request, outputLogprobs }: Sequence,
   index: number,
@@ -173,7 +175,10 @@ function toLogprob(
   return Math.max(logprob, LOGPROB_FLOOR);
 }
 
-/** @throws NotJsonCompliant */
+/**
+ * Throws for a NaN, which JSON cannot represent.
+ * @throws NotJsonCompliant
+ */
 function refuseNan(logprob: number): void {
   if (!Number.isNaN(logprob)) return;
   throw new NotJsonCompliant("Out of range float values are not JSON compliant: nan");
@@ -199,7 +204,7 @@ function encodePromptLogprobs(
   });
 }
 
-/** Ids by number, each with its place among all. */
+/** Encodes numeric ids with their logprobs. */
 function encodeNumbered(
   ids: readonly number[],
   logprobs: readonly (number | undefined)[],
@@ -269,7 +274,10 @@ function encodeColumns(
   };
 }
 
-/** The text leaves out what ended it, unless the request keeps it; the ids never do. */
+/**
+ * Returns the text without the stop token or stop string, unless the request keeps it. The ids
+ * always include it.
+ */
 function encodeText(
   { request, finish }: Sequence,
   { ids, context }: { ids: readonly number[]; context: ReplyContext },

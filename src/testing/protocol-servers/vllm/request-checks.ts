@@ -64,7 +64,8 @@ export function checkModel(model: unknown, served: readonly string[]): void {
 }
 
 /**
- * Holds prompt and budget of a completion against the context. Returns the budget that remains.
+ * Checks the prompt and the budget of a completion against the context. Returns the remaining
+ * budget.
  *
  * **Source:** vllm-project/vllm vllm/renderers/params.py (TokenizeParams) and
  * vllm/entrypoints/serve/utils/api_utils.py (`get_max_tokens`).
@@ -95,7 +96,7 @@ export function fitCompletionBudget({
   if (shortensCompletions) return shorten({ promptLength, maxNewTokens, contextLength });
   const total = promptLength + maxNewTokens;
   if (total <= contextLength) return maxNewTokens;
-  // A tokenizer would stop there; prompts of ids are spoken of alike.
+  // The real server stops tokenizing at the limit, and words the message alike for prompts of ids.
   const qualifier = total === contextLength + 1 ? "at least " : "";
   const message =
     `This model's maximum context length is ${contextLength} tokens. However, you requested ` +
@@ -107,7 +108,10 @@ export function fitCompletionBudget({
   );
 }
 
-/** @throws RequestRefused if the context has no room for a token. */
+/**
+ * Cuts the budget to the rest of the context.
+ * @throws RequestRefused if the context has no room for a token.
+ */
 function shorten({
   promptLength,
   maxNewTokens,

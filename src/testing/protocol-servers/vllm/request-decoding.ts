@@ -10,7 +10,7 @@ import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 /** One decoded HTTP request. */
 export interface DecodedRequest {
   readonly api: "generate" | "completions";
-  /** As the reply names it. */
+  /** The request's id in the reply. */
   readonly replyId: string;
   readonly requests: readonly VllmSequenceRequest[];
   readonly sessionId: string | undefined;
@@ -25,22 +25,22 @@ export interface DecodedRequest {
 /** The facts that decoding depends on. */
 export interface DecodingContext {
   readonly traits: ReleaseTraits;
-  /** Ids are below it. */
+  /** The number of ids. All ids are below it. `undefined`: any id is accepted. */
   readonly vocabularySize: number | undefined;
   readonly servedModels: readonly string[];
   readonly contextLength: number;
-  /** The model's own end of a turn. */
+  /** The id that ends a turn, as the model defines it. */
   readonly eosTokenId: number;
   readonly newId: () => string;
-  /** A name for a sequence that no live one has. */
+  /** Returns a name for a sequence that no unfinished one has. */
   readonly toUniqueName: (name: string) => string;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Reads and checks the body of `/inference/v1/generate`. A budget is not held against the context:
- * a turn that fills it ends with `length`.
+ * Reads and checks the body of `/inference/v1/generate`. Does not check the budget against the
+ * context: a turn that fills the context ends with `length`.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py and
  * serving.py.
@@ -168,7 +168,7 @@ export function decodeCompletions(
   };
 }
 
-/** If the header exists, it names the request. Otherwise the body does. */
+/** Returns the request's name from the header if it exists, otherwise from the body. */
 function nameRequest(exchange: HttpExchange, body: JsonObject, { newId }: DecodingContext): string {
   const { request_id: given } = body;
   if (given !== undefined && typeof given !== "string") {

@@ -27,8 +27,8 @@ const DEFAULTS: JsonObject = {
 };
 
 /**
- * The valid range of a parameter, and whether a refusal has the parameter's name in a field of its
- * own.
+ * The valid range of a parameter. Also says if the error for an invalid value has the parameter's
+ * name as a separate field.
  */
 interface Range {
   readonly name: string;
@@ -53,22 +53,22 @@ const RANGES: readonly Range[] = [
 /** Parameters that are whole numbers in the server. */
 const WHOLE = new Set(["top_k", "max_tokens", "n"]);
 
-/** Below this a temperature means greedy sampling. */
+/** Temperatures below this value mean greedy sampling. */
 const GREEDY_TEMPERATURE = 1e-5;
 
-/** Temperatures below it that are not greedy are raised to it. */
+/** The lowest temperature that is not greedy. Lower ones are raised to it. */
 const LOWEST_TEMPERATURE = 0.01;
 
 /** Sampling parameters, read and checked. */
 interface DecodedSampling {
   readonly sequence: Omit<VllmSequenceRequest, "rid" | "inputIds" | "externalId">;
-  /** Sequences for each prompt. */
+  /** The number of sequences for each prompt. */
   readonly sampleCount: number;
 }
 
 /**
- * Reads sampling parameters with the engine's defaults, limits and rewritings. Names that it does
- * not know are passed over, as the server does.
+ * Reads sampling parameters with the engine's defaults, limits and conversions. Ignores unknown
+ * names, as the server does.
  *
  * **Source:** vllm-project/vllm vllm/sampling_params.py.
  *
@@ -83,7 +83,7 @@ export function readSampling(
   }: {
     maxTokens: number;
     eosTokenId: number;
-    /** The member of the body that holds the parameters, if one does. */
+    /** The body's member with the parameters, or `""` if they are in the body itself. */
     place: "" | "sampling_params";
   },
 ): DecodedSampling {
@@ -108,7 +108,7 @@ export function readSampling(
     sequence: {
       samplingParams,
       maxNewTokens: Number(samplingParams["max_tokens"]),
-      // The model's own stop goes, the request's stay.
+      // `ignore_eos` removes the model's own stop id. The request's stop ids stay.
       stopTokenIds: samplingParams["ignore_eos"] === true ? stopIds : [...stopIds, eosTokenId],
       logprobCount: typeof logprobs === "number" ? logprobs : undefined,
       scoresInput: promptLogprobs !== null,
@@ -116,7 +116,10 @@ export function readSampling(
   };
 }
 
-/** Parameters within a member are first held against a type, and then against each of its fields. */
+/**
+ * Returns the error for a value that is not a number. In a member, the validator reports a problem
+ * for the type and one for each field.
+ */
 function badNumber(
   name: string,
   { given, place }: { given: JsonObject; place: "" | "sampling_params" },

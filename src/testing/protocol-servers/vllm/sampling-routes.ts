@@ -23,13 +23,13 @@ export interface SamplingContext
   extends ReplyContext, DecodingContext, ServerCore<VllmSequenceRequest> {
   readonly contextLength: number;
   readonly detokenize: (ids: readonly number[]) => string;
-  /** Names of live sequences by the name that aborts them. */
+  /** The names of unfinished sequences, by the name that aborts them. */
   readonly liveNames: Map<string, Set<string>>;
 }
 
 type Sequence = LiveSequence<VllmSequenceRequest>;
 
-/** Serves one request of either API. */
+/** Serves one request of the ids-only API or the completions API. */
 export async function serveSampling(
   exchange: HttpExchange,
   {
@@ -65,7 +65,9 @@ export async function serveSampling(
   if (!decoded.stream) answer(exchange, sequences, { decoded, context, fault });
 }
 
-/** The cache is not read for a prompt that is scored. */
+/**
+ * Returns the number of cached ids. 0 if the prompt is scored, because the cache is then not read.
+ */
 function countCached(
   { inputIds, scoresInput }: VllmSequenceRequest,
   { routingKey, context }: { routingKey: string | undefined; context: SamplingContext },
@@ -87,7 +89,9 @@ function decodeOrRefuse(
   }
 }
 
-/** NaN does not end a turn here: it shows when the reply is written. */
+/**
+ * Returns the end that a fault forces. A NaN does not end the turn: encoding the reply fails later.
+ */
 function toEnd(
   fault: ServerFault | undefined,
   request: VllmSequenceRequest,
@@ -150,8 +154,8 @@ function answer(
 }
 
 /**
- * Server-sent events, each with what is new, then `[DONE]`. The ids-only API passes over chunks
- * without tokens, so that what is aborted may end without a reason.
+ * Sends server-sent events with the new tokens, and then `[DONE]`. The ids-only API sends no events
+ * without tokens, so an aborted sequence may end without a reason.
  */
 function streamReply(
   exchange: HttpExchange,
@@ -196,7 +200,9 @@ function streamReply(
   }
 }
 
-/** A piece of a stream: a choice without what only whole replies say. */
+/**
+ * Converts a choice to an event of a stream: removes the members that only complete replies have.
+ */
 function toChunk(
   choice: Record<string, unknown>,
   decoded: DecodedRequest,
@@ -206,7 +212,7 @@ function toChunk(
   if (decoded.api === "generate") return { ...head, choices: [choice], usage: null };
   const { prompt_logprobs: _logprobs, routed_experts: _experts, ...rest } = choice;
   const fingerprint = toFingerprint(context);
-  // Only the last piece names the build.
+  // Only the last event names the build.
   const isNamed = fingerprint !== null && rest["finish_reason"] !== null;
   return { ...head, choices: [rest], ...(isNamed && { system_fingerprint: fingerprint }) };
 }

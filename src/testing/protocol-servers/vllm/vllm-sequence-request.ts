@@ -1,8 +1,8 @@
 import type { SequenceRequest } from "../shared/sequence-request.ts";
 
-/** One sequence to sample, and what is to be said of it. */
+/** One sequence to sample, with the options of its reply. */
 export interface VllmSequenceRequest extends SequenceRequest {
-  /** The name that aborts it, which several may share. */
+  /** The name that aborts the sequence. Several sequences may share it. */
   readonly externalId: string;
   /** The number of most likely tokens to list beside the sampled one. Absent for no logprobs. */
   readonly logprobCount: number | undefined;

@@ -19,51 +19,52 @@ import { serveSampling } from "./sampling-routes.ts";
 
 /** Settings of `startVllmTestServer()`. */
 export interface VllmTestServerOptions extends TestServerOptions {
-  /** Whose behaviour it has. Default `0.32`. */
+  /** The release to imitate. Default `0.32`. */
   readonly release?: VllmRelease;
-  /** Names of the model and, after it, of LoRA adapters. Default `["test-model"]`. */
+  /** The name of the model, and then the names of LoRA adapters. Default `["test-model"]`. */
   readonly servedModels?: readonly string[];
-  /**
-   * Which of the ways to send and get ids it has. Default both, as `--enable-scale-out` makes it.
-   */
+  /** The APIs of the server. Default: both, as with `--enable-scale-out`. */
   readonly apis?: readonly ("generate" | "completions")[];
-  /** Whether it has the control paths of `VLLM_SERVER_DEV_MODE=1`. Default false. */
+  /** True if the server has the control paths of `VLLM_SERVER_DEV_MODE=1`. Default false. */
   readonly isDevelopment?: boolean;
-  /** Whether `/server_info`, of servers in development mode, can be answered. Default true. */
+  /** True if `/server_info` works on a server in development mode. Default true. */
   readonly answersServerInfo?: boolean;
-  /** Ids are below it, in the prompt. Default: any id is taken. */
+  /** The number of ids. Higher ids in a prompt are refused. Default: any id is accepted. */
   readonly vocabularySize?: number;
-  /** What the reported logprobs are of: the policy's as they are, or after the sampling transforms. Default raw. */
+  /**
+   * The kind of the reported logprobs: before (`raw_logprobs`, the default) or after the sampling
+   * transforms.
+   */
   readonly logprobsMode?: "raw_logprobs" | "processed_logprobs";
-  /** The model's own end of a turn. Default 2. */
+  /** The id that ends a turn. Default 2. */
   readonly eosTokenId?: number;
-  /** Whether `usage` says how much of the prompt was cached. Default false. */
+  /** True if `usage` has the number of cached prompt tokens. Default false. */
   readonly reportsCachedTokens?: boolean;
-  /** The version of the weights at first. Default `default`. */
+  /** The initial version of the weights. Default `default`. */
   readonly weightVersion?: string;
 }
 
-/** What can be done to a running vLLM test server. */
+/** Controls of a running vLLM test server. */
 export interface VllmTestControls {
-  /** As `POST /pause`. */
+  /** Pauses as `POST /pause` does. */
   pause(mode?: "abort" | "wait" | "keep"): Promise<void>;
-  /** As `POST /resume`. */
+  /** Continues as `POST /resume` does. */
   resume(): void;
-  /** As `POST /abort_requests` for all. */
+  /** Aborts all requests, as `POST /abort_requests` does. */
   abortAll(): void;
-  /** Changes the version at this moment, without a pause. */
+  /** Changes the version of the weights at once, without a pause. */
   setWeightVersion(version: string): void;
 }
 
 /** A running vLLM test server. */
 export interface VllmTestServer extends TestServer<VllmTestControls>, VllmTestControls {}
 
-/** Paths that need the key. */
+/** Paths that need the API key. */
 const GUARDED = ["/v1", "/v2", "/inference"];
 
 /**
- * Starts a server that speaks vLLM's protocol as faithfully as a server without a model can: what it
- * says is up to a policy, how it says it is vLLM's.
+ * Starts a server with vLLM's protocol, without a model. A policy decides the tokens, and the
+ * server reproduces the form of vLLM's replies.
  */
 export async function startVllmTestServer(
   options: VllmTestServerOptions = {},
@@ -82,7 +83,7 @@ export async function startVllmTestServer(
   });
 }
 
-/** Everything that a running server consists of. */
+/** The state of a running server. */
 interface ServerState extends ControlContext {
   readonly apis: readonly string[];
   readonly isDevelopment: boolean;
@@ -125,7 +126,7 @@ function routesOf({ apis, isDevelopment, traits }: ServerState): typeof CONTROL_
 
 const ABORT_PATHS = new Set(["/abort_requests", "/inference/v1/abort_requests"]);
 
-/** Paths that `--enable-scale-out` opens. */
+/** The paths that `--enable-scale-out` enables. */
 const TOKENS_PATHS = new Set(["/inference/v1/generate", "/inference/v1/abort_requests"]);
 
 const SAMPLING_PATHS: Readonly<Record<string, "generate" | "completions">> = {

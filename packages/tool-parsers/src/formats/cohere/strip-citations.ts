@@ -48,7 +48,7 @@ export function stripCitations(text: string): CitedText {
   }
 }
 
-/** Finds the next closing mark; `end` is -1 if it is incomplete. */
+/** Finds the next closing mark. `end` is -1 if the mark is incomplete or missing. */
 function findClosing(text: string, from: number): { readonly start: number; readonly end: number } {
   const start = text.indexOf(close, from);
   if (start === -1) {

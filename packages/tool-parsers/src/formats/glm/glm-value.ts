@@ -14,8 +14,8 @@ import { parsePythonFloat, parsePythonInt } from "../../shared/python/python-num
 import { writeJson } from "../../shared/json/write-json.ts";
 
 /**
- * Converts the text of an argument as GLM's detectors do: JSON, JSON once unescaped, a Python
- * literal, or the text itself. A parameter of type `string` gets the text of the value.
+ * Converts the text of an argument as GLM's detectors do: JSON, JSON that was escaped as a JSON
+ * string, a Python literal, or the text itself. A parameter of type `string` gets the text of the value.
  *
  * **Source:** sgl-project/sglang, `python/sglang/srt/function_call/glm4_moe_detector.py`
  * (`parse_arguments`, `_parse_argument_pairs`).

@@ -57,8 +57,6 @@ export function tokenizeHarmony(text: string): HarmonyToken[] {
     const next = text.indexOf("<|", close + 2);
     position = next === -1 ? text.length : next;
     tokens.push({ type: "text", start: marker + 2, end: position });
-    // The text after the last unknown token ends the scan without a closing empty token.
-    if (next === -1) return closeTokens(text, tokens, position, hasUnknown);
   }
   return closeTokens(text, tokens, position, hasUnknown);
 }

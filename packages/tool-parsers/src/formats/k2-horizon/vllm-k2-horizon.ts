@@ -44,7 +44,7 @@ function extract(text: string, context: ParseContext): VllmExtraction {
   return { content: orEmpty(content), calls };
 }
 
-/** Returns the text, or nothing but an empty text if it is all white space. */
+/** Returns the text, or an empty text if it is all white space. */
 function orEmpty(text: string): string {
   return pythonStrip(text) === "" ? "" : text;
 }

@@ -105,8 +105,9 @@ function splitBlock(text: string, respectsStrings: boolean): string[] {
 }
 
 /**
- * Escapes the quotes inside the first string whose next quote cannot end it, if exactly one of its
- * quotes can; `undefined` if no string is broken in this way or several readings are possible.
+ * Repairs the first string whose next quote cannot end it (`canEndString()`). The string then ends
+ * at a later quote that can, and the quotes before that one are escaped. Returns `undefined` if no
+ * string is broken in this way, or if not exactly one end makes the text valid Python.
  */
 function requote(text: string, { keepsCalls = true } = {}): string | undefined {
   const broken = findBrokenString(text);
@@ -153,6 +154,7 @@ function nextQuote(text: string, start: number, quote: string): number {
   return place < text.length ? place : -1;
 }
 
+/** True if a quote can end a string: a comma, a colon or a closing bracket follows. */
 function canEndString(text: string, place: number): boolean {
   const next = skipPythonSpace(text, place + 1);
   return next < text.length && ",)]}:".includes(text[next] ?? "x");

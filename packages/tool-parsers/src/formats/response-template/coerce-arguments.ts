@@ -17,7 +17,10 @@ interface Coercion {
   readonly dialect: Dialect;
   /** The schemas of a tool's parameters; `undefined` for an unknown tool. */
   readonly propertiesOf: (name: string) => PyDict | undefined;
-  /** True if the arguments were JSON, in which a string is meant to be a string. */
+  /**
+   * True if the arguments were written as JSON. SGLang then leaves strings unchanged for a
+   * parameter that allows strings.
+   */
   readonly isJson: boolean;
 }
 

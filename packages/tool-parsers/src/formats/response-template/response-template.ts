@@ -22,7 +22,7 @@ export interface TemplateField {
   readonly transform?: PyValue;
   /** True if the transform applies to each element of a list. */
   readonly transformEach: boolean;
-  /** True if the arguments were JSON, in which a string is meant to be a string. */
+  /** True if the arguments are written as JSON, so that a string is known to be a string. */
   readonly isJson: boolean;
 }
 
@@ -177,7 +177,8 @@ function requireServable(template: ResponseTemplate, fields: readonly TemplateFi
 }
 
 /**
- * Refuses a template in which a pattern that is about to match at the end of the turn would decide.
+ * Refuses a template whose result would depend on a pattern that is only partly matched at the end
+ * of the turn.
  *
  * @throws UsageError for such a template.
  */

@@ -62,8 +62,8 @@ function readPlainTag(pattern: string): PlainTag | undefined {
 }
 
 /**
- * Reads consecutive literals. The last may be one of two, which the pattern consumes or only looks
- * at.
+ * Compiles the text after a value: literals, after which an alternative `(?:consumed|(?=ahead))`
+ * may follow.
  */
 function readEnds(after: string): RegExp | undefined {
   const choice = /^(.*?)\(\?:((?:(?!\(\?=).)+)\|\(\?=((?:[^()\\]|\\.)+)\)\)$/s.exec(after);

@@ -59,7 +59,10 @@ export const responseTemplate = defineTemplateParser({
   markers: [],
 });
 
-/** Beam: a channel with a recipient, and elements with one parameter each. */
+/**
+ * Beam: `to=NAME<|channel|>analysis <|constrain|>xml<|message|>`, then
+ * `<rfl:parameter name="…">` elements.
+ */
 export const beam = defineTemplateParser({
   name: "beam",
   markers: ["<|constrain|>xml<|message|>"],

@@ -17,14 +17,14 @@ export interface Region {
 
 /** A text and its regions. */
 export interface Walk {
-  /** The text, completed by the rest of a closing that it stopped in. */
+  /** The text, with the missing rest of its last closing, if it stopped within one. */
   readonly text: string;
   readonly regions: readonly Region[];
 }
 
 /** The fields that a walk searches for. */
 interface WalkFields {
-  /** At most one field has no opening: it takes the text outside all others. */
+  /** The fields. At most one has no opening: it gets the text outside all others. */
   readonly fields: readonly TemplateField[];
   /** The texts at the end of the prompt for a turn. */
   readonly startLiterals: readonly string[];
@@ -32,7 +32,8 @@ interface WalkFields {
 
 /**
  * Splits a text into the regions of a template's fields, as the interpreter in SGLang and vLLM
- * does. A text that stops in a closing, within the start of the next turn, is completed.
+ * does. A closing may end with the literals that start the next turn. If the text stops within these
+ * literals, the missing rest is added.
  *
  * **Source:** huggingface/transformers, `src/transformers/utils/chat_parsing/response_parser.py`,
  * and sgl-project/sglang 0.5.23, `python/sglang/srt/parser/response_template.py`.

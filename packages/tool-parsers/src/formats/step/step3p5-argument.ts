@@ -13,17 +13,16 @@ const numberType = /^(?:num|float)/;
 const booleanTypes: ReadonlySet<string> = new Set(["boolean", "bool", "binary"]);
 
 /**
- * Writes one argument while its value grows. Each piece of text is the value so far as it is
- * written, without as many characters as were written for the value before.
+ * Writes one argument while its value grows. After each piece, the complete value so far is
+ * converted to text. Of this text, the characters after the length of the previous text are
+ * written.
  */
 export class Step3p5Argument {
   readonly #type: string;
   #value = "";
-  /**
-   * The length of the value that the last written text covers, if that text is the value itself.
-   */
+  /** The length of the value at the previous text, if that text was the value itself. */
   #covered = 0;
-  /** The last written text, if it is not the value itself. */
+  /** The previous text, if it was not the value itself. */
   #converted: string | undefined;
   #isPlain: boolean;
 

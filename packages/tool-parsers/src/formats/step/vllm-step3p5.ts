@@ -187,7 +187,11 @@ class Step3p5Walk {
     return markup.test(source) ? written : escapeXml(written);
   }
 
-  /** Keeps a value that is read as a unit until it ends. Other values pass unchanged. */
+  /**
+   * Collects the pieces of a parameter's value if the complete value must be parsed at its end, as
+   * for a list. Returns the text to write now: nothing while pieces are collected, and pieces of
+   * other values at once.
+   */
   #keep(kept: string[], piece: string, written: string): string {
     if (written.startsWith(parameterClose)) {
       const literal = kept.join("");

@@ -24,8 +24,8 @@ export class CompletionAssertion extends PythonValueError {}
 /**
  * Reads JSON that may be cut off anywhere, as SGLang does with the Python library
  * partial_json_parser. Open strings, lists and objects are closed, and incomplete members are
- * dropped. Text after the value is dropped too. SGLang alone (`isForgiving`, the default) also does
- * that if brackets do not match or white space comes first.
+ * dropped. Text after the value is dropped too. With `isForgiving`, as in SGLang, this includes text
+ * after brackets that do not match, and a value after white space. Default true.
  *
  * **Source:** promplate/partial-json-parser, `src/partial_json_parser/core/myelin.py` and
  * `complete.py`; sgl-project/sglang, `python/sglang/srt/function_call/utils.py`

@@ -5,7 +5,7 @@
  */
 export type Pattern =
   | { readonly type: "one"; readonly accepts: (codePoint: number) => boolean }
-  /** Any code point. */
+  /** Matches any code point. */
   | { readonly type: "any" }
   | { readonly type: "sequence"; readonly parts: readonly Pattern[] }
   /** Zero or more times; the inside must not match the empty text. */
@@ -60,7 +60,7 @@ type Instruction =
       readonly slot: number;
       readonly accepts: (codePoint: number) => boolean;
     }
-  /** Does the same as `loop`, for any code point. `slot` numbers the leaps of a program. */
+  /** Repeats like `loop`, for any code point. `slot` numbers the leaps of a program. */
   | { readonly type: "leap"; readonly slot: number }
   | { readonly type: "jump"; readonly target: number }
   | { readonly type: "match" };
@@ -78,7 +78,7 @@ interface Search {
   readonly text: string;
   /** A bit for each place at each split or loop: 1 if it was tried. */
   readonly visited: Uint8Array;
-  /** For each leap, the start of the places that were all tried. */
+  /** The place from which each leap has tried all later places. Infinity before its first one. */
   readonly leaptFrom: number[];
 }
 

@@ -1,4 +1,4 @@
-/** A request that the router refuses because it does not fit its types. */
+/** Thrown for a request that does not fit the router's types. */
 export class RouterRefused extends Error {
   readonly status: 400 | 422;
 

@@ -4,7 +4,7 @@ import type { Clock } from "../../../../async/clock.ts";
 import type { HttpExchange } from "../../shared/http-exchange.ts";
 import { sendJson } from "../../shared/http-exchange.ts";
 
-/** Statuses that the router tries again. */
+/** Statuses after which the router retries. */
 const RETRIED = new Set([408, 429, 500, 502, 503, 504]);
 
 const FORWARDED_HEADERS = [
@@ -29,7 +29,9 @@ export interface ForwardingContext {
   readonly workers: readonly RouterWorker[];
   readonly agent: Agent;
   readonly maxAttempts: number;
-  /** Wait before the second attempt, in milliseconds; grows by half each time. */
+  /**
+   * The wait before the second attempt, in milliseconds. It grows by half for each further attempt.
+   */
   readonly retryDelayMs: number;
   readonly sleep: Clock["sleep"];
   /** The number of forwarded `/generate` requests. */
@@ -72,7 +74,7 @@ export async function forward(
 }
 
 /**
- * Sends a request to the worker. Returns an `Error` if no reply began. Aborts the call if the
+ * Sends a request to the worker. Returns an `Error` if no reply arrived. Aborts the call if the
  * client disconnects.
  */
 function callWorker(
@@ -111,7 +113,9 @@ async function passBack({ response }: HttpExchange, reply: IncomingMessage): Pro
   });
 }
 
-/** A routing key's own worker while that one is healthy, else the next; without a key in turns. */
+/**
+ * Chooses a worker: the one of the routing key if it is healthy, otherwise the next one in turn.
+ */
 function pickWorker({ request }: HttpExchange, state: ForwardingContext): RouterWorker | undefined {
   const { workers } = state;
   const key = request.headers["x-smg-routing-key"];
@@ -131,7 +135,7 @@ function hash(text: string): number {
   return state;
 }
 
-/** Asks all workers the same. */
+/** Sends the same request to all workers. */
 export async function fanOut(exchange: HttpExchange, state: ForwardingContext): Promise<void> {
   const replies = await Promise.all(
     state.workers.map((worker) =>

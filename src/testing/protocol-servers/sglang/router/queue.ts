@@ -1,14 +1,19 @@
 import type { Clock } from "../../../../async/clock.ts";
 import { createDeferred } from "../../../deferred.ts";
 
-/** Lets a limited number in at a time, and a limited number wait for a limited time. */
+/**
+ * Limits the number of requests at a time, the number of waiting requests, and their waiting time.
+ */
 export interface RouterQueue {
-  /** `full`: too many wait already. `late`: waited in vain. Who entered must `leave()`. */
+  /**
+   * Resolves with `full` if too many requests already wait, and with `late` after the time limit.
+   * After `entered`, call `leave()` at the end.
+   */
   enter(): Promise<"entered" | "full" | "late">;
   leave(): void;
 }
 
-/** Makes the queue in front of a router. Waits are in milliseconds. */
+/** Creates a router's queue. Times are in milliseconds. */
 export function createRouterQueue({
   maxConcurrent,
   queueSize,
@@ -48,7 +53,7 @@ export function createRouterQueue({
     },
     leave() {
       const next = waiting.shift();
-      // The place passes on to who waited longest.
+      // The request that has waited longest takes the place.
       if (next === undefined) insideCount -= 1;
       else next();
     },

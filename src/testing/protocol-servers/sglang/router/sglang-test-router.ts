@@ -12,31 +12,40 @@ import { createRouterQueue } from "./queue.ts";
 
 /** Settings of `startSglangTestRouter()`. */
 export interface SglangTestRouterOptions {
-  /** The addresses of its engines. */
+  /** The addresses of the engines. */
   readonly workers: readonly string[];
-  /** Default 0: any free port. */
+  /** The port. Default 0: any free port. */
   readonly port?: number;
-  /** Requests at a time before they queue. Default: no limit. */
+  /** Maximum number of requests at a time; further ones queue. Default: no limit. */
   readonly maxConcurrent?: number;
-  /** Requests that may queue. Default 100. */
+  /** Maximum number of queued requests. Default 100. */
   readonly queueSize?: number;
   /** The longest time in the queue, in milliseconds. Default 60 000. */
   readonly queueTimeoutMs?: number;
-  /** Attempts for one request, on statuses that the router takes for passing. Default 5. */
+  /**
+   * Maximum number of attempts for one request, after statuses that the router considers temporary.
+   * Default 5.
+   */
   readonly maxAttempts?: number;
-  /** Wait before the second attempt, in milliseconds; grows by half each time. Default 50. */
+  /**
+   * The wait before the second attempt, in milliseconds. It grows by half for each further attempt.
+   * Default 50.
+   */
   readonly retryDelayMs?: number;
-  /** Default: the machine's timers. */
+  /** The function that waits. Default: the machine's timers. */
   readonly sleep?: Clock["sleep"];
 }
 
 /** Counters. JSON-able. */
 export interface RouterStats {
-  /** Requests for `/generate`. */
+  /** The number of requests for `/generate`. */
   readonly generateCount: number;
   /** The number of requests that were forwarded to a worker. */
   readonly forwardCount: number;
-  /** Requests for paths that a router does not have, the engine's control paths among them. */
+  /**
+   * The number of requests for paths that a router does not have, including the engine's control
+   * paths.
+   */
   readonly unknownPathCount: number;
 }
 
@@ -45,7 +54,7 @@ export interface SglangTestRouter extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly stats: RouterStats;
-  /** Takes a worker out, or in again, as the router's own health checks would. */
+  /** Marks a worker as healthy or unhealthy, as the router's own health checks would. */
   setHealthy(workerUrl: string, isHealthy: boolean): void;
   close(): Promise<void>;
 }
@@ -58,9 +67,9 @@ interface RouterState extends ForwardingContext {
 }
 
 /**
- * Starts a router that behaves as SGLang's gateway does in front of engines: it re-serialises
- * requests and thereby drops fields that it does not know, keeps a routing key on one worker,
- * repeats what fails without telling anyone, queues, and has none of the engine's control paths.
+ * Starts a router that behaves like SGLang's gateway. It parses and rewrites requests, which drops
+ * unknown fields. It sends a routing key to one worker, retries failed requests silently, queues
+ * requests, and has none of the engine's control paths.
  *
  * **Source:** sgl-project/sglang sgl-model-gateway/src (server.rs, routers/http/router.rs,
  * middleware.rs, routers/header_utils.rs).
