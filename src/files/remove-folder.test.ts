@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { chmod, chown, mkdir, mkdtemp, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -32,6 +33,20 @@ describe.skipIf(process.platform === "win32")("removeFolder()", () => {
     await removeFolder(own);
     await expect(stat(own)).rejects.toThrow("ENOENT");
     expect((await stat(other)).mode & 0o777).toBe(0o500);
+  });
+
+  test("removes folders whose path is too long for the system", async () => {
+    const own = path.join(dir, "own");
+    const name = "n".repeat(250);
+    const make = `const fs = require("fs"); process.chdir(process.argv[1]);
+      for (let depth = 0; depth < 20; depth++) {
+        fs.mkdirSync(process.argv[2]); fs.writeFileSync("file", ""); process.chdir(process.argv[2]);
+      }
+      fs.chmodSync(".", 0o000);`;
+    await mkdir(own);
+    execFileSync(process.execPath, ["-e", make, own, name]);
+    await removeFolder(own);
+    await expect(stat(own)).rejects.toThrow("ENOENT");
   });
 
   test("does nothing without the folder", async () => {

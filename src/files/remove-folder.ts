@@ -1,7 +1,11 @@
-import { chmod, readdir, rm } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { chmod, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 
-/** Removes a folder with its content, including read-only folders such as those of Go's modules. */
+/**
+ * Removes a folder with its content, including read-only folders such as those of Go's modules, and nested folders whose
+ * path is too long for the system.
+ */
 export async function removeFolder(dir: string): Promise<void> {
   const remove = async (): Promise<void> =>
     await rm(dir, { recursive: true, force: true, maxRetries: 3 });
@@ -9,8 +13,9 @@ export async function removeFolder(dir: string): Promise<void> {
     await remove();
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    if (!["EACCES", "EPERM"].includes(code)) throw error;
-    await openFolders(dir);
+    if (["EACCES", "EPERM"].includes(code)) await openFolders(dir);
+    else if (code !== "ENAMETOOLONG") throw error;
+    await removeNested(dir);
     await remove();
   }
 }
@@ -19,6 +24,33 @@ export async function removeFolder(dir: string): Promise<void> {
 async function openFolders(dir: string): Promise<void> {
   await chmod(dir, 0o700);
   for (const entry of await readdir(dir, { withFileTypes: true })) {
-    if (entry.isDirectory()) await openFolders(path.join(dir, entry.name));
+    if (!entry.isDirectory()) continue;
+    try {
+      await openFolders(path.join(dir, entry.name));
+    } catch (error) {
+      // `removeNested()` moves the rest to a shorter path.
+      if ((error as NodeJS.ErrnoException).code !== "ENAMETOOLONG") throw error;
+    }
   }
+}
+
+/** Removes the subfolders of a folder. Moves folders within them to the top first, so that no path is long. */
+async function removeNested(dir: string): Promise<void> {
+  const folders = await foldersIn(dir);
+  for (const name of folders) {
+    const folder = path.join(dir, name);
+    await chmod(folder, 0o700);
+    for (const inner of await foldersIn(folder)) {
+      const moved = randomUUID();
+      await chmod(path.join(folder, inner), 0o700);
+      await rename(path.join(folder, inner), path.join(dir, moved));
+      folders.push(moved);
+    }
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function foldersIn(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { withFileTypes: true });
+  return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
 }

@@ -237,6 +237,30 @@ describe("hf:OWNER/NAME", () => {
     );
   });
 
+  test("names a hub that cannot be reached, or that refuses, without the password in its address", async () => {
+    const { port } = hub.address() as AddressInfo;
+    const withPassword = { HF_ENDPOINT: `http://us3r:s3cretPASS@127.0.0.1:${port}/` };
+    await expect(fetch("hf:acme/none", withPassword)).rejects.toThrow(
+      new RegExp(`^Cannot fetch hf:acme/none: http://127\\.0\\.0\\.1:${port} answers 404`),
+    );
+    const refused = { HF_ENDPOINT: "http://us3r:s3cretPASS@127.0.0.1:1" };
+    await expect(fetch("hf:acme/none", refused)).rejects.toThrow(
+      /^Cannot fetch hf:acme\/none: http:\/\/127\.0\.0\.1:1 cannot be reached: (?!.*(?:us3r|s3cretPASS))/,
+    );
+  });
+
+  test.each([
+    ["http://us3r:s3cretPASS@127.0.0.1:99999", "…@127.0.0.1:99999"],
+    ["http://us3r:s3cr#etPASS@127.0.0.1:1", "…@127.0.0.1:1"],
+    ["us3r:s3cretPASS@127.0.0.1:1", "…@127.0.0.1:1"],
+    ["ftp://127.0.0.1", "ftp://127.0.0.1"],
+  ])("refuses the address %s of a hub", async (address, shown) => {
+    await expect(fetch("hf:acme/small", { HF_ENDPOINT: address })).rejects.toThrow(
+      `Cannot use HF_ENDPOINT: it is ${shown}, expected an address such as https://huggingface.co ` +
+        "(characters of a password such as / and # are written %2F and %23)",
+    );
+  });
+
   test("describes the form of a name", async () => {
     await expect(findModelFolder("acme/small")).rejects.toThrow(
       "Cannot find the model acme/small: there is no such folder; for the Hugging Face hub write hf:acme/small",

@@ -4,6 +4,7 @@ import { UsageError, describeError } from "../errors.ts";
 import { followRedirects } from "../http/follow-redirects.ts";
 import { plainReply, readReplyText } from "../http/read-reply.ts";
 import { fetchFile } from "./fetch-file.ts";
+import { shownUrl } from "../secrets/find-secrets.ts";
 import { readHubPlace, readHubToken, type HubPlace, type HubVariables } from "./hub-place.ts";
 import type { ModelName } from "./model-name.ts";
 import { replaceText } from "./replace-file.ts";
@@ -96,7 +97,7 @@ export async function fetchModel(
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof UsageError) throw error;
-      const reason = `${place.endpoint} cannot be reached: ${describeError(error)}`;
+      const reason = `${shownUrl(place.endpoint)} cannot be reached: ${describeError(error)}`;
       return await findOffline(model, cached, reason);
     }
   }
@@ -150,7 +151,7 @@ async function askRepository(
     const { statusCode } = reply;
     const text = await readReplyText(reply);
     if (statusCode >= 500 || statusCode === 429) throw new Error(`it answers ${statusCode}`);
-    if (statusCode !== 200) throw new UsageError(refusal(model, endpoint, statusCode));
+    if (statusCode !== 200) throw new UsageError(refusal(model, shownUrl(endpoint), statusCode));
     return readRepository(text, formatName(model));
   } finally {
     await dispatcher.destroy();

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
+import { UsageError } from "../errors.ts";
+import { ofAddress, shownUrl } from "../secrets/find-secrets.ts";
 import { hideEverywhere } from "../secrets/redactor.ts";
 
 /** Environment variables of the hub's own library. */
@@ -21,16 +23,25 @@ export interface HubPlace {
  * `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `TRANSFORMERS_OFFLINE`.
  *
  * **Source:** huggingface/huggingface_hub, `src/huggingface_hub/constants.py`.
+ *
+ * @throws UsageError if `HF_ENDPOINT` is not an HTTP address.
  */
 export function readHubPlace(env: HubVariables): HubPlace {
-  hideEverywhere({ urls: addressVariables.flatMap((name) => nonEmpty(env[name]) ?? []) });
+  for (const name of addressVariables) hideEverywhere(ofAddress(env[name] ?? ""));
+  const endpoint = nonEmpty(env["HF_ENDPOINT"]) ?? "https://huggingface.co";
+  if (!URL.canParse(endpoint) || !/^https?:\/\//i.test(endpoint)) {
+    throw new UsageError(
+      `Cannot use HF_ENDPOINT: it is ${shownUrl(endpoint)}, expected an address such as https://huggingface.co ` +
+        "(characters of a password such as / and # are written %2F and %23)",
+    );
+  }
   return {
     cacheDir: fromHome(
       nonEmpty(env["HF_HUB_CACHE"]) ??
         nonEmpty(env["HUGGINGFACE_HUB_CACHE"]) ??
         path.join(homeOf(env), "hub"),
     ),
-    endpoint: (nonEmpty(env["HF_ENDPOINT"]) ?? "https://huggingface.co").replace(/\/+$/, ""),
+    endpoint: endpoint.replace(/\/+$/, ""),
     isOffline: ["1", "on", "yes", "true"].includes(
       (nonEmpty(env["HF_HUB_OFFLINE"]) ?? env["TRANSFORMERS_OFFLINE"] ?? "").toLowerCase(),
     ),

@@ -106,6 +106,11 @@ export function ofUrl(url: string): FoundSecrets {
   return { secrets: parts.filter((part) => part.length >= 20 && isKey(part)), urls: [url] };
 }
 
+/** Finds the secrets in an address that may lack its scheme, such as `name:password@proxy:3128`. */
+export function ofAddress(address: string): FoundSecrets {
+  return ofUrl(address.includes("://") ? address : `http://${address}`);
+}
+
 /** Finds the password in an address that is not a URL, such as one with several hosts or with `#` in the password. */
 function passwordsOf(address: string): readonly string[] {
   const rest = address.slice(address.indexOf("://") + "://".length);

@@ -14,22 +14,52 @@ const epsilon = 1e-6;
  *   arXiv:2503.20783, section 3.2.
  * - `rloo`: distance from the mean of the others. **Source:** Ahmadian et al., Back to Basics, arXiv:2402.14740,
  *   section 2.3; Kool et al. 2019.
+ *
+ * @param rewards - `undefined`, `null`, NaN and infinite numbers stand for attempts without a reward.
+ * @throws TypeError if there is no such estimator.
  */
 export function advantages(
-  rewards: readonly (number | undefined)[],
+  rewards: readonly (number | null | undefined)[],
   estimator: AdvantageEstimator,
 ): readonly (number | undefined)[] {
-  const scored = rewards.filter((reward) => reward !== undefined);
-  const count = scored.length;
-  const total = scored.reduce((sum, reward) => sum + reward, 0);
+  const ofReward = estimators[estimator] as Estimator | undefined;
+  if (ofReward === undefined) {
+    throw new TypeError(
+      `Cannot compute advantages: the estimator is ${String(estimator)}, expected one of ${Object.keys(estimators).join(", ")}`,
+    );
+  }
+  const scored = rewards.filter(isReward);
+  if (scored.length < 2) return rewards.map(() => undefined);
+  const facts = factsOf(scored);
+  return rewards.map((reward) => (isReward(reward) ? ofReward(reward, facts) : undefined));
+}
+
+/** True for a reward; false for an absent one, also if it is written as `null` or NaN, as in JSON and in tables. */
+function isReward(value: number | null | undefined): value is number {
+  return Number.isFinite(value);
+}
+
+/** Facts about the rewards of a group's scored attempts, of which there are at least 2. */
+interface GroupFacts {
+  readonly count: number;
+  readonly total: number;
+  readonly mean: number;
+  /** The standard deviation of the sample (n − 1). */
+  readonly deviation: number;
+}
+
+type Estimator = (reward: number, facts: GroupFacts) => number;
+
+const estimators: Readonly<Record<AdvantageEstimator, Estimator>> = {
+  grpo: (reward, { mean, deviation }) => (reward - mean) / (deviation + epsilon),
+  "dr-grpo": (reward, { mean }) => reward - mean,
+  rloo: (reward, { total, count }) => reward - (total - reward) / (count - 1),
+};
+
+function factsOf(rewards: readonly number[]): GroupFacts {
+  const count = rewards.length;
+  const total = rewards.reduce((sum, reward) => sum + reward, 0);
   const mean = total / count;
-  if (count < 2) return rewards.map(() => undefined);
-  const squares = scored.reduce((sum, reward) => sum + (reward - mean) ** 2, 0);
-  const deviation = Math.sqrt(squares / (count - 1));
-  const of: Readonly<Record<AdvantageEstimator, (reward: number) => number>> = {
-    grpo: (reward) => (reward - mean) / (deviation + epsilon),
-    "dr-grpo": (reward) => reward - mean,
-    rloo: (reward) => reward - (total - reward) / (count - 1),
-  };
-  return rewards.map((reward) => (reward === undefined ? undefined : of[estimator](reward)));
+  const squares = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0);
+  return { count, total, mean, deviation: Math.sqrt(squares / (count - 1)) };
 }

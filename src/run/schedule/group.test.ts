@@ -18,6 +18,24 @@ test("the reward of an attempt without a sampled token does not move the baselin
   expect(advantages(rewardsOf(group), "dr-grpo")).toEqual([0.5, -0.5, undefined]);
 });
 
+test.each(["grpo", "dr-grpo", "rloo"] as const)(
+  "NaN, null and infinite rewards stand for attempts without a reward (%s)",
+  (estimator) => {
+    const expected = advantages([1, undefined, 3, undefined, undefined], estimator);
+    expect(expected.map((value) => value !== undefined)).toEqual([true, false, true, false, false]);
+    expect(advantages([1, NaN, 3, null, -Infinity], estimator)).toEqual(expected);
+    expect(advantages([1, NaN, null], estimator)).toEqual([undefined, undefined, undefined]);
+  },
+);
+
+test("an unknown estimator is refused", () => {
+  expect(() => advantages([1, 2], "gae" as "grpo")).toThrow(
+    new TypeError(
+      "Cannot compute advantages: the estimator is gae, expected one of grpo, dr-grpo, rloo",
+    ),
+  );
+});
+
 test("such an attempt is no reason to keep a group", () => {
   expect(createSpreadFilter()(groupOf([1, 5], [1, 5], [0, 0]))).toBe(false);
   expect(createSpreadFilter()(groupOf([1, 5], [0, 5], [0, 0]))).toBe(true);

@@ -78,6 +78,7 @@ export function createDockerSandboxes(options: DockerSandboxOptions): Sandboxes 
     );
   }
   const docker = new Docker(program);
+  const limits = limitsOf(options);
   return completeSandboxes({
     async open({ signal }) {
       const owner = JSON.stringify(await machine.here());
@@ -86,7 +87,7 @@ export function createDockerSandboxes(options: DockerSandboxOptions): Sandboxes 
       const args = ["run", "--detach", "--rm", "--name", name, "--label", `${ownerLabel}=${owner}`];
       let started: SandboxResult;
       try {
-        started = await docker.run([...args, ...limitsOf(options)], { signal, timeoutMs });
+        started = await docker.run([...args, ...limits], { signal, timeoutMs });
       } catch (error) {
         // The start was cancelled, but the container may have started.
         if (signal.aborted) await docker.remove(name);
@@ -106,6 +107,13 @@ export function createDockerSandboxes(options: DockerSandboxOptions): Sandboxes 
 function limitsOf(options: DockerSandboxOptions): readonly string[] {
   const { image, memoryMiB = 512, cpus = 1, maxProcesses = 256, network = false } = options;
   const { cwd, lifetimeMs = 3_600_000 } = options;
+  // Docker takes 0 and negative numbers for "no limit".
+  for (const [name, value] of Object.entries({ memoryMiB, cpus, maxProcesses, lifetimeMs })) {
+    if (Number.isFinite(value) && value > 0) continue;
+    throw new UsageError(
+      `Cannot make Docker sandboxes: ${name} is ${String(value)}, expected a number above 0`,
+    );
+  }
   return [
     "--memory",
     `${memoryMiB}m`,

@@ -155,14 +155,21 @@ async function sweepDir(dir: string, machine: Machine): Promise<number> {
   const ids = (await readdir(dir).catch(() => [])).filter((name) => name.startsWith(folderPrefix));
   const here = await machine.here();
   let count = 0;
+  const errors: unknown[] = [];
   for (const id of ids) {
     const owner = await readOwner(path.join(dir, id));
     if (owner === undefined || !isSameMachine(here, owner)) continue;
     if (await machine.isRunning(owner)) continue;
-    await killMarked(variable, id);
-    await removeFolder(path.join(dir, id));
-    count += 1;
+    try {
+      await killMarked(variable, id);
+      await removeFolder(path.join(dir, id));
+      count += 1;
+    } catch (error) {
+      // One odd folder must not keep the others.
+      errors.push(error);
+    }
   }
+  if (errors.length > 0) throw errors[0];
   return count;
 }
 

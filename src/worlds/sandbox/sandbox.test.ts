@@ -410,6 +410,17 @@ describe("createDockerSandboxes()", () => {
   const docker = (options: object = {}) =>
     createDockerSandboxes({ image: "python", program: standIn, ...options });
 
+  test.each([
+    [{ memoryMiB: 0 }, "memoryMiB is 0"],
+    [{ maxProcesses: -1 }, "maxProcesses is -1"],
+    [{ cpus: NaN }, "cpus is NaN"],
+    [{ lifetimeMs: Infinity }, "lifetimeMs is Infinity"],
+  ])("refuses %j, which Docker would take for no limit", (options, problem) => {
+    expect(() => createDockerSandboxes({ image: "python", ...options })).toThrow(
+      new UsageError(`Cannot make Docker sandboxes: ${problem}, expected a number above 0`),
+    );
+  });
+
   test("limits a container's resources", async () => {
     await using _box = await docker({ memoryMiB: 64, cpus: 2, cwd: "/work" }).open({ signal });
     const lines = (await readFile(path.join(dir, "log.txt"), "utf8")).trim().split("\n");
