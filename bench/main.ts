@@ -7,12 +7,13 @@ type Figures = readonly BenchFigure[] | AsyncGenerator<BenchFigure>;
 const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   "turn-cost": async () => (await import("./turn-cost.ts")).benchTurnCost(),
   "live-episodes": async () => (await import("./live-episodes.ts")).benchLiveEpisodes(base),
-  "start-up": async () => (await import("./start-up.ts")).benchStartUp(base),
+  "start-up": async () => (await import("./start-up/bench-start-up.ts")).benchStartUp(base),
   environment: async () => (await import("./environment.ts")).benchEnvironment(),
   "define-environment": async () =>
     (await import("./define-environment.ts")).benchDefineEnvironment(),
   "long-attempts": async () =>
     (await import("./long-attempts/bench-long-attempts.ts")).benchLongAttempts(base),
+  resume: async () => (await import("./long-attempts/bench-resume.ts")).benchResume(base),
   tokenizer: async () => (await import("./tokenizer.ts")).benchTokenizer(base),
   parse: async () => (await import("./parse.ts")).benchParse(),
   journal: async () => (await import("./journal.ts")).benchJournal(),

@@ -1,27 +1,19 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import { startSglangTestServer } from "../../src/testing/index.ts";
-import { createTextPolicy } from "../../src/testing/policies/text-policy.ts";
 import type { BenchFigure } from "../bench-figure.ts";
-import { qwen3Folder } from "../bench-model.ts";
 import { median } from "../cpu-time.ts";
-
-/** Turns of an attempt. Its prompt grows from some 5,000 tokens to some 140,000. */
-const turnCount = 43;
-
-/** Attempts that are live at once. */
-const attemptCount = 16;
+import {
+  attemptCount,
+  createLongPolicy,
+  type Figures,
+  ourFolder,
+  playAttempts,
+  turnCount,
+} from "./play-attempts.ts";
 
 const roundCount = 3;
-
-interface Figures {
-  readonly cpuMs: number;
-  readonly peakMiB: number;
-}
 
 /**
  * Measures a run in the shape of today's coding agents: attempts of 43 turns, a prompt of 5,000 tokens that grows to
@@ -34,14 +26,13 @@ interface Figures {
  */
 export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFigure> {
   const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
-  const policy = await createTextPolicy(turnTexts(), {
-    modelDir: qwen3Folder(),
-    otherwise: "Done.",
-  });
-  await using server = await startSglangTestServer({ policy });
+  await using server = await startSglangTestServer({ policy: await createLongPolicy() });
   try {
-    const play = async (checkout: string, turns: number): Promise<Figures> =>
-      await playRun({ checkout, folder, url: server.url, turns });
+    const out = path.join(folder, "run");
+    const play = async (checkout: string, turns: number): Promise<Figures> => {
+      await rm(out, { recursive: true, force: true });
+      return (await playAttempts({ checkout, out, url: server.url, turns }))!;
+    };
     const sides = [ourFolder, ...(base === undefined ? [] : [path.resolve(base)])];
     const found = sides.map(() => ({ cpu: [] as number[], peak: [] as number[] }));
     for (let round = 0; round < roundCount; round++) {
@@ -70,63 +61,4 @@ export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFig
   } finally {
     await rm(folder, { recursive: true });
   }
-}
-
-const ourFolder = fileURLToPath(new URL("../../../", import.meta.url));
-
-/** The policy's turns: prose and a call each, of some 440 tokens. */
-function turnTexts(): readonly string[] {
-  return Array.from({ length: turnCount - 1 }, (_, turn) => {
-    const lines = Array.from(
-      { length: 30 },
-      (_, line) => `Step ${turn}.${line}: compare the file with its test before the next change.`,
-    );
-    const call = JSON.stringify({ name: "read_file", arguments: { from: turn * 37 + 1 } });
-    return `${lines.join("\n")}\n<tool_call>\n${call}\n</tool_call>`;
-  });
-}
-
-/** Plays a run in a new process of a checkout's command line. */
-async function playRun({
-  checkout,
-  folder,
-  url,
-  turns,
-}: {
-  readonly checkout: string;
-  readonly folder: string;
-  readonly url: string;
-  readonly turns: number;
-}): Promise<Figures> {
-  const out = path.join(folder, "run");
-  const figures = path.join(folder, "figures.json");
-  await rm(out, { recursive: true, force: true });
-  const flags = {
-    "--env": path.join(ourFolder, "dist/bench/long-attempts/environment.js"),
-    "--split": "test",
-    "--tasks": `0-${attemptCount - 1}`,
-    "--url": url,
-    "--engine-mode": "direct",
-    "--model": qwen3Folder(),
-    "--parser": "qwen25",
-    "--max-turns": String(turns),
-    "--concurrency": String(attemptCount),
-    "--format": "slime",
-    "--out": out,
-  };
-  const probe = pathToFileURL(path.join(ourFolder, "dist/bench/long-attempts/cpu-probe.js")).href;
-  const program = path.join(checkout, "dist/src/cli/main.js");
-  const args = ["--import", probe, program, "rollout", ...Object.entries(flags).flat(), "--quiet"];
-  const child = spawn(process.execPath, args, {
-    stdio: ["ignore", "ignore", "inherit"],
-    env: {
-      ...process.env,
-      LONG_ATTEMPTS_CHECKOUT: checkout,
-      LONG_ATTEMPTS_CORPUS: path.join(ourFolder, "src"),
-      LONG_ATTEMPTS_FIGURES: figures,
-    },
-  });
-  const [status] = (await once(child, "exit")) as [number | null];
-  if (status !== 0) throw new Error(`Cannot play ${program}: it ended with status ${status}`);
-  return JSON.parse(await readFile(figures, "utf8")) as Figures;
 }
