@@ -76,7 +76,7 @@ function readAllRecords(text: string, file: string): SharedTable {
 }
 
 /** Records by id, in the file's order, each parsed at its first read. */
-class FoundRecords implements ReadonlyMap<string, PyDict> {
+class FoundRecords implements SharedTable {
   readonly #bytes: Buffer;
   readonly #places: ReadonlyMap<string, Extent>;
   readonly #known = new Map<string, PyDict>();
@@ -97,11 +97,16 @@ class FoundRecords implements ReadonlyMap<string, PyDict> {
   get(id: string): PyDict | undefined {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
-    const place = this.#places.get(id);
-    if (place === undefined) return undefined;
-    const record = freezeDict(parsePythonJson(this.#bytes.toString("utf8", ...place)) as PyDict);
+    const json = this.jsonOf(id);
+    if (json === undefined) return undefined;
+    const record = freezeDict(parsePythonJson(json) as PyDict);
     this.#known.set(id, record);
     return record;
+  }
+
+  jsonOf(id: string): string | undefined {
+    const place = this.#places.get(id);
+    return place && this.#bytes.toString("utf8", ...place);
   }
 
   keys(): MapIterator<string> {
