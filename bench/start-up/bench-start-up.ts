@@ -20,8 +20,11 @@ const repetitions = 5;
 /** Episodes of a short run. */
 const fewEpisodes = 6;
 
-/** Episodes of a run of 800 turns, with the seed's script of 19 turns. */
+/** Episodes of a run of 800 turns. */
 const manyEpisodes = 42;
+
+/** Turns of an episode, after which the seed's user leaves. */
+const seedTurns = 19;
 
 /** The root of the checkout. This file runs in dist/bench/start-up/. */
 const ourFolder = fileURLToPath(new URL("../../..", import.meta.url));
@@ -60,7 +63,7 @@ export async function* benchStartUp(base?: string): AsyncGenerator<BenchFigure> 
     yield toFigure(`CPU of a run of ${fewEpisodes} episodes`, "s", few, cpuOf);
     yield toFigure(`memory of a run of ${fewEpisodes} episodes`, "MiB", few, memoryOf);
     const { script, policy } = await readSeed();
-    const turnCount = manyEpisodes * script.turns.length;
+    const turnCount = manyEpisodes * seedTurns;
     const many = await measure(async (checkout, places) => {
       await using server = await startSglangTestServer({ policy });
       const { url } = server;

@@ -32,15 +32,32 @@ export function parseBundleJson(text: string, file: string): PyValue {
   }
 }
 
-/** An integer that Python refuses to read. */
-const tooLongInteger = /[0-9]{4301}/;
+/** The number of digits that Python refuses to read as an integer. */
+const refusedDigits = 4301;
 
 /**
  * True if Python reads the text like JavaScript does, completely and in parts, unless it nests too deep. JSON that
  * JavaScript accepts is also JSON to Python, except for very long integers.
  */
 export function isAlikeJson(text: string): boolean {
-  return isJson(text) && !tooLongInteger.test(text);
+  return isJson(text) && !hasTooLongInteger(text);
+}
+
+/** True if the text has a run of `refusedDigits` digits. Every such run includes one of the tested places. */
+function hasTooLongInteger(text: string): boolean {
+  for (let at = 0; at < text.length; at += refusedDigits) {
+    if (!isDigit(text, at)) continue;
+    let [start, end] = [at, at + 1];
+    while (isDigit(text, start - 1)) start -= 1;
+    while (isDigit(text, end)) end += 1;
+    if (end - start >= refusedDigits) return true;
+  }
+  return false;
+}
+
+function isDigit(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return unit >= 0x30 && unit <= 0x39;
 }
 
 /** Finds the records if reading any of them later cannot fail; otherwise returns `undefined`. */
