@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { optimizationFlag } from "./delay-optimization.ts";
 
 test.each([
-  ["20.19.0", "--interrupt-budget=600000"],
+  ["20.19.0", "--interrupt-budget=300000"],
   ["22.22.1", "--invocation-count-for-turbofan=12000"],
   ["24.1.0", "--invocation-count-for-turbofan=12000"],
   ["21.0.0", undefined],
