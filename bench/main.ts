@@ -7,7 +7,7 @@ type Figures = readonly BenchFigure[] | AsyncGenerator<BenchFigure>;
 const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   "turn-cost": async () => (await import("./turn-cost.ts")).benchTurnCost(),
   "live-episodes": async () => (await import("./live-episodes.ts")).benchLiveEpisodes(base),
-  "start-up": async () => (await import("./start-up.ts")).benchStartUp(base),
+  "start-up": async () => (await import("./start-up/bench-start-up.ts")).benchStartUp(base),
   environment: async () => (await import("./environment.ts")).benchEnvironment(),
   "define-environment": async () =>
     (await import("./define-environment.ts")).benchDefineEnvironment(),
@@ -15,6 +15,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
     (await import("./long-attempts/bench-long-attempts.ts")).benchLongAttempts(base),
   "many-long-attempts": async () =>
     (await import("./long-attempts/bench-long-attempts.ts")).benchManyLongAttempts(base),
+  resume: async () => (await import("./long-attempts/bench-resume.ts")).benchResume(base),
   tokenizer: async () => (await import("./tokenizer.ts")).benchTokenizer(base),
   parse: async () => (await import("./parse.ts")).benchParse(),
   journal: async () => (await import("./journal.ts")).benchJournal(),

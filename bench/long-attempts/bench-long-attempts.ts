@@ -1,20 +1,18 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import { type SglangTestServer, startSglangTestServer } from "../../src/testing/index.ts";
-import { createTextPolicy } from "../../src/testing/policies/text-policy.ts";
 import type { BenchFigure } from "../bench-figure.ts";
-import { qwen3Folder } from "../bench-model.ts";
 import { median } from "../cpu-time.ts";
-
-/** Turns of an attempt. Its prompt grows from some 5,000 tokens to some 140,000. */
-const turnCount = 43;
-
-/** Attempts that are live at once. */
-const attemptCount = 16;
+import {
+  attemptCount,
+  createLongPolicy,
+  type Figures,
+  ourFolder,
+  playAttempts,
+  type PlayedAttempts,
+  turnCount,
+} from "./play-attempts.ts";
 
 /** Attempts that are live at once when memory is measured. */
 const manyCount = 256;
@@ -23,12 +21,6 @@ const roundCount = 3;
 
 /** Numbers of turns, for the CPU of the first turns and of the last ones. */
 const marks = { first: 1, early: 12, late: 32, last: turnCount };
-
-/** The figures of one run's process. */
-interface Figures {
-  readonly cpuMs: number;
-  readonly peakMiB: number;
-}
 
 /** The figures of one side, from all rounds. */
 interface Found {
@@ -115,32 +107,7 @@ function figures(bench: string, at: string, [ours, theirs]: readonly Found[]) {
   };
 }
 
-const ourFolder = fileURLToPath(new URL("../../../", import.meta.url));
-
-/** The policy's turns: prose and a call each, of some 440 tokens. */
-function turnTexts(): readonly string[] {
-  return Array.from({ length: turnCount - 1 }, (_, turn) => {
-    const lines = Array.from(
-      { length: 30 },
-      (_, line) => `Step ${turn}.${line}: compare the file with its test before the next change.`,
-    );
-    const call = JSON.stringify({ name: "read_file", arguments: { from: turn * 37 + 1 } });
-    return `${lines.join("\n")}\n<tool_call>\n${call}\n</tool_call>`;
-  });
-}
-
-/** A run to play. */
-interface LongRun {
-  /** Folder of the checkout whose command line plays it. */
-  readonly checkout: string;
-  /** Maximum number of turns of an attempt. */
-  readonly turns: number;
-  readonly isUnicode: boolean;
-  /** Number of attempts, all of them at once. */
-  readonly count: number;
-}
-
-/** Plays runs in new processes, against a test server in this one. */
+/** Plays runs against a test server in this process. */
 class LongRuns implements AsyncDisposable {
   readonly #folder: string;
   readonly #server: SglangTestServer;
@@ -151,45 +118,19 @@ class LongRuns implements AsyncDisposable {
   }
 
   static async open(): Promise<LongRuns> {
-    const options = { modelDir: qwen3Folder(), otherwise: "Done." };
-    const policy = await createTextPolicy(turnTexts(), options);
-    const server = await startSglangTestServer({ policy });
+    const server = await startSglangTestServer({ policy: await createLongPolicy() });
     return new LongRuns(await mkdtemp(path.join(tmpdir(), "turnwright-bench-")), server);
   }
 
-  async play({ checkout, turns, isUnicode, count }: LongRun): Promise<Figures> {
-    const out = path.join(this.#folder, "run");
-    const figures = path.join(this.#folder, "figures.json");
-    await rm(out, { recursive: true, force: true });
-    const flags = {
-      "--env": path.join(ourFolder, "dist/bench/long-attempts/environment.js"),
-      "--split": "test",
-      "--tasks": `0-${count - 1}`,
-      "--url": this.#server.url,
-      "--engine-mode": "direct",
-      "--model": qwen3Folder(),
-      "--parser": "qwen25",
-      "--max-turns": String(turns),
-      "--concurrency": String(count),
-      "--format": "slime",
-      "--out": out,
-    };
-    const probe = pathToFileURL(path.join(ourFolder, "dist/bench/long-attempts/cpu-probe.js"));
-    const program = path.join(checkout, "dist/src/cli/main.js");
-    const given = [...Object.entries(flags).flat(), "--quiet"];
-    const child = spawn(process.execPath, ["--import", probe.href, program, "rollout", ...given], {
-      stdio: ["ignore", "ignore", "inherit"],
-      env: {
-        ...process.env,
-        LONG_ATTEMPTS_CHECKOUT: checkout,
-        LONG_ATTEMPTS_CORPUS: path.join(ourFolder, "src"),
-        LONG_ATTEMPTS_FIGURES: figures,
-        ...(isUnicode && { LONG_ATTEMPTS_UNICODE: "1" }),
-      },
-    });
-    const [status] = (await once(child, "exit")) as [number | null];
-    if (status !== 0) throw new Error(`Cannot play ${program}: it ended with status ${status}`);
-    return JSON.parse(await readFile(figures, "utf8")) as Figures;
+  /** The folder of the last run. */
+  get out(): string {
+    return path.join(this.#folder, "run");
+  }
+
+  async play(run: Omit<PlayedAttempts, "out" | "url">): Promise<Figures> {
+    await rm(this.out, { recursive: true, force: true });
+    const figures = await playAttempts({ ...run, out: this.out, url: this.#server.url });
+    return figures!;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,7 +3,8 @@ import type { Hash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { compareCodePoints } from "../../packages/python-values/src/text/compare-code-points.ts";
 import { reprString } from "../../packages/python-values/src/text/repr.ts";
-import { pairText } from "./database-text.ts";
+import { hashableText, pairText } from "./database-text.ts";
+import { JsonText } from "./json-text.ts";
 import type { RecordTable, SharedTable } from "./record-table.ts";
 import type { SharedTables, Tables } from "./tau-domain.ts";
 
@@ -119,12 +120,18 @@ async function makeRecordTexts(
   table: SharedTable,
 ): Promise<Pick<TableText, "ids" | "records" | "starts">> {
   const ids = [...table.keys()].sort(compareCodePoints);
+  const texts = new JsonText();
+  const textOf = (id: string): string => {
+    const json = table.jsonOf?.(id);
+    return json === undefined ? hashableText(table.get(id) ?? null) : texts.of(json);
+  };
   const parts: Buffer[] = [];
   const starts: number[] = [];
   let length = 0;
   let sinceTurn = 0;
   for (const id of ids) {
-    const part = Buffer.from(`${length === 0 ? "" : ", "}${pairText(id, table.get(id) ?? null)}`);
+    const separator = length === 0 ? "" : ", ";
+    const part = Buffer.from(`${separator}(${reprString(id)}, ${textOf(id)})`);
     starts.push(length === 0 ? 0 : length + 2);
     parts.push(part);
     length += part.length;

@@ -58,6 +58,6 @@ function sortedEntries(dict: PyDict): (readonly [string, PyValue])[] {
 }
 
 /** The text of a tuple with the given texts as parts. */
-function tupleText(parts: readonly string[]): string {
+export function tupleText(parts: readonly string[]): string {
   return parts.length === 1 ? `(${parts[0]},)` : `(${parts.join(", ")})`;
 }

@@ -70,6 +70,15 @@ describe("readRecords()", () => {
     expect(() => read(broken)).toThrow(problem);
   });
 
+  test("refuses a long integer at any place, and reads the longest that Python accepts", () => {
+    for (const before of [0, 1, 4290, 4291, 4292, 8590]) {
+      const digits = (count: number) =>
+        `{"a": {"s": "${"x".repeat(before)}", "n": ${"1".repeat(count)}}}`;
+      expect(() => read(digits(4301))).toThrow("Exceeds the limit (4300 digits)");
+      expect(read(digits(4300)).get("a")?.get("n")).toBe(BigInt("1".repeat(4300)));
+    }
+  });
+
   test("reads the deepest nesting that Python accepts", () => {
     expect(read(nested(MAX_JSON_DEPTH)).get("a")?.has("b")).toBe(true);
   });

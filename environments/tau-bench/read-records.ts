@@ -32,15 +32,32 @@ export function parseBundleJson(text: string, file: string): PyValue {
   }
 }
 
-/** An integer that Python refuses to read. */
-const tooLongInteger = /[0-9]{4301}/;
+/** The number of digits that Python refuses to read as an integer. */
+const refusedDigits = 4301;
 
 /**
  * True if Python reads the text like JavaScript does, completely and in parts, unless it nests too deep. JSON that
  * JavaScript accepts is also JSON to Python, except for very long integers.
  */
 export function isAlikeJson(text: string): boolean {
-  return isJson(text) && !tooLongInteger.test(text);
+  return isJson(text) && !hasTooLongInteger(text);
+}
+
+/** True if the text has a run of `refusedDigits` digits. Every such run includes one of the tested places. */
+function hasTooLongInteger(text: string): boolean {
+  for (let at = 0; at < text.length; at += refusedDigits) {
+    if (!isDigit(text, at)) continue;
+    let [start, end] = [at, at + 1];
+    while (isDigit(text, start - 1)) start -= 1;
+    while (isDigit(text, end)) end += 1;
+    if (end - start >= refusedDigits) return true;
+  }
+  return false;
+}
+
+function isDigit(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return unit >= 0x30 && unit <= 0x39;
 }
 
 /** Finds the records if reading any of them later cannot fail; otherwise returns `undefined`. */
@@ -76,7 +93,7 @@ function readAllRecords(text: string, file: string): SharedTable {
 }
 
 /** Records by id, in the file's order, each parsed at its first read. */
-class FoundRecords implements ReadonlyMap<string, PyDict> {
+class FoundRecords implements SharedTable {
   readonly #bytes: Buffer;
   readonly #places: ReadonlyMap<string, Extent>;
   readonly #known = new Map<string, PyDict>();
@@ -97,11 +114,16 @@ class FoundRecords implements ReadonlyMap<string, PyDict> {
   get(id: string): PyDict | undefined {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
-    const place = this.#places.get(id);
-    if (place === undefined) return undefined;
-    const record = freezeDict(parsePythonJson(this.#bytes.toString("utf8", ...place)) as PyDict);
+    const json = this.jsonOf(id);
+    if (json === undefined) return undefined;
+    const record = freezeDict(parsePythonJson(json) as PyDict);
     this.#known.set(id, record);
     return record;
+  }
+
+  jsonOf(id: string): string | undefined {
+    const place = this.#places.get(id);
+    return place && this.#bytes.toString("utf8", ...place);
   }
 
   keys(): MapIterator<string> {

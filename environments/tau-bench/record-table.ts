@@ -9,7 +9,10 @@ import type { PyDict, PyValue } from "../../packages/python-values/src/value.ts"
 export type RecordTable = CopyOnWriteTable<PyDict, MutableDict>;
 
 /** A table of the shared database. */
-export type SharedTable = ReadonlyMap<string, PyDict>;
+export interface SharedTable extends ReadonlyMap<string, PyDict> {
+  /** Returns the JSON of a record, or `undefined`. Absent if the records were not read from JSON. */
+  jsonOf?(id: string): string | undefined;
+}
 
 /** Opens an episode's view of a shared table. */
 export function openTable(base: SharedTable): RecordTable {

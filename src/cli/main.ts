@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import module from "node:module";
 import { reportUnhandledRejections } from "../async/pass-over-floating.ts";
+import { delayOptimization } from "../composition/delay-optimization.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { hideSecretsIn, writeError } from "./write-out.ts";
 
@@ -9,6 +10,8 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(141);
   throw error;
 });
+
+delayOptimization();
 
 // With Node 22.1 or newer, compiled code is cached for the next start.
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();

@@ -1,5 +1,6 @@
 import { reportUnhandledRejections } from "../../async/pass-over-floating.ts";
 import { describeError } from "../../errors.ts";
+import { delayOptimization } from "../../composition/delay-optimization.ts";
 import { readRunConfig } from "../../composition/config/run-config.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { QueueStore } from "../store/queue-store.ts";
@@ -22,6 +23,8 @@ const send = (message: FromWorker, onSent: () => void = () => {}): void => {
   if (process.connected) process.send?.(message, onSent);
   else onSent();
 };
+
+delayOptimization();
 
 const channel = new StoreChannel(send);
 let opened: OpenedWorker | undefined;

@@ -1,0 +1,134 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { withResolvers } from "../../src/async/with-resolvers.ts";
+import { findBundle } from "../../src/composition/environment/environments.ts";
+import { startSglangTestServer } from "../../src/testing/index.ts";
+import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
+import type { BenchFigure } from "../bench-figure.ts";
+import { qwen3Folder } from "../bench-model.ts";
+import { median } from "../cpu-time.ts";
+import { type SeedScript, writeSeedScript } from "../seed/seed-script.ts";
+import { type PlayedRun, playCommand } from "./play-command.ts";
+import { createSeedPolicy, createSilentPolicy } from "./seed-policy.ts";
+import type { ProcessUsage } from "./usage-probe.ts";
+
+/** Measurements of each side. */
+const repetitions = 5;
+
+/** Episodes of a short run. */
+const fewEpisodes = 6;
+
+/** Episodes of a run of 800 turns. */
+const manyEpisodes = 42;
+
+/** Turns of an episode, after which the seed's user leaves. */
+const seedTurns = 19;
+
+/** The root of the checkout. This file runs in dist/bench/start-up/. */
+const ourFolder = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** Places of a play. */
+type Places = Pick<PlayedRun, "bundleDir" | "folder">;
+
+/** A measured command: plays it with a checkout. */
+type Play = (checkout: string, places: Places) => Promise<ProcessUsage>;
+
+/** The seconds of each measurement, and the same for the other checkout. */
+type Sides = readonly (readonly ProcessUsage[])[];
+
+/**
+ * Measures a command from its start to its first request to the engine, a complete run of six episodes, and the first
+ * 800 turns of a run: τ-bench retail with the Qwen3 tokenizer, each in a new process.
+ *
+ *     npm run bench -- --only start-up --base DIR
+ *
+ * @param base - Folder of an older, built checkout to compare with.
+ */
+export async function* benchStartUp(base?: string): AsyncGenerator<BenchFigure> {
+  const bundleDir = await findBundle();
+  if (bundleDir === undefined) {
+    process.stderr.write("start-up: no τ-bench bundle at hand, nothing is measured\n");
+    return;
+  }
+  const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
+  const measure = async (play: Play): Promise<Sides> =>
+    await measureSides(play, { bundleDir, folder }, base);
+  try {
+    const first = await measure(playToFirstRequest);
+    yield toFigure("CPU to the first request", "s", first, cpuOf);
+    yield toFigure("memory to the first request", "MiB", first, memoryOf);
+    const few = await measure(playFew);
+    yield toFigure(`CPU of a run of ${fewEpisodes} episodes`, "s", few, cpuOf);
+    yield toFigure(`memory of a run of ${fewEpisodes} episodes`, "MiB", few, memoryOf);
+    const { script, policy } = await readSeed();
+    const turnCount = manyEpisodes * seedTurns;
+    const many = await measure(async (checkout, places) => {
+      await using server = await startSglangTestServer({ policy });
+      const { url } = server;
+      const { userLines } = script;
+      return await playCommand({ ...places, checkout, url, episodeCount: manyEpisodes, userLines });
+    });
+    const figure = `CPU a turn of the first ${turnCount}`;
+    yield toFigure(figure, "ms", many, (usage) => (cpuOf(usage) / turnCount) * 1000);
+    yield toFigure(
+      `${figure}, after the first request`,
+      "ms",
+      many,
+      ({ cpuSeconds, startSeconds }) => ((cpuSeconds - startSeconds) / turnCount) * 1000,
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Measures this checkout and the other one in turns. */
+async function measureSides(play: Play, places: Places, base?: string): Promise<Sides> {
+  const ours: ProcessUsage[] = [];
+  const theirs: ProcessUsage[] = [];
+  for (let repetition = 0; repetition < repetitions; repetition++) {
+    if (base !== undefined) theirs.push(await play(path.resolve(base), places));
+    ours.push(await play(ourFolder, places));
+  }
+  return [ours, theirs];
+}
+
+const cpuOf = ({ cpuSeconds }: ProcessUsage) => cpuSeconds;
+const memoryOf = ({ peakMiB }: ProcessUsage) => peakMiB;
+
+function toFigure(
+  figure: string,
+  unit: string,
+  sides: Sides,
+  valueOf: (usage: ProcessUsage) => number,
+): BenchFigure {
+  const [ours = [], theirs = []] = sides.map((usages) => usages.map(valueOf));
+  const value = median(ours);
+  if (theirs.length === 0) return { bench: "start-up", figure, value, unit };
+  const baseline = median(theirs);
+  return { bench: "start-up", figure, value, unit, baseline, ratio: baseline / value };
+}
+
+/** The first request ends the process. */
+async function playToFirstRequest(checkout: string, places: Places): Promise<ProcessUsage> {
+  const reached = withResolvers();
+  await using server = await startSglangTestServer({ policy: createSilentPolicy(reached.resolve) });
+  const { url } = server;
+  const end = reached.promise;
+  return await playCommand({ ...places, checkout, url, episodeCount: fewEpisodes, end });
+}
+
+async function playFew(checkout: string, places: Places): Promise<ProcessUsage> {
+  const { policy } = await readSeed();
+  await using server = await startSglangTestServer({ policy });
+  return await playCommand({ ...places, checkout, url: server.url, episodeCount: fewEpisodes });
+}
+
+async function readSeed() {
+  const codec = await loadTokenCodec(qwen3Folder());
+  const script: SeedScript = await writeSeedScript(codec);
+  const policy = await createSeedPolicy(codec, script);
+  await codec.close?.();
+  return { script, policy };
+}
