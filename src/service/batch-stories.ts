@@ -1,7 +1,7 @@
 import path from "node:path";
 import { UsageError } from "../errors.ts";
 import type { EpisodeStory } from "../run/folder/episode-row.ts";
-import { diskFiles } from "../run/disk/files.ts";
+import { storedFiles } from "../run/gzip/stored-files.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../run/disk/placed-lines.ts";
 
 /** The episodes of a batch's folder, found by their names while more of them are written. */
@@ -36,7 +36,7 @@ export class BatchStories {
     const found = new Map<string, EpisodeStory>();
     if (rolloutIds.length === 0) return found;
     const places = await this.#placesOf(rolloutIds, isAnew);
-    await using reader = await LineReader.open(diskFiles, this.#file);
+    await using reader = await LineReader.open(storedFiles, this.#file);
     for (const rolloutId of rolloutIds) {
       const place = places.get(rolloutId);
       if (place === undefined) return undefined;
@@ -76,7 +76,7 @@ export class BatchStories {
   async #look(rolloutIds: readonly string[]): Promise<void> {
     if (rolloutIds.every((rolloutId) => this.#places.has(rolloutId))) return;
     try {
-      for await (const { text, place } of readPlacedLines(diskFiles, this.#file, this.#end)) {
+      for await (const { text, place } of readPlacedLines(storedFiles, this.#file, this.#end)) {
         const rolloutId = rolloutIdOf(text);
         // The last line may be half written: it is read again.
         if (rolloutId === undefined) continue;

@@ -1,12 +1,13 @@
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
-import { type Files, diskFiles, readText } from "../../run/disk/files.ts";
+import { type Files, readText } from "../../run/disk/files.ts";
 import type { LineRange } from "../../run/disk/line-ranges.ts";
 import { readStanding } from "../../run/disk/lock-holder.ts";
 import { thisMachine } from "../../run/disk/process-place.ts";
 import { lockFile } from "../../run/disk/run-lock.ts";
 import type { RunManifest } from "../../run/folder/run-folder.ts";
+import { storedFiles } from "../../run/gzip/stored-files.ts";
 import { rolloutIdOfLine } from "../../run/folder/sample-line.ts";
 import { storedSettings } from "../../composition/config/stored-settings.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts, RunState } from "../model/episode-entry.ts";
@@ -83,7 +84,7 @@ export class RunIndex {
    */
   static async open(
     dir: string,
-    { key, files = diskFiles }: { readonly key: string; readonly files?: Files },
+    { key, files = storedFiles }: { readonly key: string; readonly files?: Files },
   ): Promise<RunIndex> {
     const { manifest } = await openStoredRun(dir);
     const index = new RunIndex({ key, dir, manifest }, files);
