@@ -1,3 +1,4 @@
+import gzip
 import json
 
 import pytest
@@ -24,6 +25,29 @@ def test_reads_the_rows_of_finished_episodes(tmp_path):
         out.write('{"rolloutId": "torn')
     assert list(read_rows(tmp_path)) == rows()[:3]
     assert len(list(read_rows(tmp_path / "samples.jsonl"))) == 4
+
+
+def test_reads_a_packed_run(tmp_path):
+    for name, values in {"samples": rows(), "episodes": rows()[:3]}.items():
+        file = tmp_path / f"{name}.jsonl"
+        write(file, values)
+        content = file.read_bytes()
+        # Blocks end anywhere, and the index is in empty members.
+        members = [gzip.compress(content[:50]), gzip.compress(content[50:]), gzip.compress(b"")]
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(b"".join(members))
+        file.unlink()
+    assert list(read_rows(tmp_path)) == rows()[:3]
+    assert list(read_rows(tmp_path / "samples.jsonl")) == list(read_rows(tmp_path / "samples.jsonl.gz")) == rows()
+    # A process that was killed while it packed leaves both files.
+    write(tmp_path / "samples.jsonl", rows()[:1])
+    assert list(read_rows(tmp_path)) == rows()[:1]
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:15] + b"\xff" + data[16:], lambda data: b"no"])
+def test_a_damaged_packed_file_is_named(tmp_path, damage):
+    (tmp_path / "samples.jsonl.gz").write_bytes(damage(gzip.compress(b'{"a": 1}\n' * 9)))
+    with pytest.raises(ValueError, match=r"Cannot read .*samples\.jsonl\.gz, line 1: the file is damaged"):
+        list(read_lines(tmp_path / "samples.jsonl"))
 
 
 def test_names_the_line_that_is_none(tmp_path):

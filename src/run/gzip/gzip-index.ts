@@ -79,11 +79,11 @@ function dataOf(name: string, bytes: Buffer): Buffer | undefined {
 export function encodeIndex({
   size,
   memberSizes,
-  blockSize = contentBlockSize,
+  blockSize,
 }: {
   readonly size: number;
   readonly memberSizes: readonly number[];
-  readonly blockSize?: number;
+  readonly blockSize: number;
 }): Buffer {
   const members: Buffer[] = [];
   for (let first = 0; first < memberSizes.length; first += sizesPerMember) {

@@ -165,14 +165,15 @@ export class RunIndex {
     const wanted = Buffer.from(JSON.stringify(text).slice(1, -1));
     const found: Record<string, number> = {};
     if (wanted.length === 0) return found;
-    for (const [rolloutId, place] of this.#places) {
-      const line = await this.#episodes.lineAt(place);
+    const places = [...this.#places];
+    const ranges = places.map(([, range]) => range);
+    await this.#episodes.readEach(ranges, (line, place) => {
       let count = 0;
       for (let at = line.indexOf(wanted); at >= 0; at = line.indexOf(wanted, at + wanted.length)) {
         count++;
       }
-      if (count > 0) found[rolloutId] = count;
-    }
+      if (count > 0) found[places[place]![0]] = count;
+    });
     return found;
   }
 
