@@ -46,7 +46,7 @@ def test_reads_a_packed_run(tmp_path):
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:15] + b"\xff" + data[16:], lambda data: b"no"])
 def test_a_damaged_packed_file_is_named(tmp_path, damage):
     (tmp_path / "samples.jsonl.gz").write_bytes(damage(gzip.compress(b'{"a": 1}\n' * 9)))
-    with pytest.raises(ValueError, match=r"Cannot read .*samples\.jsonl\.gz, line 1: the file is damaged"):
+    with pytest.raises(ValueError, match=r"Cannot read .*samples\.jsonl\.gz, line \d+: the file is damaged"):
         list(read_lines(tmp_path / "samples.jsonl"))
 
 
