@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { startSglangTestServer } from "../../src/testing/index.ts";
 import { createTextPolicy } from "../../src/testing/policies/text-policy.ts";
+import { packRun } from "../../src/run/index.ts";
 import type { BenchFigure } from "../bench-figure.ts";
 import { qwen3Folder } from "../bench-model.ts";
 import { median } from "../cpu-time.ts";
@@ -23,10 +24,18 @@ interface Figures {
   readonly peakMiB: number;
 }
 
+/** Lists of one side, with an entry for each round. */
+interface Side {
+  readonly cpu: number[];
+  readonly peak: number[];
+  readonly disk: number[];
+}
+
 /**
  * Measures a run in the shape of today's coding agents: attempts of 43 turns, a prompt of 5,000 tokens that grows to
  * 140,000, and some 440 sampled tokens a turn. The command line plays it against a test server in this process, and
- * writes slime's rows. The CPU of a run of single turns is subtracted.
+ * writes slime's rows. The CPU of a run of single turns is subtracted. The size of the run's folder is measured as written
+ * and after `turnwright pack`, whose CPU is measured too.
  *
  *     npm run bench -- --only long-attempts --base DIR
  *
@@ -43,18 +52,20 @@ export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFig
     const play = async (checkout: string, turns: number): Promise<Figures> =>
       await playRun({ checkout, folder, url: server.url, turns });
     const sides = [ourFolder, ...(base === undefined ? [] : [path.resolve(base)])];
-    const found = sides.map(() => ({ cpu: [] as number[], peak: [] as number[] }));
+    const found: readonly Side[] = sides.map(() => ({ cpu: [], peak: [], disk: [] }));
+    const out = path.join(folder, "run");
     for (let round = 0; round < roundCount; round++) {
       for (const [place, side] of sides.entries()) {
         const start = await play(side, 1);
         const whole = await play(side, turnCount);
         found[place]!.cpu.push((whole.cpuMs - start.cpuMs) / (attemptCount * (turnCount - 1)));
         found[place]!.peak.push(whole.peakMiB);
+        found[place]!.disk.push(await bytesPerToken(out));
       }
     }
     const ours = found[0]!;
     const theirs = found[1];
-    const figure = (name: string, unit: string, list: "cpu" | "peak"): BenchFigure => {
+    const figure = (name: string, unit: string, list: keyof Side): BenchFigure => {
       const value = median(ours[list]);
       const baseline = theirs && median(theirs[list]);
       return {
@@ -67,9 +78,59 @@ export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFig
     };
     yield figure("CPU per turn", "ms", "cpu");
     yield figure(`peak memory, ${attemptCount} attempts live`, "MiB", "peak");
+    yield figure("disk per token, as written", "bytes", "disk");
+    yield* await packFigures(out, await play(ourFolder, turnCount));
   } finally {
     await rm(folder, { recursive: true });
   }
+}
+
+/** Packs our last run. Its size as written is the baseline of the packed one, and its CPU that of packing. */
+async function packFigures(out: string, played: Figures): Promise<readonly BenchFigure[]> {
+  const tokenCount = await tokenCountOf(out);
+  const written = (await sizeOf(out)) / tokenCount;
+  const before = process.cpuUsage();
+  await packRun(out);
+  const { user, system } = process.cpuUsage(before);
+  const packed = (await sizeOf(out)) / tokenCount;
+  const cpuMs = (user + system) / 1000;
+  const bench = "long-attempts";
+  return [
+    {
+      bench,
+      figure: "disk per token, packed",
+      value: packed,
+      unit: "bytes",
+      baseline: written,
+      ratio: written / packed,
+    },
+    {
+      bench,
+      figure: "CPU of packing, over that of playing",
+      value: cpuMs,
+      unit: "ms",
+      baseline: played.cpuMs,
+      ratio: played.cpuMs / cpuMs,
+    },
+  ];
+}
+
+async function bytesPerToken(dir: string): Promise<number> {
+  return (await sizeOf(dir)) / (await tokenCountOf(dir));
+}
+
+async function sizeOf(dir: string): Promise<number> {
+  let size = 0;
+  for (const name of await readdir(dir)) size += (await stat(path.join(dir, name))).size;
+  return size;
+}
+
+async function tokenCountOf(dir: string): Promise<number> {
+  const text = await readFile(path.join(dir, "episodes.jsonl"), "utf8");
+  const counts = Array.from(text.matchAll(/"tokenCount":(\d+),"toolCallCount"/g), ([, count]) =>
+    Number(count),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 const ourFolder = fileURLToPath(new URL("../../../", import.meta.url));

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { restoreStory } from "../episode/stored-story.ts";
 import { UsageError } from "../errors.ts";
 import type { EpisodeStory } from "../run/folder/episode-row.ts";
 import { storedFiles } from "../run/gzip/stored-files.ts";
@@ -42,7 +43,7 @@ export class BatchStories {
       if (place === undefined) return undefined;
       const text = await reader.read(place);
       if (rolloutIdOf(text) !== rolloutId) return undefined;
-      found.set(rolloutId, JSON.parse(text) as EpisodeStory);
+      found.set(rolloutId, restoreStory(JSON.parse(text)) as EpisodeStory);
     }
     return found;
   }

@@ -11,11 +11,12 @@ import { callCli } from "../support/call-cli.ts";
 
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
 
-const play = (out: string): readonly string[] => [
-  ...["rollout", "--env", "storefront", "--engine", "reference", "--model", model, "--user"],
-  ...["scripted", "--tasks", "0-1", "--samples", "2", "--temperature", "1", "--sampling-seed", "1"],
-  ...["--max-turns", "5", "--format", "slime", "--threads", "1", "--quiet", "--out", out],
-];
+const play = (out: string): readonly string[] =>
+  [
+    `rollout --env storefront --engine reference --model ${model} --user scripted --tasks 0-1 --samples 2`,
+    "--temperature 1 --sampling-seed 1 --max-turns 5 --format slime --threads 1 --quiet --out",
+    out,
+  ].flatMap((words) => words.split(" "));
 
 const packedNames = ["episodes", "recording", "samples", "samples.slime"].map(
   (name) => `${name}.jsonl.gz`,
@@ -65,7 +66,12 @@ async function readings(dir: string): Promise<Readonly<Record<string, string>>> 
     ["bundle", dir, "1#0", "--out", out],
     ["view", dir, "--export", out],
     ...["slime", "trl", "skyrl", "parquet", "csv"].map((to) => [
-      ...["export", dir, "--to", to, "--out", out],
+      "export",
+      dir,
+      "--to",
+      to,
+      "--out",
+      out,
     ]),
   ];
   for (const args of commands) {

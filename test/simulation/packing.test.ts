@@ -9,7 +9,6 @@ import { type DiskFault, MemoryDisk, ProcessDeath } from "./memory-disk.ts";
 const dir = "/run";
 const contents: Readonly<Record<string, string>> = {
   "samples.jsonl": '{"rolloutId":"a"}\n'.repeat(3),
-  "episodes.jsonl": '{"rolloutId":"b"}\n'.repeat(5),
   "recording.jsonl": '{"rolloutId":"torn',
 };
 const calls = { pack: packRun, unpack: unpackRun };
@@ -54,7 +53,7 @@ describe.each(["process", "machine"] as const)("packing when the %s dies", (what
           (error: unknown) => error,
         );
         if (count < fatal) {
-          expect(outcome).toHaveLength(3);
+          expect(outcome).toHaveLength(2);
           break;
         }
         // A second error may come from the lock, which the dead process cannot release.
@@ -71,7 +70,7 @@ describe.each(["process", "machine"] as const)("packing when the %s dies", (what
         const found = disk.namesIn(dir).filter((name) => !name.startsWith("run.lock."));
         expect(found.toSorted()).toEqual([...left, "run.json"].toSorted());
       }
-      expect(deaths).toBeGreaterThan(40);
+      expect(deaths).toBeGreaterThan(30);
     },
   );
 });

@@ -3,7 +3,7 @@ import json
 
 import pytest
 from stub_service import make_row
-from turnwright import MetricsFile, Unfit, group_rows, log_to, pass_hat_k, read_lines, read_rows, step_metrics, to_response
+from turnwright import MetricsFile, Unfit, group_rows, log_to, pass_hat_k, read_episodes, read_lines, read_rows, step_metrics, to_response
 from turnwright import to_dataset, to_numpy, to_pandas
 from turnwright.attempt import sampled_versions
 from turnwright.slime_dump import write_slime_dump
@@ -41,6 +41,24 @@ def test_reads_a_packed_run(tmp_path):
     # A process that was killed while it packed leaves both files.
     write(tmp_path / "samples.jsonl", rows()[:1])
     assert list(read_rows(tmp_path)) == rows()[:1]
+
+
+def test_restores_the_texts_of_turns_that_a_line_has_only_in_its_messages(tmp_path):
+    messages = [{"role": "assistant", "content": "Answer", "reasoning": "Thought"}, {"role": "tool", "content": "Result"}]
+    step = {"source": "read", "observation": [{"contentOf": 1}]}
+    text = ["<think>", {"reasoningOf": 0}, "</think>", {"contentOf": 0}, "<call>"]
+    turns = [{"text": text, "reasoning": [{"reasoningOf": 0}], "steps": [step]}, {"text": "Bye", "steps": []}]
+    write(tmp_path / "episodes.jsonl", [{"rolloutId": "a", "messages": messages, "turns": turns}, {"rolloutId": "b"}])
+    first, second = read_episodes(tmp_path)
+    assert first["turns"] == [
+        {
+            "text": "<think>Thought</think>Answer<call>",
+            "reasoning": "Thought",
+            "steps": [{"source": "read", "observation": "Result"}],
+        },
+        {"text": "Bye", "steps": []},
+    ]
+    assert second == {"rolloutId": "b"}
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:15] + b"\xff" + data[16:], lambda data: b"no"])

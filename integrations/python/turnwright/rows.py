@@ -73,9 +73,32 @@ def read_rows(run: str | Path) -> Iterator[Row]:
 
 
 def read_episodes(run: str | Path) -> Iterator[Row]:
-    """Yields the finished episodes of a run's folder, or of a file of episodes: messages, turns, reward."""
+    """Yields the finished episodes of a run's folder, or of a file of episodes: messages, turns, reward.
+
+    Texts of turns that a line has only in its messages are restored.
+    """
     path = Path(run)
-    yield from read_lines(path / "episodes.jsonl" if path.is_dir() else path)
+    for episode in read_lines(path / "episodes.jsonl" if path.is_dir() else path):
+        messages = episode.get("messages", [])
+        for turn in episode.get("turns", []):
+            for holder in (turn, *turn.get("steps", [])):
+                for name in ("text", "reasoning", "observation"):
+                    if isinstance(holder.get(name), list):
+                        holder[name] = _join(holder[name], messages)
+        yield episode
+
+
+def _join(stored: list[Any], messages: list[Row]) -> str:
+    """Joins the parts of a text: a part is text, or names a message's content or reasoning."""
+    parts = []
+    for part in stored:
+        if isinstance(part, str):
+            parts.append(part)
+        elif "contentOf" in part:
+            parts.append(messages[part["contentOf"]]["content"])
+        else:
+            parts.append(messages[part["reasoningOf"]]["reasoning"])
+    return "".join(parts)
 
 
 def group_rows(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -5,7 +5,8 @@ import { type EncodedLine, encodeLine, encodeRow } from "../disk/encode-line.ts"
 import type { JsonlJournal } from "../disk/jsonl-journal.ts";
 import type { SlimeAttempt, SlimeChoice, SlimeSummary } from "../slime/slime-file.ts";
 import { writeSlimeFile } from "../slime/slime-file.ts";
-import type { EpisodeRow } from "./episode-row.ts";
+import { storeStory } from "../../episode/stored-story.ts";
+import type { StoredEpisodeRow } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import type { LockedFolder } from "./locked-folder.ts";
 import { packedOf } from "../packed/packed-episode.ts";
@@ -108,6 +109,9 @@ async function encodeStory(
   { segments: _written, ...story }: Episode,
   samples: readonly EncodedLine[],
 ): Promise<EncodedLine> {
-  const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
+  const row: StoredEpisodeRow = {
+    ...storeStory(story),
+    sampleHashes: samples.map(({ hash }) => hash),
+  };
   return await encodeLine(row, acquireBytes);
 }

@@ -3,11 +3,7 @@ import { type Files, readBytes, withFile } from "../disk/files.ts";
 const blockSize = 256 * 1024;
 
 /** True if both files exist and have the same bytes. */
-export async function haveSameContent(
-  files: Files,
-  left: string,
-  right: string,
-): Promise<boolean> {
+export async function haveSameContent(files: Files, left: string, right: string): Promise<boolean> {
   const isSame = await withFile(
     files,
     left,

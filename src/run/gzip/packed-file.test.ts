@@ -11,9 +11,7 @@ import { PackedFile } from "./packed-file.ts";
 function memoryFile(bytes: Buffer, mostBytes = Infinity): OpenFile {
   return {
     read: async (into, position) =>
-      bytes
-        .subarray(position, position + Math.min(into.length, mostBytes))
-        .copy(into as Uint8Array<ArrayBuffer>),
+      bytes.subarray(position, position + Math.min(into.length, mostBytes)).copy(into),
     facts: async () => ({ size: bytes.length, identity: "memory", writtenAtMs: 7 }),
     close: async () => {},
     write: async () => 0,

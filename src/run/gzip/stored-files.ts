@@ -29,8 +29,7 @@ export function withPacked(files: Files): Files {
   };
   const stored: Files = {
     ...files,
-    open: async (path, mode) =>
-      mode === "read" ? await open(path) : await files.open(path, mode),
+    open: async (path, mode) => (mode === "read" ? await open(path) : await files.open(path, mode)),
     facts: async (path) => {
       const facts = path.endsWith(packedEnding) ? undefined : await files.facts(path);
       return facts ?? (await withFile(stored, path, async (file) => await file.facts()));

@@ -1,5 +1,6 @@
 import { once } from "../../values/once.ts";
 import type { Episode, EpisodeStory } from "../../episode/episode.ts";
+import { restoreStory } from "../../episode/stored-story.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import type { Segment } from "../../trajectory/trajectory-recorder.ts";
 import { InvariantError } from "../../errors.ts";
@@ -36,7 +37,7 @@ export function unpackEpisode(
   const episode = openEpisode(head.story, {
     story: () => {
       requireLines();
-      return parse(line.blocks[0]!) as EpisodeStory;
+      return restoreStory(parse(line.blocks[0]!)) as EpisodeStory;
     },
     segments: () => {
       requireLines();

@@ -38,7 +38,11 @@ export function readGeneration(written: WrittenGeneration): Generation {
   return { outputIds: readIds(ids), logprobs: readLogprobs(written), ...rest };
 }
 
-/** Decodes the ids of a generation. */
+/**
+ * Decodes the ids of a generation.
+ *
+ * @throws RangeError if the last id is not complete.
+ */
 export function readIds(text: string): number[] {
   const ids: number[] = [];
   let id = 0;
@@ -51,6 +55,7 @@ export function readIds(text: string): number[] {
       shift = 0;
     } else shift += 7;
   }
+  if (shift > 0) throw new RangeError("the last id is not complete");
   return ids;
 }
 

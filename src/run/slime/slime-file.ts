@@ -1,4 +1,5 @@
 import { appendToList } from "../../../packages/python-values/src/support/append-to-list.ts";
+import { restoreStory } from "../../episode/stored-story.ts";
 import { isShareOver, takeTurn } from "../../async/take-turn.ts";
 import { readBytes, type Files } from "../disk/files.ts";
 import { scanLines, type ScannedLine } from "../disk/line-ranges.ts";
@@ -155,7 +156,8 @@ async function* readGroups<Row>(
   const samples = await files.open(samplesFile, "read");
   const readEpisode = async (rolloutId: string) => {
     for (const place of places.episodes.get(rolloutId)?.toReversed() ?? []) {
-      const episode = parseJson(await readBytes(episodes, place)) as EpisodeRow | undefined;
+      const line = await readBytes(episodes, place);
+      const episode = restoreStory(parseJson(line)) as EpisodeRow | undefined;
       if (episode !== undefined) return { episode, endedAs: place.line };
     }
     return { episode: undefined, endedAs: undefined };
