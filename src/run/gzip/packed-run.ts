@@ -1,6 +1,7 @@
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import type { Files } from "../disk/files.ts";
+import { storageError } from "../disk/storage-error.ts";
 import { setAsideName } from "../disk/set-aside.ts";
 import { sessionsFile } from "../folder/folder-journals.ts";
 import { slimeFile } from "../folder/folder-results.ts";
@@ -23,14 +24,19 @@ export const largeFiles = [
  * Checks that none of a run's files is packed, before the run is written.
  *
  * @param place - The folder, and its name in the message.
- * @throws UsageError that names the command which unpacks them.
+ * @throws UsageError that names the command which unpacks them, or if the disk fails.
  */
 export async function assertUnpacked(
   files: Files,
   { dir, name }: { readonly dir: string; readonly name: string },
 ): Promise<void> {
-  const names = new Set(await files.list(dir));
-  const packed = largeFiles.map(packedName).find((file) => names.has(file));
+  let names: readonly string[];
+  try {
+    names = await files.list(dir);
+  } catch (error) {
+    throw storageError("read the run folder", name, error);
+  }
+  const packed = largeFiles.map(packedName).find((file) => names.includes(file));
   if (packed === undefined) return;
   throw new UsageError(
     `Cannot continue the run in ${name}: it is packed (${path.join(name, packed)}); call \`turnwright unpack ${name}\` first`,
