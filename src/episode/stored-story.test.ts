@@ -67,7 +67,7 @@ describe("storeStory()", () => {
     expect(storeStory(story)).toEqual(story);
   });
 
-  test("is undone by restoreStory(), to the byte, whatever the texts have in common", () => {
+  test("is undone by restoreStory(), to the byte, for any texts in common", () => {
     const texts = fc
       .array(fc.constantFrom(long("x"), long("y"), long("z"), "s", ""), { maxLength: 4 })
       .map((parts) => parts.join("|"));
