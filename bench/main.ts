@@ -15,6 +15,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
     (await import("./long-attempts/bench-long-attempts.ts")).benchLongAttempts(base),
   "many-long-attempts": async () =>
     (await import("./long-attempts/bench-long-attempts.ts")).benchManyLongAttempts(base),
+  disk: async () => (await import("./long-attempts/bench-disk.ts")).benchDisk(base),
   resume: async () => (await import("./long-attempts/bench-resume.ts")).benchResume(base),
   tokenizer: async () => (await import("./tokenizer.ts")).benchTokenizer(base),
   parse: async () => (await import("./parse.ts")).benchParse(),

@@ -1,18 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import path from "node:path";
-import { type SglangTestServer, startSglangTestServer } from "../../src/testing/index.ts";
 import type { BenchFigure } from "../bench-figure.ts";
 import { median } from "../cpu-time.ts";
-import {
-  attemptCount,
-  createLongPolicy,
-  type Figures,
-  ourFolder,
-  playAttempts,
-  type PlayedAttempts,
-  turnCount,
-} from "./play-attempts.ts";
+import { LongRuns } from "./long-runs.ts";
+import { attemptCount, type Figures, ourFolder, turnCount } from "./play-attempts.ts";
 
 /** Attempts that are live at once when memory is measured. */
 const manyCount = 256;
@@ -105,36 +95,4 @@ function figures(bench: string, at: string, [ours, theirs]: readonly Found[]) {
       ...(baseline !== undefined && { baseline, ratio: baseline / value }),
     };
   };
-}
-
-/** Plays runs against a test server in this process. */
-class LongRuns implements AsyncDisposable {
-  readonly #folder: string;
-  readonly #server: SglangTestServer;
-
-  private constructor(folder: string, server: SglangTestServer) {
-    this.#folder = folder;
-    this.#server = server;
-  }
-
-  static async open(): Promise<LongRuns> {
-    const server = await startSglangTestServer({ policy: await createLongPolicy() });
-    return new LongRuns(await mkdtemp(path.join(tmpdir(), "turnwright-bench-")), server);
-  }
-
-  /** The folder of the last run. */
-  get out(): string {
-    return path.join(this.#folder, "run");
-  }
-
-  async play(run: Omit<PlayedAttempts, "out" | "url">): Promise<Figures> {
-    await rm(this.out, { recursive: true, force: true });
-    const figures = await playAttempts({ ...run, out: this.out, url: this.#server.url });
-    return figures!;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#server[Symbol.asyncDispose]();
-    await rm(this.#folder, { recursive: true });
-  }
 }

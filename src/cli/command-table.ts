@@ -149,6 +149,21 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/view.ts")).defineView,
   },
   {
+    name: "pack",
+    summary: "compress the files of finished runs; all commands read them as before",
+    group: "Look at runs:",
+    examples: ["turnwright pack runs/first runs/second"],
+    arguments: [["<runs...>", "runs' folders"]],
+    load: async () => (await import("./commands/pack.ts")).definePack,
+  },
+  {
+    name: "unpack",
+    summary: "restore the files of packed runs",
+    group: "Look at runs:",
+    arguments: [["<runs...>", "runs' folders"]],
+    load: async () => (await import("./commands/pack.ts")).defineUnpack,
+  },
+  {
     name: "compare",
     summary: "compare two runs task by task, with a paired test",
     group: "Look at runs:",

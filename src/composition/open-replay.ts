@@ -4,7 +4,7 @@ import { RolloutError, UsageError, describeError } from "../errors.ts";
 import { gatewayEnvironment } from "../gateway/session/to-episode.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import { parseEpisodeRow, parseJson, type EpisodeRow } from "../run/folder/episode-row.ts";
-import { diskFiles } from "../run/disk/files.ts";
+import { storedFiles } from "../run/gzip/stored-files.ts";
 import { scanLines } from "../run/disk/line-ranges.ts";
 import { joinLines } from "../run/recording/read-recording.ts";
 import { isFolder, openStoredRun } from "../report/read-run.ts";
@@ -94,7 +94,7 @@ function openBundle(bundle: Bundle): RecordedRun {
 }
 
 async function openFolder(name: string): Promise<RecordedRun> {
-  const files = diskFiles;
+  const files = storedFiles;
   // An absolute path, because the working directory may change.
   const dir = path.resolve(name);
   const { manifest } = await openStoredRun(name);
@@ -143,7 +143,7 @@ function parseEpisode({ episodes, samples }: RecordedLines): Omit<StoredEpisode,
 
 async function firstStart(dir: string): Promise<number | undefined> {
   let atMs: number | undefined;
-  await scanLines(diskFiles, path.join(dir, eventsFile), ({ bytes }) => {
+  await scanLines(storedFiles, path.join(dir, eventsFile), ({ bytes }) => {
     if (atMs !== undefined || !bytes.includes('"run-started"')) return;
     const event = parseJson(bytes) as { readonly atMs?: unknown } | undefined;
     if (typeof event?.atMs === "number") atMs = event.atMs;

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { type FileMark, holdsMark, markEnd } from "../run/disk/file-mark.ts";
-import { diskFiles, type Files, withFile } from "../run/disk/files.ts";
+import { type Files, withFile } from "../run/disk/files.ts";
+import { storedFiles } from "../run/gzip/stored-files.ts";
 import {
   indexRecordings,
   readRecordingLines,
@@ -51,7 +52,7 @@ interface Places {
  */
 export async function indexRecordedLines(
   dir: string,
-  files: Files = diskFiles,
+  files: Files = storedFiles,
 ): Promise<RecordedLinesIndex> {
   let places = await findLines(dir, files);
   return {

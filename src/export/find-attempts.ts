@@ -1,6 +1,6 @@
 import { UsageError } from "../errors.ts";
 import { attemptCountsOf } from "../run/schedule/attempt-counts.ts";
-import { diskFiles } from "../run/disk/files.ts";
+import { storedFiles } from "../run/gzip/stored-files.ts";
 import { readPlacedLines } from "../run/disk/placed-lines.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
 import type { RecordedGrouping } from "../run/folder/episode-events.ts";
@@ -52,7 +52,7 @@ interface EpisodePlace {
 async function readPlaces(episodesFile: string): Promise<readonly EpisodePlace[]> {
   const byId = new Map<string, EpisodePlace>();
   try {
-    for await (const { text, place } of readPlacedLines(diskFiles, episodesFile)) {
+    for await (const { text, place } of readPlacedLines(storedFiles, episodesFile)) {
       const row = parseEpisode(text, `${episodesFile}, line ${place.line}`);
       byId.set(row.rolloutId, row);
     }

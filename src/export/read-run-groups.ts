@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
-import { diskFiles } from "../run/disk/files.ts";
+import { storedFiles } from "../run/gzip/stored-files.ts";
 import { samplingFactsIn } from "../run/policy/found-sampling.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
@@ -46,7 +46,7 @@ export async function readRunGroups(
       ...withoutUndefined({ ...known }),
     },
     async *groups(wanted) {
-      const { grouping } = await readEpisodeEvents(diskFiles, dir);
+      const { grouping } = await readEpisodeEvents(storedFiles, dir);
       const { attempts, size } = await findAttempts(plan, grouping, episodesFile);
       const choice = wanted === "all" || size === undefined ? {} : { size };
       const found = readSlimeGroups(attempts, { episodesFile, samplesFile, ...choice });

@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
+import { restoreStory } from "../episode/stored-story.ts";
 import { UsageError, describeError } from "../errors.ts";
 import { readLines } from "../run/disk/read-jsonl.ts";
 import type { EpisodeRow, RunManifest } from "../run/folder/run-folder.ts";
@@ -152,7 +153,7 @@ function parseRow(text: string): EpisodeRow | string {
     return notJson;
   }
   if (typeof row?.rolloutId === "string" && typeof row.taskId === "string") {
-    return row as EpisodeRow;
+    return restoreStory(row) as EpisodeRow;
   }
   return "it is not an episode, expected one";
 }

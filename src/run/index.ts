@@ -13,6 +13,7 @@ export type { LineRange } from "./disk/line-ranges.ts";
 export type { Machine, ProcessPlace } from "./disk/process-place.ts";
 export type { RunLock } from "./disk/run-lock.ts";
 export type { LockOptions } from "./disk/lock-options.ts";
+export { packRun, unpackRun, type RepackedFile, type RepackOptions } from "./gzip/pack-run.ts";
 export type { RecordedGrouping } from "./folder/episode-events.ts";
 export type { FolderJournal } from "./folder/folder-journals.ts";
 export type {

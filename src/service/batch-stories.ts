@@ -1,7 +1,8 @@
 import path from "node:path";
+import { restoreStory } from "../episode/stored-story.ts";
 import { UsageError } from "../errors.ts";
 import type { EpisodeStory } from "../run/folder/episode-row.ts";
-import { diskFiles } from "../run/disk/files.ts";
+import { storedFiles } from "../run/gzip/stored-files.ts";
 import { LineReader, readPlacedLines, type LinePlace } from "../run/disk/placed-lines.ts";
 
 /** Finds episodes of a batch's folder by rollout id, while the file still grows. */
@@ -39,13 +40,13 @@ export class BatchStories {
     const found = new Map<string, EpisodeStory>();
     if (rolloutIds.length === 0) return found;
     const places = await this.#placesOf(rolloutIds, isReindexed);
-    await using reader = await LineReader.open(diskFiles, this.#file);
+    await using reader = await LineReader.open(storedFiles, this.#file);
     for (const rolloutId of rolloutIds) {
       const place = places.get(rolloutId);
       if (place === undefined) return undefined;
       const text = await reader.read(place);
       if (rolloutIdOf(text) !== rolloutId) return undefined;
-      found.set(rolloutId, JSON.parse(text) as EpisodeStory);
+      found.set(rolloutId, restoreStory(JSON.parse(text)) as EpisodeStory);
     }
     return found;
   }
@@ -79,7 +80,7 @@ export class BatchStories {
   async #look(rolloutIds: readonly string[]): Promise<void> {
     if (rolloutIds.every((rolloutId) => this.#places.has(rolloutId))) return;
     try {
-      for await (const { text, place } of readPlacedLines(diskFiles, this.#file, this.#end)) {
+      for await (const { text, place } of readPlacedLines(storedFiles, this.#file, this.#end)) {
         const rolloutId = rolloutIdOf(text);
         // The last line may be incomplete. The next call reads it again.
         if (rolloutId === undefined) continue;

@@ -4,7 +4,7 @@ import type { Engine, LogprobConvention } from "../engine/engine.ts";
 import { UsageError } from "../errors.ts";
 import { splitLines } from "../text/split-lines.ts";
 import type { Sample } from "./sample.ts";
-import { parseLine, whyNoLine } from "./verify-file.ts";
+import { parseLine, type ReadBytes, whyNoLine } from "./verify-file.ts";
 import { verifySample, type Violation } from "./verify-sample.ts";
 
 /** A sampled token with its logprob computed again. JSON-able. */
@@ -62,6 +62,8 @@ export interface RescoreOptions {
   /** Number of rows scored at once. Default 32. */
   readonly concurrency?: number;
   readonly signal?: AbortSignal;
+  /** Reads the file. Default: as it is on the disk. */
+  readonly read?: ReadBytes;
 }
 
 interface Row {
@@ -78,6 +80,7 @@ interface Row {
  */
 export async function rescoreFile(file: string, options: RescoreOptions): Promise<FileRescoring> {
   const { engine, temperature, tolerance, concurrency = 32, signal } = options;
+  const { read = createReadStream } = options;
   const score = engine.score?.bind(engine);
   if (score === undefined) {
     throw new UsageError(
@@ -93,7 +96,7 @@ export async function rescoreFile(file: string, options: RescoreOptions): Promis
     const scores = await score({ ids, from, sampling: { temperature } }, { signal: stop });
     tally.add(line, sample, (index) => scores[index - from]!);
   };
-  await forEachLimited(readRows(file, tally), concurrency, {
+  await forEachLimited(readRows(read(file), { file, tally }), concurrency, {
     work: rescoreRow,
     ...(signal && { signal }),
   });
@@ -101,10 +104,13 @@ export async function rescoreFile(file: string, options: RescoreOptions): Promis
 }
 
 /** Yields the rows with sampled tokens. */
-async function* readRows(file: string, tally: RescoreTally): AsyncGenerator<Row> {
+async function* readRows(
+  bytes: AsyncIterable<Uint8Array>,
+  { file, tally }: { readonly file: string; readonly tally: RescoreTally },
+): AsyncGenerator<Row> {
   let line = 0;
   try {
-    for await (const text of splitLines(createReadStream(file), file)) {
+    for await (const text of splitLines(bytes, file)) {
       line++;
       if (text.trim() === "") continue;
       const row = parseLine(text);

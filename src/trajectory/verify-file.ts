@@ -18,9 +18,14 @@ export interface FileVerification {
   readonly violations: readonly LineViolation[];
 }
 
+/** Opens a file's bytes. */
+export type ReadBytes = (file: string) => AsyncIterable<Uint8Array>;
+
 /** Options of `verifyFile()`. */
 export interface VerifyFileOptions {
   readonly facts?: SampleFacts;
+  /** Reads the file. Default: as it is on the disk. */
+  readonly read?: ReadBytes;
   /** Called with each row that is a JSON object, and its violations. Returns more violations of the row's line. */
   readonly checkRow?: (row: RawRow, found: readonly Violation[]) => Promise<readonly Violation[]>;
 }
@@ -34,16 +39,16 @@ export interface VerifyFileOptions {
  */
 export async function verifyFile(
   file: string,
-  options: VerifyFileOptions = {},
+  { read = createReadStream, ...options }: VerifyFileOptions = {},
 ): Promise<FileVerification> {
-  return await verifyLines(file, numberLines(splitLines(createReadStream(file), file)), options);
+  return await verifyLines(file, numberLines(splitLines(read(file), file)), options);
 }
 
 /** Checks lines of `file` that the caller reads. `line` is 1-based. */
 export async function verifyLines(
   file: string,
   lines: AsyncIterable<{ readonly line: number; readonly text: string }>,
-  { facts = {}, checkRow = () => Promise.resolve([]) }: VerifyFileOptions = {},
+  { facts = {}, checkRow = () => Promise.resolve([]) }: Omit<VerifyFileOptions, "read"> = {},
 ): Promise<FileVerification> {
   const violations: LineViolation[] = [];
   const rollouts = new RolloutCheck(facts);

@@ -113,7 +113,7 @@ test("a line with a correct hash and without inputs is damaged", async () => {
     return `${JSON.stringify(head).slice(0, -1)},${body}}`;
   };
   expect(await check([begin(), written("[]"), end(1)])).toEqual([1]);
-  const bad = '{"type":"generation","outcome":{"value":{"ids":"AAA=","logprobs":""}}}';
+  const bad = '{"type":"generation","outcome":{"value":{"ids":"gA==","logprobs":""}}}';
   for (const held of ["[null]", "{}", "null", `[${bad}]`]) {
     expect(await check([begin(), written(held), end(1)])).toEqual([
       0,

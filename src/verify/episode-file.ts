@@ -1,5 +1,6 @@
 import { isObject } from "../values/is-object.ts";
 import path from "node:path";
+import { restoreStory } from "../episode/stored-story.ts";
 import { compareTotals } from "../episode/check/compare-totals.ts";
 import type { Files } from "../run/disk/files.ts";
 import type { EpisodeRow } from "../run/folder/run-folder.ts";
@@ -79,7 +80,7 @@ export class EpisodeFile implements AsyncDisposable {
         });
         continue;
       }
-      const { found, episode } = checkEpisode(row);
+      const { found, episode } = checkEpisode(restoreStory(row) as RawRow);
       for (const violation of found) violations.push({ line, ...violation });
       const rolloutId = nameOf(row["rolloutId"]);
       if (episodes.has(rolloutId)) {
@@ -136,7 +137,7 @@ export class EpisodeFile implements AsyncDisposable {
   /** Reads an episode. Keeps the last one, because the rows of a rollout are mostly adjacent. */
   async #read(rolloutId: string, { place }: EpisodeFacts): Promise<EpisodeRow> {
     if (this.#last?.rolloutId !== rolloutId) {
-      const episode = JSON.parse(await this.#reader.read(place)) as EpisodeRow;
+      const episode = restoreStory(JSON.parse(await this.#reader.read(place))) as EpisodeRow;
       this.#last = { rolloutId, episode };
     }
     return this.#last.episode;

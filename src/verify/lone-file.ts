@@ -1,6 +1,6 @@
-import { stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
+import { isFile } from "./is-file.ts";
 
 /** Files of a run's folder without samples, with a hint for other checks of the file. */
 const otherFiles: ReadonlyMap<string, string> = new Map([
@@ -45,7 +45,7 @@ export function describeLoneExport(count: number): string {
  * @throws UsageError that names the command for this file.
  */
 export async function assertFileOfSamples(file: string): Promise<void> {
-  const more = otherFiles.get(path.basename(file));
+  const more = otherFiles.get(path.basename(file, ".gz"));
   if (more === undefined) return;
   const dir = await runFolderOf(file);
   if (dir === undefined) return;
@@ -58,9 +58,5 @@ export async function assertFileOfSamples(file: string): Promise<void> {
 /** Returns the run's folder that contains a file. */
 async function runFolderOf(file: string): Promise<string | undefined> {
   const dir = path.dirname(file);
-  const isThere = await stat(path.join(dir, "episodes.jsonl")).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-  return isThere ? dir : undefined;
+  return (await isFile(path.join(dir, "episodes.jsonl"))) ? dir : undefined;
 }

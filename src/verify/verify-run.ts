@@ -1,7 +1,7 @@
-import { stat } from "node:fs/promises";
 import path from "node:path";
 import { UsageError } from "../errors.ts";
-import { diskFiles, type Files } from "../run/disk/files.ts";
+import type { Files } from "../run/disk/files.ts";
+import { storedFiles } from "../run/gzip/stored-files.ts";
 import { readPlacedLines } from "../run/disk/placed-lines.ts";
 import { recordingFile } from "../run/recording/recording-line.ts";
 import { verifyLines } from "../trajectory/verify-file.ts";
@@ -16,6 +16,7 @@ import { checkRecording } from "./check-recording.ts";
 import { checkSlime } from "./check-slime.ts";
 import { EpisodeFile } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
+import { isFile } from "./is-file.ts";
 import { holdFiles } from "./held-files.ts";
 import { readRunFacts, type RunFacts } from "./run-facts.ts";
 
@@ -56,7 +57,7 @@ export interface RunVerification {
  */
 export async function verifyRun(dir: string): Promise<RunVerification> {
   await checkFolder(dir);
-  return await auditFolder(diskFiles, dir);
+  return await auditFolder(storedFiles, dir);
 }
 
 /**
@@ -180,11 +181,7 @@ function sayMissing(missing: readonly PlannedAttempt[]): readonly Finding[] {
 async function checkFolder(dir: string): Promise<void> {
   for (const name of ["episodes.jsonl", "samples.jsonl"]) {
     const file = path.join(dir, name);
-    const isFile = await stat(file).then(
-      (found) => found.isFile(),
-      () => false,
-    );
-    if (isFile) continue;
+    if (await isFile(file)) continue;
     throw new UsageError(`Cannot read ${file}: no such file, expected a run's folder`);
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { UsageError, assertInvariant } from "../errors.ts";
-import type { EpisodeRow } from "../run/folder/episode-row.ts";
+import type { StoredEpisodeRow } from "../run/folder/episode-row.ts";
 import { encodeRow } from "./model/row-columns.ts";
 import type { InlinedRun } from "./model/inlined-run.ts";
 import { inlinedRunId } from "./model/inlined-run.ts";
@@ -34,13 +34,13 @@ export async function exportHtml(
   const aged = withStaleness(run.entries, all);
   const entries =
     wanted.length === 0 ? aged : [...new Set(wanted.map((id) => aged[findEntry(run, id).order]!))];
-  const episodes: Record<string, EpisodeRow> = {};
+  const episodes: Record<string, StoredEpisodeRow> = {};
   const rows: Record<string, readonly string[]> = {};
   const source = new RowSource(model);
   let size = 0;
   for (const { rolloutId } of entries) {
     const line = await run.episodeLine(rolloutId);
-    episodes[rolloutId] = JSON.parse(line!.toString("utf8")) as EpisodeRow;
+    episodes[rolloutId] = JSON.parse(line!.toString("utf8")) as StoredEpisodeRow;
     const own: string[] = [];
     for (let row = 0; row < run.rowSizes(rolloutId).length; row++) {
       const columns = await source.read(run, rolloutId, row);

@@ -2,6 +2,8 @@ import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TurnRecord } from "../episode/episode.ts";
+import { storeStory } from "../episode/stored-story.ts";
+import { writeGeneration } from "../run/recording/written-generation.ts";
 import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
@@ -169,7 +171,7 @@ export async function appendEpisode(dir: string, { row, samples }: ViewedEpisode
   for (const sample of samples) {
     await appendFile(path.join(dir, "samples.jsonl"), `${JSON.stringify(sample)}\n`);
   }
-  await appendFile(path.join(dir, "episodes.jsonl"), `${JSON.stringify(row)}\n`);
+  await appendFile(path.join(dir, "episodes.jsonl"), `${JSON.stringify(storeStory(row))}\n`);
 }
 
 /** Appends the policy's tokens of one turn to the recording of a running episode. */
@@ -180,15 +182,13 @@ export async function appendSampled(
 ): Promise<void> {
   const { ids, version, answer } = turn;
   const place = { rolloutId, attempt: 1 };
-  const bytes = (numbers: Int32Array | Float64Array): string =>
-    Buffer.from(numbers.buffer).toString("base64");
-  const value = {
-    ids: bytes(Int32Array.from(ids)),
-    logprobs: bytes(Float64Array.from(ids, (_, index) => logprobAt(index))),
+  const value = writeGeneration({
+    outputIds: ids,
+    logprobs: ids.map((_, index) => logprobAt(index)),
     finish: { type: "stop" },
-    pieces: [{ requestId: "r", tokenCount: ids.length, policyVersion: version }],
+    pieces: [{ requestId: "r", tokenCount: ids.length, policyVersion: version, finish: "stop" }],
     discarded: [],
-  };
+  });
   const inputs = [
     { type: "generation", promptHash: "0", outcome: { value } },
     { type: "outside", index: 0, what: "look", outcome: { value: answer } },

@@ -1,8 +1,9 @@
+import gzip
 import json
 
 import pytest
 from stub_service import make_row
-from turnwright import MetricsFile, Unfit, group_rows, log_to, pass_hat_k, read_lines, read_rows, step_metrics, to_response
+from turnwright import MetricsFile, Unfit, group_rows, log_to, pass_hat_k, read_episodes, read_lines, read_rows, step_metrics, to_response
 from turnwright import to_dataset, to_numpy, to_pandas
 from turnwright.attempt import sampled_versions
 from turnwright.slime_dump import write_slime_dump
@@ -24,6 +25,47 @@ def test_reads_the_rows_of_finished_episodes(tmp_path):
         out.write('{"rolloutId": "torn')
     assert list(read_rows(tmp_path)) == rows()[:3]
     assert len(list(read_rows(tmp_path / "samples.jsonl"))) == 4
+
+
+def test_reads_a_packed_run(tmp_path):
+    for name, values in {"samples": rows(), "episodes": rows()[:3]}.items():
+        file = tmp_path / f"{name}.jsonl"
+        write(file, values)
+        content = file.read_bytes()
+        # Blocks end anywhere, and the index is in empty members.
+        members = [gzip.compress(content[:50]), gzip.compress(content[50:]), gzip.compress(b"")]
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(b"".join(members))
+        file.unlink()
+    assert list(read_rows(tmp_path)) == rows()[:3]
+    assert list(read_rows(tmp_path / "samples.jsonl")) == list(read_rows(tmp_path / "samples.jsonl.gz")) == rows()
+    # A process that was killed while it packed leaves both files.
+    write(tmp_path / "samples.jsonl", rows()[:1])
+    assert list(read_rows(tmp_path)) == rows()[:1]
+
+
+def test_restores_the_texts_of_turns_that_a_line_has_only_in_its_messages(tmp_path):
+    messages = [{"role": "assistant", "content": "Answer", "reasoning": "Thought"}, {"role": "tool", "content": "Result"}]
+    step = {"source": "read", "observation": [{"contentOf": 1}]}
+    text = ["<think>", {"reasoningOf": 0}, "</think>", {"contentOf": 0}, "<call>"]
+    turns = [{"text": text, "reasoning": [{"reasoningOf": 0}], "steps": [step]}, {"text": "Bye", "steps": []}]
+    write(tmp_path / "episodes.jsonl", [{"rolloutId": "a", "messages": messages, "turns": turns}, {"rolloutId": "b"}])
+    first, second = read_episodes(tmp_path)
+    assert first["turns"] == [
+        {
+            "text": "<think>Thought</think>Answer<call>",
+            "reasoning": "Thought",
+            "steps": [{"source": "read", "observation": "Result"}],
+        },
+        {"text": "Bye", "steps": []},
+    ]
+    assert second == {"rolloutId": "b"}
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:15] + b"\xff" + data[16:], lambda data: b"no"])
+def test_a_damaged_packed_file_is_named(tmp_path, damage):
+    (tmp_path / "samples.jsonl.gz").write_bytes(damage(gzip.compress(b'{"a": 1}\n' * 9)))
+    with pytest.raises(ValueError, match=r"Cannot read .*samples\.jsonl\.gz, line \d+: the file is damaged"):
+        list(read_lines(tmp_path / "samples.jsonl"))
 
 
 def test_names_the_line_that_is_none(tmp_path):

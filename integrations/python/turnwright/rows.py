@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from pathlib import Path
 from typing import Any, Iterable, Iterator
 
@@ -10,24 +12,45 @@ Row = dict[str, Any]
 
 
 def read_lines(file: str | Path) -> Iterator[Row]:
-    """Yields the objects of a file of JSON lines. Skips a last line without its line break, which was never
-    acknowledged.
+    """Yields the objects of a file of JSON lines, also of one that `turnwright pack` compressed. Skips a last line
+    without its line break, which was never acknowledged.
 
-    Raises ValueError, naming file and line, if any other line is not a JSON object in UTF-8.
+    Raises ValueError, naming file and line, if any other line is not a JSON object in UTF-8, or if a packed file is
+    damaged.
     """
-    with open(file, "rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
+    for number, line in enumerate(_bytes_of_lines(Path(file)), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line.decode("utf-8"), parse_constant=_refuse)
+        except ValueError as error:
+            if not line.endswith(b"\n"):
+                return
+            raise ValueError(f"Cannot read {file}, line {number}: it is not JSON ({error})") from error
+        if not isinstance(value, dict):
+            raise ValueError(f"Cannot read {file}, line {number}: expected an object")
+        yield value
+
+
+def _bytes_of_lines(file: Path) -> Iterator[bytes]:
+    packed = file if file.suffix == ".gz" else file.with_name(f"{file.name}.gz")
+    if packed != file and (file.exists() or not packed.exists()):
+        with open(file, "rb") as lines:
+            yield from lines
+        return
+    with gzip.open(packed) as lines:
+        number = 1
+        while True:
             try:
-                value = json.loads(line.decode("utf-8"), parse_constant=_refuse)
-            except ValueError as error:
-                if not line.endswith(b"\n"):
-                    return
-                raise ValueError(f"Cannot read {file}, line {number}: it is not JSON ({error})") from error
-            if not isinstance(value, dict):
-                raise ValueError(f"Cannot read {file}, line {number}: expected an object")
-            yield value
+                line = lines.readline()
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise ValueError(
+                    f"Cannot read {packed}, line {number}: the file is damaged ({error}); copy it again"
+                ) from error
+            if not line:
+                return
+            yield line
+            number += 1
 
 
 def _refuse(name: str) -> None:
@@ -50,9 +73,32 @@ def read_rows(run: str | Path) -> Iterator[Row]:
 
 
 def read_episodes(run: str | Path) -> Iterator[Row]:
-    """Yields the finished episodes of a run's folder, or of a file of episodes: messages, turns, reward."""
+    """Yields the finished episodes of a run's folder, or of a file of episodes: messages, turns, reward.
+
+    Texts of turns that a line has only in its messages are restored.
+    """
     path = Path(run)
-    yield from read_lines(path / "episodes.jsonl" if path.is_dir() else path)
+    for episode in read_lines(path / "episodes.jsonl" if path.is_dir() else path):
+        messages = episode.get("messages", [])
+        for turn in episode.get("turns", []):
+            for holder in (turn, *turn.get("steps", [])):
+                for name in ("text", "reasoning", "observation"):
+                    if isinstance(holder.get(name), list):
+                        holder[name] = _join(holder[name], messages)
+        yield episode
+
+
+def _join(stored: list[Any], messages: list[Row]) -> str:
+    """Joins the parts of a text: a part is text, or names a message's content or reasoning."""
+    parts = []
+    for part in stored:
+        if isinstance(part, str):
+            parts.append(part)
+        elif "contentOf" in part:
+            parts.append(messages[part["contentOf"]]["content"])
+        else:
+            parts.append(messages[part["reasoningOf"]]["reasoning"])
+    return "".join(parts)
 
 
 def group_rows(rows: Iterable[Row]) -> Iterator[list[Row]]:

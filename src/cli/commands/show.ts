@@ -29,7 +29,7 @@ export function defineShow(command: Command): void {
     .option("--tokens", "print the training rows instead, with the sampled tokens marked")
     .option("--model <dir>", "model folder to decode tokens with (default: the run's)")
     .option("--full", "print long texts whole")
-    .option("--json", "print the episode's line as it is")
+    .option("--json", "print the episode as JSON")
     .action(show);
 }
 

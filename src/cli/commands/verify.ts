@@ -12,6 +12,7 @@ import { verifyRun } from "../../verify/verify-run.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { isFolder } from "../../report/read-run.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
+import { readStored } from "../../run/disk/read-jsonl.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
 import { addSettings } from "../option.ts";
@@ -100,7 +101,7 @@ async function verify(paths: readonly string[], flags: VerifyFlags): Promise<voi
 /** Checks one file, and says which checks need the complete run. */
 async function verifyLoneFile(file: string) {
   await assertFileOfSamples(file);
-  const { violations, ...read } = await verifyFile(file);
+  const { violations, ...read } = await verifyFile(file, { read: readStored });
   return { ...read, note: await describeLoneCheck(file, read.samples), violations };
 }
 
@@ -137,7 +138,7 @@ async function rescoreWithEngine(file: string, flags: VerifyFlags): Promise<File
   const signal = stopOnInterrupt();
   const { engine, temperature } = await openScoringEngine(path.dirname(file), flags, { signal });
   try {
-    return await rescoreFile(file, { engine, temperature, tolerance, signal });
+    return await rescoreFile(file, { engine, temperature, tolerance, signal, read: readStored });
   } finally {
     await engine.close();
   }

@@ -106,8 +106,8 @@ export async function* readLineRanges(
   if (pendingLength > 0) yield Buffer.concat(pending);
 }
 
-/** The error if the file became shorter after its lines were found. Writing what is left would lose lines. */
-function endedEarly(): Error {
+/** The error if a file became shorter while it was read. Writing what is left would lose lines. */
+export function endedEarly(): Error {
   const error = new Error(
     "the file is shorter than it was a moment ago, as if another program had cut it",
   );

@@ -1,11 +1,26 @@
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
 import { splitLines } from "../../text/split-lines.ts";
+import { storedFiles } from "../gzip/stored-files.ts";
+import { readBlocks } from "./files.ts";
 
-/** Reads the lines of a text file in order; none if the file does not exist. */
+/** Reads the lines of a run's text file in order, also of a packed one; none if the file does not exist. */
 export async function* readLines(path: string): AsyncGenerator<string> {
-  if (!(await exists(path))) return;
-  yield* splitLines(createReadStream(path), path);
+  if ((await storedFiles.facts(path)) === undefined) return;
+  yield* splitLines(readStored(path), path);
+}
+
+/**
+ * Reads the bytes of a run's file in order, also of a packed one.
+ *
+ * @throws the system's own error if the file does not exist or cannot be read.
+ */
+export async function* readStored(path: string): AsyncGenerator<Uint8Array> {
+  const file = await storedFiles.open(path, "read");
+  try {
+    // The block is reused, and the reader may keep it.
+    for await (const block of readBlocks(file)) yield Buffer.from(block);
+  } finally {
+    await file.close();
+  }
 }
 
 /**
@@ -28,11 +43,4 @@ export async function* readJsonl(path: string): AsyncGenerator {
     }
     yield value;
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await stat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -1,15 +1,19 @@
 import { z } from "zod";
 import type { EpisodeCounts, EpisodeStory } from "../../episode/episode.ts";
 import { storyShape } from "../../episode/check/story-shape.ts";
+import { restoreStory, type StoredStory } from "../../episode/stored-story.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 
 export type { EpisodeStory };
 
-/** An episode as a line of `episodes.jsonl`. JSON-able. */
+/** An episode of `episodes.jsonl`. Its line is a `StoredEpisodeRow`. JSON-able. */
 export interface EpisodeRow extends EpisodeStory {
   /** The hashes of its rows in `samples.jsonl`, in order (see `hashRow()`). */
   readonly sampleHashes: readonly string[];
 }
+
+/** An episode as a line of `episodes.jsonl`. JSON-able. */
+export type StoredEpisodeRow = StoredStory<EpisodeRow>;
 
 /** The ids and counts of an episode that an earlier start finished. */
 export interface FinishedEpisode extends Pick<
@@ -37,10 +41,16 @@ const rowSchema = storyShape.extend({
   sampleHashes: z.array(z.string()),
 });
 
-/** Parses a line of `episodes.jsonl`; returns `undefined` if it is damaged. */
-export function parseEpisodeRow(line: Uint8Array): EpisodeRow | undefined {
+/** Parses a line of `episodes.jsonl` as it is; returns `undefined` if it is damaged. */
+export function parseStoredRow(line: Uint8Array): StoredEpisodeRow | undefined {
   const value = parseJson(line);
-  return rowSchema.safeParse(value).success ? (value as EpisodeRow) : undefined;
+  return rowSchema.safeParse(value).success ? (value as StoredEpisodeRow) : undefined;
+}
+
+/** Reads the episode in a line of `episodes.jsonl`; returns `undefined` if it is damaged. */
+export function parseEpisodeRow(line: Uint8Array): EpisodeRow | undefined {
+  const row = parseStoredRow(line);
+  return row && (restoreStory(row) as EpisodeRow);
 }
 
 /** Parses the JSON of a line; returns `undefined` if it is not JSON. */
@@ -54,7 +64,10 @@ export function parseJson(line: Uint8Array): unknown {
  *
  * @param rolloutId - The row's id. Pass a string that is in memory already, to share it.
  */
-export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): FinishedEpisode {
+export function toFinishedEpisode(
+  row: Omit<EpisodeRow, "turns">,
+  rolloutId = row.rolloutId,
+): FinishedEpisode {
   const { split, taskId, taskIndex, groupIndex, sampleIndex, outcome, stopReason } = row;
   const { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount } = row.counts;
   const { userUsage, reward, failure, troubles, shared } = row;

@@ -6,7 +6,8 @@ import { type EncodedLine, encodeLine, encodeRow } from "../disk/encode-line.ts"
 import type { JsonlJournal } from "../disk/jsonl-journal.ts";
 import type { SlimeAttempt, SlimeChoice, SlimeSummary } from "../slime/slime-file.ts";
 import { writeSlimeFile } from "../slime/slime-file.ts";
-import type { EpisodeRow } from "./episode-row.ts";
+import { storeStory } from "../../episode/stored-story.ts";
+import type { StoredEpisodeRow } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import type { LockedFolder } from "./locked-folder.ts";
 import { packedOf } from "../packed/packed-episode.ts";
@@ -122,6 +123,6 @@ async function encodeStory(
   { segments: _written, ...story }: Episode,
   sampleHashes: readonly string[],
 ): Promise<EncodedLine> {
-  const row: EpisodeRow = { ...story, sampleHashes };
+  const row: StoredEpisodeRow = { ...storeStory(story), sampleHashes };
   return await encodeLine(row, acquireBytes);
 }

@@ -15,6 +15,7 @@ import type { FolderJournal } from "./folder-journals.ts";
 import type { FoundRecordings } from "./folder-recordings.ts";
 import { slimeFile, summaryFile } from "./folder-results.ts";
 import { LockedFolder } from "./locked-folder.ts";
+import { assertUnpacked } from "../gzip/packed-run.ts";
 import { reconcile, type Reconciliation } from "./reconcile.ts";
 import { episodesFile, samplesFile } from "./scan-claims.ts";
 import { claimManifest } from "./claim-manifest.ts";
@@ -104,6 +105,7 @@ async function openLocked(
   const { dir, files } = folder;
   const { drawId, guard, name, retryFailed, setsAside = false } = options;
   const now = options.lock?.now;
+  await assertUnpacked(files, { dir, name });
   await removeUnfinished(files, dir);
   const claimed = await claimManifest({ dir, name }, requested, {
     files,

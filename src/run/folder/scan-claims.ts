@@ -6,7 +6,7 @@ import { type Files, readBytes, withFile } from "../disk/files.ts";
 import { type LineRange, type ScannedLine, scanLines } from "../disk/line-ranges.ts";
 import { storageError } from "../disk/storage-error.ts";
 import type { EpisodeEndEvent } from "./episode-events.ts";
-import { type FinishedEpisode, parseEpisodeRow, toFinishedEpisode } from "./episode-row.ts";
+import { type FinishedEpisode, parseStoredRow, toFinishedEpisode } from "./episode-row.ts";
 import { inspectSampleLine, rolloutIdOfLine } from "./sample-line.ts";
 
 /** The file of finished episodes. An episode's line is written after its rows. */
@@ -50,7 +50,7 @@ export async function scanClaims(
   { files, ended }: { readonly files: Files; readonly ended: ReadonlyMap<string, EpisodeEndEvent> },
 ): Promise<Scanned<Claim>> {
   return await scan(files, path.join(dir, episodesFile), ({ bytes, start, end }) => {
-    const row = parseEpisodeRow(bytes);
+    const row = parseStoredRow(bytes);
     if (row === undefined) return undefined;
     const { sampleHashes, attempt } = row;
     // Ids are shared with strings that are in memory already: there may be 100,000 of them.

@@ -1,7 +1,8 @@
 import type { Episode } from "../../episode/episode.ts";
 import { encodeLine, encodeRow, type EncodedLine } from "../disk/encode-line.ts";
 import { episodeSamples } from "../folder/episode-samples.ts";
-import type { EpisodeRow } from "../folder/episode-row.ts";
+import { storeStory } from "../../episode/stored-story.ts";
+import type { StoredEpisodeRow } from "../folder/episode-row.ts";
 import { findVersions } from "../policy/version-facts.ts";
 import type { DescribedTrouble, PackedRecording } from "./packed-episode.ts";
 import { lazyMembers, type PackedHead } from "./packed-head.ts";
@@ -23,7 +24,10 @@ export async function packEpisode(
   const samples: EncodedLine[] = [];
   for (const sample of episodeSamples(episode)) samples.push(await encodeRow(sample));
   const { segments, ...story } = episode;
-  const row: EpisodeRow = { ...story, sampleHashes: samples.map(({ hash }) => hash) };
+  const row: StoredEpisodeRow = {
+    ...storeStory(story),
+    sampleHashes: samples.map(({ hash }) => hash),
+  };
   const line = await encodeLine(row);
   const spans = await encodeLine(segments.map((segment) => segment.spans));
   const head: PackedHead = {

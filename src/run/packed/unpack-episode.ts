@@ -1,6 +1,7 @@
 import { defineLazy } from "../../values/define-lazy.ts";
 import { once } from "../../values/once.ts";
 import type { Episode, EpisodeStory } from "../../episode/episode.ts";
+import { restoreStory } from "../../episode/stored-story.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import type { Segment } from "../../trajectory/segment.ts";
 import { InvariantError } from "../../errors.ts";
@@ -37,7 +38,7 @@ export function unpackEpisode(
   const episode = openEpisode(head.story, {
     story: () => {
       requireLines();
-      return parse(line.blocks[0]!) as EpisodeStory;
+      return restoreStory(parse(line.blocks[0]!)) as EpisodeStory;
     },
     segments: () => {
       requireLines();

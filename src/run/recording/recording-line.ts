@@ -4,6 +4,7 @@ import type { Input, Inputs, Outcome } from "../../episode/inputs/input.ts";
 import type { ForkPlace } from "../../trajectory/sample.ts";
 import { parseJson } from "../folder/episode-row.ts";
 import type { OwnTask } from "../folder/task-record.ts";
+import { readGeneration, writeGeneration, type WrittenGeneration } from "./written-generation.ts";
 
 /** The file of recorded inputs: everything that an episode cannot compute again. */
 export const recordingFile = "recording.jsonl";
@@ -125,14 +126,6 @@ export function unrecordedEnd(place: Pick<EndLine, "rolloutId" | "attempt">): En
 /** A line of the recording. */
 export type RecordingLine = BeginLine | InputsLine | EndLine;
 
-/** A generation as it is written: numbers are little-endian bytes in base64. */
-type WrittenGeneration = Omit<Generation, "outputIds" | "logprobs"> & {
-  /** 32-bit integers. */
-  readonly ids: string;
-  /** 64-bit floats. */
-  readonly logprobs: string;
-};
-
 /**
  * Writes a line of inputs, without its line feed.
  *
@@ -215,40 +208,8 @@ function writeInput(input: Input): unknown {
   return { ...input, outcome: { value: writeGeneration(input.outcome.value) } };
 }
 
-function writeGeneration({ outputIds, logprobs, ...rest }: Generation): WrittenGeneration {
-  return {
-    ids: toBase64(outputIds, keptInts),
-    logprobs: toBase64(logprobs, keptFloats),
-    ...rest,
-  };
-}
-
 function readInput(input: Input): Input {
   if (input.type !== "generation" || !("value" in input.outcome)) return input;
-  const { ids, logprobs, ...rest } = input.outcome.value as unknown as WrittenGeneration;
-  const value: Generation = {
-    outputIds: [...new Int32Array(fromBase64(ids))],
-    logprobs: [...new Float64Array(fromBase64(logprobs))],
-    ...rest,
-  };
+  const value = readGeneration(input.outcome.value as unknown as WrittenGeneration);
   return { ...input, outcome: { value } satisfies Outcome<Generation> };
-}
-
-/** The length of the reused buffers. Nearly all turns have fewer numbers. */
-const keptLength = 4096;
-const keptFloats = new Float64Array(keptLength);
-const keptInts = new Int32Array(keptFloats.buffer);
-const keptBytes = Buffer.from(keptFloats.buffer);
-
-function toBase64(numbers: readonly number[], kept: Int32Array | Float64Array): string {
-  if (numbers.length > keptLength) {
-    const { buffer } = kept === keptInts ? new Int32Array(numbers) : new Float64Array(numbers);
-    return Buffer.from(buffer).toString("base64");
-  }
-  kept.set(numbers);
-  return keptBytes.toString("base64", 0, numbers.length * kept.BYTES_PER_ELEMENT);
-}
-
-function fromBase64(text: string): ArrayBuffer {
-  return new Uint8Array(Buffer.from(text, "base64")).buffer;
 }

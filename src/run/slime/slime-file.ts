@@ -1,9 +1,11 @@
 import { appendToList } from "../../../packages/python-values/src/support/append-to-list.ts";
+import { restoreStory } from "../../episode/stored-story.ts";
 import { isShareOver, takeTurn } from "../../async/take-turn.ts";
-import { diskFiles, readBytes, type Files } from "../disk/files.ts";
+import { readBytes, type Files } from "../disk/files.ts";
 import { scanLines, type ScannedLine } from "../disk/line-ranges.ts";
 import { writeAtomically } from "../disk/write-atomically.ts";
 import { parseJson, type EpisodeRow, type EpisodeStory } from "../folder/episode-row.ts";
+import { storedFiles } from "../gzip/stored-files.ts";
 import { rolloutIdOfLine } from "../folder/sample-line.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { readRowLine, textsAt, toRowLine, type RowLine } from "./row-line.ts";
@@ -44,7 +46,7 @@ export interface SlimeChoice {
 interface SlimeSources {
   readonly episodesFile: string;
   readonly samplesFile: string;
-  /** Default: the machine's files. */
+  /** Default: `storedFiles`. */
   readonly files?: Files;
 }
 
@@ -143,7 +145,7 @@ export async function* readSlimeGroups(
 
 async function* readGroups<Row>(
   attempts: readonly SlimeAttempt[],
-  { episodesFile, samplesFile, files = diskFiles, size = Infinity }: SlimeSources & SlimeChoice,
+  { episodesFile, samplesFile, files = storedFiles, size = Infinity }: SlimeSources & SlimeChoice,
   toRow: (line: Buffer) => Row | undefined,
 ): AsyncGenerator<readonly FoundMember<Row>[]> {
   const places = {
@@ -154,7 +156,8 @@ async function* readGroups<Row>(
   const samples = await files.open(samplesFile, "read");
   const readEpisode = async (rolloutId: string) => {
     for (const place of places.episodes.get(rolloutId)?.toReversed() ?? []) {
-      const episode = parseJson(await readBytes(episodes, place)) as EpisodeRow | undefined;
+      const line = await readBytes(episodes, place);
+      const episode = restoreStory(parseJson(line)) as EpisodeRow | undefined;
       if (episode !== undefined) return { episode, endedAs: place.line };
     }
     return { episode: undefined, endedAs: undefined };

@@ -1,5 +1,4 @@
 import { isObject } from "../../values/is-object.ts";
-import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import { UsageError, describeError } from "../../errors.ts";
@@ -7,6 +6,7 @@ import { exportGroups } from "../../export/export-groups.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import type { ExportSurroundings } from "../../export/exporter.ts";
 import { readRunGroups } from "../../export/read-run-groups.ts";
+import { readStored } from "../../run/disk/read-jsonl.ts";
 import { splitLines } from "../../text/split-lines.ts";
 import { hashRow } from "../../trajectory/hash-row.ts";
 import { parseLine, type LineViolation } from "../../trajectory/verify-file.ts";
@@ -97,7 +97,7 @@ async function* readRecords(file: string, as: ExportTarget): AsyncGenerator {
   const { layout } = exporters[as];
   try {
     if (layout === "lines") {
-      for await (const text of splitLines(createReadStream(file), file)) {
+      for await (const text of splitLines(readStored(file), file)) {
         if (text.trim() !== "") yield parseLine(text);
       }
       return;

@@ -1,4 +1,4 @@
-import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import type { StoredEpisodeRow } from "../../run/folder/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "./episode-entry.ts";
 
 /** The data in an exported file. JSON-able. */
@@ -6,7 +6,7 @@ export interface InlinedRun {
   readonly facts: RunFacts;
   readonly entries: readonly EpisodeEntry[];
   readonly versions: EpisodeVersions;
-  readonly episodes: Readonly<Record<string, EpisodeRow>>;
+  readonly episodes: Readonly<Record<string, StoredEpisodeRow>>;
   /** Training rows as `encodeRow()` writes them, in base64. */
   readonly rows: Readonly<Record<string, readonly string[]>>;
 }

@@ -1,3 +1,6 @@
+import { restoreStory } from "../../episode/stored-story.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import type { LiveEpisode } from "../model/live-episode.ts";
 import { decodeRow } from "../model/row-columns.ts";
 import type { EpisodePage, EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
@@ -10,7 +13,10 @@ export function httpSource(): ViewerSource {
       getJson<EpisodePage>(runPath(run, "episodes", { generation, from })),
     versions: (run) => getJson(runPath(run, "versions")),
     search: (run, text) => getJson(runPath(run, "search", { text })),
-    episode: ({ run, episode }) => getJson(runPath(run, "episode", { id: episode })),
+    episode: async ({ run, episode }) => {
+      const line = await getJson<unknown>(runPath(run, "episode", { id: episode }));
+      return restoreStory(line) as EpisodeRow | LiveEpisode;
+    },
     branches: ({ run, episode }) => getJson(runPath(run, "branches", { id: episode })),
     row: async (place, row) => {
       const response = await get(rowPath(place, row));

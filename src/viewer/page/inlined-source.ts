@@ -1,3 +1,5 @@
+import { restoreStory } from "../../episode/stored-story.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { inlinedRunId, type InlinedRun } from "../model/inlined-run.ts";
 import { findBranches, toBranchRow } from "../model/row-tree.ts";
 import { decodeRow } from "../model/row-columns.ts";
@@ -15,7 +17,8 @@ export function inlinedSource(): ViewerSource | undefined {
     episodes: () => Promise.resolve({ facts, start: 0, entries, running: [] }),
     versions: () => Promise.resolve(versions),
     search: (_, wanted) => Promise.resolve(countIn(episodes, wanted)),
-    episode: ({ episode }) => found(episodes[episode], episode),
+    episode: async ({ episode }) =>
+      restoreStory(await found(episodes[episode], episode)) as EpisodeRow,
     branches: (place) =>
       Promise.resolve(
         findBranches(

@@ -1,5 +1,5 @@
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
-import { parseEpisodeRow, parseJson } from "../../run/folder/episode-row.ts";
+import { parseJson, parseStoredRow } from "../../run/folder/episode-row.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
 
 const quote = 0x22;
@@ -26,7 +26,7 @@ export function readEpisodeHead(head: Buffer, order: number): EpisodeEntry | und
  * if the line is damaged.
  */
 export function readEpisodeLine(line: Buffer, order: number): EpisodeEntry | undefined {
-  return toEntry(parseEpisodeRow(line), order);
+  return toEntry(parseStoredRow(line), order);
 }
 
 /** Finds the key `messages` of the outermost object. */
@@ -50,7 +50,10 @@ function endOfString(bytes: Buffer, start: number): number {
   return at;
 }
 
-function toEntry(row: Partial<EpisodeRow> | undefined, order: number): EpisodeEntry | undefined {
+function toEntry(
+  row: Partial<Omit<EpisodeRow, "turns">> | undefined,
+  order: number,
+): EpisodeEntry | undefined {
   const { rolloutId, counts, outcome, failure, reward } = row ?? {};
   if (row === undefined || typeof rolloutId !== "string" || counts === undefined) return undefined;
   return {

@@ -80,6 +80,13 @@ export class LineFollower {
     return bytes ?? Buffer.alloc(0);
   }
 
+  /** Reads lines that were passed to `onLine`, in this order. Opens the file once. */
+  async readEach(ranges: readonly LineRange[], onLine: (line: Buffer, place: number) => void) {
+    await withFile(this.#options.files, this.path, async (file) => {
+      for (const [place, range] of ranges.entries()) onLine(await readBytes(file, range), place);
+    });
+  }
+
   async #goesOn(file: OpenFile): Promise<boolean> {
     if (this.#identity === undefined) return true;
     const mark = { identity: this.#identity, end: this.#end, lastBytes: this.#lastBytes };

@@ -1,9 +1,13 @@
 import path from "node:path";
-import type { Generation } from "../../engine/engine.ts";
 import { parseJson } from "../../run/folder/episode-row.ts";
 import type { Files } from "../../run/disk/files.ts";
 import type { LineRange } from "../../run/disk/line-ranges.ts";
 import { recordingFile } from "../../run/recording/recording-line.ts";
+import {
+  readIds,
+  readLogprobs,
+  type WrittenGeneration,
+} from "../../run/recording/written-generation.ts";
 import type { TurnSpan } from "../../trajectory/segment.ts";
 import type { LiveAnswer, LiveEntry, LiveEpisode } from "../model/live-episode.ts";
 import type { RowColumns, VersionBand } from "../model/row-columns.ts";
@@ -19,14 +23,6 @@ interface RecordedPlace {
   readonly attempt: number;
   readonly ranges: LineRange[];
   hasEnded: boolean;
-}
-
-/** The recorded form of a generation. */
-interface WrittenGeneration extends Pick<Generation, "finish" | "pieces"> {
-  /** 32-bit integers, in base64. */
-  readonly ids: string;
-  /** 64-bit floats, in base64. */
-  readonly logprobs: string;
 }
 
 /** An input of an episode, as far as it is shown. */
@@ -109,10 +105,8 @@ export class LiveRecordings {
       const generation = outcome?.value as Partial<WrittenGeneration> | undefined;
       if (type !== "generation" || typeof generation?.ids !== "string") continue;
       let place = ids.length;
-      for (const id of new Int32Array(fromBase64(generation.ids))) ids.push(id);
-      for (const logprob of new Float64Array(fromBase64(generation.logprobs ?? ""))) {
-        logprobs.push(logprob);
-      }
+      for (const id of readIds(generation.ids)) ids.push(id);
+      for (const logprob of readLogprobs(generation)) logprobs.push(logprob);
       for (const { tokenCount, policyVersion } of generation.pieces ?? []) {
         versions.push({ start: place, end: place + tokenCount, version: policyVersion });
         place += tokenCount;
@@ -173,8 +167,4 @@ export class LiveRecordings {
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-function fromBase64(text: string): ArrayBuffer {
-  return new Uint8Array(Buffer.from(text, "base64")).buffer;
 }

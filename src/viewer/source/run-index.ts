@@ -1,12 +1,13 @@
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
-import { type Files, diskFiles, readText } from "../../run/disk/files.ts";
+import { type Files, readText } from "../../run/disk/files.ts";
 import type { LineRange } from "../../run/disk/line-ranges.ts";
 import { readStanding } from "../../run/disk/lock-holder.ts";
 import { thisMachine } from "../../run/disk/process-place.ts";
 import { lockFile } from "../../run/disk/run-lock.ts";
 import type { RunManifest } from "../../run/folder/run-folder.ts";
+import { storedFiles } from "../../run/gzip/stored-files.ts";
 import { rolloutIdOfLine } from "../../run/folder/sample-line.ts";
 import { storedSettings } from "../../composition/config/stored-settings.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts, RunState } from "../model/episode-entry.ts";
@@ -83,7 +84,7 @@ export class RunIndex {
    */
   static async open(
     dir: string,
-    { key, files = diskFiles }: { readonly key: string; readonly files?: Files },
+    { key, files = storedFiles }: { readonly key: string; readonly files?: Files },
   ): Promise<RunIndex> {
     const { manifest } = await openStoredRun(dir);
     const index = new RunIndex({ key, dir, manifest }, files);
@@ -164,14 +165,15 @@ export class RunIndex {
     const wanted = Buffer.from(JSON.stringify(text).slice(1, -1));
     const found: Record<string, number> = {};
     if (wanted.length === 0) return found;
-    for (const [rolloutId, place] of this.#places) {
-      const line = await this.#episodes.lineAt(place);
+    const places = [...this.#places];
+    const ranges = places.map(([, range]) => range);
+    await this.#episodes.readEach(ranges, (line, place) => {
       let count = 0;
       for (let at = line.indexOf(wanted); at >= 0; at = line.indexOf(wanted, at + wanted.length)) {
         count++;
       }
-      if (count > 0) found[rolloutId] = count;
-    }
+      if (count > 0) found[places[place]![0]] = count;
+    });
     return found;
   }
 
