@@ -24,6 +24,8 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   seed: async () => (await import("./seed.ts")).benchSeed(),
   "reference-engine": async () => (await import("./reference-engine.ts")).benchReferenceEngine(),
   gateway: async () => (await import("./gateway.ts")).benchGateway(),
+  "gateway-turns": async () =>
+    (await import("./gateway-turns/bench-gateway-turns.ts")).benchGatewayTurns(base),
   service: async () => (await import("./service.ts")).benchService(),
   "long-rows": async () => (await import("./long-rows.ts")).benchLongRows(),
   "many-episodes": async () => (await import("./many-episodes.ts")).benchManyEpisodes(),
