@@ -25,7 +25,7 @@ export function advantages(
   const ofReward = estimators[estimator] as Estimator | undefined;
   if (ofReward === undefined) {
     throw new TypeError(
-      `Cannot compute advantages: the estimator is ${String(estimator)}, expected one of ${Object.keys(estimators).join(", ")}`,
+      `Cannot compute advantages: the estimator is ${estimator}, expected one of ${Object.keys(estimators).join(", ")}`,
     );
   }
   const scored = rewards.filter(isReward);
