@@ -25,6 +25,7 @@ export interface FinishedEpisode extends Pick<
   | "troubles"
   | "userUsage"
   | "shared"
+  | "gateway"
   | "split"
 > {
   /** True if its group has its own id instead of its task's id. Default false. */
@@ -57,7 +58,7 @@ export function parseJson(line: Uint8Array): unknown {
 export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): FinishedEpisode {
   const { split, taskId, taskIndex, groupIndex, sampleIndex, outcome, stopReason } = row;
   const { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount } = row.counts;
-  const { userUsage, reward, failure, troubles, shared } = row;
+  const { userUsage, reward, failure, troubles, shared, gateway } = row;
   return {
     rolloutId,
     hasOwnName: rolloutId !== `${taskId}#${sampleIndex}`,
@@ -73,5 +74,6 @@ export function toFinishedEpisode(row: EpisodeRow, rolloutId = row.rolloutId): F
     ...(failure !== undefined && { failure }),
     ...(troubles !== undefined && { troubles }),
     ...(shared !== undefined && { shared }),
+    ...(gateway !== undefined && { gateway }),
   };
 }
