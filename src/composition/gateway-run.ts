@@ -153,6 +153,7 @@ async function openParts(
       onFailure: report,
       ...pick(config),
       ...(scorer !== undefined && { scorer }),
+      onTurn: (turn) => tally.turnEnded({ ...turn, environmentMs: 0 }),
       onEpisode: async (episode) => await writeEpisode(folder, tally, { episode, redactor, now }),
     },
     maxContextTokens,

@@ -2,6 +2,7 @@ import type { Engine, SamplingConstraint, SamplingParameters } from "../engine/e
 import { RolloutError, UsageError } from "../errors.ts";
 import type { Clock } from "../async/clock.ts";
 import { startDeadline } from "../async/deadline.ts";
+import type { TurnRecord } from "../episode/episode.ts";
 import { CallWatch } from "../episode/turn/call-watch.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { ClientError } from "./client-error.ts";
@@ -55,6 +56,8 @@ export interface TurnServices {
   readonly now: () => number;
   /** Called with the complete error of an outage. The client receives only its code. */
   readonly onFailure: (error: RolloutError | UsageError) => void;
+  /** Called with each sampled turn, before the client receives its end. */
+  readonly onTurn: (turn: Pick<TurnRecord, "sampledTokenCount" | "engineMs">) => void;
   /** Resolves when turns may be sampled, for example after a weight update. */
   readonly whenOpen: (signal: AbortSignal) => Promise<void>;
   /** Resolves once the turn is on disk. */
@@ -229,6 +232,7 @@ async function sampleAndWrite(
   });
   services.builder.keep(node, built.recorder);
   counters.turn(placement.cause, placement.notes);
+  services.onTurn({ sampledTokenCount: reply.generation.outputIds.length, engineMs });
   counters.leftOutCalls(reply.leftOutCallCount);
   await services.journal(session, placement, node, requested.tools);
   const tokens = requested.includesLogprobs ? await replyTokens(renderer, reply) : undefined;

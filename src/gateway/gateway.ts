@@ -1,5 +1,5 @@
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
-import type { Episode } from "../episode/episode.ts";
+import type { Episode, TurnRecord } from "../episode/episode.ts";
 import { GatewayCounters, warningOf, type GatewayCounts } from "../episode/gateway-counters.ts";
 import { describeError, RolloutError, UsageError, type Failure } from "../errors.ts";
 import { systemClock, type Clock } from "../async/clock.ts";
@@ -79,6 +79,8 @@ export interface GatewayOptions {
   readonly scorer?: SessionScorer;
   /** Time limit of the scorer, in milliseconds. Default one minute. */
   readonly scoreTimeoutMs?: number;
+  /** Called with each turn's number of sampled tokens and its duration when it ends. */
+  readonly onTurn?: (turn: Pick<TurnRecord, "sampledTokenCount" | "engineMs">) => void;
   /** Receives each finished session's episode. Resolves once the episode is on disk. */
   readonly onEpisode?: (episode: Episode) => Promise<void>;
   /** Receives unexpected errors, which are bugs of the gateway. Default: they are dropped. */
@@ -158,6 +160,7 @@ export class Gateway implements AsyncDisposable {
       ...(options.policyModels !== undefined && { policyModels: options.policyModels }),
       mint: options.mint ?? createMintId(),
       onFailure: (error) => this.#options.onFailure?.(error),
+      onTurn: (turn) => this.#options.onTurn?.(turn),
       whenOpen: (signal) => this.#gate.whenOpen(signal),
       journal: async (...turn) => await this.#journal?.turn(...turn),
     };

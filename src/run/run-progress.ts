@@ -136,7 +136,12 @@ export class RunTally {
     this.#retried++;
   }
 
-  turnEnded({ sampledTokenCount, engineMs, userMs = 0, environmentMs }: TurnTotals): void {
+  turnEnded({
+    sampledTokenCount,
+    engineMs,
+    userMs = 0,
+    environmentMs,
+  }: Omit<TurnTotals, "turnIndex">): void {
     this.#liveTokenCount += sampledTokenCount;
     this.#spentMs.engine += engineMs;
     this.#spentMs.user += userMs;
