@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,7 +31,7 @@ async function captured(play: (soFar: () => string) => Promise<void>): Promise<s
   return text;
 }
 
-function configOf(name: string) {
+function configOf(name: string, more: object = {}) {
   return readRunConfig({
     env: "storefront",
     user: "scripted",
@@ -44,6 +44,7 @@ function configOf(name: string) {
     "max-turns": 1,
     "sampling-seed": 3,
     out: path.join(scratch, name),
+    ...more,
   });
 }
 
@@ -61,6 +62,29 @@ describe("playRun()", () => {
       });
     });
     await expect(fetch(address)).rejects.toThrow();
+  });
+
+  test("notes the tools that an external agent's policy was not shown", async () => {
+    const agent = path.join(scratch, "agent.mjs");
+    await writeFile(
+      agent,
+      `export async function run({ baseUrl, apiKey, fetch }) {
+        const tools = [{ type: "web_search_20250305", name: "web_search" }];
+        const messages = [{ role: "user", content: "Hello." }];
+        await fetch(baseUrl + "/v1/messages", {
+          method: "POST",
+          headers: { "x-api-key": apiKey },
+          body: JSON.stringify({ model: "policy", max_tokens: 4, tools, messages }),
+        });
+      }`,
+    );
+    const config = configOf("noted", { agent });
+    const text = await captured(async () => {
+      await playRun(config, { json: false, quiet: false }, async () => {});
+    });
+    expect(text.split("\n")).toContain(
+      "note: requests gave tools of a server, which the policy was not shown: web_search_20250305 1",
+    );
   });
 
   test("serves metrics while it plays, and no longer", async () => {

@@ -1,3 +1,4 @@
+import { warningOf } from "../episode/gateway-counters.ts";
 import type { MetricsServer } from "../metrics/metrics-server.ts";
 import type { MetricsSource } from "../metrics/run-metrics.ts";
 import type { RunFolder } from "../run/folder/run-folder.ts";
@@ -44,6 +45,9 @@ export async function playRun(
   for (const text of folder.notes) note(text);
   await using _viewer = display.view ? await openViewer(folder.dir) : undefined;
   const result = await showPlay(run, { folder, display, signal, handOut });
+  const { gateway } = result.progress;
+  const warning = gateway && warningOf(gateway);
+  if (warning !== undefined) note(warning);
   await finish({ result, folder, environment: run.environment, plan: run.plan });
   setExitStatus(result);
 }

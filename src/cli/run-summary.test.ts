@@ -45,6 +45,23 @@ test("printRunSummary() shows next to the mean how many episodes it excludes, an
   );
 });
 
+test("printRunSummary() lists the unenforced features and the refused requests of an agent", () => {
+  const tally = new RunTally({ planned: 2, now: () => 0 });
+  [
+    { turnCount: 2, unenforced: { "tool_choice required": 2 } },
+    { refused: { "Cannot read n: expected 1": 1 }, unenforced: { "tool_choice required": 1 } },
+  ].forEach((gateway, taskIndex) => {
+    tally.episodeResumed(episodeRow({ taskIndex, sampleIndex: 0, gateway }));
+  });
+  const lines = printRunSummary({ progress: tally.progress(), end: "finished" }, folder).split(
+    "\n",
+  );
+  expect(lines.filter((line) => /^ {2}(?:unenforced|refused) /.test(line))).toEqual([
+    "  unenforced  tool_choice required ×3",
+    "  refused     Cannot read n: expected 1 ×1",
+  ]);
+});
+
 test("printRunSummary() reports trouble that cost no episode", () => {
   const tally = new RunTally({ planned: 2, now: () => 0 });
   const trouble = (message: string) => ({

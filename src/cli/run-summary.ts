@@ -42,6 +42,9 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
     rows.push(["troubles", `${listCounts(troubles)}; no episode was lost to them`]);
     rows.push(["the first", firstTrouble]);
   }
+  const { unenforced = {}, refused = {} } = progress.gateway ?? {};
+  if (Object.keys(unenforced).length > 0) rows.push(["unenforced", listCounts(unenforced)]);
+  if (Object.keys(refused).length > 0) rows.push(["refused", listCounts(refused)]);
   if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
   const ofThis = progress.resumed > 0 ? " (this start)" : "";
   rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s${ofThis}`]);

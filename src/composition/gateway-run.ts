@@ -57,9 +57,6 @@ export interface GatewaySurroundings {
   readonly signal?: AbortSignal;
 }
 
-/** The share of turns that start a new root above which the gateway warns. */
-const warningShare = 0.05;
-
 /**
  * Assembles a gateway: engine, renderer and run folder, with its unfinished sessions.
  * @throws UsageError if a part cannot be loaded or combined, or if the folder belongs to another
@@ -156,6 +153,7 @@ async function openParts(
       onFailure: report,
       ...pick(config),
       ...(scorer !== undefined && { scorer }),
+      onTurn: (turn) => tally.turnEnded({ ...turn, environmentMs: 0 }),
       onEpisode: async (episode) => await writeEpisode(folder, tally, { episode, redactor, now }),
     },
     maxContextTokens,
@@ -177,7 +175,7 @@ async function openParts(
     progress: () => tally.progress(),
     async end() {
       const end = gateway.store.openCount === 0 ? "finished" : "interrupted";
-      const warning = gateway.warning(warningShare);
+      const { warning } = gateway;
       await folder.writeEvent({ type: "run-ended", atMs: now(), end });
       await folder.results.writeSummary({
         end,

@@ -2,6 +2,7 @@ import type { AttemptPlace } from "../agent/turn-form.ts";
 import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { DiscardedSampling, GenerationPiece } from "../engine/engine.ts";
 import type { Failure } from "../errors.ts";
+import type { GatewayCounts } from "./gateway-counters.ts";
 import type { Message } from "../message.ts";
 import type { RolloutEnd, RolloutIdentity } from "../trajectory/sample.ts";
 import type { Segment } from "../trajectory/segment.ts";
@@ -179,6 +180,8 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   readonly turns: readonly TurnRecord[];
   /** The tree of turns in order of time, for agents that keep their conversations themselves. */
   readonly tree?: readonly TreeTurn[];
+  /** The counts of the requests of an external agent in a run, without those that are zero or empty. */
+  readonly gateway?: Partial<GatewayCounts>;
   /** The ids. They are written to `samples.jsonl`, not to `episodes.jsonl`. */
   readonly segments: readonly Segment[];
 }

@@ -2,12 +2,12 @@ import type { Engine, SamplingConstraint, SamplingParameters } from "../engine/e
 import { RolloutError, UsageError } from "../errors.ts";
 import type { Clock } from "../async/clock.ts";
 import { startDeadline } from "../async/deadline.ts";
+import type { TurnRecord } from "../episode/episode.ts";
 import { CallWatch } from "../episode/turn/call-watch.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { ClientError } from "./client-error.ts";
 import type { RequestedTurn, ReplyEvent, ReplyStart, ReplyToken } from "./conversation.ts";
 import type { GatewayDialect, StreamWriter } from "./dialects/dialect.ts";
-import type { GatewayCounters } from "./gateway-counters.ts";
 import type { MintId } from "./mint-id.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
 import type { ReplyFeed } from "./session/reply-feed.ts";
@@ -30,7 +30,7 @@ import type { ReplyFormats } from "./turn/turn-reader.ts";
 import { writeJsonWith } from "../environment/plain-text.ts";
 import { writtenText } from "../json/exact-json.ts";
 
-/** The shared services that answer turns: engine, renderer, limits, counters and journal. */
+/** The shared services that answer turns: engine, renderer, limits and journal. */
 export interface TurnServices {
   readonly engine: Engine;
   readonly renderer: Renderer;
@@ -50,13 +50,14 @@ export interface TurnServices {
   /** Names of the trained models. Turns of other models are kept but not trained. Absent: all. */
   readonly policyModels?: readonly string[];
   readonly limits: SessionLimits;
-  readonly counters: GatewayCounters;
   readonly mint: MintId;
   readonly clock: Clock;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Called with the complete error of an outage. The client receives only its code. */
   readonly onFailure: (error: RolloutError | UsageError) => void;
+  /** Called with each sampled turn, before the client receives its end. */
+  readonly onTurn: (turn: Pick<TurnRecord, "sampledTokenCount" | "engineMs">) => void;
   /** Resolves when turns may be sampled, for example after a weight update. */
   readonly whenOpen: (signal: AbortSignal) => Promise<void>;
   /** Resolves once the turn is on disk. */
@@ -67,6 +68,9 @@ export interface TurnServices {
     tools: RequestedTurn["tools"],
   ) => Promise<void>;
 }
+
+/** The services with the counters of the request's session. */
+type CountedServices = TurnServices & Pick<GatewaySession, "counters">;
 
 /** One client request for a turn. */
 export interface ClientRequest {
@@ -155,13 +159,15 @@ async function sampleAndWrite(
   request: ClientRequest,
   output: ReplyOutput,
 ): Promise<TurnNode<GatewayTurn>> {
-  const { engine, renderer, formats, mint, clock, counters } = services;
+  const { engine, renderer, formats, mint, clock } = services;
+  const { counters } = session;
+  const counted = { ...services, counters };
   const { requested, dialect } = request;
   session.requireRoom();
   counters.ignored([...requested.ignoredFields, ...pinnedFields(services, requested)]);
-  for (const { what, why } of unsupportedFeatures(requested)) leaveUnenforced(services, what, why);
+  for (const { what, why } of unsupportedFeatures(requested)) leaveUnenforced(counted, what, why);
   const { placement, built } = await placeAndRender(services, session, requested);
-  const form = chooseForm(services, requested, built);
+  const form = chooseForm(counted, requested, built);
   const start: ReplyStart = {
     id: mint(dialect.idPrefixes.reply),
     createdAtMs: services.now(),
@@ -179,7 +185,7 @@ async function sampleAndWrite(
     clock,
   });
   using watch = new CallWatch(stop.signal, clock);
-  const { reply, held } = await sampleInForm(services, form, async (constraint) =>
+  const { reply, held } = await sampleInForm(counted, form, async (constraint) =>
     sampleReply({
       engine,
       renderer,
@@ -226,6 +232,7 @@ async function sampleAndWrite(
   });
   services.builder.keep(node, built.recorder);
   counters.turn(placement.cause, placement.notes);
+  services.onTurn({ sampledTokenCount: reply.generation.outputIds.length, engineMs });
   counters.leftOutCalls(reply.leftOutCallCount);
   await services.journal(session, placement, node, requested.tools);
   const tokens = requested.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
@@ -255,7 +262,7 @@ function pinnedFields({ clientSampling }: TurnServices, { sampling }: RequestedT
 
 /** @throws ClientError `invalid` if the form cannot be enforced and `constraints` is `refuse`. */
 function chooseForm(
-  services: TurnServices,
+  services: CountedServices,
   requested: RequestedTurn,
   { reasoningOpened }: BuiltPrompt,
 ): WantedForm {
@@ -270,7 +277,11 @@ function chooseForm(
  *
  * @throws ClientError `invalid` if `constraints` is `refuse`.
  */
-function leaveUnenforced({ constraints, counters }: TurnServices, what: string, why: string): void {
+function leaveUnenforced(
+  { constraints, counters }: CountedServices,
+  what: string,
+  why: string,
+): void {
   counters.unenforced(what);
   if (constraints === "ignore") return;
   throw new ClientError("invalid", `Cannot enforce ${what}: ${why}`);
@@ -282,7 +293,7 @@ function leaveUnenforced({ constraints, counters }: TurnServices, what: string, 
  * @throws ClientError `invalid` if the engine rejects the form and `constraints` is `refuse`.
  */
 async function sampleInForm(
-  services: TurnServices,
+  services: CountedServices,
   form: WantedForm,
   sample: (constraint?: SamplingConstraint) => Promise<SampledReply>,
 ): Promise<{

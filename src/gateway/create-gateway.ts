@@ -1,9 +1,9 @@
 import type { Episode } from "../episode/episode.ts";
+import type { GatewayCounts } from "../episode/gateway-counters.ts";
 import { askDescription } from "../episode/ask-description.ts";
 import { UsageError, type Failure } from "../errors.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { Gateway, type GatewayOptions, type OpenedSession } from "./gateway.ts";
-import type { GatewayCounts } from "./gateway-counters.ts";
 import type { SessionRequest } from "./session/session-store.ts";
 import type { GatewaySession, SessionReward } from "./session/session.ts";
 import { createGatewayApp } from "./server/gateway-app.ts";

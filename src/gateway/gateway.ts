@@ -1,5 +1,6 @@
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
-import type { Episode } from "../episode/episode.ts";
+import type { Episode, TurnRecord } from "../episode/episode.ts";
+import { GatewayCounters, warningOf, type GatewayCounts } from "../episode/gateway-counters.ts";
 import { describeError, RolloutError, UsageError, type Failure } from "../errors.ts";
 import { systemClock, type Clock } from "../async/clock.ts";
 import { startDeadline, withDeadline } from "../async/deadline.ts";
@@ -18,7 +19,6 @@ import {
 import { ClientError } from "./client-error.ts";
 import type { RequestedTurn } from "./conversation.ts";
 import type { GatewayDialect } from "./dialects/dialect.ts";
-import { GatewayCounters, type GatewayCounts } from "./gateway-counters.ts";
 import { createMintId, type MintId } from "./mint-id.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
@@ -79,6 +79,8 @@ export interface GatewayOptions {
   readonly scorer?: SessionScorer;
   /** Time limit of the scorer, in milliseconds. Default one minute. */
   readonly scoreTimeoutMs?: number;
+  /** Called with each turn's number of sampled tokens and its duration when it ends. */
+  readonly onTurn?: (turn: Pick<TurnRecord, "sampledTokenCount" | "engineMs">) => void;
   /** Receives each finished session's episode. Resolves once the episode is on disk. */
   readonly onEpisode?: (episode: Episode) => Promise<void>;
   /** Receives unexpected errors, which are bugs of the gateway. Default: they are dropped. */
@@ -137,14 +139,19 @@ export class Gateway implements AsyncDisposable {
       ignore: options.ignore?.map(ignoredText) ?? defaultIgnore,
       strictness: options.strictness ?? "calls",
     };
-    this.store = new SessionStore({ rules, limits: this.#limits, clock, now });
+    this.store = new SessionStore({
+      rules,
+      limits: this.#limits,
+      counters: this.#counters,
+      clock,
+      now,
+    });
     this.#services = {
       engine,
       renderer,
       clock,
       now,
       limits: this.#limits,
-      counters: this.#counters,
       builder: new PromptBuilder(renderer),
       formats: replyFormats(renderer),
       sampling: options.sampling ?? {},
@@ -153,6 +160,7 @@ export class Gateway implements AsyncDisposable {
       ...(options.policyModels !== undefined && { policyModels: options.policyModels }),
       mint: options.mint ?? createMintId(),
       onFailure: (error) => this.#options.onFailure?.(error),
+      onTurn: (turn) => this.#options.onTurn?.(turn),
       whenOpen: (signal) => this.#gate.whenOpen(signal),
       journal: async (...turn) => await this.#journal?.turn(...turn),
     };
@@ -169,9 +177,9 @@ export class Gateway implements AsyncDisposable {
     return { ...this.#counters.counts, openSessionCount, isPaused: this.#gate.isPaused };
   }
 
-  /** See `GatewayCounters.warning()`. */
-  warning(share: number): string | undefined {
-    return this.#counters.warning(share);
+  /** See `warningOf()`. */
+  get warning(): string | undefined {
+    return warningOf(this.#counters.counts);
   }
 
   pause(): void {
@@ -215,7 +223,7 @@ export class Gateway implements AsyncDisposable {
     const key = requestKey(dialect.name, request.headers, body.hash);
     const replay = session.retries.find(request.headers, key);
     if (replay !== undefined) {
-      this.#counters.replayed();
+      session.counters.replayed();
       return replay;
     }
     if (this.#activeCount >= this.#limits.maxRequests) {
@@ -252,7 +260,7 @@ export class Gateway implements AsyncDisposable {
         deliver();
       },
       onAbandoned: () => {
-        this.#counters.undelivered();
+        session.counters.undelivered();
         if (!feed.isDone) session.retries.forget(key, feed);
         abandoned.abort(new DOMException("The client is gone", "AbortError"));
       },
@@ -308,7 +316,7 @@ export class Gateway implements AsyncDisposable {
     } catch (error) {
       const refusal = unreadable(error);
       if (refusal === undefined) throw error;
-      this.#counters.refused(refusal.message);
+      session.counters.refused(refusal.message);
       throw refusal;
     }
   }

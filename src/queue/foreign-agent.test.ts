@@ -20,6 +20,7 @@ beforeEach(() => {
         headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
         body: JSON.stringify({
           model: "policy",
+          logit_bias: { 5: 1 },
           messages: [
             { role: "system", content: policyText },
             { role: "user", content: firstUserText },
@@ -64,7 +65,13 @@ describe.skipIf(missingStore !== undefined)("an external agent", () => {
           ["completed", undefined],
         ]);
       }
-      expect(await run.result).toMatchObject({ end: "finished", progress: { finished: 6 } });
+      expect(await run.result).toMatchObject({
+        end: "finished",
+        progress: {
+          finished: 6,
+          gateway: { turnCount: 6, roots: { first: 6 }, unenforced: { logit_bias: 6 } },
+        },
+      });
       await folder[Symbol.asyncDispose]();
       expect(await verifyRun(folder.dir)).toMatchObject({ episodes: 6, violations: [] });
     }

@@ -1,6 +1,7 @@
 import type { RecordedGrouping } from "./folder/episode-events.ts";
 import { startedType } from "./folder/episode-events.ts";
 import type { RunFolder } from "./folder/run-folder.ts";
+import { warningOf } from "../episode/gateway-counters.ts";
 import type { RunResult } from "./live-run.ts";
 import { newSamplingFacts, ownSamplingFacts } from "./policy/found-sampling.ts";
 import type { RunTally } from "./run-progress.ts";
@@ -88,9 +89,11 @@ export class RunFiles {
         .catch(() => {})
         .then(async () => {
           const progress = { ...tally.progress(), ...plannedCount, ...atEnd };
+          const warning = progress.gateway && warningOf(progress.gateway);
           await folder.results.writeSummary({
             end: recordedEnd,
             ...progress,
+            ...(warning !== undefined && { warning }),
             ...(slime && { slime }),
           });
         });

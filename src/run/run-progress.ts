@@ -1,4 +1,5 @@
 import type { SharedCounts } from "../episode/episode.ts";
+import { GatewayCounters, type GatewayCounts } from "../episode/gateway-counters.ts";
 import type { FailureCode } from "../errors.ts";
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
 import { addSpending, noSpending, withoutSpending } from "../user/chat/add-spending.ts";
@@ -46,6 +47,11 @@ export interface RunProgress {
    * shares are counted once, here and in the counts above.
    */
   readonly userUsage: UserSpending;
+  /**
+   * The counts of the requests of an external agent in finished episodes, without failed attempts that were played
+   * again. Absent without such an agent.
+   */
+  readonly gateway?: GatewayCounts;
   /** Groups that ended in this start: delivered ones, and those that were left out. */
   readonly groups: { readonly finished: number; readonly leftOut: number };
   /** The staleness of the groups that ended in this start; absent if no version is known. */
@@ -85,6 +91,7 @@ export class RunTally {
   #sampledTokenCount = 0;
   #tokenCount = 0;
   #userUsage = noSpending;
+  #gateway: GatewayCounters | undefined;
   /**
    * Tokens that were sampled in this start, counted turn by turn, so that the rate does not wait for episodes to end.
    */
@@ -129,7 +136,12 @@ export class RunTally {
     this.#retried++;
   }
 
-  turnEnded({ sampledTokenCount, engineMs, userMs = 0, environmentMs }: TurnTotals): void {
+  turnEnded({
+    sampledTokenCount,
+    engineMs,
+    userMs = 0,
+    environmentMs,
+  }: Omit<TurnTotals, "turnIndex">): void {
     this.#liveTokenCount += sampledTokenCount;
     this.#spentMs.engine += engineMs;
     this.#spentMs.user += userMs;
@@ -184,6 +196,7 @@ export class RunTally {
       sampledTokenCount: this.#sampledTokenCount,
       tokenCount: this.#tokenCount,
       userUsage: this.#userUsage,
+      ...(this.#gateway !== undefined && { gateway: this.#gateway.counts }),
       groups: { ...this.#groups },
       ...(this.#agedCount !== 0 && {
         staleness: {
@@ -205,7 +218,7 @@ export class RunTally {
   }
 
   #add(row: FinishedEpisode): void {
-    const { rolloutId, outcome, stopReason, failure, reward, counts, userUsage } = row;
+    const { rolloutId, outcome, stopReason, failure, reward, counts, userUsage, gateway } = row;
     this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + 1;
     this.#stopReasons[stopReason] = (this.#stopReasons[stopReason] ?? 0) + 1;
     if (failure !== undefined) {
@@ -228,6 +241,7 @@ export class RunTally {
     this.#sampledTokenCount += counts.sampledTokenCount;
     this.#tokenCount += counts.tokenCount;
     this.#userUsage = addSpending(this.#userUsage, userUsage);
+    if (gateway !== undefined) (this.#gateway ??= new GatewayCounters()).add(gateway);
     if (row.shared !== undefined) this.#leaveOut(row.shared);
   }
 

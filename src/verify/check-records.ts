@@ -63,7 +63,9 @@ export function checkSummary(
   if (known.planned !== undefined) compare("planned", planned, known.planned);
   const slimeRows = isObject(slime) ? slime["rows"] : undefined;
   if ("slimeRows" in known) compare("slime.rows", slimeRows, known.slimeRows);
-  for (const name of [...sums, ...moreSums]) {
+  // The episodes of a gateway with a folder of its own do not have the counts.
+  const isOfSessions = isObject(summary["gateway"]) && "openSessionCount" in summary["gateway"];
+  for (const name of [...sums, ...moreSums, ...(isOfSessions ? [] : (["gateway"] as const))]) {
     if (isDeepStrictEqual(summary[name], expected[name])) continue;
     const detail = `${name} is ${quote(summary[name])}, expected ${quote(expected[name])}`;
     found.push({ rule: "summary", detail });

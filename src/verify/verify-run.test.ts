@@ -657,6 +657,11 @@ const mutations: readonly (readonly [string, (files: RunFiles) => void, string])
     ({ summary }) => (summary!["userUsage"].costUsd = 99),
     "summary.json summary",
   ],
+  [
+    "counts of an agent's requests that no episode has",
+    ({ summary }) => (summary!["gateway"] = { turnCount: 1 }),
+    "summary.json summary",
+  ],
   ["other outcomes", ({ summary }) => (summary!["outcomes"].failed = 0), "summary.json summary"],
   ["emptied events", (files) => (files.events = []), "events.jsonl events"],
   ["no events", (files) => (files.events = undefined), "events.jsonl events"],

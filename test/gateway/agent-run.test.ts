@@ -168,6 +168,55 @@ describe("rollout() with an external agent", () => {
     expect((await verifyRun(dir)).violations).toEqual([]);
   });
 
+  test("what the gateway did not enforce, refused or ignored is in summary.json", async () => {
+    const search = { type: "web_search_20250305", name: "web_search" };
+    const agent: ForeignAgent = {
+      async run(given) {
+        const messages = [{ role: "user", content: given.firstUserText }];
+        const tools = given.tools.map(({ name, parameters }) => ({
+          name,
+          input_schema: parameters,
+        }));
+        for (const more of [{}, { messages: "none" }]) {
+          const reply = await given.fetch(`${given.baseUrl}/v1/messages`, {
+            method: "POST",
+            headers: { "x-api-key": given.apiKey },
+            body: JSON.stringify({
+              model: "policy",
+              max_tokens: 60,
+              best_of: 2,
+              tools: [search, ...tools],
+              messages,
+              ...more,
+            }),
+          });
+          await reply.text();
+        }
+      },
+    };
+    // The second start adds what it plays to what it finds.
+    for await (const _ of rollout({ ...base(), agent, concurrency: 1, out: dir })) break;
+    await play({ agent, out: dir });
+    const summary = JSON.parse(await readFile(path.join(dir, "summary.json"), "utf8")) as object;
+    expect(summary).toMatchObject({
+      gateway: {
+        turnCount: 3,
+        continuedCount: 0,
+        roots: { first: 3 },
+        notes: {},
+        replayedCount: 0,
+        undeliveredCount: 0,
+        unenforced: { "tool web_search_20250305": 3 },
+        leftOutCallCount: 0,
+        refused: { "Cannot read messages: expected a list, not a string": 3 },
+        ignoredFields: { best_of: 3 },
+      },
+      warning:
+        "requests gave tools of a server, which the policy was not shown: web_search_20250305 3",
+    });
+    expect((await verifyRun(dir)).violations).toEqual([]);
+  });
+
   test("an agent that throws has failed, is tried again, and has no reward", async () => {
     let count = 0;
     const flaky: ForeignAgent = {

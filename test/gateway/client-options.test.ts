@@ -214,7 +214,7 @@ describe("options without enforcement", () => {
     expect(gateway.counts.refused).toEqual({
       'Cannot read tools[].type: there is no tool of type "added_2027"; give it as a function with a JSON Schema': 2,
     });
-    expect(gateway.warning(0.05)).toBe(
+    expect(gateway.warning).toBe(
       "requests gave tools of a server, which the policy was not shown: web_search 1",
     );
   });

@@ -34,6 +34,8 @@ async function start(more: Readonly<Record<string, unknown>> = {}): Promise<Gate
   return await createGatewayRun(config, { env, now: () => (nowMs += 1000) });
 }
 
+type GatewayRunSummary = ReturnType<GatewayRun["progress"]>;
+
 type ChatMessage = { readonly role: string; readonly content: string };
 
 const hello: ChatMessage = { role: "user", content: "Hello." };
@@ -115,6 +117,34 @@ describe("a gateway's folder with open sessions", () => {
     await expect(start(colder)).rejects.toThrow("temperature was 1 and is 0.5");
     await using run = await start();
     expect([run.folder.manifest.runId, run.gateway.store.openCount]).toEqual([runId, 1]);
+  });
+
+  test("has the sampling rate of its last start, with the turns of open sessions", async () => {
+    const summaryOf = async (run: GatewayRun) => {
+      await run.end();
+      return JSON.parse(await read("summary.json")) as GatewayRunSummary;
+    };
+    {
+      await using run = await start();
+      const { sessionId } = await openAndAsk(run, "finished");
+      await openAndAsk(run, "open");
+      await finish(run, sessionId, 1);
+      const { spentMs, elapsedMs, sampledTokensPerSecond } = await summaryOf(run);
+      const lines = (await read("gateway.jsonl")).trim().split("\n");
+      const turns = lines.flatMap((line) => {
+        const { record } = JSON.parse(line) as { record?: { engineMs: number } };
+        return record === undefined ? [] : [record.engineMs];
+      });
+      expect(turns).toHaveLength(2);
+      expect(spentMs).toEqual({ engine: turns[0]! + turns[1]!, user: 0, environment: 0 });
+      expect(sampledTokensPerSecond).toBe(8000 / elapsedMs);
+    }
+    await using run = await start();
+    expect(await summaryOf(run)).toMatchObject({
+      sampledTokenCount: 4,
+      spentMs: { engine: 0, user: 0, environment: 0 },
+      sampledTokensPerSecond: 0,
+    });
   });
 
   test("keeps its evaluation until the next session has ended", async () => {

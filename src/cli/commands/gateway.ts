@@ -63,7 +63,7 @@ async function serveAgents(config: GatewayConfig, display: Display): Promise<voi
     await interrupted(signal);
   }
   await run.end();
-  const warning = run.gateway.warning(0.05);
+  const { warning } = run.gateway;
   if (warning !== undefined) note(warning);
   const { finished } = run.progress();
   await writeOut(

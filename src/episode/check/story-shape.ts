@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 const count = z.number().min(0);
+const byName = z.record(z.string(), count).optional();
 
 /** The fields by which a run counts an episode, and by which a later start continues from its line. */
 export const storyShape = z.looseObject({
@@ -29,6 +30,20 @@ export const storyShape = z.looseObject({
       toolCallCount: count,
       formatErrorCount: count,
       userUsage: z.looseObject({ callCount: count }),
+    })
+    .optional(),
+  gateway: z
+    .looseObject({
+      turnCount: count.optional(),
+      continuedCount: count.optional(),
+      roots: byName,
+      notes: byName,
+      replayedCount: count.optional(),
+      undeliveredCount: count.optional(),
+      unenforced: byName,
+      leftOutCallCount: count.optional(),
+      refused: byName,
+      ignoredFields: byName,
     })
     .optional(),
 });

@@ -292,6 +292,7 @@ function describe(
     seed,
     attempt,
     ...withoutUndefined({ groupIndex, userUsage: played.userUsage }),
+    gateway: session.counters.someCounts,
     environment: task.environment,
     split: task.split,
     startedAtMs,

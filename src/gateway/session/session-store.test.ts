@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { GatewayCounters } from "../../episode/gateway-counters.ts";
 import { ClientError } from "../client-error.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
@@ -9,6 +10,7 @@ import { SessionStore } from "./session-store.ts";
 
 test("SessionStore remembers a bounded number of finished sessions", () => {
   const store = new SessionStore({
+    counters: new GatewayCounters(),
     rules: { ignore: defaultIgnore, strictness: "calls" },
     limits: defaultSessionLimits,
     clock: { now: () => 0 },
@@ -36,6 +38,7 @@ test("SessionStore remembers a bounded number of finished sessions", () => {
 
 test("SessionStore never reuses a task's name or index, even of forgotten sessions", () => {
   const store = new SessionStore({
+    counters: new GatewayCounters(),
     rules: { ignore: defaultIgnore, strictness: "calls" },
     limits: defaultSessionLimits,
     clock: { now: () => 0 },
@@ -57,6 +60,7 @@ test("SessionStore never reuses a task's name or index, even of forgotten sessio
 
 test("sessions read tools by their own dialect, even if another read the same text", () => {
   const store = new SessionStore({
+    counters: new GatewayCounters(),
     rules: { ignore: defaultIgnore, strictness: "calls" },
     limits: defaultSessionLimits,
     clock: { now: () => 0 },

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../async/clock.ts";
+import type { GatewayCounters } from "../../episode/gateway-counters.ts";
 import { ClientError } from "../client-error.ts";
 import type { TreeRules } from "../tree/session-tree.ts";
 import type { SessionLimits } from "./session-limits.ts";
@@ -30,6 +31,8 @@ const keptFinished = 100_000;
 interface StoreOptions {
   readonly rules: TreeRules;
   readonly limits: SessionLimits;
+  /** Count the requests and turns of all sessions. */
+  readonly counters: GatewayCounters;
   readonly clock: Pick<Clock, "now">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

@@ -3,6 +3,7 @@ import { samplingOfTurn } from "../../engine/turn-seed.ts";
 import type { Clock } from "../../async/clock.ts";
 import { chooseCallIds } from "../../agent/call-id.ts";
 import type { AssistantMessage } from "../../message.ts";
+import { GatewayCounters } from "../../episode/gateway-counters.ts";
 import type { RolloutError } from "../../errors.ts";
 import { ClientError } from "../client-error.ts";
 import type { RequestedTurn } from "../conversation.ts";
@@ -56,6 +57,8 @@ export class GatewaySession {
   readonly memory: SessionMemory;
   readonly bodies: RecentBodies;
   readonly retries = new ReplyCache();
+  /** Count the session's requests and turns. */
+  readonly counters: GatewayCounters;
   readonly #limits: SessionLimits;
   readonly #clock: Pick<Clock, "now">;
   /** Aborts the turns that are being sampled. */
@@ -76,6 +79,8 @@ export class GatewaySession {
       readonly tools: ToolCache;
       readonly fields: FieldCache;
       readonly limits: SessionLimits;
+      /** The counters of all sessions. */
+      readonly counters: GatewayCounters;
       readonly clock: Pick<Clock, "now">;
     },
   ) {
@@ -83,6 +88,7 @@ export class GatewaySession {
     this.#limits = options.limits;
     this.#clock = options.clock;
     this.tree = new SessionTree(options.rules);
+    this.counters = new GatewayCounters(options.counters);
     this.bodies = new RecentBodies(options.fields);
     this.memory = new SessionMemory(this.tree, options.tools);
     this.lastUsedAt = options.clock.now();

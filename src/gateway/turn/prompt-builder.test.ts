@@ -61,6 +61,30 @@ describe("PromptBuilder", () => {
     expect(root.prompt).toEqual({ type: "root", ids: begun });
   });
 
+  test("refuses tool results that the chat template drops", async () => {
+    const renderer = createCharacterRenderer();
+    const { card } = renderer;
+    const deaf = { ...renderer, card: { ...card, supports: { ...card.supports, tool: false } } };
+    const builder = new PromptBuilder(deaf);
+    const call = { id: "c1", name: "find", argumentsText: "{}" };
+    const said = [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "", calls: [call], marks: [] },
+    ] as const;
+    await expect(builder.begin(said, [])).resolves.toMatchObject({ prompt: { type: "root" } });
+    const result = { role: "tool", content: "Found", callId: "c1" } as const;
+    const refusal = {
+      kind: "invalid",
+      message:
+        "Cannot show the tool results with the chat template: the prompt does not contain them; " +
+        "send them as user messages, or give the model a chat template that prints tool results",
+    };
+    for (const after of [[], [{ role: "user", content: "Well?" } as const]]) {
+      const messages = [...said, result, ...after];
+      await expect(builder.begin(messages, [])).rejects.toMatchObject(refusal);
+    }
+  });
+
   const died = new RolloutError(
     "internal/tokenizer",
     "Cannot use the tokenizer: its process ended with SIGKILL",

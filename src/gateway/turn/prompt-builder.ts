@@ -56,7 +56,8 @@ export class PromptBuilder {
   /**
    * Builds the prompt of a root.
    *
-   * @throws ClientError `invalid` if the chat template refuses the conversation, `too-long`.
+   * @throws ClientError `invalid` if the chat template refuses the conversation or drops its tool
+   *   results, `too-long`.
    * @throws RolloutError `internal/tokenizer` if the tokenizer fails.
    */
   async begin(
@@ -70,6 +71,7 @@ export class PromptBuilder {
       await this.#rules(messages, sampledIds),
     );
     const { ids, text } = await this.#render(shown, tools);
+    this.#requireShown(shown);
     const recorder = new TrajectoryRecorder();
     recorder.openSegment(ids);
     return {
@@ -183,6 +185,16 @@ export class PromptBuilder {
       if (!(error instanceof UsageError) && !(error instanceof RolloutError)) throw error;
       throw refusal(error);
     }
+  }
+
+  /** @throws ClientError `invalid` if the chat template drops messages of the conversation. */
+  #requireShown(messages: readonly Message[]): void {
+    const { supports } = this.#renderer.card;
+    if (supports.tool || messages.every(({ role }) => role !== "tool")) return;
+    const message =
+      "Cannot show the tool results with the chat template: the prompt does not contain them; " +
+      "send them as user messages, or give the model a chat template that prints tool results";
+    throw new ClientError("invalid", message);
   }
 
   /**

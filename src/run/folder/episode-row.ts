@@ -29,6 +29,7 @@ export interface FinishedEpisode extends Pick<
   | "troubles"
   | "userUsage"
   | "shared"
+  | "gateway"
   | "split"
 > {
   /** True if its group has its own id instead of its task's id. Default false. */
@@ -70,7 +71,7 @@ export function toFinishedEpisode(
 ): FinishedEpisode {
   const { split, taskId, taskIndex, groupIndex, sampleIndex, outcome, stopReason } = row;
   const { turnCount, sampledTokenCount, tokenCount, toolCallCount, formatErrorCount } = row.counts;
-  const { userUsage, reward, failure, troubles, shared } = row;
+  const { userUsage, reward, failure, troubles, shared, gateway } = row;
   return {
     rolloutId,
     hasOwnName: rolloutId !== `${taskId}#${sampleIndex}`,
@@ -86,5 +87,6 @@ export function toFinishedEpisode(
     ...(failure !== undefined && { failure }),
     ...(troubles !== undefined && { troubles }),
     ...(shared !== undefined && { shared }),
+    ...(gateway !== undefined && { gateway }),
   };
 }
