@@ -18,6 +18,7 @@ export {
   verifyFile,
   type FileVerification,
   type LineViolation,
+  type ReadBytes,
   type VerifyFileOptions,
 } from "./verify-file.ts";
 export type { RawRow } from "./violation.ts";
