@@ -40,7 +40,7 @@ const otherName = "others";
 
 /** Counts the requests and turns of a gateway, a session or a run. */
 export class GatewayCounters {
-  readonly #total: GatewayCounters | undefined;
+  readonly #total: Pick<GatewayCounters, "add"> | undefined;
   readonly #numbers = {
     turnCount: 0,
     continuedCount: 0,
@@ -57,7 +57,7 @@ export class GatewayCounters {
   };
 
   /** @param total - Counters that count everything, too. */
-  constructor(total?: GatewayCounters) {
+  constructor(total?: Pick<GatewayCounters, "add">) {
     this.#total = total;
   }
 

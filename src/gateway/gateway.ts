@@ -111,6 +111,8 @@ export class Gateway implements AsyncDisposable {
   readonly #services: TurnServices;
   readonly #limits: SessionLimits;
   readonly #counters = new GatewayCounters();
+  /** Count what the journal does not have yet. */
+  #unwritten = new GatewayCounters();
   readonly #gate: PauseGate;
   readonly #clock: Clock;
   readonly #now: () => number;
@@ -142,7 +144,7 @@ export class Gateway implements AsyncDisposable {
     this.store = new SessionStore({
       rules,
       limits: this.#limits,
-      counters: this.#counters,
+      counters: { add: (counts) => this.#count(counts) },
       clock,
       now,
     });
@@ -162,14 +164,36 @@ export class Gateway implements AsyncDisposable {
       onFailure: (error) => this.#options.onFailure?.(error),
       onTurn: (turn) => this.#options.onTurn?.(turn),
       whenOpen: (signal) => this.#gate.whenOpen(signal),
-      journal: async (...turn) => await this.#journal?.turn(...turn),
+      journal: async (...turn) => await this.#journal?.turn(...turn, this.#takeUnwritten()),
     };
     this.#watchIdle();
   }
 
-  /** Sets the journal of all later events. Call it before the first request. */
+  /**
+   * Sets the journal of all later events, and adds the counts that it has. Call it before the first
+   * request.
+   */
   useJournal(journal: SessionJournal): void {
     this.#journal = journal;
+    this.#counters.add(journal.counts);
+  }
+
+  #count(counts: Partial<GatewayCounts>): void {
+    this.#counters.add(counts);
+    this.#unwritten.add(counts);
+  }
+
+  #takeUnwritten(): Partial<GatewayCounts> {
+    const { someCounts } = this.#unwritten;
+    this.#unwritten = new GatewayCounters();
+    return someCounts;
+  }
+
+  /** Starts writing the counts that no line of a turn has. */
+  #writeCounts(): void {
+    const counts = this.#takeUnwritten();
+    if (Object.keys(counts).length === 0) return;
+    void this.#journal?.counted(counts).catch((error: unknown) => this.#report(error));
   }
 
   get counts(): GatewayCounts & { readonly openSessionCount: number; readonly isPaused: boolean } {
@@ -224,6 +248,7 @@ export class Gateway implements AsyncDisposable {
     const replay = session.retries.find(request.headers, key);
     if (replay !== undefined) {
       session.counters.replayed();
+      this.#writeCounts();
       return replay;
     }
     if (this.#activeCount >= this.#limits.maxRequests) {
@@ -261,6 +286,7 @@ export class Gateway implements AsyncDisposable {
       },
       onAbandoned: () => {
         session.counters.undelivered();
+        this.#writeCounts();
         if (!feed.isDone) session.retries.forget(key, feed);
         abandoned.abort(new DOMException("The client is gone", "AbortError"));
       },
@@ -286,6 +312,7 @@ export class Gateway implements AsyncDisposable {
       } catch (error) {
         this.#report(error);
       }
+      this.#writeCounts();
       settle(node);
     });
   }
@@ -317,6 +344,7 @@ export class Gateway implements AsyncDisposable {
       const refusal = unreadable(error);
       if (refusal === undefined) throw error;
       session.counters.refused(refusal.message);
+      this.#writeCounts();
       throw refusal;
     }
   }

@@ -147,6 +147,56 @@ describe("a gateway's folder with open sessions", () => {
     });
   });
 
+  test("continues the counts of earlier starts, also those of finished sessions", async () => {
+    const send = async ({ gateway }: GatewayRun, sessionId: string, body: object, key?: string) => {
+      const feed = await gateway.ask(gateway.store.byId(sessionId)!, dialects.chat, {
+        headers: new Headers(key === undefined ? {} : { "idempotency-key": key }),
+        body: Buffer.from(JSON.stringify({ max_tokens: 4, ...body })),
+      });
+      await new Response(feed.open()).text();
+    };
+    const messages = [hello];
+    const counts = {
+      turnCount: 3,
+      continuedCount: 0,
+      roots: { first: 2, "repeated-prompt": 1 },
+      notes: {},
+      replayedCount: 1,
+      undeliveredCount: 0,
+      unenforced: { logit_bias: 2 },
+      leftOutCallCount: 0,
+      refused: { "Cannot read messages: expected a list, not a string": 1 },
+      ignoredFields: { seed: 1, user: 1 },
+    };
+    {
+      await using run = await start();
+      const { sessionId } = await run.gateway.openSession({ taskId: "finished" });
+      await send(run, sessionId, { messages, logit_bias: { 5: 1 }, seed: 3 });
+      await finish(run, sessionId, 1);
+      const { sessionId: openId } = await run.gateway.openSession({ taskId: "open" });
+      await send(run, openId, { messages, logit_bias: { 5: 1 } }, "k");
+      await send(run, openId, { messages, logit_bias: { 5: 1 } }, "k");
+      await expect(send(run, openId, { messages: "none" })).rejects.toThrow("expected a list");
+      await send(run, openId, { messages, user: "me" });
+      expect(run.gateway.counts).toEqual({ ...counts, openSessionCount: 1, isPaused: false });
+    }
+    {
+      await using run = await start();
+      const { sessionId } = await run.gateway.openSession({ taskId: "later" });
+      await send(run, sessionId, { messages });
+    }
+    await using run = await start();
+    await run.end();
+    const summary = JSON.parse(await read("summary.json")) as { readonly gateway: object };
+    expect(summary.gateway).toEqual({
+      ...counts,
+      turnCount: 4,
+      roots: { first: 3, "repeated-prompt": 1 },
+      openSessionCount: 2,
+      isPaused: false,
+    });
+  });
+
   test("keeps its evaluation until the next session has ended", async () => {
     const names = ["evaluation.json", "report.md", "results.tau-bench.json"];
     const left = async () => (await readdir(dir)).filter((name) => names.includes(name)).toSorted();

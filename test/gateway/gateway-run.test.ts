@@ -111,7 +111,7 @@ describe("a gateway with a run's folder", () => {
     await using served = await serve(run);
     const openai = new OpenAI({ baseURL: `${served.url}/v1`, apiKey, maxRetries: 0 });
     for (let turn = 0; turn < 20 && !shop.isDone; turn++) await step(openai, shop, messages);
-    expect(run.gateway.counts).toMatchObject({ roots: {}, notes: {} });
+    expect(run.gateway.counts).toMatchObject({ roots: { first: 1 }, notes: {} });
     expect(run.gateway.counts.continuedCount).toBeGreaterThan(0);
     const [session] = [...run.gateway.store.open];
     await run.gateway.finish(session!, { reward: { reward: await shop.score() } });

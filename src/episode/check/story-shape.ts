@@ -3,6 +3,20 @@ import { z } from "zod";
 const count = z.number().min(0);
 const byName = z.record(z.string(), count).optional();
 
+/** The counts of a gateway that are not zero or empty. */
+export const countsShape = z.looseObject({
+  turnCount: count.optional(),
+  continuedCount: count.optional(),
+  roots: byName,
+  notes: byName,
+  replayedCount: count.optional(),
+  undeliveredCount: count.optional(),
+  unenforced: byName,
+  leftOutCallCount: count.optional(),
+  refused: byName,
+  ignoredFields: byName,
+});
+
 /** The fields by which a run counts an episode, and by which a later start continues from its line. */
 export const storyShape = z.looseObject({
   format: z.literal(1),
@@ -32,18 +46,5 @@ export const storyShape = z.looseObject({
       userUsage: z.looseObject({ callCount: count }),
     })
     .optional(),
-  gateway: z
-    .looseObject({
-      turnCount: count.optional(),
-      continuedCount: count.optional(),
-      roots: byName,
-      notes: byName,
-      replayedCount: count.optional(),
-      undeliveredCount: count.optional(),
-      unenforced: byName,
-      leftOutCallCount: count.optional(),
-      refused: byName,
-      ignoredFields: byName,
-    })
-    .optional(),
+  gateway: countsShape.optional(),
 });

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { countsShape } from "../../episode/check/story-shape.ts";
+import type { GatewayCounts } from "../../episode/gateway-counters.ts";
 import { findRecordedProblem } from "../../engine/check-sampled.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 import { writeCompactJson } from "../../json/exact-json.ts";
@@ -26,6 +28,8 @@ export interface TurnEntry {
   readonly tools?: string;
   readonly parts: readonly ReplyPart[];
   readonly record: GatewayTurn;
+  /** The gateway's counts since the line before that has any. */
+  readonly counts?: Partial<GatewayCounts>;
 }
 
 /** The end of a session. */
@@ -46,6 +50,12 @@ export type JournalEntry =
       readonly identity: SessionIdentity;
     }
   | TurnEntry
+  | {
+      readonly type: "counted";
+      readonly run: string;
+      /** The gateway's counts since the line before that has any. */
+      readonly counts: Partial<GatewayCounts>;
+    }
   | { readonly type: "delivered"; readonly sessionId: string; readonly index: number }
   | { readonly type: "reward"; readonly sessionId: string; readonly reward: SessionReward }
   | FinishedEntry;
@@ -92,7 +102,9 @@ const entrySchema = z.discriminatedUnion("type", [
         pieces: z.array(z.unknown()),
       }),
     }),
+    counts: countsShape.optional(),
   }),
+  z.looseObject({ type: z.literal("counted"), run: z.string(), counts: countsShape }),
   z.looseObject({ type: z.literal("delivered"), sessionId, index: count }),
   z.looseObject({ type: z.literal("reward"), sessionId, reward }),
   z.looseObject({

@@ -2,6 +2,7 @@ import { UsageError } from "../../errors.ts";
 import { toolsFromOpenAi } from "../../message.ts";
 import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
 import { PythonError } from "../../../packages/python-values/src/python-error.ts";
+import { GatewayCounters, type GatewayCounts } from "../../episode/gateway-counters.ts";
 import type { FinishedEpisode } from "../../run/folder/episode-row.ts";
 import type { JsonlJournal } from "../../run/disk/jsonl-journal.ts";
 import { isOfOtherRun } from "../../run/recording/recording-line.ts";
@@ -29,6 +30,8 @@ export interface RestoredSessions {
   /** The turn numbers of the open sessions, by session id. */
   readonly numbers: Map<string, TurnNumbers>;
   readonly withoutEpisode: readonly SessionWithoutEpisode[];
+  /** The counts of earlier processes, also for finished sessions. */
+  readonly counts: GatewayCounts;
   /** Messages for the operator. */
   readonly notes: readonly string[];
 }
@@ -57,9 +60,14 @@ export async function restoreSessions(
 ): Promise<RestoredSessions> {
   const found = await survey(journal, { runId, written });
   const numbers = new Map<string, TurnNumbers>();
+  const counters = new GatewayCounters();
   let skippedCount = 0;
   for await (const entry of readEntries(journal)) {
     if (entry === undefined) continue;
+    if (entry.type === "counted") {
+      if (!isOfOtherRun(entry, runId)) counters.add(entry.counts);
+      continue;
+    }
     if (entry.type === "opened") {
       const { identity } = entry;
       const { sessionId } = identity;
@@ -70,6 +78,9 @@ export async function restoreSessions(
         numbers.set(sessionId, new TurnNumbers());
       }
       continue;
+    }
+    if (entry.type === "turn" && !found.foreign.has(entry.sessionId)) {
+      counters.add(entry.counts ?? {});
     }
     const own = numbers.get(entry.sessionId);
     const session = store.byId(entry.sessionId);
@@ -99,7 +110,7 @@ export async function restoreSessions(
       `without an episode cannot be written, because ${path} lacks some of their turns`,
     ),
   ];
-  return { numbers, withoutEpisode, notes };
+  return { numbers, withoutEpisode, counts: counters.counts, notes };
 }
 
 /** An overview of a journal's sessions. */
@@ -170,7 +181,7 @@ function sortEnds(store: SessionStore, { ends }: Survey) {
 function applyEntry(
   session: GatewaySession,
   numbers: TurnNumbers,
-  entry: Exclude<JournalEntry, { readonly type: "opened" }>,
+  entry: Exclude<JournalEntry, { readonly type: "opened" | "counted" }>,
 ): boolean {
   if (entry.type === "turn") return restoreTurn(session, numbers, entry);
   if (entry.type === "reward") session.reward = entry.reward;

@@ -1,3 +1,4 @@
+import type { GatewayCounts } from "../../episode/gateway-counters.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { sessionsFile } from "../../run/folder/folder-journals.ts";
 import type { JsonlJournal } from "../../run/disk/jsonl-journal.ts";
@@ -64,6 +65,11 @@ export class SessionJournal implements AsyncDisposable {
     return this.#restored.notes;
   }
 
+  /** The counts of earlier processes. */
+  get counts(): GatewayCounts {
+    return this.#restored.counts;
+  }
+
   /** Sessions that an earlier process finished and that have no episode, with their ends. */
   get withoutEpisode(): RestoredSessions["withoutEpisode"] {
     return this.#restored.withoutEpisode;
@@ -79,6 +85,7 @@ export class SessionJournal implements AsyncDisposable {
     { key }: Placement<GatewayTurn>,
     node: TurnNode<GatewayTurn>,
     tools: RequestedTurn["tools"],
+    counts: Partial<GatewayCounts>,
   ): Promise<void> {
     const { environment, holdsAssistant } = key;
     const place =
@@ -95,7 +102,13 @@ export class SessionJournal implements AsyncDisposable {
       key: { environment, holdsAssistant },
       parts: node.turn.parts,
       record: node.record,
+      counts: this.#clean(counts),
     });
+  }
+
+  /** Records counts that no line of a turn has. */
+  async counted(counts: Partial<GatewayCounts>): Promise<void> {
+    await this.#append({ type: "counted", run: this.#runId, counts: this.#clean(counts) });
   }
 
   async delivered(

@@ -32,7 +32,7 @@ interface StoreOptions {
   readonly rules: TreeRules;
   readonly limits: SessionLimits;
   /** Count the requests and turns of all sessions. */
-  readonly counters: GatewayCounters;
+  readonly counters: Pick<GatewayCounters, "add">;
   readonly clock: Pick<Clock, "now">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

@@ -80,7 +80,7 @@ export class GatewaySession {
       readonly fields: FieldCache;
       readonly limits: SessionLimits;
       /** The counters of all sessions. */
-      readonly counters: GatewayCounters;
+      readonly counters: Pick<GatewayCounters, "add">;
       readonly clock: Pick<Clock, "now">;
     },
   ) {
