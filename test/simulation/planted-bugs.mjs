@@ -27,10 +27,10 @@ export const bugs = [
     "await recording?.flush();",
   ],
   [
-    "the kinds of two spans are swapped in the mask",
-    "trajectory/trajectory-recorder.ts",
-    "lossMask: lossMask(spans),",
-    "lossMask: lossMask(spans.map((span, at) => at === 1 || at === 2 ? { ...span, kind: spans[3 - at]?.kind ?? span.kind } : span)),",
+    "the mask of the first sampled ids is 0",
+    "run/folder/column-parts.ts",
+    'sampledParts: ({ logprobs }) => repeatedParts("1", logprobs.length, limit),',
+    'sampledParts: ({ logprobs }) => repeatedParts(logprobs === columns.sampled[0]?.logprobs ? "0" : "1", logprobs.length, limit),',
   ],
   [
     "a turn's ids are recorded in another order",
