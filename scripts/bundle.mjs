@@ -32,13 +32,6 @@ export const packageOutput = {
   chunkFileNames: "chunks/[name]-[hash].js",
 };
 
-/**
- * Modules that nearly every entry loads, and that import only one another. They are one chunk, because by default each
- * set of entries that shares a module gets a chunk of its own, and a start would load twice as many files.
- */
-const basePattern =
-  /[\\/](src[\\/](values|text|json|async|files|secrets)[\\/]|src[\\/](errors|message|outside|task)\.ts$|packages[\\/]python-values[\\/]src[\\/])/;
-
 /** Returns the entries by their path below dist/, without the extension: the package's exports and the programs. */
 function findEntries(root) {
   const { exports } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
@@ -74,7 +67,6 @@ export async function bundle(root) {
     dir: path.join(root, "dist"),
     sourcemap: true,
     ...packageOutput,
-    codeSplitting: { groups: [{ name: "base", test: basePattern }] },
   });
   await build.close();
   const license = path.join(path.dirname(require.resolve("zod/package.json")), "LICENSE");
