@@ -73,6 +73,11 @@ const FOREIGN_FLAGS = [
   "--algo",
   // That of `npm run interop`.
   "--weights",
+  // `npm run bench`
+  "--only",
+  "--base",
+  // Node
+  "--max-semi-space-size",
 ];
 
 const helps = new Map<string, Promise<string>>();
