@@ -7,6 +7,7 @@ import type { TokenCodec } from "../src/tokenizer/codec.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { qwen3Folder } from "./bench-model.ts";
 import { cpuMs, median } from "./cpu-time.ts";
+import { toAscii, withOtherCharacters } from "./source-text.ts";
 
 /** Lengths of the encoded texts, in UTF-16 units: one tool result of a coding agent, and many. */
 const lengths = [11_200, 200_000] as const;
@@ -15,9 +16,6 @@ const lengths = [11_200, 200_000] as const;
 const newLength = 1_000_000;
 
 const roundCount = 5;
-
-/** The texts before every fiftieth line of a source that is not ASCII. */
-const marks = ["✓", "│", "🚀", "naïve", "→", "🤖", "├──"];
 
 /**
  * Measures the CPU for the ids of new text, and the longest time for which the event loop is
@@ -34,10 +32,7 @@ export async function* benchTokenizer(base?: string): AsyncGenerator<BenchFigure
   const ascii = sourceText();
   const sources = {
     ASCII: ascii,
-    "other characters in 2 % of lines": ascii
-      .split("\n")
-      .map((line, at) => (at % 50 === 7 ? `${marks[at % marks.length]} ${line}` : line))
-      .join("\n"),
+    "other characters in 2 % of lines": withOtherCharacters(ascii),
   };
   for (const [kind, source] of Object.entries(sources)) {
     for (const length of lengths) {
@@ -153,5 +148,5 @@ function sourceText(): string {
       .toSorted(),
   );
   const text = files.map((file) => readFileSync(file, "utf8")).join("\n");
-  return text.replaceAll(/[^\t\n -~]/g, "?").slice(0, 8_000_000);
+  return toAscii(text).slice(0, 8_000_000);
 }

@@ -11,13 +11,16 @@ import { MeasuredGateway } from "./measured-gateway.ts";
 /** Rounds of each kind of turn. The sides take turns within a round. */
 const roundCount = 4;
 
-/** Conversations of a round whose first turns are measured, and the UTF-16 units of each prompt: some 50,000 tokens. */
+/** Number of first turns in a round. */
 const longCount = 3;
+/** UTF-16 units of the prompt of a first turn: some 50,000 tokens. */
 const longLength = 200_000;
 
-/** Sessions whose later turns are measured, their turns in a round, and the units of each prompt: some 5,000 tokens. */
+/** Number of sessions with later turns. */
 const sessionCount = 64;
+/** Number of later turns of a session in a round. */
 const laterTurns = 4;
+/** UTF-16 units of the first prompt of such a session: some 5,000 tokens. */
 const shortLength = 9_000;
 
 /** UTF-16 units of a tool's result: some 400 tokens. */

@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
-import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { toPlainJson } from "../../packages/python-values/src/value.ts";
 import { toWellFormed } from "../../src/text/well-formed.ts";
 import { sixteenTools } from "../bench-model.ts";
+import { readSources, withOtherCharacters } from "../source-text.ts";
 
 /** The text that conversations are made of: source files of this repository. */
 export interface Corpus {
@@ -13,28 +12,14 @@ export interface Corpus {
 
 const sourceFolder = fileURLToPath(new URL("../../../src/", import.meta.url));
 
-/** Characters beyond ASCII that tools print: box drawing, emoji and accents. */
-const unicodeMarks = [" ┌──┴──┐", " ✓", " 🚀 café", " naïve – “déjà vu”", " ⚠️ 完了"];
-
 /**
  * Reads the corpus.
  *
  * @param isUnicode - True to put characters beyond ASCII into every fiftieth line. Otherwise all text is ASCII.
  */
 export function readCorpus(isUnicode: boolean): Corpus {
-  const lines = readdirSync(sourceFolder, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts") && !name.includes("fixture"))
-    .toSorted()
-    .map((name) => readFileSync(path.join(sourceFolder, name), "utf8"))
-    .join("\n")
-    .replaceAll(/[^\t\n -~]/g, "?")
-    .split("\n");
-  const marked = lines.map((line, index) =>
-    isUnicode && index % 50 === 0
-      ? `${line}${unicodeMarks[(index / 50) % unicodeMarks.length]!}`
-      : line,
-  );
-  const text = marked.join("\n");
+  const sources = readSources(sourceFolder);
+  const text = isUnicode ? withOtherCharacters(sources) : sources;
   return {
     textAt(place, length) {
       const start = (place * 104_729) % (text.length - length);

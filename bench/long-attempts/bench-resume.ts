@@ -23,8 +23,8 @@ interface StartCost {
 }
 
 /**
- * Measures what a run costs that was killed and starts again: 16 long attempts, half of whose turns were sampled. It is
- * the CPU before the first new request to the engine, less that of a fresh start.
+ * Measures the cost of resuming a run of 16 long attempts that was killed after half of its turns: the CPU before the
+ * first new request to the engine, less that of a fresh start.
  *
  *     npm run bench -- --only resume --base DIR
  *

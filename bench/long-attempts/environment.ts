@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { toWellFormed } from "../../src/text/well-formed.ts";
+import { readSources, withOtherCharacters } from "../source-text.ts";
 import type { defineEnvironment as DefineEnvironment } from "../../src/environment/define-environment.ts";
 
 // The environment of the benchmark `long-attempts`, for the command line of this checkout or of an older one.
@@ -20,24 +21,10 @@ const resultLength = 11_200;
 /** UTF-16 units of the policy's text: with the tools, a prompt of some 5,000 tokens. */
 const policyLength = 15_200;
 
-/** The texts before every fiftieth line of a source that is not ASCII. */
-const otherMarks = ["✓", "│", "🚀", "naïve", "→", "🤖", "├──"];
+const sources = readSources(LONG_ATTEMPTS_CORPUS);
 
 /** The text of source files. */
-const corpus = readdirSync(LONG_ATTEMPTS_CORPUS, { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".ts") && !name.includes("fixture"))
-  .toSorted()
-  .map((name) => readFileSync(path.join(LONG_ATTEMPTS_CORPUS, name), "utf8"))
-  .join("\n")
-  .replaceAll(/[^\t\n -~]/g, "?")
-  .split("\n")
-  .map((line, at) => (LONG_ATTEMPTS_UNICODE === undefined ? line : withMark(line, at)))
-  .join("\n");
-
-/** Puts a character that is not ASCII before every fiftieth line. */
-function withMark(line: string, at: number): string {
-  return at % 50 === 7 ? `${otherMarks[at % otherMarks.length]} ${line}` : line;
-}
+const corpus = LONG_ATTEMPTS_UNICODE === undefined ? sources : withOtherCharacters(sources);
 
 export default defineEnvironment({
   name: "long-attempts",
@@ -59,7 +46,8 @@ export default defineEnvironment({
         const { from } = args as { readonly from: number };
         state.readCount += 1;
         const start = ((from * 131 + state.task * 7) * 977) % (corpus.length - resultLength);
-        return corpus.slice(start, start + resultLength);
+        // The ends may cut a pair of surrogates.
+        return toWellFormed(corpus.slice(start, start + resultLength));
       },
     },
   },

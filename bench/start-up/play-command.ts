@@ -7,7 +7,7 @@ import type { ProcessUsage } from "./usage-probe.ts";
 
 /** A run of τ-bench retail, with the Qwen3 tokenizer. */
 export interface PlayedRun {
-  /** The root of the checkout whose command line plays. */
+  /** The root of the checkout. Its command line plays the run. */
   readonly checkout: string;
   readonly bundleDir: string;
   /** A temporary folder, removed at the end. */

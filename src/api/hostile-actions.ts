@@ -39,8 +39,8 @@ function nestedLists(depth: number): PyValue {
 const longestTalk = 12;
 
 /**
- * Returns agents whose messages and calls an environment must survive. Each tool gets several wrong
- * calls.
+ * Returns agents that send hostile messages and calls. An environment must survive them. Each tool
+ * gets several wrong calls.
  */
 export function hostileAgents(tools: readonly ToolDefinition[]): readonly HostileAgent[] {
   const say = (content: string): Action => ({ type: "say", content });

@@ -76,7 +76,7 @@ export async function* playGroups(
   if (end === "too-many-failures") throw tooManyFailures(parts, failed);
 }
 
-/** Opens the folder of a run whose parts were passed as objects. */
+/** Opens the folder of a run. The parts of the run were passed as objects. */
 async function openFolder(
   parts: OpenParts,
   dir: string,

@@ -215,7 +215,7 @@ function isGateways({ configuration, found }: RunManifest): boolean {
 }
 
 /**
- * Returns the error for an episode whose conversation an agent managed.
+ * Returns the error for an episode of an agent that managed its own conversation.
  * @param keeping - A description of the agent that manages the conversation.
  */
 function keptByAgents(what: string, keeping: string): UsageError {

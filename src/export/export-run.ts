@@ -16,7 +16,7 @@ export interface ExportSummary {
 
 /** Options of `exportRun()`. */
 export interface ExportOptions {
-  /** The whole number to write for `""`, the version of tokens whose engine reported none. */
+  /** The whole number to write for `""`, the version of tokens if the engine reports none. */
   readonly policyVersion?: number;
   /**
    * The name of the caller's option for `policyVersion`, for error messages. Default:

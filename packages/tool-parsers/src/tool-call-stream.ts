@@ -27,7 +27,7 @@ export interface ReleaseRule {
   readonly dropsBreaks?: boolean;
 }
 
-/** The rule of a format whose text is known only at the end of the turn. */
+/** The rule of a format that holds all text back until the end of the turn. */
 export const holdsAll: ReleaseRule = { stops: [], holdsAll: true };
 
 /**

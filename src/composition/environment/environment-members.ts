@@ -32,7 +32,7 @@ export const environmentMembers: Readonly<Record<string, Member>> = {
   open: method,
 };
 
-/** The rule for splits whose tasks a program requests by index. Such a split may be infinite. */
+/** The rule for splits with tasks by index. Such a split may be infinite. */
 export const namedSplits: Member = {
   isRight: (value) =>
     isObject(value) && Object.values(value).every((size) => isCount(size) || size === Infinity),

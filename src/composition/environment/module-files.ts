@@ -17,9 +17,9 @@ const references = [
 const endings = ["", ".js", ".mjs", ".cjs", ".json", ".ts", "/index.js"];
 
 /**
- * Returns the files of a module: the file itself, and the files that it and they import by relative
- * paths. Leaves out packages, and files whose names the code computes. Paths are absolute, and
- * `entry` comes first.
+ * Returns the files of a module: the file itself, and all files that are imported from it by relative
+ * paths, directly or through others. Leaves out packages, and files with computed names. Paths are
+ * absolute, and `entry` comes first.
  */
 export async function findModuleFiles(entry: string): Promise<readonly string[]> {
   const found = new Set([path.resolve(entry)]);

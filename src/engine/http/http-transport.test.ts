@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
@@ -14,17 +14,42 @@ import { createSglangEngine } from "../sglang/sglang-engine.ts";
 
 const apiKey = "sk-of-the-engine";
 
+/** Starts a server, and a transport to it. */
+async function serve(
+  answer: RequestListener,
+  options: Partial<Parameters<typeof createHttpTransport>[0]> = {},
+) {
+  const server = createServer(answer);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = createHttpTransport({
+    url,
+    connectMs: 60_000,
+    maxConnections: 1,
+    maxReplyBytes: 1_000,
+    redactor: new Redactor(),
+    ...options,
+  });
+  return {
+    url,
+    transport,
+    async [Symbol.asyncDispose]() {
+      await transport.close();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
 /** Returns an engine's result for a server that echoes its key in `reply(key)` with any status. */
 async function askEcho(status: number, reply: (key: string) => object): Promise<unknown> {
-  const server = createServer((request, response) => {
+  await using served = await serve((request, response) => {
     request.resume();
     response.writeHead(status, { "content-type": "application/json" });
     response.end(JSON.stringify(reply(String(request.headers.authorization))));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const engine = createSglangEngine({ url: `http://127.0.0.1:${port}`, apiKey });
+  const engine = createSglangEngine({ url: served.url, apiKey });
   const result: unknown = await engine
     .generate({
       promptIds: [1],
@@ -36,7 +61,6 @@ async function askEcho(status: number, reply: (key: string) => object): Promise<
     })
     .catch((thrown: unknown) => thrown);
   await engine.close();
-  server.close();
   return result;
 }
 
@@ -79,7 +103,7 @@ test.each([
 
 test("a reused request buffer contains no bytes of earlier requests", async () => {
   const received = new Map<string, string>();
-  const server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     const [, name = "", kind] = request.url!.split("/");
     const chunks: Buffer[] = [];
     // A server may answer before it has read the complete request.
@@ -90,17 +114,9 @@ test("a reused request buffer contains no bytes of earlier requests", async () =
       received.set(name, Buffer.concat(chunks).toString("latin1"));
       response.end("{}");
     });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const transport = createHttpTransport({
-    url: `http://127.0.0.1:${port}`,
-    connectMs: 60_000,
-    maxConnections: 3,
-    maxReplyBytes: 1_000,
-    redactor: new Redactor(),
-  });
+  };
+  await using served = await serve(answer, { maxConnections: 3 });
+  const { transport } = served;
   const { signal } = new AbortController();
   const sent = new Map<string, string>();
   const send = async (index: number): Promise<void> => {
@@ -118,9 +134,6 @@ test("a reused request buffer contains no bytes of earlier requests", async () =
   for (let round = 0; round < 8; round++) {
     await Promise.all(Array.from({ length: 6 }, (_, place) => send(6 * round + place)));
   }
-  await transport.close();
-  server.closeAllConnections();
-  server.close();
   const wrong = [...sent].filter(([name, text]) => received.get(name) !== text);
   expect(wrong.map(([name]) => name)).toEqual([]);
   expect(received.size).toBe(32);
@@ -129,7 +142,7 @@ test("a reused request buffer contains no bytes of earlier requests", async () =
 test("a body in parts arrives with its length, and the connection is used again", async () => {
   const received: object[] = [];
   const sockets = new Set<unknown>();
-  const server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     sockets.add(request.socket);
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -139,17 +152,9 @@ test("a body in parts arrives with its length, and the connection is used again"
       received.push({ length, coding, hash: hash("sha256", body, "hex") });
       response.end("{}");
     });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const transport = createHttpTransport({
-    url: `http://127.0.0.1:${port}`,
-    connectMs: 60_000,
-    maxConnections: 1,
-    maxReplyBytes: 1_000,
-    redactor: new Redactor(),
-  });
+  };
+  await using served = await serve(answer);
+  const { transport } = served;
   const { signal } = new AbortController();
   const ids = Array.from({ length: 300_000 }, (_, index) => (index * 48_271) % 152_000);
   const body = jsonWithIds({ rid: "r" }, { name: "input_ids", ids });
@@ -160,9 +165,6 @@ test("a body in parts arrives with its length, and the connection is used again"
       text: "{}",
     });
   }
-  await transport.close();
-  server.closeAllConnections();
-  server.close();
   const text = JSON.stringify({ rid: "r", input_ids: ids });
   const expected = {
     length: String(text.length),
@@ -180,7 +182,7 @@ describe("a compressed reply", () => {
   /** Answers every request with the bytes, in pieces of seven. */
   async function answering(coding: string, bytes: Buffer, type = "application/json") {
     const encodings: (string | string[] | undefined)[] = [];
-    const server = createServer((request, response) => {
+    const answer: RequestListener = (request, response) => {
       encodings.push(request.headers["accept-encoding"]);
       request.resume();
       response.writeHead(200, { "content-type": type, "content-encoding": coding });
@@ -188,26 +190,8 @@ describe("a compressed reply", () => {
         response.write(bytes.subarray(start, start + 7));
       }
       response.end();
-    });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const transport = createHttpTransport({
-      url,
-      connectMs: 5_000,
-      maxConnections: 1,
-      maxReplyBytes: 100_000,
-      redactor: new Redactor(),
-    });
-    return {
-      encodings,
-      transport,
-      async [Symbol.asyncDispose]() {
-        await transport.close();
-        server.closeAllConnections();
-        server.close();
-      },
     };
+    return { encodings, ...(await serve(answer, { maxReplyBytes: 100_000 })) };
   }
 
   const { signal } = new AbortController();
@@ -272,23 +256,12 @@ describe("a compressed reply", () => {
 });
 
 test("a reply that is not UTF-8 counts as broken", async () => {
-  const server = createServer((request, response) => {
+  await using served = await serve((request, response) => {
     request.resume();
     response.writeHead(200).end(Buffer.from([0x22, 0xff, 0x22]));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const transport = createHttpTransport({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    connectMs: 10_000,
-    maxConnections: 1,
-    maxReplyBytes: 100,
-    redactor: new Redactor(),
-  });
   const { signal } = new AbortController();
-  const outcome = await transport.send({ method: "GET", path: "/", headers: {}, signal });
+  const outcome = await served.transport.send({ method: "GET", path: "/", headers: {}, signal });
   expect(outcome).toMatchObject({ type: "broken", sent: true });
   expect((outcome as { cause: Error }).cause.message).toContain("line 1 is not UTF-8");
-  await transport.close();
-  server.close();
 });

@@ -54,7 +54,7 @@ type Instruction =
       readonly first: number;
       readonly second: number;
     }
-  /** Takes as many code points as possible, and records each place where it could stop. */
+  /** Takes the most code points that match, and records each place at which it may stop. */
   | {
       readonly type: "loop";
       readonly slot: number;
