@@ -3,6 +3,7 @@ import { once } from "node:events";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BenchFigure } from "./bench-figure.ts";
+import { ourFolder } from "./checkouts.ts";
 import { median } from "./cpu-time.ts";
 
 /** The report of a process with live episodes. */
@@ -89,12 +90,8 @@ async function* compare(base: string): AsyncGenerator<BenchFigure> {
   }
 }
 
-/** The root of the checkout. This file runs in dist/bench/. */
-const here = path.dirname(fileURLToPath(import.meta.url));
-const ourFolder = path.resolve(here, "../..");
-
 async function keepLive(folder: string, liveCount: number, load: Load): Promise<LiveFigures> {
-  const main = path.join(here, "live-main.js");
+  const main = fileURLToPath(new URL("live-main.js", import.meta.url));
   const { waves, turns = 0 } = load;
   const child = fork(main, [folder, ...[liveCount, waves, turns].map(String)], {
     execArgv: ["--expose-gc"],

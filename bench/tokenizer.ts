@@ -7,6 +7,7 @@ import type { TokenCodec } from "../src/tokenizer/codec.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { qwen3Folder } from "./bench-model.ts";
 import { cpuMs, median } from "./cpu-time.ts";
+import { watchLoop } from "./watch-loop.ts";
 import { toAscii, withOtherCharacters } from "./source-text.ts";
 
 /** Lengths of the encoded texts, in UTF-16 units: one tool result of a coding agent, and many. */
@@ -68,7 +69,8 @@ interface Cost {
 
 async function measure(codec: TokenCodec, texts: readonly string[]): Promise<Cost> {
   let ids = 0;
-  const watch = watchLoop();
+  let block = 0;
+  const stop = watchLoop((ms) => (block = Math.max(block, ms)));
   const cpu = await cpuMs(async () => {
     for (const text of texts) {
       for (const id of codec.encodeNow?.(text) ?? (await codec.encode(text))) {
@@ -78,30 +80,8 @@ async function measure(codec: TokenCodec, texts: readonly string[]): Promise<Cos
     }
   });
   const length = texts.reduce((sum, text) => sum + text.length, 0);
-  return { cpu: cpu / (length / 1e6), block: watch(), ids };
-}
-
-/**
- * Starts watching the event loop. Returns a function that ends this and returns the longest time
- * between two turns: of the wall clock or of the CPU, whichever is less, because other processes may
- * use the machine.
- */
-function watchLoop(): () => number {
-  let longest = 0;
-  let isOver = false;
-  let [wall, cpu] = [performance.now(), process.cpuUsage()];
-  const turn = (): void => {
-    const used = process.cpuUsage(cpu);
-    const passed = Math.min(performance.now() - wall, (used.user + used.system) / 1000);
-    longest = Math.max(longest, passed);
-    [wall, cpu] = [performance.now(), process.cpuUsage()];
-    if (!isOver) setImmediate(turn);
-  };
-  setImmediate(turn);
-  return () => {
-    isOver = true;
-    return longest;
-  };
+  stop();
+  return { cpu: cpu / (length / 1e6), block, ids };
 }
 
 function figureOf(

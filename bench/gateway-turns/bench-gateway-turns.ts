@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BenchFigure } from "../bench-figure.ts";
+import { against, checkoutsOf } from "../checkouts.ts";
 import { median } from "../cpu-time.ts";
 import { startCannedEngine } from "./canned-engine.ts";
 import { CodingAgent, readCorpus, type Corpus } from "./coding-agent.ts";
@@ -44,7 +45,7 @@ interface Side {
  */
 export async function* benchGatewayTurns(base?: string): AsyncGenerator<BenchFigure> {
   await using engine = await startCannedEngine();
-  const checkouts = [ourFolder, ...(base === undefined ? [] : [path.resolve(base)])];
+  const checkouts = checkoutsOf(base);
   for (const isUnicode of [false, true]) {
     const play = new Play(readCorpus(isUnicode));
     const at = isUnicode ? "2 % of lines beyond ASCII" : "ASCII";
@@ -57,8 +58,6 @@ export async function* benchGatewayTurns(base?: string): AsyncGenerator<BenchFig
     }
   }
 }
-
-const ourFolder = fileURLToPath(new URL("../../../", import.meta.url));
 
 function figureOf(
   figure: string,
@@ -73,7 +72,7 @@ function figureOf(
     value,
     unit: "ms",
     at,
-    ...(baseline !== undefined && { baseline, ratio: baseline / value }),
+    ...against(value, baseline),
   };
 }
 

@@ -1,4 +1,4 @@
-import { performance } from "node:perf_hooks";
+import { watchLoop } from "../watch-loop.ts";
 
 // Preloaded by a measured gateway. Answers each message with the process's figures since the message before.
 
@@ -22,20 +22,6 @@ process.on("message", () => {
 // The channel does not keep the process alive.
 process.channel?.unref();
 
-if (process.env["GATEWAY_WATCHES_LOOP"] === "1") watchLoop();
-
-/**
- * Measures the time between two turns of the loop. A busy machine stops the process at times, so a block counts with
- * its CPU time if that is less.
- */
-function watchLoop(): void {
-  let [at, used] = [performance.now(), process.cpuUsage()];
-  const look = (): void => {
-    const now = performance.now();
-    const { user, system } = process.cpuUsage(used);
-    blockMs = Math.max(blockMs, Math.min(now - at, (user + system) / 1000));
-    [at, used] = [now, process.cpuUsage()];
-    setImmediate(look);
-  };
-  look();
+if (process.env["GATEWAY_WATCHES_LOOP"] === "1") {
+  watchLoop((ms) => (blockMs = Math.max(blockMs, ms)));
 }

@@ -2,8 +2,10 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { packRun } from "../../src/run/index.ts";
 import type { BenchFigure } from "../bench-figure.ts";
+import { against, ourFolder } from "../checkouts.ts";
+import { cpuMs } from "../cpu-time.ts";
 import { LongRuns } from "./long-runs.ts";
-import { ourFolder, turnCount } from "./play-attempts.ts";
+import { turnCount } from "./play-attempts.ts";
 
 /**
  * Measures the size of a run's folder for each token of its rows: as written with `--format slime`, and after
@@ -18,19 +20,22 @@ export async function* benchDisk(base?: string): AsyncGenerator<BenchFigure> {
   const bench = "disk";
   const unit = "bytes";
   const baseline = base === undefined ? undefined : await playAndMeasure(runs, path.resolve(base));
-  const { cpuMs } = await runs.play({ checkout: ourFolder, turns: turnCount });
+  const { cpuMs: playMs } = await runs.play({ checkout: ourFolder, turns: turnCount });
   const written = await bytesPerToken(runs.out);
-  const against = (value: number) =>
-    baseline === undefined ? {} : { baseline, ratio: baseline / value };
-  yield { bench, figure: "a token, as written", value: written, unit, ...against(written) };
-  const before = process.cpuUsage();
-  await packRun(runs.out);
-  const { user, system } = process.cpuUsage(before);
+  yield {
+    bench,
+    figure: "a token, as written",
+    value: written,
+    unit,
+    ...against(written, baseline),
+  };
+  const packMs = await cpuMs(async () => {
+    await packRun(runs.out);
+  });
   const packed = await bytesPerToken(runs.out);
-  yield { bench, figure: "a token, packed", value: packed, unit, ...against(packed) };
-  const packMs = (user + system) / 1000;
+  yield { bench, figure: "a token, packed", value: packed, unit, ...against(packed, baseline) };
   const figure = "CPU of packing, against that of playing";
-  yield { bench, figure, value: packMs, unit: "ms", baseline: cpuMs, ratio: cpuMs / packMs };
+  yield { bench, figure, value: packMs, unit: "ms", ...against(packMs, playMs) };
 }
 
 async function playAndMeasure(runs: LongRuns, checkout: string): Promise<number> {

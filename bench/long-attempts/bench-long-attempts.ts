@@ -1,8 +1,9 @@
 import path from "node:path";
 import type { BenchFigure } from "../bench-figure.ts";
+import { against, checkoutsOf } from "../checkouts.ts";
 import { median } from "../cpu-time.ts";
 import { LongRuns } from "./long-runs.ts";
-import { attemptCount, type Figures, ourFolder, turnCount } from "./play-attempts.ts";
+import { attemptCount, type Figures, turnCount } from "./play-attempts.ts";
 
 /** Attempts that are live at once when memory is measured. */
 const manyCount = 256;
@@ -33,7 +34,7 @@ interface Found {
  */
 export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFigure> {
   await using runs = await LongRuns.open();
-  const sides = [ourFolder, ...(base === undefined ? [] : [path.resolve(base)])];
+  const sides = checkoutsOf(base);
   for (const isUnicode of [false, true]) {
     const found = sides.map((): Found => ({ cpu: [], growth: [], peak: [] }));
     for (let round = 0; round < roundCount; round++) {
@@ -70,7 +71,7 @@ export async function* benchLongAttempts(base?: string): AsyncGenerator<BenchFig
  */
 export async function* benchManyLongAttempts(base?: string): AsyncGenerator<BenchFigure> {
   await using runs = await LongRuns.open();
-  const sides = [ourFolder, ...(base === undefined ? [] : [path.resolve(base)])];
+  const sides = checkoutsOf(base);
   const found: Found[] = [];
   for (const checkout of sides) {
     const run = { checkout, turns: turnCount, isUnicode: false, count: manyCount };
@@ -92,7 +93,7 @@ function figures(bench: string, at: string, [ours, theirs]: readonly Found[]) {
       figure,
       value,
       unit,
-      ...(baseline !== undefined && { baseline, ratio: baseline / value }),
+      ...against(value, baseline),
     };
   };
 }

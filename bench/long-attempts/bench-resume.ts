@@ -5,14 +5,9 @@ import { withResolvers } from "../../src/async/with-resolvers.ts";
 import { startSglangTestServer } from "../../src/testing/index.ts";
 import type { ServerPolicy } from "../../src/testing/policies/server-policy.ts";
 import type { BenchFigure } from "../bench-figure.ts";
+import { against, checkoutsOf } from "../checkouts.ts";
 import { median } from "../cpu-time.ts";
-import {
-  attemptCount,
-  createLongPolicy,
-  ourFolder,
-  playAttempts,
-  turnCount,
-} from "./play-attempts.ts";
+import { attemptCount, createLongPolicy, playAttempts, turnCount } from "./play-attempts.ts";
 
 const roundCount = 3;
 
@@ -33,7 +28,7 @@ interface StartCost {
 export async function* benchResume(base?: string): AsyncGenerator<BenchFigure> {
   const folder = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
   const policy = await createLongPolicy();
-  const sides = [ourFolder, ...(base === undefined ? [] : [path.resolve(base)])];
+  const sides = checkoutsOf(base);
   const costs = sides.map((): StartCost => ({ fresh: [], resumed: [] }));
   try {
     for (let round = 0; round < roundCount; round++) {
@@ -89,6 +84,5 @@ function toFigure(
 ): BenchFigure {
   const value = valueOf(ours!);
   const baseline = theirs && valueOf(theirs);
-  const ratio = baseline === undefined ? {} : { baseline, ratio: baseline / value };
-  return { bench: "resume", figure, value, unit: "ms", ...ratio };
+  return { bench: "resume", figure, value, unit: "ms", ...against(value, baseline) };
 }

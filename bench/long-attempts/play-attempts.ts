@@ -2,10 +2,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { createTextPolicy } from "../../src/testing/policies/text-policy.ts";
 import type { ServerPolicy } from "../../src/testing/policies/server-policy.ts";
 import { qwen3Folder } from "../bench-model.ts";
+import { ourFolder } from "../checkouts.ts";
 
 /** Turns of an attempt. Its prompt grows from some 5,000 tokens to some 140,000. */
 export const turnCount = 43;
@@ -18,9 +19,6 @@ export interface Figures {
   readonly cpuMs: number;
   readonly peakMiB: number;
 }
-
-/** The root of the checkout. This file runs in dist/bench/long-attempts/. */
-export const ourFolder = fileURLToPath(new URL("../../../", import.meta.url));
 
 /** Returns the policy of the attempts: prose and a call each turn, some 440 tokens. */
 export async function createLongPolicy(): Promise<ServerPolicy> {

@@ -8,6 +8,7 @@ import { startSglangTestServer } from "../../src/testing/index.ts";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import type { BenchFigure } from "../bench-figure.ts";
 import { qwen3Folder } from "../bench-model.ts";
+import { against, ourFolder } from "../checkouts.ts";
 import { median } from "../cpu-time.ts";
 import { type SeedScript, writeSeedScript } from "../seed/seed-script.ts";
 import { type PlayedRun, playCommand } from "./play-command.ts";
@@ -26,16 +27,13 @@ const manyEpisodes = 42;
 /** Turns of an episode, after which the seed's user leaves. */
 const seedTurns = 19;
 
-/** The root of the checkout. This file runs in dist/bench/start-up/. */
-const ourFolder = fileURLToPath(new URL("../../..", import.meta.url));
-
 /** Places of a play. */
 type Places = Pick<PlayedRun, "bundleDir" | "folder">;
 
 /** A measured command: plays it with a checkout. */
 type Play = (checkout: string, places: Places) => Promise<ProcessUsage>;
 
-/** The seconds of each measurement, and the same for the other checkout. */
+/** The usages of this checkout's processes, and those of the other checkout's. */
 type Sides = readonly (readonly ProcessUsage[])[];
 
 /**
@@ -59,17 +57,19 @@ export async function* benchStartUp(base?: string): AsyncGenerator<BenchFigure> 
     const first = await measure(playToFirstRequest);
     yield toFigure("CPU to the first request", "s", first, cpuOf);
     yield toFigure("memory to the first request", "MiB", first, memoryOf);
-    const few = await measure(playFew);
+    const { script, policy } = await readSeed();
+    const playSeed =
+      (run: Pick<PlayedRun, "episodeCount" | "userLines">): Play =>
+      async (checkout, places) => {
+        await using server = await startSglangTestServer({ policy });
+        return await playCommand({ ...places, ...run, checkout, url: server.url });
+      };
+    const few = await measure(playSeed({ episodeCount: fewEpisodes }));
     yield toFigure(`CPU of a run of ${fewEpisodes} episodes`, "s", few, cpuOf);
     yield toFigure(`memory of a run of ${fewEpisodes} episodes`, "MiB", few, memoryOf);
-    const { script, policy } = await readSeed();
     const turnCount = manyEpisodes * seedTurns;
-    const many = await measure(async (checkout, places) => {
-      await using server = await startSglangTestServer({ policy });
-      const { url } = server;
-      const { userLines } = script;
-      return await playCommand({ ...places, checkout, url, episodeCount: manyEpisodes, userLines });
-    });
+    const { userLines } = script;
+    const many = await measure(playSeed({ episodeCount: manyEpisodes, userLines }));
     const figure = `CPU a turn of the first ${turnCount}`;
     yield toFigure(figure, "ms", many, (usage) => (cpuOf(usage) / turnCount) * 1000);
     yield toFigure(
@@ -105,9 +105,8 @@ function toFigure(
 ): BenchFigure {
   const [ours = [], theirs = []] = sides.map((usages) => usages.map(valueOf));
   const value = median(ours);
-  if (theirs.length === 0) return { bench: "start-up", figure, value, unit };
-  const baseline = median(theirs);
-  return { bench: "start-up", figure, value, unit, baseline, ratio: baseline / value };
+  const baseline = theirs.length === 0 ? undefined : median(theirs);
+  return { bench: "start-up", figure, value, unit, ...against(value, baseline) };
 }
 
 /** The first request ends the process. */
@@ -117,12 +116,6 @@ async function playToFirstRequest(checkout: string, places: Places): Promise<Pro
   const { url } = server;
   const end = reached.promise;
   return await playCommand({ ...places, checkout, url, episodeCount: fewEpisodes, end });
-}
-
-async function playFew(checkout: string, places: Places): Promise<ProcessUsage> {
-  const { policy } = await readSeed();
-  await using server = await startSglangTestServer({ policy });
-  return await playCommand({ ...places, checkout, url: server.url, episodeCount: fewEpisodes });
 }
 
 async function readSeed() {
