@@ -261,6 +261,14 @@ describe("hf:OWNER/NAME", () => {
     );
   });
 
+  test("does not read the address of a hub that is not asked", async () => {
+    await fetch("hf:acme/small");
+    const HF_ENDPOINT = "us3r:s3cretPASS@127.0.0.1:1";
+    const dir = await fetch("hf:acme/small", { HF_ENDPOINT, HF_HUB_OFFLINE: "1" });
+    expect(path.basename(dir)).toBe(commit);
+    expect(await fetch(`hf:acme/small@${commit}`, { HF_ENDPOINT })).toBe(dir);
+  });
+
   test("describes the form of a name", async () => {
     await expect(findModelFolder("acme/small")).rejects.toThrow(
       "Cannot find the model acme/small: there is no such folder; for the Hugging Face hub write hf:acme/small",

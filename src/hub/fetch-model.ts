@@ -5,7 +5,13 @@ import { followRedirects } from "../http/follow-redirects.ts";
 import { plainReply, readReplyText } from "../http/read-reply.ts";
 import { fetchFile } from "./fetch-file.ts";
 import { shownUrl } from "../secrets/find-secrets.ts";
-import { readHubPlace, readHubToken, type HubPlace, type HubVariables } from "./hub-place.ts";
+import {
+  readHubPlace,
+  readHubToken,
+  requireAddress,
+  type HubPlace,
+  type HubVariables,
+} from "./hub-place.ts";
 import type { ModelName } from "./model-name.ts";
 import { replaceText } from "./replace-file.ts";
 import { readRepository } from "./repository.ts";
@@ -53,6 +59,7 @@ export async function fetchModel(
   if (isCommit && (await isRecordedComplete(cached))) return folderOf(cached);
   if (place.isOffline)
     return await findOffline(model, cached, "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set");
+  requireAddress(place);
   const token = await readHubToken(env);
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const list = await listFiles(model, { place, headers, signal });

@@ -23,29 +23,29 @@ export interface HubPlace {
  * `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `TRANSFORMERS_OFFLINE`.
  *
  * **Source:** huggingface/huggingface_hub, `src/huggingface_hub/constants.py`.
- *
- * @throws UsageError if `HF_ENDPOINT` is not an HTTP address.
  */
 export function readHubPlace(env: HubVariables): HubPlace {
   for (const name of addressVariables) hideEverywhere(ofAddress(env[name] ?? ""));
-  const endpoint = nonEmpty(env["HF_ENDPOINT"]) ?? "https://huggingface.co";
-  if (!URL.canParse(endpoint) || !/^https?:\/\//i.test(endpoint)) {
-    throw new UsageError(
-      `Cannot use HF_ENDPOINT: it is ${shownUrl(endpoint)}, expected an address such as https://huggingface.co ` +
-        "(characters of a password such as / and # are written %2F and %23)",
-    );
-  }
   return {
     cacheDir: fromHome(
       nonEmpty(env["HF_HUB_CACHE"]) ??
         nonEmpty(env["HUGGINGFACE_HUB_CACHE"]) ??
         path.join(homeOf(env), "hub"),
     ),
-    endpoint: endpoint.replace(/\/+$/, ""),
+    endpoint: (nonEmpty(env["HF_ENDPOINT"]) ?? "https://huggingface.co").replace(/\/+$/, ""),
     isOffline: ["1", "on", "yes", "true"].includes(
       (nonEmpty(env["HF_HUB_OFFLINE"]) ?? env["TRANSFORMERS_OFFLINE"] ?? "").toLowerCase(),
     ),
   };
+}
+
+/** @throws UsageError if the hub's address is not an HTTP address. Call it before the hub is asked. */
+export function requireAddress({ endpoint }: HubPlace): void {
+  if (URL.canParse(endpoint) && /^https?:\/\//i.test(endpoint)) return;
+  throw new UsageError(
+    `Cannot use HF_ENDPOINT: it is ${shownUrl(endpoint)}, expected an address such as https://huggingface.co ` +
+      "(characters of a password such as / and # are written %2F and %23)",
+  );
 }
 
 /** Variables with addresses, which may contain passwords. */
