@@ -1,8 +1,5 @@
-import { IdText } from "./id-text.ts";
+import { growth, IdText } from "./id-text.ts";
 import type { TokenIds } from "./token-id.ts";
-
-/** Extra capacity of a buffer that grows, as a factor. A turn adds a small part to a prompt. */
-const growth = 1.25;
 
 /** The text of shorter lists is not kept: writing it is fast. */
 const minTextCount = 256;
@@ -70,7 +67,7 @@ export class GrowingIds {
   }
 
   /**
-   * Returns the JSON of the first ids without brackets, valid until the next call. The first call returns `undefined`,
+   * Returns the JSON of the first ids without brackets (see `IdText.of()`). The first call returns `undefined`,
    * because most lists are sent once. Later calls write only the ids that are new.
    */
   text(count: number): Uint8Array | undefined {

@@ -1,7 +1,7 @@
 import { roomForIds, writeIds } from "../json/write-ids.ts";
 
 /** Extra capacity of a text that grows, as a factor. A turn adds a small part to a prompt. */
-const growth = 1.25;
+export const growth = 1.25;
 
 /** Maximum memory of all kept texts, in bytes: those of 70 prompts of 140,000 ids. */
 const mostKeptBytes = 64 * 1024 * 1024;
@@ -25,8 +25,8 @@ export class IdText {
   }
 
   /**
-   * Returns the JSON of the first ids without brackets, valid until the next call. Returns `undefined` if the text has
-   * more ids, or if a number is below 0.
+   * Returns the JSON of the first ids without brackets. It stays valid until one of its ids is removed. Returns
+   * `undefined` if the text has more ids, or if a number is below 0.
    */
   of(ids: Int32Array, count: number): Uint8Array | undefined {
     if (count < this.#count) return undefined;

@@ -66,12 +66,12 @@ function requireRows(
     samples,
   }: {
     readonly rolloutId: string;
-    readonly episode: Pick<EpisodeRow, "sampleHashes"> | undefined;
+    readonly episode: Partial<Pick<EpisodeRow, "sampleHashes">> | undefined;
     readonly samples: readonly unknown[];
   },
   samplesFile: string,
 ): void {
-  const namedCount = episode?.sampleHashes.length ?? samples.length;
+  const namedCount = episode?.sampleHashes?.length ?? samples.length;
   if (samples.length === namedCount) return;
   throw new UsageError(
     `Cannot read ${samplesFile}: it has ${samples.length} of the ${namedCount} rows of ${rolloutId}; turnwright ` +

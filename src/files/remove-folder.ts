@@ -13,28 +13,17 @@ export async function removeFolder(dir: string): Promise<void> {
     await remove();
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    if (["EACCES", "EPERM"].includes(code)) await openFolders(dir);
-    else if (code !== "ENAMETOOLONG") throw error;
+    if (!["EACCES", "EPERM", "ENAMETOOLONG"].includes(code)) throw error;
+    await chmod(dir, 0o700);
     await removeNested(dir);
     await remove();
   }
 }
 
-/** Gives the owner all rights to a folder and its subfolders. Does not follow links. */
-async function openFolders(dir: string): Promise<void> {
-  await chmod(dir, 0o700);
-  for (const entry of await readdir(dir, { withFileTypes: true })) {
-    if (!entry.isDirectory()) continue;
-    try {
-      await openFolders(path.join(dir, entry.name));
-    } catch (error) {
-      // `removeNested()` moves the rest to a shorter path.
-      if ((error as NodeJS.ErrnoException).code !== "ENAMETOOLONG") throw error;
-    }
-  }
-}
-
-/** Removes the subfolders of a folder. Moves folders within them to the top first, so that no path is long. */
+/**
+ * Removes the subfolders of a folder, and gives the owner all rights to them first. Moves folders within them to the top,
+ * so that no path is long. Does not follow links.
+ */
 async function removeNested(dir: string): Promise<void> {
   const folders = await foldersIn(dir);
   for (const name of folders) {

@@ -237,7 +237,7 @@ async function sampleAndWrite(
   await services.journal(session, placement, node, requested.tools);
   const tokens = requested.includesLogprobs ? await replyTokens(renderer, reply) : undefined;
   const reasoningTokenCount = dialect.countsReasoning
-    ? await countReasoningTokens(renderer, reply)
+    ? await countReasoningTokens(renderer, reply, tokens)
     : undefined;
   output.finish(dialect, start, reply, withoutUndefined({ tokens, reasoningTokenCount }));
   return node;

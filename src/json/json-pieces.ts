@@ -48,7 +48,7 @@ export function spellPart(part: JsonPart): string {
   if (typeof part === "string") return part;
   if (part.type === "repeated") return `${part.text},`.repeat(part.count).slice(0, -1);
   const { list, first, last } = part;
-  const numbers = Array.from({ length: last - first }, (_, index) => list[first + index]);
+  const numbers: unknown[] = Array.prototype.slice.call(list, first, last);
   return JSON.stringify(numbers).slice(1, -1);
 }
 

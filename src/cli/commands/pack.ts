@@ -20,9 +20,7 @@ export function definePack(command: Command): void {
         "killed loses nothing: call it again. A run that another process writes is refused.",
     )
     .option("--json", jsonHelp)
-    .action(async (runs: readonly string[], flags: PackFlags) => {
-      for (const run of runs) await print(run, await packRun(run), flags);
-    });
+    .action(eachWith(packRun));
 }
 
 /** `turnwright unpack`: restores the files of packed runs. */
@@ -33,12 +31,14 @@ export function defineUnpack(command: Command): void {
         "nothing: call it again. A run that another process writes is refused.",
     )
     .option("--json", jsonHelp)
-    .action(async (runs: readonly string[], flags: PackFlags) => {
-      for (const run of runs) {
-        const files = await unpackRun(run);
-        await print(run, files, flags);
-      }
-    });
+    .action(eachWith(unpackRun));
+}
+
+/** Returns the action of a command that calls a function for each run, and prints the files. */
+function eachWith(repack: (run: string) => Promise<readonly RepackedFile[]>) {
+  return async (runs: readonly string[], flags: PackFlags): Promise<void> => {
+    for (const run of runs) await print(run, await repack(run), flags);
+  };
 }
 
 async function print(

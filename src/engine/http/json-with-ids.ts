@@ -20,8 +20,8 @@ const end = Buffer.from("]}");
  * long and makes a text that must then be encoded. For a record that is sent repeatedly, only the new
  * ids are written (`knownIdText()`).
  *
- * @returns lent bytes (see `acquireBytes()`), or parts for a long list. Parts read the ids again each
- * time, so a thousand requests that wait for their replies need no memory for their bodies.
+ * @returns lent bytes (see `acquireBytes()`), or parts for a long list: the kept text, or parts that write
+ * the ids again each time. Requests that wait for their replies then need no copy of their prompts.
  */
 export function jsonWithIds(
   fields: Readonly<Record<string, unknown>>,

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { RolloutError } from "../../errors.ts";
-import { killMarked } from "../../run/disk/kill-marked.ts";
+import { killGroup, killMarked } from "../../run/disk/kill-marked.ts";
 import { secretsOfCommand } from "../../secrets/find-secrets.ts";
 import { hideEverywhere, Redactor, withoutCutSecret } from "../../secrets/redactor.ts";
 import { isSecretName } from "../../secrets/secret-name.ts";
@@ -132,13 +132,8 @@ function endGroup(child: ChildProcess, stderr: Readable): void {
 
 function signalGroup(child: ChildProcess, name: "SIGTERM" | "SIGKILL"): void {
   if (child.pid === undefined) return;
-  try {
-    if (process.platform === "win32") child.kill(name);
-    else process.kill(-child.pid, name);
-  } catch (error) {
-    // The process group has already ended.
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
+  if (process.platform === "win32") child.kill(name);
+  else killGroup(child.pid, name);
 }
 
 function failed(

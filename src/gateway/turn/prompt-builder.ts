@@ -187,7 +187,7 @@ export class PromptBuilder {
     }
   }
 
-  /** @throws ClientError `invalid` if the chat template drops messages of the conversation. */
+  /** @throws ClientError `invalid` if the chat template drops the conversation's tool results. */
   #requireShown(messages: readonly Message[]): void {
     const { supports } = this.#renderer.card;
     if (supports.tool || messages.every(({ role }) => role !== "tool")) return;

@@ -29,14 +29,19 @@ export async function replyTokens(
   return cut === -1 ? tokens : tokensUpTo(tokens, cut + Buffer.byteLength(said));
 }
 
-/** Counts the sampled tokens that contain a reply's reasoning, without its markup. */
+/**
+ * Counts the sampled tokens that contain a reply's reasoning, without its markup.
+ *
+ * @param known - The reply's tokens, if they are known.
+ */
 export async function countReasoningTokens(
   renderer: Pick<Renderer, "codec" | "stopTokenIds">,
   reply: SampledReply,
+  known?: readonly ReplyToken[],
 ): Promise<number> {
   const texts = reply.parts.flatMap(({ type, text }) => (type === "reasoning" ? [text] : []));
   if (texts.length === 0) return 0;
-  const tokens = await replyTokens(renderer, reply);
+  const tokens = known ?? (await replyTokens(renderer, reply));
   const bytes = Buffer.concat(tokens.map((token) => token.bytes));
   let count = 0;
   let end = 0;

@@ -62,10 +62,6 @@ export async function openLocalRun(
       if (text !== undefined) say(text);
     },
   });
-  const close = async (): Promise<void> => {
-    await handOut[Symbol.asyncDispose]();
-    await client[Symbol.asyncDispose]();
-  };
   try {
     const processes = await WorkerProcesses.start({
       store,
@@ -97,7 +93,8 @@ export async function openLocalRun(
       },
     };
   } catch (error) {
-    await close();
+    await using _client = client;
+    await handOut[Symbol.asyncDispose]();
     throw error;
   }
 }

@@ -1,9 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** Kills a process and the processes that it started. */
-export function killGroup(pid: number): void {
+/** Signals a process and the processes that it started. */
+export function killGroup(pid: number, signal: "SIGTERM" | "SIGKILL" = "SIGKILL"): void {
   try {
-    process.kill(-pid, "SIGKILL");
+    process.kill(-pid, signal);
   } catch (error) {
     // ESRCH: all of them have ended.
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;

@@ -1,11 +1,17 @@
 import { splitLines } from "../../text/split-lines.ts";
 import { storedFiles } from "../gzip/stored-files.ts";
-import { readBlocks } from "./files.ts";
+import { codeOf, type OpenFile, readBlocks } from "./files.ts";
 
 /** Reads the lines of a run's text file in order, also of a packed one; none if the file does not exist. */
 export async function* readLines(path: string): AsyncGenerator<string> {
-  if ((await storedFiles.facts(path)) === undefined) return;
-  yield* splitLines(readStored(path), path);
+  let file: OpenFile;
+  try {
+    file = await storedFiles.open(path, "read");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return;
+    throw error;
+  }
+  yield* splitLines(blocksOf(file), path);
 }
 
 /**
@@ -14,7 +20,11 @@ export async function* readLines(path: string): AsyncGenerator<string> {
  * @throws the system's own error if the file does not exist or cannot be read.
  */
 export async function* readStored(path: string): AsyncGenerator<Uint8Array> {
-  const file = await storedFiles.open(path, "read");
+  yield* blocksOf(await storedFiles.open(path, "read"));
+}
+
+/** Reads the bytes of an open file, and closes it. */
+async function* blocksOf(file: OpenFile): AsyncGenerator<Uint8Array> {
   try {
     // The block is reused, and the reader may keep it.
     for await (const block of readBlocks(file)) yield Buffer.from(block);

@@ -1,6 +1,5 @@
 import { type Files, readBytes, withFile } from "../disk/files.ts";
-
-const blockSize = 256 * 1024;
+import { contentBlockSize } from "./gzip-index.ts";
 
 /** True if both files exist and have the same bytes. */
 export async function haveSameContent(files: Files, left: string, right: string): Promise<boolean> {
@@ -11,8 +10,8 @@ export async function haveSameContent(files: Files, left: string, right: string)
       await withFile(files, right, async (other) => {
         const [{ size }, { size: otherSize }] = [await one.facts(), await other.facts()];
         if (size !== otherSize) return false;
-        for (let start = 0; start < size; start += blockSize) {
-          const range = { start, end: Math.min(start + blockSize, size) };
+        for (let start = 0; start < size; start += contentBlockSize) {
+          const range = { start, end: Math.min(start + contentBlockSize, size) };
           const [bytes, otherBytes] = [await readBytes(one, range), await readBytes(other, range)];
           if (!bytes.equals(otherBytes)) return false;
         }
