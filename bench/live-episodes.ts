@@ -1,6 +1,5 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BenchFigure } from "./bench-figure.ts";
 import { ourFolder } from "./checkouts.ts";

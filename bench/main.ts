@@ -30,7 +30,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   "long-rows": async () => (await import("./long-rows.ts")).benchLongRows(),
   "many-episodes": async () => (await import("./many-episodes.ts")).benchManyEpisodes(),
   "light-load": async () => (await import("./light-load.ts")).benchLightLoad(),
-  queue: async () => (await import("./queue.ts")).benchQueue(),
+  queue: async () => (await import("./queue/bench-queue.ts")).benchQueue(),
   "hand-out": async () => (await import("./hand-out/bench-hand-out.ts")).benchHandOut(),
   "interval-coverage": async () => (await import("./interval-coverage.ts")).benchIntervalCoverage(),
   viewer: async () => (await import("./viewer.ts")).benchViewer(),

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import type { BenchFigure } from "../bench-figure.ts";
 import { against, checkoutsOf } from "../checkouts.ts";
 import { median } from "../cpu-time.ts";

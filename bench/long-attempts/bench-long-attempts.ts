@@ -1,4 +1,3 @@
-import path from "node:path";
 import type { BenchFigure } from "../bench-figure.ts";
 import { against, checkoutsOf } from "../checkouts.ts";
 import { median } from "../cpu-time.ts";

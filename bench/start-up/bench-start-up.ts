@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { withResolvers } from "../../src/async/with-resolvers.ts";
 import { findBundle } from "../../src/composition/environment/environments.ts";
 import { startSglangTestServer } from "../../src/testing/index.ts";

@@ -1,5 +1,5 @@
-import type { Environment } from "../src/environment/environment.ts";
-import { prepareStorefront, type StorefrontPlay } from "./storefront-play.ts";
+import type { Environment } from "../../src/environment/environment.ts";
+import { prepareStorefront, type StorefrontPlay } from "../storefront-play.ts";
 
 /** Attempts of the queue's benchmarks. */
 export const queuedEpisodes = 300;

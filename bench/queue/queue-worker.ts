@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { Redactor } from "../src/secrets/redactor.ts";
-import { QueueStore } from "../src/queue/store/queue-store.ts";
-import { QueueWorker } from "../src/queue/worker/queue-worker.ts";
+import { Redactor } from "../../src/secrets/redactor.ts";
+import { QueueStore } from "../../src/queue/store/queue-store.ts";
+import { QueueWorker } from "../../src/queue/worker/queue-worker.ts";
 import { benchTerms, prepareBurning } from "./queue-play.ts";
 
 // Runs as a process: node queue-worker.js URL BURN_MS

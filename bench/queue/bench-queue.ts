@@ -5,17 +5,17 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { Redactor } from "../src/secrets/redactor.ts";
-import type { AttemptPlayer } from "../src/run/attempt/attempt-player.ts";
-import { RunFolder } from "../src/run/folder/run-folder.ts";
-import { runRollouts } from "../src/run/run-rollouts.ts";
-import { HandOut } from "../src/queue/hand-out/hand-out.ts";
-import { QueueStore } from "../src/queue/store/queue-store.ts";
-import { QueueWorker } from "../src/queue/worker/queue-worker.ts";
-import type { BenchFigure } from "./bench-figure.ts";
-import { cpuMs, median } from "./cpu-time.ts";
+import { Redactor } from "../../src/secrets/redactor.ts";
+import type { AttemptPlayer } from "../../src/run/attempt/attempt-player.ts";
+import { RunFolder } from "../../src/run/folder/run-folder.ts";
+import { runRollouts } from "../../src/run/run-rollouts.ts";
+import { HandOut } from "../../src/queue/hand-out/hand-out.ts";
+import { QueueStore } from "../../src/queue/store/queue-store.ts";
+import { QueueWorker } from "../../src/queue/worker/queue-worker.ts";
+import type { BenchFigure } from "../bench-figure.ts";
+import { cpuMs, median } from "../cpu-time.ts";
 import { benchTerms, prepareBurning, queuedEpisodes } from "./queue-play.ts";
-import type { StorefrontPlay } from "./storefront-play.ts";
+import type { StorefrontPlay } from "../storefront-play.ts";
 
 const repetitions = 3;
 
