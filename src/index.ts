@@ -38,7 +38,7 @@ export {
   type ToolOptions,
 } from "./environment/define-tool.ts";
 export type { DefinedUser } from "./environment/defined-user.ts";
-export type { MadeCall, PlayedEpisode } from "./environment/defined-world.ts";
+export type { MadeCall, MadeTurn, PlayedEpisode } from "./environment/defined-world.ts";
 export type { Action, Environment, Score, Step, World } from "./environment/environment.ts";
 export { playActions, type PlayedActions } from "./environment/play-actions.ts";
 export { readTasks } from "./environment/read-tasks.ts";
@@ -79,6 +79,7 @@ export type { StalenessOptions } from "./run/policy/staleness.ts";
 export type { RunProgress } from "./run/run-progress.ts";
 export type { RunResult } from "./run/run-rollouts.ts";
 export { advantages, type AdvantageEstimator } from "./run/schedule/advantages.ts";
+export { turnAdvantages, type TurnAdvantageOptions } from "./run/schedule/turn-advantages.ts";
 export { createSpreadFilter, rewardsOf, type EpisodeGroup } from "./run/schedule/group.ts";
 export { createPushedTasks, type PushedTasks } from "./run/schedule/pushed-tasks.ts";
 export { createTaskStream } from "./run/schedule/streamed-tasks.ts";

@@ -11,6 +11,7 @@ import { toPyValue, type PyDict } from "../../packages/python-values/src/value.t
 import { characterIds, createCharacterRenderer } from "../testing/character-renderer.ts";
 import { createScriptedEngine } from "../testing/scripted-engine.ts";
 import { defineEnvironment, type DefinedEnvironment } from "./define-environment.ts";
+import type { MadeTurn } from "./defined-world.ts";
 import { defineTool } from "./define-tool.ts";
 import type { Action } from "./environment.ts";
 import { playActions } from "./play-actions.ts";
@@ -232,6 +233,29 @@ describe("defineEnvironment()", () => {
       isError: true,
     });
     expect(score).toMatchObject({ reward: 0, details: { calls: [{ name: "set_level" }] } });
+  });
+
+  test("a score may give components and rewards of turns, and the reward is their sum", async () => {
+    const shaped = (
+      score: (state: object, task: object, played: { turns?: MadeTurn[] }) => object,
+    ) => shelves({ score });
+    const actions = [call("take", { book: "Emma" }), bye];
+    const components = await play(
+      shaped(() => ({ components: { state: 1, style: { value: 0.5, weight: 0.5 } } })),
+      ...actions,
+    );
+    expect(components.score).toEqual({
+      reward: 1.25,
+      components: { state: { value: 1, weight: 1 }, style: { value: 0.5, weight: 0.5 } },
+      details: {},
+    });
+    const byTurn = await play(
+      shaped((_state, _task, { turns = [] }) => ({
+        turnRewards: turns.map(({ calls, said }) => calls.length / 2 + said.length),
+      })),
+      ...actions,
+    );
+    expect(byTurn.score).toEqual({ reward: 1.5, turnRewards: [0.5, 1], details: {} });
   });
 
   test("a value that the policy wrote in the form of a picture may be returned to it, and scored", async () => {

@@ -26,6 +26,12 @@ export interface MadeCall {
   readonly isError: boolean;
 }
 
+/** What the agent did in one turn, in order. */
+export interface MadeTurn {
+  readonly said: readonly string[];
+  readonly calls: readonly MadeCall[];
+}
+
 /** The third argument of `score()`: the episode beside state and task. */
 export interface PlayedEpisode<State> {
   /** The initial state. Frozen, except binary data, which is a copy. */
@@ -37,6 +43,11 @@ export interface PlayedEpisode<State> {
   /** Every call, in order. */
   readonly calls: readonly MadeCall[];
   /** True if the episode finished, rather than reaching a limit. */
+  /**
+   * What each turn of the agent did, in order. A turn whose calls were malformed did nothing. Absent if the
+   * agent keeps its conversations itself.
+   */
+  readonly turns?: readonly MadeTurn[];
   readonly isDone: boolean;
   readonly signal: AbortSignal;
   /** Records work that a score cannot repeat, such as a judge's answer: see `ToolContext`. */
@@ -74,6 +85,8 @@ export class DefinedWorld<Item, State> implements World {
   readonly #parts: WorldParts<Item, State>;
   readonly #said: string[] = [];
   readonly #calls: MadeCall[] = [];
+  /** All calls and texts, in order. */
+  readonly #actions: (MadeCall | string)[] = [];
   #isDone = false;
 
   constructor(parts: WorldParts<Item, State>) {
@@ -99,6 +112,7 @@ export class DefinedWorld<Item, State> implements World {
 
   async #say(content: string, signal: AbortSignal): Promise<Step> {
     this.#said.push(content);
+    this.#actions.push(content);
     const line = await this.#parts.user.reply(content, { signal });
     const step = { observation: textOfLine(line), from: "user", source: "user" } as const;
     return isLeaving(line) ? { ...step, done: "user-left" } : step;
@@ -117,7 +131,9 @@ export class DefinedWorld<Item, State> implements World {
             ({ isError }) => !isError,
           );
     const { text, isError, ends } = outcome;
-    this.#calls.push({ name, arguments: toWritableArguments(given), isError });
+    const call = { name, arguments: toWritableArguments(given), isError };
+    this.#calls.push(call);
+    this.#actions.push(call);
     return {
       observation: text,
       from: "tool",
@@ -139,7 +155,7 @@ export class DefinedWorld<Item, State> implements World {
     );
   }
 
-  async score({ signal }: { signal: AbortSignal }): Promise<Score> {
+  async score({ signal, actionCounts }: Parameters<World["score"]>[0]): Promise<Score> {
     const { environment, score, state, task, outside, resources } = this.#parts;
     const reached = state.close();
     const result = await foreignAsync(
@@ -153,6 +169,7 @@ export class DefinedWorld<Item, State> implements World {
           said: this.#said,
           answer: this.#said.at(-1) ?? "",
           calls: this.#calls,
+          ...(actionCounts !== undefined && { turns: turnsOf(this.#actions, actionCounts) }),
           isDone: this.#isDone,
           signal,
           outside,
@@ -248,4 +265,20 @@ function attributed(
 function describeKind(value: unknown): string {
   if (value === undefined) return "nothing (a forgotten return?)";
   return value instanceof Promise ? "a promise" : typeof value;
+}
+
+/** Divides the actions of an episode into those of each turn. */
+function turnsOf(
+  actions: readonly (MadeCall | string)[],
+  counts: readonly number[],
+): readonly MadeTurn[] {
+  let from = 0;
+  return counts.map((count) => {
+    const own = actions.slice(from, from + count);
+    from += count;
+    return {
+      said: own.filter((action) => typeof action === "string"),
+      calls: own.filter((action) => typeof action !== "string"),
+    };
+  });
 }

@@ -1,5 +1,6 @@
 import type { ToolDefinition } from "../message.ts";
 import type { PyDict } from "../../packages/python-values/src/value.ts";
+import type { RewardComponents } from "./reward-parts.ts";
 import type { Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
@@ -29,6 +30,10 @@ export interface Score {
   readonly reward: number | null;
   /** The reasons for the reward, in the environment's own format (τ-bench: its reward_info). */
   readonly details: Readonly<Record<string, unknown>>;
+  /** The named parts of the reward. Their weighted sum is the reward. Default: none. */
+  readonly components?: RewardComponents;
+  /** The part of the reward that each turn of the agent earned. Their sum is the reward. Default: none. */
+  readonly turnRewards?: readonly number[];
 }
 
 /** One attempt's world. It is opened for one episode, shares no state and is never reset. */
@@ -48,8 +53,14 @@ export interface World extends AsyncDisposable {
   /**
    * Scores the episode. Called once, after the last step. An episode that reached a limit is scored by the
    * environment's own rule.
+   *
+   * @param options.actionCounts - The number of actions that each turn of the agent performed, in order. Absent
+   *   if the agent keeps its conversations itself.
    */
-  score(options: { signal: AbortSignal }): Promise<Score>;
+  score(options: {
+    signal: AbortSignal;
+    readonly actionCounts?: readonly number[];
+  }): Promise<Score>;
   /** The user's token usage so far. */
   userUsage(): UserUsage;
   /**

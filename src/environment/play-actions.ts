@@ -14,7 +14,7 @@ export interface PlayedActions {
 }
 
 /**
- * Plays the given actions in place of an agent and scores the result. Use it to try and to test an environment.
+ * Plays the given actions in place of an agent, each as a turn, and scores the result. Use it to try and to test an environment.
  *
  * @throws UsageError if actions follow the end of the episode.
  * @throws RolloutError if the user or the environment fails.
@@ -48,7 +48,8 @@ export async function playActions<Data>(
     }
     steps.push(await world.step(action, { signal }));
   }
-  return { opening, steps, score: await world.score({ signal }) };
+  const actionCounts = actions.map(() => 1);
+  return { opening, steps, score: await world.score({ signal, actionCounts }) };
 }
 
 /** The results of replayed calls. JSON-able. */

@@ -2,6 +2,8 @@ import { RolloutError, describeError } from "../errors.ts";
 import { classOf } from "./content-text.ts";
 import type { Difference } from "./state/difference.ts";
 import type { Score } from "./environment.ts";
+import { isObject } from "../values/is-object.ts";
+import { weightedSum, type RewardComponent } from "./reward-parts.ts";
 import { briefText } from "./brief-value.ts";
 import { NotPlain, writePlainJson } from "./plain-text.ts";
 import { findDifferences } from "./state/state-difference.ts";
@@ -12,7 +14,8 @@ export type ScoreResult<State> = number | boolean | DetailedScore<State>;
 /** A score with the wanted result, which `turnwright show` compares with the actual one. */
 export interface DetailedScore<State> {
   /**
-   * The reward. Default: 1 if the state is as wanted and the agent said all outputs, otherwise 0.
+   * The reward. Default: the sum of `components` or `turnRewards`; without them 1 if the state is as wanted
+   * and the agent said all outputs, otherwise 0.
    */
   readonly reward?: number | boolean;
   /** The wanted final state: only the members that matter. */
@@ -21,6 +24,13 @@ export interface DetailedScore<State> {
   readonly outputs?: readonly string[];
   /** Further details. JSON-able. */
   readonly details?: Readonly<Record<string, unknown>>;
+  /**
+   * The named parts of the reward: a value with its weight, or a number, whose weight is 1. The reward is
+   * their weighted sum.
+   */
+  readonly components?: Readonly<Record<string, number | RewardComponent>>;
+  /** The part of the reward that each turn of the agent earned, in order. Their sum is the reward. */
+  readonly turnRewards?: readonly number[];
 }
 
 /** The episode to score. */
@@ -41,19 +51,27 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
     new RolloutError(
       "grader/bad-score",
       `Cannot use the result of score() of ${episode.environment} for task ${episode.taskId}: ${what}, ` +
-        "expected a finite number, true or false, or an object with reward or wanted",
+        "expected a finite number, true or false, or an object with reward, components or wanted",
     );
   if (typeof result !== "object" || result === null) {
     return { reward: toReward(result, "it", bad), details: {} };
   }
   if (result instanceof Promise) throw bad("it is a promise of a promise");
   const { reward, wanted, outputs, details = {} } = result as DetailedScore<object>;
-  const known = new Set(["reward", "wanted", "outputs", "details"]);
+  const parts = toParts(result, bad);
+  const known = new Set(["reward", "wanted", "outputs", "details", "components", "turnRewards"]);
   const unknown = Object.keys(result).find((key) => !known.has(key));
   if (unknown !== undefined)
     throw bad(`"${unknown}" is not one of its members (other data goes into details)`);
-  if (reward === undefined && wanted === undefined && outputs === undefined) {
-    throw bad("it has neither reward nor wanted");
+  const summed =
+    parts.components === undefined ? sumOf(parts.turnRewards) : weightedSum(parts.components);
+  if (
+    reward === undefined &&
+    summed === undefined &&
+    wanted === undefined &&
+    outputs === undefined
+  ) {
+    throw bad("it has none of reward, components and wanted");
   }
   if (wanted !== undefined && (typeof wanted !== "object" || wanted === null)) {
     throw bad("wanted is not an object");
@@ -67,10 +85,35 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   const difference = differenceOf({ wanted, outputs }, episode, bad);
   const isRight = difference.state.length === 0 && difference.missingOutputs.length === 0;
   const isKnown = wanted !== undefined || outputs !== undefined;
+  const given = reward === undefined ? undefined : toReward(reward, "reward", bad);
   return {
-    reward: reward === undefined ? Number(isRight) : toReward(reward, "reward", bad),
+    reward: given ?? summed ?? Number(isRight),
+    ...parts,
     details: { ...toDetails(details, bad), ...(isKnown && { difference }) },
   };
+}
+
+/** Returns the parts of a reward with their weights. Sums are checked with every score. */
+function toParts(
+  { components, turnRewards }: DetailedScore<object>,
+  bad: (what: string) => RolloutError,
+): Pick<Score, "components" | "turnRewards"> {
+  if (components !== undefined && !isObject(components)) throw bad("components is not an object");
+  if (turnRewards !== undefined && !Array.isArray(turnRewards)) {
+    throw bad("turnRewards is not a list");
+  }
+  const weighed = Object.entries(components ?? {}).map(([name, component]) => {
+    const whole = typeof component === "number" ? { value: component, weight: 1 } : component;
+    return [name, whole] as const;
+  });
+  return {
+    ...(components !== undefined && { components: Object.fromEntries(weighed) }),
+    ...(turnRewards !== undefined && { turnRewards }),
+  };
+}
+
+function sumOf(turnRewards: readonly number[] | undefined): number | undefined {
+  return turnRewards?.reduce((sum, reward) => sum + reward, 0);
 }
 
 function isText(value: unknown): value is string {

@@ -1,3 +1,4 @@
+import type { RewardComponents } from "../environment/reward-parts.ts";
 import type { ConversationRole, LineageEdge } from "./lineage.ts";
 import type { AttemptPlace } from "../agent/turn-form.ts";
 import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
@@ -165,6 +166,10 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   readonly attempt: number;
   /** Details of the reward, from the environment. Absent if the episode was not scored. */
   readonly rewardDetails?: Readonly<Record<string, unknown>>;
+  /** The named parts of the reward. Their weighted sum is the reward. Absent if the environment gives none. */
+  readonly rewardComponents?: RewardComponents;
+  /** The part of the reward that each of `turns` earned. Their sum is the reward. Absent if the environment gives none. */
+  readonly turnRewards?: readonly number[];
   /**
    * Failures that did not affect the episode, such as a world that could not be disposed of, if any. Always absent in
    * episodes that were played outside of a run.

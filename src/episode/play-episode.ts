@@ -18,12 +18,12 @@ import { countShared } from "./check/count-shared.ts";
 import type { EpisodeTrace } from "./episode-tracer.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "./episode-setup.ts";
 import { borrowSession, borrowUser } from "./borrow-session.ts";
-import type { Episode, SharedCounts } from "./episode.ts";
+import type { Episode, TurnRecord, SharedCounts } from "./episode.ts";
 import { UserCallTracker } from "./turn/user-call-tracker.ts";
 import { endOf, turnsIn, type Inputs } from "./inputs/input.ts";
 import { openInputs, type EpisodeInputs, type InputOptions } from "./inputs/open-inputs.ts";
 import { RecordingEnd, ReplayDivergence } from "./inputs/playback-stop.ts";
-import { scoredEnd } from "./scored-end.ts";
+import { scoredEnd, type ScoreFields } from "./scored-end.ts";
 import { openConversation } from "./open-conversation.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
 import { askWorld, overwritten, tolerate, type Play, type TurnsEnd } from "./play.ts";
@@ -45,7 +45,7 @@ export interface PlayEpisodeOptions extends InputOptions {
   readonly forkAt?: number;
 }
 
-type EpisodeEnd = RolloutEnd & Pick<Episode, "rewardDetails">;
+type EpisodeEnd = RolloutEnd & ScoreFields;
 
 /**
  * Plays one episode: opens the world, plays turns until the policy, the environment or a limit ends the episode, scores
@@ -293,12 +293,18 @@ async function playAndScore(play: Play, world: World, user: UserSession): Promis
     },
     async (signal) =>
       checkScore(
-        await world.score({ signal }),
+        await world.score({ signal, actionCounts: actionCountsOf(play.turns) }),
         `world.score() in task ${id} of ${setup.environment.name}`,
+        play.turns.length,
       ),
     "score",
   );
   return scoredEnd(end, score);
+}
+
+/** Returns the number of actions that the environment performed in each turn. */
+function actionCountsOf(turns: readonly TurnRecord[]): readonly number[] {
+  return turns.map(({ steps }) => steps.filter(({ result }) => result === "acted").length);
 }
 
 async function playTurns(play: Play, world: World, user: UserSession): Promise<TurnsEnd> {

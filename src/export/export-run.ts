@@ -30,6 +30,8 @@ export interface ExportOptions {
    * folder.
    */
   readonly temperature?: number;
+  /** The discount for advantages of turns, from 0 to 1, for prime-rl and tinker. Default: one advantage an attempt. */
+  readonly turnDiscount?: number;
   /**
    * The name of the caller's option for `temperature`, for error messages. Default: `temperature`.
    */

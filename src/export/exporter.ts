@@ -22,6 +22,10 @@ export const exportKinds = [
   "unnamedVersions",
   /** Tokens after the last sampled token. */
   "environmentTail",
+  /** Named components of the reward. */
+  "components",
+  /** Rewards of single turns. */
+  "turnRewards",
 ] as const;
 
 /** One of `exportKinds`. */
@@ -33,6 +37,8 @@ export type ExportAction =
   | "keep"
   /** Cut the tokens after the last sampled one, and report the cut. */
   | "cut"
+  /** Export the attempt without this, and report it. */
+  | "drop"
   /** Export one row of the attempt, and report the rows that are left out. See `Exporter.chooseRow`. */
   | "one-row"
   /** Leave out the attempt, and report the omission. */
@@ -81,6 +87,8 @@ export interface ReadyAttempt {
   readonly reward: number;
   /** The reward minus the mean over the exported attempts of the group. */
   readonly advantage: number;
+  /** The advantage of each turn of the episode. Absent if all turns have the attempt's. */
+  readonly turnAdvantages?: readonly number[];
   /** 0-based place within the planned group. */
   readonly repetition: number;
   readonly place: SlimePlace;
@@ -107,6 +115,11 @@ export interface ExportSurroundings {
    * `policyVersion`.
    */
   readonly versionRemedy?: string;
+  /**
+   * The weight of a reward one turn later, from 0 to 1, for advantages of turns (see `turnAdvantages()`). Default: all
+   * tokens of an attempt have one advantage.
+   */
+  readonly turnDiscount?: number;
   /** The temperature at which the run sampled. prime-rl's rows need it. */
   readonly temperature?: number;
   /**
@@ -140,6 +153,8 @@ export interface Exporter {
   /** JSON lines, or one JSON object with lists. */
   readonly layout: "lines" | ColumnLayout;
   readonly rules: ExportRules;
+  /** True if the records have advantages or rewards of single turns if `turnDiscount` is given. */
+  readonly hasTurnAdvantages?: true;
   /** True if `prompt` can have the text that the policy received, in place of the messages. */
   readonly hasPromptText?: true;
   /**

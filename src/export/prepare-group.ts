@@ -1,4 +1,6 @@
+import type { EpisodeStory } from "../run/folder/episode-row.ts";
 import { UsageError } from "../errors.ts";
+import { turnReturns } from "../run/schedule/turn-advantages.ts";
 import { countTrained } from "../trajectory/count-trained.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import type {
@@ -25,7 +27,7 @@ interface PreparedGroup {
  */
 export function prepareGroup(
   members: readonly ExportMember[],
-  exporter: Pick<Exporter, "rules" | "chooseRow">,
+  exporter: Pick<Exporter, "rules" | "chooseRow" | "hasTurnAdvantages">,
   surroundings: ExportSurroundings = {},
 ): PreparedGroup {
   const { rules } = exporter;
@@ -57,15 +59,48 @@ export function prepareGroup(
       }
       rows.push(row);
     }
+    const dropped = droppedParts(episode!, exporter, surroundings);
+    notes.push(...dropped.map((part) => ({ rolloutId, kind: part, action: "drop" }) as const));
     // `findObstacle()` has returned for attempts without an episode or a reward.
     const { groupId, reward } = episode!;
     kept.push({ rolloutId, groupId, episode: episode!, reward: reward!, repetition, place, rows });
   }
-  const mean = kept.reduce((sum, { reward }) => sum + reward, 0) / kept.length;
-  return {
-    attempts: kept.map((attempt) => ({ ...attempt, advantage: attempt.reward - mean })),
-    notes,
-  };
+  return { attempts: withAdvantages(kept, surroundings), notes };
+}
+
+/** Adds the advantages of plain GRPO: the reward minus the group's mean, or the return of each turn minus that mean. */
+function withAdvantages(
+  attempts: readonly Omit<ReadyAttempt, "advantage">[],
+  { turnDiscount }: ExportSurroundings,
+): readonly ReadyAttempt[] {
+  const mean = meanOf(attempts.map(({ reward }) => reward));
+  if (turnDiscount === undefined) {
+    return attempts.map((attempt) => ({ ...attempt, advantage: attempt.reward - mean }));
+  }
+  const returns = attempts.map(({ episode }) => turnReturns(episode, turnDiscount));
+  const meanReturn = meanOf(returns.map(([first = 0]) => first));
+  return attempts.map((attempt, index) => ({
+    ...attempt,
+    advantage: attempt.reward - mean,
+    turnAdvantages: returns[index]!.map((value) => value - meanReturn),
+  }));
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Returns the parts of an attempt's reward that the trainer does not get. */
+function droppedParts(
+  { rewardComponents, turnRewards }: EpisodeStory,
+  { rules, hasTurnAdvantages }: Pick<Exporter, "rules" | "hasTurnAdvantages">,
+  { turnDiscount }: ExportSurroundings,
+): readonly ("components" | "turnRewards")[] {
+  const usesTurns = hasTurnAdvantages === true && turnDiscount !== undefined;
+  const parts = { components: rewardComponents, turnRewards: usesTurns ? undefined : turnRewards };
+  return (["components", "turnRewards"] as const).filter(
+    (kind) => parts[kind] !== undefined && rules[kind].action === "drop",
+  );
 }
 
 /** Returns the first kind whose rule keeps a member out of the export. */

@@ -5,6 +5,7 @@ const spelled: Readonly<Record<ExportAction, string>> = {
   keep: "keep",
   cut: "cut",
   "one-row": "one row",
+  drop: "drop",
   "leave-out": "leave out",
   "leave-out-group": "leave out group",
   refuse: "refuse",

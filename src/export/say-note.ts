@@ -11,6 +11,8 @@ const words: Readonly<Record<ExportKind, string>> = {
   mixedVersions: "was sampled by several policy versions",
   unnamedVersions: "has tokens of an unnamed version",
   environmentTail: "continues after its last sampled token",
+  components: "has components of its reward",
+  turnRewards: "has rewards of its turns",
 };
 
 /** Describes for people what an export left out or cut, and why. */
@@ -20,6 +22,10 @@ export function sayNote(
 ): string {
   const { why } = exporters[to].rules[kind];
   if (action === "cut") return `Cut ${tokenCount} tokens of ${rolloutId}: ${why}`;
+  if (action === "drop") {
+    const what = kind === "components" ? "the components of the reward" : "the rewards of turns";
+    return `Left out ${what} of ${rolloutId}: ${why}`;
+  }
   if (action === "one-row") {
     const rows = rowCount === 1 ? "1 row" : `${rowCount} rows`;
     return `Left out ${rows} of ${rolloutId} with ${tokenCount} sampled tokens: ${why}`;

@@ -21,6 +21,7 @@ export function describeGroup(
 function describeAttempt(episode: Episode): object {
   const { rolloutId, sampleIndex, seed, outcome, stopReason, reward, failure } = episode;
   const { environment, counts, durationMs, rewardDetails, userUsage, turns } = episode;
+  const { rewardComponents, turnRewards } = episode;
   const sum = (of: (turn: Episode["turns"][number]) => number): number =>
     turns.reduce((total, turn) => total + of(turn), 0);
   return {
@@ -40,6 +41,8 @@ function describeAttempt(episode: Episode): object {
     cachedTokenCount: sum(({ cachedTokenCount = 0 }) => cachedTokenCount),
     durationMs,
     ...(rewardDetails !== undefined && { rewardDetails }),
+    ...(rewardComponents !== undefined && { rewardComponents }),
+    ...(turnRewards !== undefined && { turnRewards }),
     userUsage,
   };
 }

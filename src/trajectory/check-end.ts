@@ -1,5 +1,6 @@
 import { isObject } from "../values/is-object.ts";
 import { parties } from "../errors.ts";
+import { componentsFault, turnRewardsFault } from "../environment/reward-parts.ts";
 import { isReward } from "./reward.ts";
 import { stopReasons, type Outcome } from "./sample.ts";
 import { quote, type RawRow, type Violation } from "./violation.ts";
@@ -9,7 +10,22 @@ import { quote, type RawRow, type Violation } from "./violation.ts";
  * scored, and a failure with its party and no reward if it failed.
  */
 export function checkEnd(row: RawRow): Violation[] {
-  return [...checkOutcome(row), ...checkReward(row), ...checkFailure(row)];
+  return [
+    ...checkOutcome(row),
+    ...checkReward(row),
+    ...checkRewardParts(row),
+    ...checkFailure(row),
+  ];
+}
+
+/** Checks the parts of an episode's reward. Rows have none. */
+function checkRewardParts({ reward, rewardComponents, turnRewards, turns }: RawRow): Violation[] {
+  const turnCount = Array.isArray(turns) ? turns.length : undefined;
+  const faults = [
+    rewardComponents === undefined ? undefined : componentsFault(rewardComponents, reward),
+    turnRewards === undefined ? undefined : turnRewardsFault(turnRewards, reward, turnCount),
+  ];
+  return faults.flatMap((detail) => (detail === undefined ? [] : [{ rule: "reward", detail }]));
 }
 
 function checkOutcome({ outcome, stopReason }: RawRow): Violation[] {

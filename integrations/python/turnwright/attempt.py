@@ -49,6 +49,11 @@ class Attempt:
         return self.reward is not None and any(1 in row["lossMask"] for row in self.rows)
 
     @property
+    def components(self) -> dict[str, float]:
+        """The values of the reward's components by name, without their weights. Empty if the environment gives none."""
+        return {name: one["value"] for name, one in (self.about.get("rewardComponents") or {}).items()}
+
+    @property
     def trained_rows(self) -> list[Row]:
         """The rows that have a trained token, in order. Only these are handed to a trainer."""
         return [row for row in self.rows if 1 in row["lossMask"]]

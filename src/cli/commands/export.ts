@@ -17,6 +17,7 @@ import { makeFolder } from "../../files/make-folder.ts";
 import type { Setting } from "../../composition/config/setting.ts";
 import { writeAtomically } from "../../run/disk/write-atomically.ts";
 import { addSettings } from "../option.ts";
+import { toDiscount } from "../to-discount.ts";
 import { writeError } from "../write-out.ts";
 
 interface ExportFlags {
@@ -25,6 +26,7 @@ interface ExportFlags {
   readonly policyVersion?: number;
   readonly promptText?: string;
   readonly temperature?: number;
+  readonly turnDiscount?: number;
 }
 
 const temperatureSetting: Setting = {
@@ -58,9 +60,15 @@ export function defineExport(command: Command): void {
         "the policy's version where the engine named none, for trainers that count versions",
       ).argParser(toVersion),
     )
+    .addOption(
+      new Option(
+        "--turn-discount <g>",
+        "prime-rl, tinker: advantages of turns, with this weight of a reward one turn later, from 0 to 1",
+      ).argParser(toDiscount),
+    )
     .option(
       "--prompt-text <model>",
-      "slime: prompts as the text that the policy was sent, by this folder's tokenizer",
+      "slime, miles: prompts as the text that the policy was sent, by this folder's tokenizer",
     );
   addSettings(command, [temperatureSetting]);
   command.action(exportCommand);
@@ -71,10 +79,8 @@ function toVersion(text: string): number {
   throw new InvalidArgumentError("expected a whole number");
 }
 
-async function exportCommand(
-  dir: string,
-  { to, out, policyVersion, promptText, temperature }: ExportFlags,
-): Promise<void> {
+async function exportCommand(dir: string, flags: ExportFlags): Promise<void> {
+  const { to, out, temperature, promptText, turnDiscount } = flags;
   if (temperature !== undefined && to !== "prime-rl") {
     throw new UsageError(
       `Cannot use --temperature with --to ${to}: only prime-rl's rows have the temperature`,
@@ -86,6 +92,11 @@ async function exportCommand(
       `Cannot use --prompt-text with --to ${to}: only rows for slime and miles have the prompt`,
     );
   }
+  if (turnDiscount !== undefined && exporter?.hasTurnAdvantages !== true) {
+    throw new UsageError(
+      `Cannot use --turn-discount with --to ${to}: only rows for prime-rl and tinker have an advantage for each token`,
+    );
+  }
   if (to === "safetensors") {
     if (out === undefined)
       throw new UsageError("Cannot export safetensors: name a folder by --out");
@@ -95,22 +106,14 @@ async function exportCommand(
   } else if (to === "parquet" || to === "csv") {
     await writeContent(tableContent(dir, to), out);
   } else {
-    await exportToTrainer(dir, to, { out, policyVersion, promptText, temperature });
+    await exportToTrainer(dir, to, flags);
   }
 }
 
 async function exportToTrainer(
   dir: string,
   to: ExportTarget,
-  {
-    out,
-    policyVersion,
-    promptText,
-    temperature,
-  }: Pick<
-    { [Name in keyof ExportFlags]: ExportFlags[Name] | undefined },
-    "out" | "policyVersion" | "promptText" | "temperature"
-  >,
+  { out, policyVersion, promptText, temperature, turnDiscount }: ExportFlags,
 ): Promise<void> {
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
   const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
@@ -124,7 +127,7 @@ async function exportToTrainer(
   const { content, summary } = await exportRun(dir, to, {
     onNote,
     ...(codec && { spell: async (ids) => await codec.decode(ids) }),
-    ...withoutUndefined({ policyVersion, temperature }),
+    ...withoutUndefined({ policyVersion, temperature, turnDiscount }),
     versionRemedy: "--policy-version N",
     temperatureRemedy: "--temperature T",
   });

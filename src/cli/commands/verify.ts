@@ -18,6 +18,7 @@ import { stopOnInterrupt } from "../interrupt.ts";
 import { addSettings } from "../option.ts";
 import { groupSettings } from "../setting-groups.ts";
 import { engineSettings, openScoringEngine } from "../scoring-engine.ts";
+import { toDiscount } from "../to-discount.ts";
 import { writeOut } from "../write-out.ts";
 
 interface VerifyFlags extends Readonly<Record<string, unknown>> {
@@ -27,6 +28,7 @@ interface VerifyFlags extends Readonly<Record<string, unknown>> {
   readonly run?: string;
   readonly policyVersion?: string;
   readonly promptText?: string;
+  readonly turnDiscount?: number;
   readonly model?: string;
   readonly temperature?: number;
 }
@@ -64,6 +66,12 @@ export function defineVerify(command: Command): void {
     )
     .option("--run <dir>", "with --as: compare the export with what this run gives")
     .option("--policy-version <n>", "with --run: the version that the export was given")
+    .addOption(
+      new Option(
+        "--turn-discount <g>",
+        "with --as: the discount that the export was given",
+      ).argParser(toDiscount),
+    )
     .option("--prompt-text <model>", "with --run: the folder that the export was given")
     .option("--rescore", "compare the recorded logprobs with an engine's (all but llama-cpp)")
     .option("--tolerance <nats>", "with --rescore: the largest difference that passes", "1e-5");
@@ -108,7 +116,7 @@ async function verifyLoneFile(file: string) {
 async function verifyExports(
   files: readonly string[],
   as: ExportTarget,
-  { run, policyVersion, model, promptText, temperature }: VerifyFlags,
+  { run, policyVersion, model, promptText, temperature, turnDiscount }: VerifyFlags,
 ): Promise<void> {
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
   const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
@@ -118,6 +126,7 @@ async function verifyExports(
     ...(run !== undefined && { run }),
     ...(policyVersion !== undefined && { policyVersion: Number(policyVersion) }),
     ...(temperature !== undefined && { temperature }),
+    ...(turnDiscount !== undefined && { turnDiscount }),
     versionRemedy: "--policy-version N",
     temperatureRemedy: "--temperature T",
   };

@@ -1,4 +1,5 @@
 import type { Score, Step, World } from "../../environment/environment.ts";
+import { componentsFault, turnRewardsFault } from "../../environment/reward-parts.ts";
 import { copyMembers } from "../../values/copy-members.ts";
 import { wellFormedCopy } from "../../values/plain-copy.ts";
 import { isReward } from "../../trajectory/reward.ts";
@@ -96,7 +97,7 @@ const stepMembers = ["observation", "from", "source", "isError", "done"];
  *
  * @throws RolloutError `grader/bad-score` naming the field.
  */
-export function checkScore(value: unknown, place: string): Score {
+export function checkScore(value: unknown, place: string, turnCount?: number): Score {
   const origin: Origin = { code: "grader/bad-score", place };
   const score = requireObject(value, origin, "a Score");
   const { reward, details } = score;
@@ -109,11 +110,20 @@ export function checkScore(value: unknown, place: string): Score {
   }
   requireObject(details, origin, "details, an object such as {}");
   requirePlain(score, origin);
+  const { components, turnRewards } = score;
+  const fault =
+    (components === undefined ? undefined : componentsFault(components, reward)) ??
+    (turnRewards === undefined ? undefined : turnRewardsFault(turnRewards, reward, turnCount));
+  if (fault !== undefined) refuse(origin, fault, "parts that add up to the reward");
   // A copy, because the world may be disposed of before the score is written.
   return {
     ...(score as unknown as Score),
     reward,
     details: wellFormedCopy(details) as Score["details"],
+    ...(components !== undefined && {
+      components: wellFormedCopy(components) as NonNullable<Score["components"]>,
+    }),
+    ...(turnRewards !== undefined && { turnRewards: [...(turnRewards as number[])] }),
   };
 }
 

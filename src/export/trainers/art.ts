@@ -1,4 +1,5 @@
 import { namedGroupRules } from "./common-rules.ts";
+import { componentValues } from "./component-values.ts";
 import { sampledTurns } from "./sampled-turns.ts";
 import { textBefore } from "./text-before.ts";
 import { versionRange } from "./version-range.ts";
@@ -18,6 +19,7 @@ export const artExporter: Exporter = {
     ...namedGroupRules,
     truncated: { action: "keep", why: "metadata.outcome" },
     segments: { action: "keep", why: "a trajectory an attempt: `additional_histories`" },
+    components: { action: "keep", why: "`metrics`, which it logs" },
     mixedVersions: {
       action: "keep",
       why: "`initial_policy_version` and `final_policy_version`, if they are whole numbers",
@@ -32,6 +34,7 @@ export const artExporter: Exporter = {
         additional_histories: more.map((history) => ({ messages_and_choices: history })),
         reward,
         ...policyVersions(attempt),
+        ...metricsOf(attempt),
         metadata: { rollout: rolloutId, group: groupId, outcome: episode.outcome },
       },
     ];
@@ -58,6 +61,11 @@ function toHistory(row: ReadyRow, { episode }: ReadyAttempt): readonly object[] 
       token_ids: row.tokenIds.slice(start, end),
     },
   ]);
+}
+
+function metricsOf({ episode }: ReadyAttempt) {
+  const metrics = componentValues(episode);
+  return metrics === undefined ? {} : { metrics };
 }
 
 function policyVersions({ rows }: ReadyAttempt) {

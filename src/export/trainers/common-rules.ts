@@ -11,6 +11,8 @@ export const namedGroupRules: ExportRules = {
   mixedVersions: { action: "keep", why: "no field for it" },
   unnamedVersions: { action: "keep", why: "no field for it" },
   environmentTail: { action: "cut", why: "no token after the last sampled one is trained" },
+  components: { action: "drop", why: "it has no place for components of a reward" },
+  turnRewards: { action: "drop", why: "one reward an attempt" },
 };
 
 /** Rules for trainers that form groups by counting rows: they get complete groups only. */

@@ -19,6 +19,7 @@ export const nemoRlExporter: Exporter = {
       action: "one-row",
       why: "each prompt must extend the one before: the longest row with the task's prompt is exported",
     },
+    components: { action: "keep", why: "`reward_components`: weighted, they add up to the reward" },
   },
   // NeMo-RL groups results by the ids of their first prompt.
   chooseRow: (rows) => longestRow(rows.filter((row) => hasPromptOf(rows[0]!, row))),
@@ -26,10 +27,20 @@ export const nemoRlExporter: Exporter = {
     attempt.rows.map((row) => ({
       responses_create_params: { input: [] },
       reward: attempt.reward,
+      ...componentsOf(attempt),
       group: attempt.groupId,
       response: { id: attempt.rolloutId, object: "response", output: toOutput(row, attempt) },
     })),
 };
+
+/** Returns the weighted components. NeMo-RL requires that they add up to the reward. */
+function componentsOf({ episode: { rewardComponents } }: ReadyAttempt): object {
+  if (rewardComponents === undefined) return {};
+  const components = Object.entries(rewardComponents).map(
+    ([name, { value, weight }]) => [name, value * weight] as const,
+  );
+  return { reward_components: Object.fromEntries(components) };
+}
 
 function hasPromptOf(first: Sample, { promptLength, tokenIds }: Sample): boolean {
   if (promptLength !== first.promptLength) return false;

@@ -1,4 +1,5 @@
 import { countedGroupRules } from "./common-rules.ts";
+import { componentValues } from "./component-values.ts";
 import { longestRow } from "./longest-row.ts";
 import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter } from "../exporter.ts";
@@ -15,6 +16,7 @@ export const openrlhfExporter: Exporter = {
   rules: {
     ...countedGroupRules,
     truncated: { action: "keep", why: "`truncated` is true" },
+    components: { action: "keep", why: "`extra_logs`, which it logs" },
     segments: { action: "one-row", why: "execute() returns one row: the longest is exported" },
   },
   chooseRow: longestRow,
@@ -28,7 +30,7 @@ export const openrlhfExporter: Exporter = {
       reward,
       scores: reward,
       truncated: episode.outcome === "truncated",
-      extra_logs: {},
+      extra_logs: componentValues(episode) ?? {},
       images: null,
       mm_train_inputs: null,
     })),

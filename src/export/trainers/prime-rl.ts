@@ -1,32 +1,35 @@
 import { UsageError } from "../../errors.ts";
 import { namedGroupRules } from "./common-rules.ts";
+import { tokenAdvantages } from "./token-advantages.ts";
 import type { Exporter, ExportSurroundings, ReadyAttempt } from "../exporter.ts";
 
 /**
  * Exports the fields of a `TrainingSample`, one row a line, with the facts that prime-rl's
  * orchestrator adds. Advantages are those of plain GRPO: the reward minus the group's mean, on each
- * sampled token.
+ * sampled token, or those of the turns if a discount is given.
  *
  * **Source:** prime-rl 559b44772, src/prime_rl/transports/rollouts/types.py.
  */
 export const primeRlExporter: Exporter = {
   trainer: "prime-rl, TrainingSample",
   layout: "lines",
+  hasTurnAdvantages: true,
   rules: {
     ...namedGroupRules,
     truncated: { action: "keep", why: "`is_truncated`, next to the sample" },
     segments: { action: "keep", why: "a row each, all with the episode's advantage" },
+    turnRewards: { action: "drop", why: "one advantage an attempt, unless a discount is given" },
   },
   toRecords(attempt, surroundings) {
     const temperature = temperatureOf(attempt, surroundings);
-    return attempt.rows.map(({ tokenIds, lossMask, logprobs }) => ({
+    return attempt.rows.map((row) => ({
       sample: {
-        token_ids: tokenIds,
-        mask: lossMask.map((bit) => bit === 1),
-        logprobs,
-        temperatures: tokenIds.map(() => temperature),
+        token_ids: row.tokenIds,
+        mask: row.lossMask.map((bit) => bit === 1),
+        logprobs: row.logprobs,
+        temperatures: row.tokenIds.map(() => temperature),
         env_name: attempt.episode.environment,
-        advantages: lossMask.map((bit) => (bit === 1 ? attempt.advantage : 0)),
+        advantages: tokenAdvantages(row, attempt),
       },
       id: attempt.rolloutId,
       group: attempt.groupId,

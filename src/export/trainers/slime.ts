@@ -22,6 +22,8 @@ export const slimeExporter: Exporter = {
     mixedVersions: { action: "keep", why: "`weight_versions`, one a policy call" },
     unnamedVersions: { action: "keep", why: "`weight_versions` are texts" },
     environmentTail: { action: "keep", why: "`loss_mask` is 0 there" },
+    components: { action: "keep", why: "metadata.rewardComponents, which it logs" },
+    turnRewards: { action: "keep", why: "metadata.turnRewards, for a custom advantage function" },
   },
   toRecords: ({ episode, place, rows }) =>
     rows.map(({ sample }) => ({ ...toSlimeRow(episode, sample, place) })),

@@ -1,4 +1,5 @@
 import { namedGroupRules } from "./common-rules.ts";
+import { tokenAdvantages } from "./token-advantages.ts";
 import type { Exporter } from "../exporter.ts";
 
 /**
@@ -10,28 +11,28 @@ import type { Exporter } from "../exporter.ts";
 export const tinkerExporter: Exporter = {
   trainer: "tinker, Datum",
   layout: "lines",
+  hasTurnAdvantages: true,
   rules: {
     ...namedGroupRules,
     truncated: { action: "keep", why: "no field for it" },
     segments: { action: "keep", why: "a datum each, all with the episode's advantage" },
+    turnRewards: { action: "drop", why: "one advantage an attempt, unless a discount is given" },
   },
-  toRecords: ({ rows, advantage, reward, groupId, rolloutId }) =>
-    rows.map(({ tokenIds, lossMask, logprobs }) => {
-      const mask = lossMask.slice(1);
+  toRecords: (attempt) =>
+    attempt.rows.map((row) => {
+      const { tokenIds, logprobs } = row;
+      const mask = row.lossMask.slice(1);
       return {
         model_input: { chunks: [{ type: "encoded_text", tokens: tokenIds.slice(0, -1) }] },
         loss_fn_inputs: {
           target_tokens: tensor("int64", tokenIds.slice(1)),
           logprobs: tensor("float32", logprobs.slice(1)),
-          advantages: tensor(
-            "float32",
-            mask.map((bit) => (bit === 1 ? advantage : 0)),
-          ),
+          advantages: tensor("float32", tokenAdvantages(row, attempt).slice(1)),
           mask: tensor("float32", mask),
         },
-        reward,
-        group: groupId,
-        rollout: rolloutId,
+        reward: attempt.reward,
+        group: attempt.groupId,
+        rollout: attempt.rolloutId,
       };
     }),
 };

@@ -19,18 +19,29 @@ export const verifiersExporter: Exporter = {
     ...namedGroupRules,
     truncated: { action: "keep", why: "`is_truncated`" },
     segments: { action: "keep", why: "a branch each, in one trace" },
+    components: { action: "keep", why: "`rewards`: a score and a weight each" },
   },
   toRecords: (attempt) => [
     {
       id: attempt.rolloutId,
       group: attempt.groupId,
       reward: attempt.reward,
+      ...rewardsOf(attempt),
       stop_condition: attempt.episode.stopReason,
       is_truncated: attempt.episode.outcome === "truncated",
       nodes: toNodes(attempt),
     },
   ],
 };
+
+/** Returns the components as verifiers' named rewards. */
+function rewardsOf({ episode: { rewardComponents } }: ReadyAttempt): object {
+  if (rewardComponents === undefined) return {};
+  const rewards = Object.entries(rewardComponents).map(
+    ([name, { value: score, weight }]) => [name, { score, weight }] as const,
+  );
+  return { rewards: Object.fromEntries(rewards) };
+}
 
 interface Node {
   readonly parent: number | null;

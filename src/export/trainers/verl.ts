@@ -1,4 +1,5 @@
 import { namedGroupRules } from "./common-rules.ts";
+import { componentValues } from "./component-values.ts";
 import { versionRange } from "./version-range.ts";
 import type { Exporter, ReadyRow } from "../exporter.ts";
 
@@ -19,9 +20,12 @@ export const verlExporter: Exporter = {
     segments: { action: "keep", why: "`outputs`: a list an attempt" },
     mixedVersions: { action: "keep", why: "extra_fields.min_global_steps and max_global_steps" },
     unnamedVersions: { action: "refuse", why: "global steps are whole numbers" },
+    components: { action: "keep", why: "extra_fields.reward_extra_info, which it logs" },
     environmentTail: { action: "cut", why: "verl puts the reward on the last response token" },
   },
   toRecords({ rows, reward, groupId, rolloutId, episode }) {
+    const components = componentValues(episode);
+    const isList = rows.length > 1;
     const outputs = rows.map((row) => ({
       prompt_ids: row.tokenIds.slice(0, row.promptLength),
       response_ids: row.tokenIds.slice(row.promptLength),
@@ -37,7 +41,7 @@ export const verlExporter: Exporter = {
         status: episode.outcome,
         stop_reason: episode.stopReason,
         ...globalSteps(row),
-        ...(rows.length > 1 && { reward_extra_info: {} }),
+        ...(isList || components !== undefined ? { reward_extra_info: components ?? {} } : {}),
       },
     }));
     return outputs.length === 1 ? outputs : [{ outputs }];

@@ -1,4 +1,4 @@
-import type { Step, World } from "../../environment/environment.ts";
+import type { Score, Step, World } from "../../environment/environment.ts";
 import { askUsage } from "../../episode/turn/ask-usage.ts";
 import { crossBoundary, suspectOf, type Boundary } from "../../episode/boundary.ts";
 import { CallWatch } from "../../episode/turn/call-watch.ts";
@@ -10,8 +10,7 @@ import {
 } from "../../episode/check/check-foreign.ts";
 import { UserCallTracker } from "../../episode/turn/user-call-tracker.ts";
 import { termsOf } from "../../episode/open-world.ts";
-import { scoredEnd } from "../../episode/scored-end.ts";
-import type { Episode } from "../../episode/episode.ts";
+import { scoredEnd, type ScoreFields } from "../../episode/scored-end.ts";
 import type { EpisodeAssignment, EpisodeSetup } from "../../episode/episode-setup.ts";
 import { RolloutError, type Party } from "../../errors.ts";
 import { systemClock, type Clock } from "../../async/clock.ts";
@@ -40,7 +39,7 @@ interface AgentOpening {
 
 /** The result of one attempt, before its rows are collected. */
 export interface PlayedAttempt {
-  readonly end: RolloutEnd & Pick<Episode, "rewardDetails">;
+  readonly end: RolloutEnd & ScoreFields;
   /** Absent if the attempt was interrupted. */
   readonly userUsage?: UserUsage;
 }
@@ -118,11 +117,22 @@ async function runAndScore(
   const score = await crossToWorld(
     { ...play, watch },
     ["grader", "score", limits.scoreTimeoutMs, suspectOf(environment, "score")],
-    async (signal) => checkScore(await world.score({ signal }), placeOf(play, "world.score()")),
+    async (signal) =>
+      withoutTurns(checkScore(await world.score({ signal }), placeOf(play, "world.score()"))),
   );
   return isTruncation(done)
     ? scoredEnd({ outcome: "truncated", stopReason: done }, score)
     : scoredEnd({ outcome: "completed", stopReason: done }, score);
+}
+
+/** @throws RolloutError `grader/bad-score` if the score has rewards of turns. */
+function withoutTurns(score: Score): Score {
+  if (score.turnRewards === undefined) return score;
+  throw new RolloutError(
+    "grader/bad-score",
+    "Cannot use turnRewards: the agent keeps its conversations itself, and the environment does not see its turns; " +
+      "leave turnRewards out if score() gets no turns",
+  );
 }
 
 const truncations = ["max-turns", "max-tokens", "context-full", "deadline"] as const;

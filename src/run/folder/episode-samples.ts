@@ -31,6 +31,20 @@ export function sampleMetadata(
     ...formatMetadata(row, episode.turns),
     ...branchMetadata(row, episode.tree),
     ...(lineage !== undefined && { lineage }),
+    ...rewardMetadata(episode, row),
+  };
+}
+
+/** Returns the parts of the reward: the components of the attempt, and the rewards of the row's turns. */
+function rewardMetadata(
+  { rewardComponents, turnRewards }: EpisodeStory,
+  { turns }: Pick<Sample, "turns">,
+): object {
+  return {
+    ...(rewardComponents !== undefined && { rewardComponents }),
+    ...(turnRewards !== undefined && {
+      turnRewards: turns.map(({ turnIndex }) => turnRewards[turnIndex] ?? 0),
+    }),
   };
 }
 

@@ -22,6 +22,24 @@ export function advantages(
   rewards: readonly (number | null | undefined)[],
   estimator: AdvantageEstimator,
 ): readonly (number | undefined)[] {
+  const estimate = estimateWith(rewards, estimator);
+  return rewards.map((reward) =>
+    estimate !== undefined && isReward(reward) ? estimate(reward, reward) : undefined,
+  );
+}
+
+/** Compares a return with those of a group. `own` is the attempt's own part of the group's facts. */
+type Estimate = (value: number, own: number) => number;
+
+/**
+ * Returns the estimator over the rewards of a group, or `undefined` if fewer than 2 attempts have one.
+ *
+ * @throws TypeError if there is no such estimator.
+ */
+export function estimateWith(
+  rewards: readonly (number | null | undefined)[],
+  estimator: AdvantageEstimator,
+): Estimate | undefined {
   const ofReward = estimators[estimator] as Estimator | undefined;
   if (ofReward === undefined) {
     throw new TypeError(
@@ -29,9 +47,9 @@ export function advantages(
     );
   }
   const scored = rewards.filter(isReward);
-  if (scored.length < 2) return rewards.map(() => undefined);
+  if (scored.length < 2) return undefined;
   const facts = factsOf(scored);
-  return rewards.map((reward) => (isReward(reward) ? ofReward(reward, facts) : undefined));
+  return (value, own) => ofReward(value, facts, own);
 }
 
 /** True for a reward; false for an absent one, also if it is written as `null` or NaN, as in JSON and in tables. */
@@ -48,12 +66,12 @@ interface GroupFacts {
   readonly deviation: number;
 }
 
-type Estimator = (reward: number, facts: GroupFacts) => number;
+type Estimator = (value: number, facts: GroupFacts, own: number) => number;
 
 const estimators: Readonly<Record<AdvantageEstimator, Estimator>> = {
-  grpo: (reward, { mean, deviation }) => (reward - mean) / (deviation + epsilon),
-  "dr-grpo": (reward, { mean }) => reward - mean,
-  rloo: (reward, { total, count }) => reward - (total - reward) / (count - 1),
+  grpo: (value, { mean, deviation }) => (value - mean) / (deviation + epsilon),
+  "dr-grpo": (value, { mean }) => value - mean,
+  rloo: (value, { total, count }, own) => value - (total - own) / (count - 1),
 };
 
 function factsOf(rewards: readonly number[]): GroupFacts {

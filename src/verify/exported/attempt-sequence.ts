@@ -41,13 +41,16 @@ interface OpenGroup {
  */
 export class AttemptSequence {
   readonly #as: ExportTarget;
+  readonly #isByTurn: boolean;
   readonly #ended = new Map<unknown, number>();
   readonly #numbers = new Map<unknown, unknown>();
   #open: OpenAttempt | undefined;
   #group: OpenGroup | undefined;
 
-  constructor(as: ExportTarget) {
+  /** @param isByTurn - True if each turn has an advantage of its own. */
+  constructor(as: ExportTarget, isByTurn: boolean) {
     this.#as = as;
+    this.#isByTurn = isByTurn;
   }
 
   /** Takes the next record. Returns what is wrong with it, or with an attempt or group that ended before it. */
@@ -136,7 +139,7 @@ export class AttemptSequence {
     const found: Violation[] = [];
     for (const row of rows) {
       const advantage = advantageOf(row);
-      if (advantage === open.advantage) continue;
+      if (this.#isByTurn || advantage === open.advantage) continue;
       const detail = `the advantage is ${quote(advantage)}, and ${quote(open.advantage)} in another row of ${quote(rollout)}`;
       found.push({ rule: "attempt", detail });
     }
@@ -183,7 +186,7 @@ export class AttemptSequence {
     const { attempts = [], group } = this.#group ?? {};
     this.#group = undefined;
     const rewards = attempts.map(({ reward }) => Number(reward));
-    if (!rewards.every(Number.isFinite)) return [];
+    if (this.#isByTurn || !rewards.every(Number.isFinite)) return [];
     const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
     const scale = Math.max(1, ...rewards.map(Math.abs));
     return attempts.flatMap(({ reward, advantage, line }) => {

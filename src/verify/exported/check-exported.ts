@@ -8,6 +8,8 @@ import type { ExportedRecord, ExportedRow, Part } from "./exported-row.ts";
 interface ExportedForm {
   /** True if no token may follow the last trained token. */
   readonly endsTrained: boolean;
+  /** True if each turn has an advantage of its own. */
+  readonly isByTurn: boolean;
   /** The special tokens of the model. Absent if no model is known. */
   readonly special?: SpecialTokens;
 }
@@ -30,7 +32,7 @@ export function checkExported(
   return [...all, ...rows.flatMap((row) => checkRow(row, form))];
 }
 
-function checkRow(row: ExportedRow, { endsTrained, special }: ExportedForm): Violation[] {
+function checkRow(row: ExportedRow, { endsTrained, isByTurn, special }: ExportedForm): Violation[] {
   const { prompt, ids, mask, logprobs, versions, advantages } = row;
   const found: Violation[] = [...checkIds(ids), ...(prompt ? checkIds(prompt) : [])];
   const aligned = {
@@ -64,7 +66,7 @@ function checkRow(row: ExportedRow, { endsTrained, special }: ExportedForm): Vio
   }
   if (special !== undefined) found.push(...checkSpecialTokens(row, special));
   if (versions !== undefined) found.push(...checkVersions(versions, mask));
-  if (advantages !== undefined) found.push(...checkAdvantages(advantages, mask));
+  if (advantages !== undefined) found.push(...checkAdvantages(advantages, mask, isByTurn));
   return found;
 }
 
@@ -89,15 +91,17 @@ function checkVersions(versions: Part, mask: Part): Violation[] {
   return wrong;
 }
 
-function checkAdvantages(advantages: Part, mask: Part): Violation[] {
+function checkAdvantages(advantages: Part, mask: Part, isByTurn: boolean): Violation[] {
   const trained = mask.values.indexOf(1);
   const own = advantages.values[trained];
   return firstWrong(
     advantages,
     "advantages",
-    "one number where it is trained, 0 elsewhere",
+    `${isByTurn ? "a number" : "one number"} where it is trained, 0 elsewhere`,
     (value, index) =>
-      mask.values[index] === 1 ? Number.isFinite(value) && value === own : value === 0,
+      mask.values[index] === 1
+        ? Number.isFinite(value) && (isByTurn || value === own)
+        : value === 0,
   );
 }
 

@@ -47,9 +47,10 @@ export async function verifyExport(
   as: ExportTarget,
   { run, special, ...surroundings }: VerifyExportOptions = {},
 ): Promise<ExportVerification> {
+  const isByTurn = surroundings.turnDiscount !== undefined;
   const endsTrained = exporters[as].rules.environmentTail.action === "cut";
   const once = new Once();
-  const sequence = new AttemptSequence(as);
+  const sequence = new AttemptSequence(as, isByTurn);
   const expected = run === undefined ? undefined : expectedRecords(run, as, surroundings);
   const violations: LineViolation[] = [];
   let line = 0;
@@ -65,7 +66,7 @@ export async function verifyExport(
         continue;
       }
       const read = exportedReaders[as](record);
-      say(checkExported(read, { endsTrained, ...(special && { special }) }));
+      say(checkExported(read, { endsTrained, isByTurn, ...(special && { special }) }));
       say(once.check(record, read));
       violations.push(...sequence.next(line, read));
       if (wanted?.done === true) {

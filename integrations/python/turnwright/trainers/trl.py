@@ -10,12 +10,13 @@ from trl import GRPOTrainer
 from .play import connect, play_all
 from .several_rows import require
 from .take_over import Versions
-from .trl_groups import GroupSeeds, columns_of, plays_of
+from .trl_groups import GroupSeeds, columns_of, component_columns, plays_of
 from .trl_ranks import publishes, share
+from .trl_rewards import env_component, env_reward
 from .trl_trainer import RecordedGRPOTrainer, remedies
 
 
-__all__ = ["RecordedGRPOTrainer", "env_reward", "make_rollout_func"]
+__all__ = ["RecordedGRPOTrainer", "env_component", "env_reward", "make_rollout_func"]
 
 
 def make_rollout_func(publish: Callable[[Any], str] | None = None):
@@ -41,14 +42,10 @@ def make_rollout_func(publish: Callable[[Any], str] | None = None):
             for attempt in played:
                 if attempt.row_count > 1:
                     require(attempt, "TRL", remedies(trainer))
-            return [(attempt.responses(), attempt.reward) for attempt in played]
+            return [(attempt.responses(), attempt.reward, attempt.components) for attempt in played]
         attempts = share(trainer.accelerator, prompts, play, problem)
-        published, trainer.rows_by_attempt = step, [rows for rows, _ in attempts]
-        return columns_of([(rows[0], reward) for rows, reward in attempts])
+        published, trainer.rows_by_attempt = step, [rows for rows, _, _ in attempts]
+        columns = columns_of([(rows[0], reward) for rows, reward, _ in attempts])
+        return {**columns, **component_columns([components for _, _, components in attempts])}
 
     return rollout
-
-
-def env_reward(completions, env_reward, **_) -> list[float]:
-    """Returns the environment's rewards. Pass it as a reward function of TRL."""
-    return env_reward

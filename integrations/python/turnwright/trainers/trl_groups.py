@@ -53,6 +53,12 @@ def columns_of(rows: Sequence[tuple[Response, float | None]]) -> dict[str, list[
             "env_reward": [reward for _, reward in rows]}
 
 
+def component_columns(components: Sequence[dict[str, float]]) -> dict[str, list[Any]]:
+    """Returns a column for each component of a reward, named as in the exported file. None where an attempt has none."""
+    names = dict.fromkeys(name for one in components for name in one)
+    return {f"env_reward_{name}": [one.get(name) for one in components] for name in names}
+
+
 class GroupSeeds:
     """Seeds of groups by step, call within the step and place among all ranks: the same on any number of ranks.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from verifiers.v1.graph import MessageNode
+from verifiers.v1.trace import Reward
 
 from ..attempt import Attempt, lineage_of
 from .several_rows import warn_once
@@ -48,3 +49,9 @@ def _link(nodes: list[dict[str, Any]], turns: list[dict[int, int]], origins: lis
         # verifiers trains no compaction attempt that nothing continues, and the rows here are all trained.
         if source is not None and (edge != "compaction_attempt" or max(own.values()) in resumed):
             nodes[min(own.values())]["semantic_parents"] = [{"node": source, "type": edge}]
+
+
+def rewards_of(attempt: Attempt) -> dict[str, Reward]:
+    """Returns the components of the reward with their weights, or the reward alone if there are none."""
+    components = attempt.about.get("rewardComponents") or {"turnwright": {"value": attempt.reward, "weight": 1.0}}
+    return {name: Reward(score=one["value"], weight=one["weight"]) for name, one in components.items()}

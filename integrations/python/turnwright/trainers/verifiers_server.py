@@ -16,12 +16,12 @@ from verifiers.v1.episode import Episode
 from verifiers.v1.serve.delta import DeltaStreamer, TraceSummary, dump, pack
 from verifiers.v1.serve.server import EnvServer
 from verifiers.v1.serve.types import RunRequest, RunResponse
-from verifiers.v1.trace import Reward, Trace
+from verifiers.v1.trace import Trace
 
 from .play import connect, sampling_of
 from .played import played_once
 from .seeds import drawn_seed
-from .verifiers import to_nodes
+from .verifiers import rewards_of, to_nodes
 from .verifiers_tasks import TurnwrightData
 
 
@@ -43,7 +43,7 @@ class TurnwrightServer(EnvServer):
         task = {"type": "TurnwrightTask", "data": data}
         trace = Trace[TurnwrightData](
             task=task, agent={"config": AgentConfig()}, nodes=to_nodes(attempt), is_completed=True, ok=True,
-            rewards={"turnwright": Reward(score=attempt.reward)}, stop_condition=attempt.stop_reason,
+            rewards=rewards_of(attempt), stop_condition=attempt.stop_reason,
             info={"rollout": attempt.rollout_id, "is_truncated": attempt.outcome == "truncated"})
 
         async def send(delta: dict) -> None:

@@ -1,0 +1,67 @@
+import { isObject } from "../values/is-object.ts";
+
+/** A named part of a reward. JSON-able. */
+export interface RewardComponent {
+  readonly value: number;
+  readonly weight: number;
+}
+
+/** The parts of a reward by name. The reward is the sum of their values, each times its weight. JSON-able. */
+export type RewardComponents = Readonly<Record<string, RewardComponent>>;
+
+/** The largest error of a sum, relative to its largest term. Rewards are often stored in 32 bits. */
+const tolerance = 1e-6;
+
+/** Returns the sum of the components' values, each times its weight. */
+export function weightedSum(components: RewardComponents): number {
+  return Object.values(components).reduce((sum, { value, weight }) => sum + value * weight, 0);
+}
+
+/**
+ * Checks the components of a reward.
+ * @returns a description of the first fault, or `undefined`.
+ */
+export function componentsFault(components: unknown, reward: unknown): string | undefined {
+  if (!isObject(components)) return "components is not an object";
+  const entries = Object.entries(components);
+  if (entries.length === 0) return "components is empty";
+  for (const [name, component] of entries) {
+    const { value, weight } = isObject(component) ? component : {};
+    if (Number.isFinite(value) && Number.isFinite(weight)) continue;
+    return `components.${name} is ${JSON.stringify(component)}, expected a value and a weight that are finite numbers`;
+  }
+  const terms = (Object.values(components) as RewardComponent[]).map(
+    ({ value, weight }) => value * weight,
+  );
+  return sumFault("components", terms, reward);
+}
+
+/**
+ * Checks the rewards of an episode's turns.
+ *
+ * @param turnCount - The number of turns. Absent if it is not known.
+ * @returns a description of the first fault, or `undefined`.
+ */
+export function turnRewardsFault(
+  turnRewards: unknown,
+  reward: unknown,
+  turnCount?: number,
+): string | undefined {
+  if (!Array.isArray(turnRewards)) return "turnRewards is not a list";
+  const wrong = turnRewards.findIndex((one) => !Number.isFinite(one));
+  if (wrong >= 0) {
+    return `turnRewards[${wrong}] is ${JSON.stringify(turnRewards[wrong])}, expected a finite number`;
+  }
+  if (turnCount !== undefined && turnRewards.length !== turnCount) {
+    return `turnRewards has ${turnRewards.length} entries, expected one for each of the ${turnCount} turns`;
+  }
+  return sumFault("turnRewards", turnRewards as number[], reward);
+}
+
+function sumFault(name: string, terms: readonly number[], reward: unknown): string | undefined {
+  if (typeof reward !== "number") return `${name} is there without a reward`;
+  const sum = terms.reduce((total, term) => total + term, 0);
+  const scale = Math.max(1, ...terms.map(Math.abs));
+  if (Math.abs(sum - reward) <= tolerance * scale) return undefined;
+  return `${name} adds up to ${sum}, and the reward is ${reward}`;
+}
