@@ -98,3 +98,9 @@ export const welcomeOf = (kind, name) => welcome[kind]?.[name] ?? [];
 export function everyPackage() {
   return [...new Set(Object.values(packages).flatMap((each) => Object.values(each).flat()))];
 }
+
+/** Returns each repository once. */
+export function everySource() {
+  const every = [sources, welcome].flatMap((table) => Object.values(table));
+  return [...new Set(every.flatMap((each) => Object.values(each).flat()))];
+}

@@ -2,6 +2,7 @@
 from several_rows import *
 
 sys.path.insert(0, f"{ROOT}/src/miles")
+import asyncio
 import itertools
 import logging
 import types
@@ -24,7 +25,7 @@ reducer_of = load_defs(f"{SOURCE}/backends/training_utils/cp_utils.py", ["get_su
 run = opened()
 args = S(reward_key=None, advantage_estimator="grpo", rewards_normalization=True, grpo_std_normalization=True,
          n_samples_per_prompt=len(run.groups[0]), rollout_batch_size=len(run.groups), global_batch_size=len(run.attempts),
-         disable_rollout_trim_samples=False, use_dynamic_global_batch_size=False)
+         disable_rollout_trim_samples=False, use_dynamic_global_batch_size=False, use_dynamic_batch_size=True)
 
 
 def weights_of(samples, **how):
@@ -49,11 +50,21 @@ def check(nested):
 
 exported = iter([Sample.from_dict(record) for record in native(sys.argv[2])])
 check([[[next(exported) for _ in a.rows] for a in group] for group in run.groups])
-from turnwright.trainers.slime_sample import fill
+from turnwright.trainers import miles as shim
 
-live = []
+
+async def played(sample, *_):
+    """Stands in for a rollout over the service."""
+    return run.attempts[sample.index].handed_over()
+
+
+def asked(sample):
+    return S(sample=sample, sampling_params={}, evaluation=False, args=args, state=S(aborted=False))
+
+
+shim.play_sample, live = played, []
 for number, group in enumerate(run.groups):
-    made = [fill(Sample(group_index=number, index=a.place, prompt="0", metadata={}), a.handed_over()) for a in group]
-    live.append([one if isinstance(one, list) else [one] for one in made])
+    samples = [Sample(group_index=number, index=a.place, prompt="0", metadata={}) for a in group]
+    live.append([asyncio.run(shim.generate(asked(sample))).samples for sample in samples])
 check(live)
 run.done("miles", "export and live by attempt", "by token with --calculate-per-token-loss")

@@ -2,6 +2,7 @@
 from several_rows import *
 
 sys.path.insert(0, f"{ROOT}/src/slime")
+import asyncio
 import types
 
 import torch
@@ -9,7 +10,7 @@ from slime.observability.rollout_data_utils import validate_rollout_id_annotated
 from slime.utils.dp_schedule import build_dp_schedule
 from slime.utils.ppo_utils import compute_policy_loss
 from slime.utils.types import Sample
-from turnwright.trainers.slime import filled
+from turnwright.trainers import slime as shim
 from turnwright.trainers.slime_rewards import by_attempt, differ
 
 S, SOURCE = types.SimpleNamespace, f"{ROOT}/src/slime/slime"
@@ -64,11 +65,18 @@ def check(samples):
 
 
 check([Sample.from_dict(record) for record in native(sys.argv[2])])
-live = []
+
+
+async def played(sample, *_):
+    """Stands in for a rollout over the service."""
+    return run.attempts[sample.index].handed_over()
+
+
+shim.play_sample, live = played, []
 for number, group in enumerate(run.groups):
     asked = [Sample(group_index=number, index=a.place, prompt="0", metadata={}) for a in group]
-    live.append([filled(args, sample, a.handed_over()) for sample, a in zip(asked, group)])
+    live.append([asyncio.run(shim.generate(args, sample, {})) for sample in asked])
 validate_rollout_id_annotated(live)
 assert all(differ(args, group).keep for group in live)
-check([s for group in live for one in group for s in (one if isinstance(one, list) else [one])])
+check([sample for group in live for own in group for sample in own])
 run.done("slime", "export and live by attempt", "by token with --calculate-per-token-loss")
