@@ -72,11 +72,13 @@ function* ofServers() {
 
 /** Commands in the documentation: `pip install trl==1.16.0`. */
 function* ofDocs() {
-  for (const name of readdirSync(path.join(root, "docs"))) {
-    if (!name.endsWith(".md")) continue;
-    const text = readFileSync(path.join(root, "docs", name), "utf8");
-    for (const [, spec, version] of text.matchAll(/\b([a-z][\w.-]*)==(\d[\w.]*)/g)) {
-      yield { index: "pypi", name: spec, version, file: `docs/${name}` };
+  const files = ["docs", "integrations/trl"].flatMap((folder) =>
+    readdirSync(path.join(root, folder)).map((name) => `${folder}/${name}`),
+  );
+  for (const file of files.filter((name) => /\.(md|py)$/.test(name))) {
+    const text = readFileSync(path.join(root, file), "utf8");
+    for (const [, name, version] of text.matchAll(/\b([a-z][\w.-]*)==(\d[\w.]*)/g)) {
+      yield { index: "pypi", name, version, file };
     }
   }
 }

@@ -11,7 +11,7 @@ const stopReasons = {
 /**
  * Exports a `GeneratorOutput`: one object with lists over the rows.
  *
- * **Source:** skyrl 0.3.0, skyrl/train/generators/base.py and skyrl/train/utils/trainer_utils.py
+ * **Source:** skyrl 0.4.0, skyrl/train/generators/base.py and skyrl/train/utils/trainer_utils.py
  * (`validate_generator_output`).
  */
 export const skyrlExporter: Exporter = {
