@@ -59,7 +59,10 @@ async function getJson(url, accept = "application/json") {
 /** Returns the version in the name of a wheel or of a source archive. */
 function versionOf({ filename }) {
   if (filename.endsWith(".whl")) return filename.split("-")[1];
-  return filename.replace(/\.(tar\.(gz|bz2)|zip)$/, "").split("-").at(-1);
+  return filename
+    .replace(/\.(tar\.(gz|bz2)|zip)$/, "")
+    .split("-")
+    .at(-1);
 }
 
 /** True for releases such as `2.0`, `1!2.0` and `2.0.post1`, and false for alphas, candidates and builds. */

@@ -49,7 +49,9 @@ await Promise.all(
   }),
 );
 const short = (version) => (/^[0-9a-f]{40}$/.test(version) ? version.slice(0, 9) : version);
-for (const { name, version, newest, state, files } of rows.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+for (const { name, version, newest, state, files } of rows.toSorted((a, b) =>
+  a.name < b.name ? -1 : 1,
+)) {
   const place = files.length > 2 ? `${files[0]} and ${files.length - 1} more` : files.join(", ");
   const columns = [name.padEnd(28), short(version).padEnd(13), short(newest).padEnd(13)];
   console.log(`${columns.join(" ")} ${state} (${place})`);

@@ -8,7 +8,8 @@ import { everyPackage, everySource, kinds } from "./trainers.mjs";
 const root = fileURLToPath(new URL("../", import.meta.url));
 
 /** The npm packages whose agents and clients the tests play against the gateway. */
-const clients = /^(ai|openai|langchain|@(ai-sdk|openai|anthropic-ai|langchain|modelcontextprotocol)\/.+)$/;
+const clients =
+  /^(ai|openai|langchain|@(ai-sdk|openai|anthropic-ai|langchain|modelcontextprotocol)\/.+)$/;
 
 /**
  * Returns all pins, each with the files that have it: `{index, name, version, files, held}`.
@@ -55,7 +56,13 @@ function* ofTables() {
     yield { index: "pypi", name, version, file };
   }
   for (const { owner, name, commit } of everySource()) {
-    yield { index: "git", name: `${owner}/${name}`, version: commit, held: "read at this commit", file };
+    yield {
+      index: "git",
+      name: `${owner}/${name}`,
+      version: commit,
+      held: "read at this commit",
+      file,
+    };
   }
 }
 

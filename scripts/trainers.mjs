@@ -47,6 +47,7 @@ const packages = {
     openrlhf: ["openrlhf==0.11.2"],
     areal: ["areal==1.0.4"],
     verifiers: ["verifiers==0.4.0"],
+    art: ["openpipe-art==0.5.23"],
   },
   live: {
     "nemo-gym": ["nemo-gym==0.7.0"],
@@ -54,24 +55,31 @@ const packages = {
   rows: {
     tinker: ["tinker-cookbook==0.6.1"],
     "agent-lightning": [agentLightning, verl],
-    art: ["openpipe-art==0.5.23"],
   },
 };
 
 /** Trainers that are on no package index, at the commits that were read. */
 const repository = (owner, name, commit) => ({ owner, name, commit, into: `src/${name}` });
 const slime = repository("THUDM", "slime", "624b824a898ab0ec1fcb4d373004c7f3852bf515");
-const primeRl = repository("PrimeIntellect-ai", "prime-rl", "559b44772e471d1538537b8805cc77f3824a5e64");
-const verifiers = repository("PrimeIntellect-ai", "verifiers", "a60a606ecc4d309247edf9ff92c3eabca362781f");
+const primeRl = repository(
+  "PrimeIntellect-ai",
+  "prime-rl",
+  "559b44772e471d1538537b8805cc77f3824a5e64",
+);
+const verifiers = repository(
+  "PrimeIntellect-ai",
+  "verifiers",
+  "a60a606ecc4d309247edf9ff92c3eabca362781f",
+);
 const sources = {
   exports: {
     slime: [slime],
+    miles: [repository("radixark", "miles", "31f1ca961a94cb860cec3b2dea34ec332bfa8f76")],
     "prime-rl": [primeRl],
     "nemo-rl": [repository("NVIDIA-NeMo", "RL", "7ea279abfbeb698b092856d0dab61e7cf39bc909")],
   },
   live: { "slime-live": [slime] },
   rows: {
-    miles: [repository("radixark", "miles", "31f1ca961a94cb860cec3b2dea34ec332bfa8f76")],
     "prime-rl": [verifiers],
   },
 };

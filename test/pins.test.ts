@@ -21,9 +21,12 @@ beforeAll(async () => {
   const author = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
   git(...author, "commit", "--quiet", "--allow-empty", "--message", "One");
   index = createServer((request, response) => {
-    const name = decodeURIComponent(request.url!).replace(/^\/(simple|npm)\//, "").replace(/\/(latest)?$/, "");
+    const name = decodeURIComponent(request.url!)
+      .replace(/^\/(simple|npm)\//, "")
+      .replace(/\/(latest)?$/, "");
     const isNpm = request.url!.startsWith("/npm/");
-    const answer = name in answers ? answers[name] : isNpm ? { version: "0.0.1" } : filesOf("0.0.1");
+    const answer =
+      name in answers ? answers[name] : isNpm ? { version: "0.0.1" } : filesOf("0.0.1");
     response.statusCode = answer === undefined ? 500 : 200;
     response.end(JSON.stringify(answer ?? {}));
   });
@@ -57,7 +60,9 @@ test("a pin is held by a comment, or by a Node.js that we do not require", async
     "--check",
   );
   expect(output).toMatch(/^mcp +\S+ +99\.0 +held: nemo-gym \S+ asks for < 2 \(/m);
-  expect(output).toMatch(/^ai +\S+ +99\.0\.0 +held: needs Node\.js 22 or newer \(package\.json\)$/m);
+  expect(output).toMatch(
+    /^ai +\S+ +99\.0\.0 +held: needs Node\.js 22 or newer \(package\.json\)$/m,
+  );
   expect(status).toBe(0);
 });
 

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import logging
 import types
+from dataclasses import dataclass
 from typing import Any, Callable
 
 import torch
@@ -50,6 +51,10 @@ def check(nested):
 
 exported = iter([Sample.from_dict(record) for record in native(sys.argv[2])])
 check([[[next(exported) for _ in a.rows] for a in group] for group in run.groups])
+own = {"dataclass": dataclass, "Sample": Sample, "Any": Any}
+# The module of these classes imports SGLang.
+load_defs(f"{SOURCE}/rollout/base_types.py", ["GenerateFnInput", "GenerateFnOutput"], own, keep_decorators=True)
+sys.modules["miles.rollout.base_types"] = S(GenerateFnInput=own["GenerateFnInput"], GenerateFnOutput=own["GenerateFnOutput"])
 from turnwright.trainers import miles as shim
 
 
@@ -59,7 +64,7 @@ async def played(sample, *_):
 
 
 def asked(sample):
-    return S(sample=sample, sampling_params={}, evaluation=False, args=args, state=S(aborted=False))
+    return own["GenerateFnInput"](sample=sample, sampling_params={}, evaluation=False, state=S(args=args, aborted=False))
 
 
 shim.play_sample, live = played, []
