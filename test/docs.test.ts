@@ -50,6 +50,7 @@ const pages = ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((
 
 /** Flags of npm, of inference servers and of trainers. */
 const FOREIGN_FLAGS = [
+  "--use-dynamic-batch-size",
   "--silent",
   "--help",
   "--omit",

@@ -102,8 +102,11 @@ const surface: Readonly<Record<string, readonly string[]>> = {
   "turnwright/episode": [
     "RecordingEnd",
     "ReplayDivergence",
+    "conversationRoles",
     "defaultLimits",
     "inputsBefore",
+    "lineageEdges",
+    "lineageOf",
     "playEpisode",
   ],
   "turnwright/export": ["exportGroup", "exportGroups", "exportRun"],

@@ -1,3 +1,4 @@
+import type { ConversationRole, LineageEdge } from "./lineage.ts";
 import type { AttemptPlace } from "../agent/turn-form.ts";
 import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { DiscardedSampling, GenerationPiece } from "../engine/engine.ts";
@@ -142,6 +143,10 @@ export interface TreeTurn {
   readonly notes?: readonly string[];
   /** Names that the agent gave the conversation, if any. They are not identities. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** The role of the turn's conversation, as far as there is evidence. */
+  readonly role?: ConversationRole;
+  /** The turn that this one comes from, if its prompt does not continue it. `turn` is its index in `tree`. */
+  readonly from?: { readonly turn: number; readonly edge: LineageEdge };
 }
 
 /** The complete record of a finished attempt. `episodes.jsonl` has it without `segments`. JSON-able. */

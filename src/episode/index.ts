@@ -24,5 +24,14 @@ export {
   type Inputs,
   type RecordedError,
 } from "./inputs/input.ts";
+export {
+  conversationRoles,
+  lineageEdges,
+  type ConversationRole,
+  type LineageEdge,
+  type LineageLink,
+  type RowLineage,
+} from "./lineage.ts";
+export { lineageOf } from "./lineage-of.ts";
 export { defaultLimits, type EpisodeLimits } from "./limits.ts";
 export { playEpisode, type PlayEpisodeOptions } from "./play-episode.ts";

@@ -1,11 +1,11 @@
-import type { ExportMember, ExportNote, ExportSurroundings } from "./exporter.ts";
+import type { ExportMember, ExportNote, ExportRecord, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
-import { withPromptText } from "./slime.ts";
+import { withPromptText } from "./trainers/slime.ts";
 import { prepareGroup } from "./prepare-group.ts";
 
 /** The records of a group in a trainer's form, with notes about each omission. */
 export interface ExportedGroup {
-  readonly records: readonly Readonly<Record<string, unknown>>[];
+  readonly records: readonly ExportRecord[];
   /** One entry for each row that was left out or cut, with the reason. */
   readonly notes: readonly ExportNote[];
 }
@@ -22,7 +22,7 @@ export function exportGroup(
   surroundings: ExportSurroundings = {},
 ): ExportedGroup {
   const exporter = exporters[target];
-  const { attempts, notes } = prepareGroup(members, exporter.rules, surroundings);
+  const { attempts, notes } = prepareGroup(members, exporter, surroundings);
   return {
     records: attempts.flatMap((attempt) => exporter.toRecords(attempt, surroundings)),
     notes,
@@ -41,7 +41,7 @@ export async function* exportGroups(
   const { spell } = surroundings;
   for await (const members of groups) {
     const group = exportGroup(target, members, surroundings);
-    if (spell === undefined || target !== "slime") yield group;
+    if (spell === undefined || exporters[target].hasPromptText !== true) yield group;
     else {
       const records = group.records.map(async (record) => await withPromptText(record, spell));
       yield { ...group, records: await Promise.all(records) };

@@ -51,8 +51,17 @@ const cut: ExportNote = {
   tokenCount: 2,
 };
 const split: ExportNote = { rolloutId: id(3, 0), kind: "segments", action: "leave-out" };
+const oneRow: ExportNote = {
+  rolloutId: id(3, 0),
+  kind: "segments",
+  action: "one-row",
+  tokenCount: 8,
+  rowCount: 1,
+};
 const byGroup = (notes: readonly ExportNote[]): readonly ExportNote[] =>
-  notes.map((note) => (note === cut ? note : { ...note, action: "leave-out-group" }));
+  notes.map((note) =>
+    note === cut || note === oneRow ? note : { ...note, action: "leave-out-group" },
+  );
 
 test("the run that is exported is sound", async () => {
   expect(await verifyRun(run)).toMatchObject({ violations: [], episodes: 17 });
@@ -108,16 +117,18 @@ describe("a damaged row of a finished episode ends the export", () => {
 
 describe("exportRun() leaves out, cuts and says so", () => {
   test.each<[ExportTarget, readonly ExportNote[], number, number]>([
-    ["slime", byGroup([split, ...useless]), 4, 8],
+    ["slime", byGroup(useless), 5, 11],
+    ["miles", byGroup(useless), 5, 11],
     ["trl", byGroup([cut, split, ...useless]), 4, 8],
-    ["openrlhf", byGroup([cut, split, ...useless]), 4, 8],
-    ["areal", byGroup([cut, split, ...useless]), 4, 8],
-    ["verl", [cut, split, ...useless], 9, 13],
-    ["skyrl", [cut, split, ...useless], 9, 13],
-    ["nemo-rl", [cut, split, ...useless], 9, 13],
+    ["openrlhf", byGroup([cut, oneRow, ...useless]), 5, 10],
+    ["areal", byGroup([cut, ...useless]), 5, 11],
+    ["verl", [cut, ...useless], 9, 14],
+    ["skyrl", [cut, ...useless], 9, 15],
+    ["nemo-rl", [cut, oneRow, ...useless], 9, 14],
     ["prime-rl", [cut, ...useless], 9, 15],
     ["tinker", [cut, ...useless], 9, 15],
     ["verifiers", [cut, ...useless], 9, 14],
+    ["art", [cut, ...useless], 9, 14],
   ])("for %s", async (to, notes, groups, records) => {
     const found = await exported(to);
     expect(found.notes).toEqual(notes);
@@ -175,6 +186,7 @@ describe("exportRun() aligns", () => {
       "rollout_logprobs",
       "stop_reasons",
       "trajectory_ids",
+      "is_last_step",
       "rollout_metrics",
     ]);
     expect(columns["response_ids"]![2]).toEqual(answers);
@@ -185,7 +197,9 @@ describe("exportRun() aligns", () => {
       instance_id: "shop/test/1",
       repetition_id: 1,
     });
-    expect(columns["rewards"]).toEqual([1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1, 0.5, 0]);
+    expect(columns["rewards"]).toEqual([1, 0, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0.5, 0]);
+    const last = columns["rewards"]!.map((_, index) => index !== 6);
+    expect(columns["is_last_step"]).toEqual(last);
   });
 
   test("OpenRLHF's complete row, not shifted", async () => {

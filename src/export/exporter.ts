@@ -14,7 +14,7 @@ export const exportKinds = [
   "aborted",
   /** A row without sampled tokens. */
   "empty",
-  /** The history was rewritten: several rows of one episode. */
+  /** Several rows of one episode, for example of sub-agents or after compaction. */
   "segments",
   /** Tokens of several policy versions in one row. */
   "mixedVersions",
@@ -33,6 +33,8 @@ export type ExportAction =
   | "keep"
   /** Cut the tokens after the last sampled one, and report the cut. */
   | "cut"
+  /** Export one row of the attempt, and report the rows that are left out. See `Exporter.chooseRow`. */
+  | "one-row"
   /** Leave out the attempt, and report the omission. */
   | "leave-out"
   /** Leave out the attempt's complete group, and report the omission. */
@@ -90,8 +92,10 @@ export interface ExportNote {
   readonly rolloutId: string;
   readonly kind: ExportKind;
   readonly action: Exclude<ExportAction, "keep" | "refuse">;
-  /** The number of tokens that were cut. Absent if none were. */
+  /** The number of tokens that were cut, or of sampled tokens in the rows that were left out. */
   readonly tokenCount?: number;
+  /** The number of rows of the attempt that were left out. Present only for `one-row`. */
+  readonly rowCount?: number;
 }
 
 /** Facts about the run that its rows do not contain. */
@@ -121,8 +125,13 @@ export interface ExportSurroundings {
  */
 export interface ColumnLayout {
   readonly columns: readonly string[];
+  /** Columns that are left out if all of their values equal the given one. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
   readonly rest: Readonly<Record<string, unknown>>;
 }
+
+/** One line of an export, or one entry of each of its lists. JSON-able. */
+export type ExportRecord = Readonly<Record<string, unknown>>;
 
 /** The export format of one trainer. */
 export interface Exporter {
@@ -131,9 +140,17 @@ export interface Exporter {
   /** JSON lines, or one JSON object with lists. */
   readonly layout: "lines" | ColumnLayout;
   readonly rules: ExportRules;
+  /** True if `prompt` can have the text that the policy received, in place of the messages. */
+  readonly hasPromptText?: true;
+  /**
+   * Chooses the row of an attempt if the rule for several rows is `one-row`.
+   *
+   * @param rows - All rows of the attempt that have a trained token. At least one.
+   */
+  readonly chooseRow?: (rows: readonly Sample[]) => Sample;
   /** Returns the records of one attempt. Has no side effects. */
   readonly toRecords: (
     attempt: ReadyAttempt,
     surroundings: ExportSurroundings,
-  ) => readonly Readonly<Record<string, unknown>>[];
+  ) => readonly ExportRecord[];
 }

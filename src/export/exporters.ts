@@ -1,18 +1,20 @@
-import { arealExporter } from "./areal.ts";
+import { arealExporter } from "./trainers/areal.ts";
+import { artExporter } from "./trainers/art.ts";
 import type { Exporter } from "./exporter.ts";
-import { nemoRlExporter } from "./nemo-rl.ts";
-import { openrlhfExporter } from "./openrlhf.ts";
-import { primeRlExporter } from "./prime-rl.ts";
-import { skyrlExporter } from "./skyrl.ts";
-import { slimeExporter } from "./slime.ts";
-import { tinkerExporter } from "./tinker.ts";
-import { trlExporter } from "./trl.ts";
-import { verifiersExporter } from "./verifiers.ts";
-import { verlExporter } from "./verl.ts";
+import { nemoRlExporter } from "./trainers/nemo-rl.ts";
+import { openrlhfExporter } from "./trainers/openrlhf.ts";
+import { primeRlExporter } from "./trainers/prime-rl.ts";
+import { skyrlExporter } from "./trainers/skyrl.ts";
+import { milesExporter, slimeExporter } from "./trainers/slime.ts";
+import { tinkerExporter } from "./trainers/tinker.ts";
+import { trlExporter } from "./trainers/trl.ts";
+import { verifiersExporter } from "./trainers/verifiers.ts";
+import { verlExporter } from "./trainers/verl.ts";
 
 /** The exporters of all trainers, by the name in `--to`. */
 export const exporters = {
   slime: slimeExporter,
+  miles: milesExporter,
   trl: trlExporter,
   verl: verlExporter,
   skyrl: skyrlExporter,
@@ -22,6 +24,7 @@ export const exporters = {
   verifiers: verifiersExporter,
   "nemo-rl": nemoRlExporter,
   tinker: tinkerExporter,
+  art: artExporter,
 } as const satisfies Readonly<Record<string, Exporter>>;
 
 /** The name of a trainer in `--to`. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
-import { namedGroupRules } from "./common-rules.ts";
+import { namedGroupRules } from "./trainers/common-rules.ts";
 import { prepareGroup } from "./prepare-group.ts";
 
 test("prepareGroup() takes an attempt that was interrupted for aborted, not for unscored", () => {
@@ -12,7 +12,7 @@ test("prepareGroup() takes an attempt that was interrupted for aborted, not for 
   });
   const { rolloutId } = episode;
   const member = { rolloutId, episode, samples: [], place: { groupIndex: 0, index: 0 } };
-  expect(prepareGroup([member], namedGroupRules)).toEqual({
+  expect(prepareGroup([member], { rules: namedGroupRules })).toEqual({
     attempts: [],
     notes: [{ rolloutId, kind: "aborted", action: "leave-out" }],
   });

@@ -1,6 +1,8 @@
 import { UsageError } from "../errors.ts";
+import { countTrained } from "../trajectory/count-trained.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import type {
+  Exporter,
   ExportKind,
   ExportMember,
   ExportNote,
@@ -18,14 +20,15 @@ interface PreparedGroup {
 
 /**
  * Applies an exporter's rules to a group: leaves out rows that the trainer would misread, cuts
- * tails that it cannot read, and reports both.
+ * tails that it cannot read, and reports both. Never exports a row without a trained token.
  * @throws UsageError if the rules refuse a row.
  */
 export function prepareGroup(
   members: readonly ExportMember[],
-  rules: ExportRules,
+  exporter: Pick<Exporter, "rules" | "chooseRow">,
   surroundings: ExportSurroundings = {},
 ): PreparedGroup {
+  const { rules } = exporter;
   const notes: ExportNote[] = [];
   const kept: Omit<ReadyAttempt, "advantage">[] = [];
   for (const [repetition, member] of members.entries()) {
@@ -39,9 +42,14 @@ export function prepareGroup(
       notes.push({ rolloutId, kind, action: "leave-out" });
       continue;
     }
+    const { rows: samples, leftOut } = chooseRows(member.samples, exporter);
+    if (leftOut.length > 0) {
+      const tokenCount = leftOut.reduce((sum, { lossMask }) => sum + countTrained(lossMask), 0);
+      const note = { kind: "segments", action: "one-row", tokenCount } as const;
+      notes.push({ rolloutId, ...note, rowCount: leftOut.length });
+    }
     const rows: ReadyRow[] = [];
-    for (const sample of member.samples) {
-      if (!sample.lossMask.includes(1)) continue;
+    for (const sample of samples) {
       const { row, cutCount } = toReadyRow(sample, rules, surroundings);
       if (cutCount > 0) {
         const note = { kind: "environmentTail", action: "cut", tokenCount: cutCount } as const;
@@ -68,10 +76,21 @@ function findObstacle(
   if (episode === undefined || episode.outcome === "aborted") return "aborted";
   if (episode.outcome === "failed") return "failed";
   if (episode.reward === undefined) return "unscored";
-  const trained = samples.filter(({ lossMask }) => lossMask.includes(1));
-  if (trained.length === 0) return "empty";
-  if (samples.length > 1 && rules.segments.action !== "keep") return "segments";
-  return undefined;
+  const trainedCount = samples.filter(({ lossMask }) => lossMask.includes(1)).length;
+  if (trainedCount === 0) return "empty";
+  const isLeftOut = rules.segments.action.startsWith("leave-out");
+  return trainedCount > 1 && isLeftOut ? "segments" : undefined;
+}
+
+/** Returns the rows with a trained token, or one of them if the trainer takes one row an attempt. */
+function chooseRows(
+  samples: readonly Sample[],
+  { rules, chooseRow }: Pick<Exporter, "rules" | "chooseRow">,
+): { readonly rows: readonly Sample[]; readonly leftOut: readonly Sample[] } {
+  const rows = samples.filter(({ lossMask }) => lossMask.includes(1));
+  if (rules.segments.action !== "one-row" || chooseRow === undefined) return { rows, leftOut: [] };
+  const chosen = chooseRow(rows);
+  return { rows: [chosen], leftOut: rows.filter((row) => row !== chosen) };
 }
 
 function toReadyRow(

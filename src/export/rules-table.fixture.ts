@@ -4,6 +4,7 @@ import { exporters } from "./exporters.ts";
 const spelled: Readonly<Record<ExportAction, string>> = {
   keep: "keep",
   cut: "cut",
+  "one-row": "one row",
   "leave-out": "leave out",
   "leave-out-group": "leave out group",
   refuse: "refuse",

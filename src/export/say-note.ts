@@ -15,11 +15,15 @@ const words: Readonly<Record<ExportKind, string>> = {
 
 /** Describes for people what an export left out or cut, and why. */
 export function sayNote(
-  { rolloutId, kind, action, tokenCount }: ExportNote,
+  { rolloutId, kind, action, tokenCount, rowCount }: ExportNote,
   to: ExportTarget,
 ): string {
   const { why } = exporters[to].rules[kind];
   if (action === "cut") return `Cut ${tokenCount} tokens of ${rolloutId}: ${why}`;
+  if (action === "one-row") {
+    const rows = rowCount === 1 ? "1 row" : `${rowCount} rows`;
+    return `Left out ${rows} of ${rolloutId} with ${tokenCount} sampled tokens: ${why}`;
+  }
   const what = action === "leave-out-group" ? `the group of ${rolloutId}` : rolloutId;
   return `Left out ${what}: ${rolloutId} ${words[kind]}, and ${why}`;
 }

@@ -55,7 +55,12 @@ async function exportedRows(run: string, to: ExportTarget, version?: number): Pr
 
 /** Objects of lists put together, as one file has them. */
 function joinColumns(objects: readonly Fields[]): Fields {
-  const lists = objects.flatMap((object) => Object.entries(object));
+  const isStepWise = objects.some((object) => "is_last_step" in object);
+  const lists = objects.flatMap((object) => {
+    // A group without the column has one row an attempt.
+    const lastSteps = (object["rewards"] as unknown[]).map(() => true);
+    return Object.entries(isStepWise ? { is_last_step: lastSteps, ...object } : object);
+  });
   const joined: Record<string, unknown> = {};
   for (const [name, value] of lists) {
     const before = joined[name];
@@ -233,11 +238,11 @@ describe("groups in a trainer's form", () => {
   });
 
   test.each([
-    ["format=parquet", `"format" is wrong: expected one of slime, trl`],
+    ["format=parquet", `"format" is wrong: expected one of slime, miles, trl`],
     ["format=__proto__", `"format" is wrong`],
     ["policyVersion=3", `"policyVersion" goes with "format" alone`],
     ["format=trl&policyVersion=-1", `"policyVersion" is wrong`],
-    ["format=trl&promptText=true", `"promptText" goes with "format=slime" alone`],
+    ["format=trl&promptText=true", `"promptText" goes with "format=slime or miles" alone`],
     ["format=slime&promptText=1", `"promptText" is wrong: expected true or false`],
     ["format=trl&format=trl", `The parameter "format" is given twice`],
   ])("refuse %s", async (query, message) => {

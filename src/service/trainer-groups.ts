@@ -4,7 +4,7 @@ import { exportGroup } from "../export/export-groups.ts";
 import type { ExportMember, ExportSurroundings } from "../export/exporter.ts";
 import { exporters, type ExportTarget } from "../export/exporters.ts";
 import { sayNote } from "../export/say-note.ts";
-import { withPromptText } from "../export/slime.ts";
+import { withPromptText } from "../export/trainers/slime.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { BatchStories } from "./batch-stories.ts";
 import { maxBatchAttempts } from "./batch-request.ts";

@@ -80,7 +80,7 @@ export function toSamples(
   segments: readonly Segment[],
   identity: RolloutIdentity,
   end: RolloutEnd,
-  metadataOf: (segment: Segment) => Readonly<Record<string, unknown>> = () => ({}),
+  metadataOf: (segment: Segment, index: number) => Readonly<Record<string, unknown>> = () => ({}),
 ): readonly Sample[] {
   return segments.map((segment, index) => {
     const row: Sample = {
@@ -108,7 +108,7 @@ export function toSamples(
       outcome: end.outcome,
       stopReason: end.stopReason,
       ...(end.failure !== undefined && { failure: end.failure }),
-      metadata: metadataOf(segment),
+      metadata: metadataOf(segment, index),
     };
     shareColumns(segment, row);
     return row;

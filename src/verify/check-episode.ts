@@ -1,10 +1,11 @@
 import { checkStory } from "../episode/check/check-story.ts";
 import type { EpisodeRow } from "../run/folder/episode-row.ts";
+import { checkLineage } from "./check-lineage.ts";
 import { quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 
 /**
- * Checks the line of one episode without other files: its content, and that it has the hashes of
- * its training rows.
+ * Checks the line of one episode without other files: its content, and that it has the hashes and
+ * the lineage of its training rows.
  */
 export function checkEpisode(row: RawRow): {
   readonly found: readonly Violation[];
@@ -12,7 +13,7 @@ export function checkEpisode(row: RawRow): {
 } {
   const { found, story } = checkStory(row);
   const episode = story as (RawRow & EpisodeRow) | undefined;
-  return { found: [...found, ...checkSampleHashes(row)], episode };
+  return { found: [...found, ...checkSampleHashes(row), ...checkLineage(row)], episode };
 }
 
 function checkSampleHashes({ sampleHashes }: RawRow): Violation[] {

@@ -56,23 +56,33 @@ export async function checkSlime(
       continue;
     }
     const group = toSlimeGroup(members);
-    for (const expected of "rows" in group ? group.rows : []) {
-      const rolloutId = nameOf(expected.metadata["rollout"]);
-      const [place, ...others] = actual.places.get(rolloutId) ?? [];
+    for (const [rolloutId, rows] of rowsByAttempt("rows" in group ? group.rows : [])) {
+      const places = actual.places.get(rolloutId) ?? [];
       actual.places.delete(rolloutId);
-      if (place === undefined) {
+      if (places.length === 0) {
         if (isFinished) found.push({ rule: "slime", detail: `${rolloutId} is not there` });
         continue;
       }
-      const { line } = place;
-      for (const other of others) {
-        found.push({ line: other.line, rule: "slime", detail: `${rolloutId} is there twice` });
+      for (const { line } of places.slice(rows.length)) {
+        const detail =
+          rows.length === 1
+            ? `${rolloutId} is there twice`
+            : `${rolloutId} has more than its ${rows.length} rows`;
+        found.push({ line, rule: "slime", detail });
       }
-      if (line < previousLine) {
-        found.push({ line, rule: "slime", detail: `${rolloutId} stands out of the plan's order` });
+      if (places.length < rows.length) {
+        const detail = `${rolloutId} has ${places.length} of its ${rows.length} rows`;
+        found.push({ line: places.at(-1)!.line, rule: "slime", detail });
       }
-      previousLine = Math.max(previousLine, line);
-      found.push(...compareRows(parseLine(await reader.read(place)), expected, line));
+      for (const [index, place] of places.slice(0, rows.length).entries()) {
+        const { line } = place;
+        if (line < previousLine) {
+          const detail = `${rolloutId} stands out of the plan's order`;
+          found.push({ line, rule: "slime", detail });
+        }
+        previousLine = Math.max(previousLine, line);
+        found.push(...compareRows(parseLine(await reader.read(place)), rows[index]!, line));
+      }
     }
   }
   for (const [rolloutId, places] of actual.places) {
@@ -82,6 +92,16 @@ export async function checkSlime(
     }
   }
   return { rows: actual.count, findings: findingsIn(slimeFile, found) };
+}
+
+/** Returns the rows of each attempt, in order. */
+function rowsByAttempt(rows: readonly SlimeSample[]): ReadonlyMap<string, readonly SlimeSample[]> {
+  const byId = new Map<string, SlimeSample[]>();
+  for (const row of rows) {
+    const rolloutId = nameOf(row.metadata["rollout"]);
+    byId.set(rolloutId, [...(byId.get(rolloutId) ?? []), row]);
+  }
+  return byId;
 }
 
 async function indexRows(

@@ -44,9 +44,10 @@ function compareHash(row: RawRow, { sampleHashes }: EpisodeRow): Violation[] {
 }
 
 function compareMetadata(row: RawRow, episode: EpisodeRow): Violation[] {
-  const { metadata, turns } = row;
+  const { metadata, turns, segment } = row;
   if (!isObject(metadata) || !Array.isArray(turns) || !turns.every(isTurnSpan)) return [];
-  const expected = plain(sampleMetadata(episode, { turns }));
+  const lineage = isCount(segment) ? (episode.lineage?.[segment] ?? undefined) : undefined;
+  const expected = plain(sampleMetadata(episode, { turns }, lineage));
   const names = new Set([...Object.keys(metadata), ...Object.keys(expected)]);
   return [...names]
     .filter((name) => !isDeepStrictEqual(metadata[name], expected[name]))

@@ -762,7 +762,7 @@ describe("verifyRun()", () => {
       episodes: 8,
       planned: 8,
       isFinished: true,
-      slimeRows: 4,
+      slimeRows: 7,
       violations: [],
     });
   });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import path from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { UsageError, describeError } from "../../errors.ts";
-import type { ExportKind, ExportNote } from "../../export/exporter.ts";
+import type { Exporter, ExportKind, ExportNote } from "../../export/exporter.ts";
 import { exportRun } from "../../export/export-run.ts";
 import {
   tableContent,
@@ -80,9 +80,10 @@ async function exportCommand(
       `Cannot use --temperature with --to ${to}: only prime-rl's rows have the temperature`,
     );
   }
-  if (promptText !== undefined && to !== "slime") {
+  const exporter: Exporter | undefined = exporters[to as ExportTarget];
+  if (promptText !== undefined && exporter?.hasPromptText !== true) {
     throw new UsageError(
-      `Cannot use --prompt-text with --to ${to}: only slime's rows have the prompt`,
+      `Cannot use --prompt-text with --to ${to}: only rows for slime and miles have the prompt`,
     );
   }
   if (to === "safetensors") {

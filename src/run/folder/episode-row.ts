@@ -1,6 +1,8 @@
 import { z } from "zod";
-import type { EpisodeCounts, EpisodeStory } from "../../episode/episode.ts";
+import type { Episode, EpisodeCounts, EpisodeStory } from "../../episode/episode.ts";
 import { storyShape } from "../../episode/check/story-shape.ts";
+import type { RowLineage } from "../../episode/lineage.ts";
+import { lineageOf } from "../../episode/lineage-of.ts";
 import { restoreStory, type StoredStory } from "../../episode/stored-story.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 
@@ -10,6 +12,11 @@ export type { EpisodeStory };
 export interface EpisodeRow extends EpisodeStory {
   /** The hashes of its rows in `samples.jsonl`, in order (see `hashRow()`). */
   readonly sampleHashes: readonly string[];
+  /**
+   * The lineage of its rows, one entry for each row: `null` for rows without a trained token. Absent if
+   * at most one row has trained tokens.
+   */
+  readonly lineage?: readonly (RowLineage | null)[];
 }
 
 /** An episode as a line of `episodes.jsonl`. JSON-able. */
@@ -35,6 +42,15 @@ export interface FinishedEpisode extends Pick<
   /** True if its group has its own id instead of its task's id. Default false. */
   readonly hasOwnName?: boolean;
   readonly counts: Omit<EpisodeCounts, "attemptCounts">;
+}
+
+/** Returns the members that an episode's line has beside its story. */
+export function rowMembers(
+  episode: Pick<Episode, "segments" | "tree">,
+  sampleHashes: readonly string[],
+): Pick<EpisodeRow, "sampleHashes" | "lineage"> {
+  const lineage = lineageOf(episode).map((own) => own ?? null);
+  return { sampleHashes, ...(lineage.some((own) => own !== null) && { lineage }) };
 }
 
 /** The members that resuming a run needs. */

@@ -1,24 +1,37 @@
 import type { Episode } from "../../episode/episode.ts";
+import type { RowLineage } from "../../episode/lineage.ts";
+import { lineageOf } from "../../episode/lineage-of.ts";
 import { formatMetadata } from "../../episode/turn/format-metadata.ts";
 import { toSamples, type Sample } from "../../trajectory/sample.ts";
 import type { EpisodeStory } from "./episode-row.ts";
 
 /** Returns the training rows of an episode, with the facts that trainers' filters and rewards use. */
 export function episodeSamples(episode: Episode): readonly Sample[] {
-  return toSamples(episode.segments, episode, episode, (segment) =>
-    sampleMetadata(episode, segment),
+  const lineage = lineageOf(episode);
+  return toSamples(episode.segments, episode, episode, (segment, index) =>
+    sampleMetadata(episode, segment, lineage[index]),
   );
 }
 
-/** Returns the facts about a row's episode that are not in its tokens. */
+/**
+ * Returns the facts about a row's episode that are not in its tokens.
+ *
+ * @param lineage - The row's lineage, if the attempt has several rows.
+ */
 export function sampleMetadata(
   episode: EpisodeStory,
   row: Pick<Sample, "turns">,
+  lineage?: RowLineage,
 ): Readonly<Record<string, unknown>> {
   const { counts, sampleIndex, environment, split, taskIndex } = episode;
   const { sampledTokenCount: _sampled, tokenCount: _all, toolCallCount: _calls, ...kept } = counts;
   const about = { environment, split, taskIndex, sampleIndex, ...kept };
-  return { ...about, ...formatMetadata(row, episode.turns), ...branchMetadata(row, episode.tree) };
+  return {
+    ...about,
+    ...formatMetadata(row, episode.turns),
+    ...branchMetadata(row, episode.tree),
+    ...(lineage !== undefined && { lineage }),
+  };
 }
 
 /** The first turn of a row in the tree of an agent that manages its own conversations. JSON-able. */

@@ -7,7 +7,7 @@ import type { JsonlJournal } from "../disk/jsonl-journal.ts";
 import type { SlimeAttempt, SlimeChoice, SlimeSummary } from "../slime/slime-file.ts";
 import { writeSlimeFile } from "../slime/slime-file.ts";
 import { storeStory } from "../../episode/stored-story.ts";
-import type { StoredEpisodeRow } from "./episode-row.ts";
+import { rowMembers, type StoredEpisodeRow } from "./episode-row.ts";
 import { episodeSamples } from "./episode-samples.ts";
 import type { LockedFolder } from "./locked-folder.ts";
 import { packedOf } from "../packed/packed-episode.ts";
@@ -120,9 +120,10 @@ export class FolderEpisodes {
 }
 
 async function encodeStory(
-  { segments: _written, ...story }: Episode,
+  episode: Episode,
   sampleHashes: readonly string[],
 ): Promise<EncodedLine> {
-  const row: StoredEpisodeRow = { ...storeStory(story), sampleHashes };
+  const { segments: _written, ...story } = episode;
+  const row: StoredEpisodeRow = { ...storeStory(story), ...rowMembers(episode, sampleHashes) };
   return await encodeLine(row, acquireBytes);
 }

@@ -43,7 +43,7 @@ export async function indexEpisodes(dir: string, files: Files): Promise<EpisodeI
         if (!sample || !wanted.has(sample.rolloutId)) return;
         appendToList(samples, sample.rolloutId, sample);
       });
-      return rows.flatMap(({ sampleHashes, ...story }) => {
+      return rows.flatMap(({ sampleHashes, lineage: _lineage, ...story }) => {
         const own = samples.get(story.rolloutId) ?? [];
         if (own.length !== sampleHashes.length) return [];
         const inOrder = own.toSorted((one, other) => one.segment - other.segment);

@@ -2,7 +2,7 @@ import type { Episode } from "../../episode/episode.ts";
 import { encodeLine, encodeRow, type EncodedLine } from "../disk/encode-line.ts";
 import { episodeSamples } from "../folder/episode-samples.ts";
 import { storeStory } from "../../episode/stored-story.ts";
-import type { StoredEpisodeRow } from "../folder/episode-row.ts";
+import { rowMembers, type StoredEpisodeRow } from "../folder/episode-row.ts";
 import { findVersions } from "../policy/version-facts.ts";
 import type { DescribedTrouble, PackedRecording } from "./packed-episode.ts";
 import { lazyMembers, type PackedHead } from "./packed-head.ts";
@@ -26,7 +26,10 @@ export async function packEpisode(
   const { segments, ...story } = episode;
   const row: StoredEpisodeRow = {
     ...storeStory(story),
-    sampleHashes: samples.map(({ hash }) => hash),
+    ...rowMembers(
+      episode,
+      samples.map(({ hash }) => hash),
+    ),
   };
   const line = await encodeLine(row);
   const spans = await encodeLine(segments.map((segment) => segment.spans));

@@ -151,7 +151,12 @@ function describeNeverParted({ failure, forkedFrom }: EpisodeRow): string | unde
 }
 
 /** Returns a row without its hashes, and without troubles: cleaning up the world after the episode is not recorded. */
-function replayable({ sampleHashes: _hashes, troubles: _troubles, ...story }: EpisodeRow): object {
+function replayable({
+  sampleHashes: _hashes,
+  lineage: _lineage,
+  troubles: _troubles,
+  ...story
+}: EpisodeRow): object {
   return story;
 }
 

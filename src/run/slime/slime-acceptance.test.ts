@@ -27,13 +27,17 @@ async function readRows<Row>(name: string): Promise<readonly Row[]> {
     .map((line) => JSON.parse(line) as Row);
 }
 
-test("a run's slime file has complete groups of one size, in order, as slime's reward step expects", async () => {
+test("a run's slime file has complete groups, in order, with one rollout id an attempt", async () => {
   const rows = await readRows<SlimeSample>("samples.slime.jsonl");
   expect(rows.map((row) => [row.group_index, row.index, row.rollout_id, row.reward])).toEqual([
     [0, 0, 0, 1],
     [0, 1, 1, 0],
     [1, 2, 2, 0],
     [1, 3, 3, 1],
+    // The first attempt has two rows.
+    [2, 4, 4, 1],
+    [2, 4, 4, 1],
+    [2, 5, 5, 1],
   ]);
   for (const row of rows) {
     expect(row.response_length).toBeGreaterThan(0);
@@ -44,7 +48,7 @@ test("a run's slime file has complete groups of one size, in order, as slime's r
   }
   const summary = JSON.parse(await readFile(path.join(scratch, "summary.json"), "utf8")) as object;
   expect(summary).toMatchObject({
-    slime: { groups: 2, rows: 4, leftOut: { split: 1, unscored: 1 } },
+    slime: { groups: 3, rows: 7, leftOut: { unscored: 1 } },
   });
 });
 
@@ -83,6 +87,6 @@ test.skipIf(trainer === null)(
       env: { ...process.env, TRAINERS: trainers },
     });
     const sampledCount = rows.flatMap(({ lossMask }) => lossMask).filter((bit) => bit === 1).length;
-    expect(stdout).toContain(`slime: 4 rows, ${sampledCount} trained tokens: accepted`);
+    expect(stdout).toContain(`slime: 7 rows, ${sampledCount} trained tokens: accepted`);
   },
 );

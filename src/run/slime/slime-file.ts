@@ -24,7 +24,7 @@ export interface SlimeAttempt extends SlimePlace {
 
 /** The content of a run's slime file. JSON-able. */
 export interface SlimeSummary {
-  /** The number of groups in the file. Each has the rows of all its attempts. */
+  /** The number of groups in the file. Each has all rows of all its attempts. */
   readonly groups: number;
   readonly rows: number;
   /** The number of groups that are not in the file, by reason; absent if all groups are there. */
@@ -62,20 +62,23 @@ export async function writeSlimeFile(
   let groups = 0;
   let rows = 0;
   const { files, unstartedCount = 0 } = sources;
+  const isSampled = ({ lossMask }: RowLine): boolean => lossMask.includes("1");
   const leftOut: Partial<Record<SlimeOmission, number>> =
     unstartedCount === 0 ? {} : { unfinished: unstartedCount };
   async function* lines(): AsyncGenerator<Uint8Array> {
     for await (const members of readGroups(attempts, sources, readRow)) {
-      const omission = findSlimeOmission(members, ({ lossMask }) => lossMask.includes("1"));
+      const omission = findSlimeOmission(members, isSampled);
       if (omission !== undefined) {
         leftOut[omission] = (leftOut[omission] ?? 0) + 1;
         continue;
       }
       groups += 1;
       for (const { episode, samples, place } of members) {
-        rows += 1;
-        yield* encodeSlimeLine(episode!, samples[0]!, place);
-        if (isShareOver()) await takeTurn();
+        for (const row of samples.filter(isSampled)) {
+          rows += 1;
+          yield* encodeSlimeLine(episode!, row, place);
+          if (isShareOver()) await takeTurn();
+        }
       }
     }
   }

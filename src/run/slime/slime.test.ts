@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { episodeRow } from "../../episode/episode-row.fixture.ts";
 import type { Episode } from "../../episode/episode.ts";
-import { toSamples } from "../../trajectory/sample.ts";
+import { episodeSamples } from "../folder/episode-samples.ts";
 import { TrajectoryRecorder } from "../../trajectory/trajectory-recorder.ts";
 import { toSlimeGroup } from "./slime.ts";
 
@@ -60,7 +60,7 @@ function groupOf(...episodes: readonly (Episode | undefined)[]) {
   return toSlimeGroup(
     episodes.map((played, index) => ({
       episode: played,
-      samples: played === undefined ? [] : toSamples(played.segments, played, played),
+      samples: played === undefined ? [] : episodeSamples(played),
       place: { groupIndex: 2, index: 8 + index },
     })),
   );
@@ -74,7 +74,7 @@ const failed: Partial<Episode> = {
 
 describe("toSlimeGroup()", () => {
   test("gives slime's row of the worked example", () => {
-    expect(groupOf(episode({ reward: 1 }))).toEqual({
+    expect(groupOf(episode({ reward: 1 }))).toMatchObject({
       rows: [
         {
           group_index: 2,
@@ -156,7 +156,7 @@ describe("toSlimeGroup()", () => {
     expect(groupOf(episode({ reward: 0, segments: [] }))).toEqual({ leftOut: "no-response" });
   });
 
-  test("leaves out a group if an attempt has several rows, or no response", () => {
+  test("gives all rows of an attempt one rollout id, each with its own turns", () => {
     const split = recorded();
     split.openSegment([1, 2]);
     split.appendTurn({
@@ -166,9 +166,38 @@ describe("toSlimeGroup()", () => {
       pieces: [{ requestId: "r", tokenCount: 1, policyVersion: "8", finish: "stop" }],
       discarded: [],
     });
-    expect(groupOf(episode({ reward: 0, segments: split.toSegments() }))).toEqual({
-      leftOut: "split",
+    // A row without a sampled token goes to no trainer.
+    split.openSegment([1, 2, 3]);
+    const played = episode({ reward: 0, segments: split.toSegments() });
+    const [first, second] = played.turns;
+    const turns = [first!, second!, { ...first!, turnIndex: 2, text: "again" }];
+    const lineage = { role: "main", rowCount: 2, attemptTokenCount: 5 };
+    expect(groupOf({ ...played, turns }, episode({ reward: 1 }))).toMatchObject({
+      rows: [
+        {
+          index: 8,
+          rollout_id: 8,
+          response: "calldone",
+          prefix_cache_info: { cached_tokens: 2, total_prompt_tokens: 10 },
+          metadata: { rollout: "t#0", lineage: { ...lineage, row: 0 } },
+        },
+        {
+          index: 8,
+          rollout_id: 8,
+          response: "again",
+          non_generation_time: 0.5,
+          prefix_cache_info: { cached_tokens: 0, total_prompt_tokens: 3 },
+          metadata: {
+            rollout: "t#0",
+            lineage: { ...lineage, row: 1, from: { row: 0, turn: 1, edge: "continuation" } },
+          },
+        },
+        { index: 9, rollout_id: 9, response: "calldone" },
+      ],
     });
+  });
+
+  test("leaves out a group if an attempt has no response", () => {
     const unsampled = recorded()
       .toSegments()
       .map((segment) => ({ ...segment, lossMask: segment.lossMask.map(() => 0 as const) }));

@@ -12,7 +12,9 @@ export type SlimeSample = SlimeRow<readonly number[], readonly (0 | 1)[]>;
 /** A slime row with its long lists in another form, such as JSON. */
 export interface SlimeRow<List, Bits = List> {
   readonly group_index: number;
+  /** The attempt's index. */
   readonly index: number;
+  /** The attempt's index, on each of its rows. slime counts an attempt once by it. */
   readonly rollout_id: number;
   readonly prompt: readonly { readonly role: string; readonly content: string }[];
   /** Prompt and response. */
@@ -25,16 +27,16 @@ export interface SlimeRow<List, Bits = List> {
   readonly rollout_log_probs: List;
   readonly reward: number;
   readonly status: "completed" | "truncated";
-  /** One entry per policy call. */
+  /** One entry per policy call of the row. */
   readonly weight_versions: readonly string[];
   readonly remove_sample: false;
   /** Always `null`: the environment computes rewards, not a label. */
   readonly label: null;
   /** The rollout id: slime routes by it if its routing is consistent. */
   readonly session_id: string;
-  /** Seconds that were spent on tools and the user. */
+  /** Seconds that were spent on tools and the user after the row's policy calls. */
   readonly non_generation_time: number;
-  /** Totals over the policy's calls; 0 cached tokens if the engine does not report them. */
+  /** Totals over the row's policy calls; 0 cached tokens if the engine does not report them. */
   readonly prefix_cache_info: {
     readonly cached_tokens: number;
     readonly total_prompt_tokens: number;
@@ -64,13 +66,12 @@ export type SlimeOmission =
   | "unfinished"
   /** An attempt has no reward. */
   | "unscored"
-  /** An attempt has several rows (`--history split`). */
-  | "split"
   /** An attempt has no sampled token. Its reward would still change the baseline of the others. */
   | "no-response";
 
 /**
- * Returns the slime rows of a group, one per attempt, or the reason to leave the group out.
+ * Returns the slime rows of a group, those of an attempt one after the other, or the reason to leave
+ * the group out.
  *
  * slime's reward step assumes groups of one size, in the order of the batch, and builds a tensor of all rewards before
  * it filters rows. A row without a reward stops it. A group with too few or too many rows makes it silently normalize
@@ -86,7 +87,11 @@ export function toSlimeGroup(
   const leftOut = findSlimeOmission(members, ({ lossMask }) => lossMask.includes(1));
   if (leftOut !== undefined) return { leftOut };
   return {
-    rows: members.map(({ episode, samples, place }) => toSlimeRow(episode!, samples[0]!, place)),
+    rows: members.flatMap(({ episode, samples, place }) =>
+      samples
+        .filter(({ lossMask }) => lossMask.includes(1))
+        .map((sample) => toSlimeRow(episode!, sample, place)),
+    ),
   };
 }
 
@@ -102,14 +107,12 @@ export function findSlimeOmission<Row>(
   for (const { episode, samples } of members) {
     if (episode === undefined) return "unfinished";
     if (episode.reward === undefined) return "unscored";
-    const [sample, ...more] = samples;
-    if (more.length > 0) return "split";
-    if (sample === undefined || !isSampled(sample)) return "no-response";
+    if (!samples.some((row) => isSampled(row))) return "no-response";
   }
   return undefined;
 }
 
-/** Returns the slime row of a scored attempt with one row. */
+/** Returns the slime row of a training row of a scored attempt. */
 export function toSlimeRow(episode: EpisodeStory, sample: Sample, place: SlimePlace): SlimeSample {
   const { promptLength, policyVersions } = sample;
   return fillSlimeRow(episode, place, {
@@ -136,14 +139,13 @@ export interface SlimeFacts<List, Bits = List> extends Pick<
   readonly versionsAt: (indexes: readonly number[]) => readonly string[];
 }
 
-/** Returns the slime row of a scored attempt from the facts about its one training row. */
+/** Returns the slime row of a scored attempt from the facts about a training row. */
 export function fillSlimeRow<List, Bits>(
   episode: EpisodeStory,
   place: SlimePlace,
   row: SlimeFacts<List, Bits>,
 ): SlimeRow<List, Bits> {
-  // The turns before a fork belong to another attempt: here, they are part of the prompt.
-  const played = episode.turns.slice(episode.forkedFrom?.turnIndex ?? 0);
+  const played = playedIn(row, episode);
   const sumOf = (read: (turn: EpisodeStory["turns"][number]) => number): number =>
     played.reduce((sum, turn) => sum + read(turn), 0);
   const sampled = row.turns.filter(({ start, end }) => end > start);
@@ -178,6 +180,16 @@ export function fillSlimeRow<List, Bits>(
       ...(episode.rewardDetails !== undefined && { reward_details: episode.rewardDetails }),
     },
   };
+}
+
+/** Returns the turns that a row trains, or all turns of an attempt with one row. */
+function playedIn(
+  { metadata, turns: spans }: Pick<Sample, "metadata" | "turns">,
+  { turns, forkedFrom }: EpisodeStory,
+): EpisodeStory["turns"] {
+  if ("lineage" in metadata) return spans.flatMap(({ turnIndex }) => turns[turnIndex] ?? []);
+  // The turns before a fork belong to another attempt: here, they are part of the prompt.
+  return turns.slice(forkedFrom?.turnIndex ?? 0);
 }
 
 function openingMessages(messages: readonly Message[]) {

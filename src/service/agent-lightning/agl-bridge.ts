@@ -137,7 +137,7 @@ export class AglBridge {
     try {
       // An earlier start may have stopped between the batch's start and the claim.
       if (!(await store.isOurs(id, signal)) && !(await store.claim(id, signal))) return;
-      const ready = readyAttempt(played, aglRules);
+      const ready = readyAttempt(played, { rules: aglRules });
       if (ready.type === "unfit") {
         await store.move(id, { state: "failed", problem: ready.why }, signal);
         return;

@@ -1,7 +1,7 @@
 import { isWhole } from "../../export/prepare-group.ts";
-import { sampledTurns } from "../../export/sampled-turns.ts";
+import { sampledTurns } from "../../export/trainers/sampled-turns.ts";
 import type { ExportRules, ReadyAttempt } from "../../export/exporter.ts";
-import { namedGroupRules } from "../../export/common-rules.ts";
+import { namedGroupRules } from "../../export/trainers/common-rules.ts";
 import type { AglEvent } from "./agl-store.ts";
 
 /** The rule for each kind of attempt. Several rows become several trajectories. */

@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from "node:crypto";
-import { nemoRlExporter } from "../../export/nemo-rl.ts";
-import type { ReadyAttempt } from "../../export/exporter.ts";
+import { nemoRlExporter } from "../../export/trainers/nemo-rl.ts";
+import type { ExportNote, ReadyAttempt } from "../../export/exporter.ts";
 import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
 import type { BatchRequest } from "../batch-request.ts";
 import type { PlayedGroup, Taker } from "../batch-taker.ts";
@@ -50,10 +50,9 @@ export class GymAgent {
   ): Promise<object> {
     const asked = readRunRequest(body);
     const group = await this.#play(service, toBatch(asked), signal);
-    const { rules } = nemoRlExporter;
-    const ready = readyAttempt(group.attempts[0]!, rules);
+    const ready = readyAttempt(group.attempts[0]!, nemoRlExporter);
     if (ready.type === "unfit") throw new ServiceError("rollout-failed", ready.why);
-    return toAnswer(ready.attempt, asked, now());
+    return toAnswer(ready, asked, now());
   }
 
   async #play(
@@ -96,7 +95,11 @@ function toBatch({ split, taskIndex, sampling }: RunRequest): BatchRequest {
  * **Source:** NVIDIA-NeMo/Gym nemo_gym/base_resources_server.py (`BaseVerifyResponse`) and
  * nemo_gym/openai_utils.py (`NeMoGymResponse`, `TokenIDLogProbMixin`), 0.7.0.
  */
-function toAnswer(attempt: ReadyAttempt, { given }: RunRequest, now: number): object {
+function toAnswer(
+  { attempt, notes }: { readonly attempt: ReadyAttempt; readonly notes: readonly ExportNote[] },
+  { given }: RunRequest,
+  now: number,
+): object {
   const [record] = nemoRlExporter.toRecords(attempt, {});
   const { response, ...rest } = record as { readonly response: object };
   const { outcome, stopReason } = attempt.episode;
@@ -117,5 +120,14 @@ function toAnswer(attempt: ReadyAttempt, { given }: RunRequest, now: number): ob
     outcome,
     stop_reason: stopReason,
     policy_versions: [...new Set(versions)],
+    ...leftOut(notes),
   };
+}
+
+/** Counts the rows of the attempt that NeMo-RL does not receive. */
+function leftOut(notes: readonly ExportNote[]): object {
+  const note = notes.find(({ action }) => action === "one-row");
+  return note === undefined
+    ? {}
+    : { left_out_rows: note.rowCount, left_out_tokens: note.tokenCount };
 }

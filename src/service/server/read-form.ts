@@ -1,3 +1,4 @@
+import type { Exporter } from "../../export/exporter.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { ServiceError } from "../service-error.ts";
 import type { TrainerForm } from "../trainer-groups.ts";
@@ -25,8 +26,9 @@ export function readForm(
   if (promptText !== undefined && promptText !== "true" && promptText !== "false") {
     throw wrongValue("promptText", "true or false");
   }
-  if (promptText === "true" && to !== "slime") {
-    throw wrong("promptText", "format=slime", "only slime's rows have the prompt");
+  const exporter: Exporter = exporters[to];
+  if (promptText === "true" && exporter.hasPromptText !== true) {
+    throw wrong("promptText", "format=slime or miles", "only their rows have the prompt");
   }
   const version = policyVersion === undefined ? undefined : Number(policyVersion);
   return {

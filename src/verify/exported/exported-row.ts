@@ -26,8 +26,14 @@ export interface ExportedRecord {
   readonly rows: readonly ExportedRow[];
   readonly reward: unknown;
   readonly group: unknown;
-  /** Absent if the trainer's form has no rollout ids. */
+  /** The name of the attempt. Absent if the trainer's form has none. */
   readonly rollout?: unknown;
+  /** The trainer's own number of the attempt. Absent if the form has none. */
+  readonly number?: unknown;
+  /** True at the last row of an attempt. Absent if the form has no such member. */
+  readonly isLast?: unknown;
+  /** The row's `metadata.lineage`. Absent if the form or the row has none. */
+  readonly lineage?: unknown;
   /** Violations of the row's shape. A missing part is absent from the row. */
   readonly found: readonly Violation[];
 }

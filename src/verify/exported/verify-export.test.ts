@@ -164,7 +164,7 @@ describe("verifyExport()", () => {
       "skyrl",
       "a column that is too short",
       (r) => r[0].loss_masks.pop(),
-      "13 shape: loss_masks is missing or no list",
+      "15 shape: loss_masks is missing or no list",
     ],
     [
       "skyrl",
@@ -247,6 +247,194 @@ describe("verifyExport()", () => {
     expect(messages.join("\n")).toContain(message);
   });
 
+  /** The attempt with two rows, by the form of the record. */
+  const two = "shop/test/3#0";
+  const at = (r: Loose[], name: string): Loose[] =>
+    r.filter(
+      (record) => name.split(".").reduce((value: Loose, key) => value?.[key], record) === two,
+    );
+  const rowsOf = (r: Loose[]): Loose[] => at(r, "metadata.rollout");
+
+  test.each<[ExportTarget, string, (records: Loose[]) => void, string]>([
+    [
+      "slime",
+      "a reward that is divided by the rows",
+      (r) => (rowsOf(r)[1].reward = 0.5),
+      `the reward is 0.5, and 1 in an earlier row of "${two}"`,
+    ],
+    [
+      "slime",
+      "a rollout id a row",
+      (r) => (rowsOf(r)[1].rollout_id = 99),
+      `the number is 99, and 6 in an earlier row of "${two}"`,
+    ],
+    [
+      "miles",
+      "two attempts with one rollout id",
+      (r) => at(r, "metadata.rollout").forEach((row) => (row.rollout_id = 0)),
+      `"${two}" has the number 0 of "shop/test/0#0"`,
+    ],
+    [
+      "slime",
+      "a row that is missing",
+      (r) => r.splice(r.indexOf(rowsOf(r)[1]), 1),
+      `metadata.lineage.rowCount of "${two}" is 2, and the file has 1`,
+    ],
+    [
+      "slime",
+      "rows that are exchanged",
+      (r) => {
+        const index = r.indexOf(rowsOf(r)[0]);
+        [r[index], r[index + 1]] = [r[index + 1], r[index]];
+      },
+      `metadata.lineage.row is 1 at row 0 of "${two}", expected 0`,
+    ],
+    [
+      "slime",
+      "a row of the attempt after another attempt",
+      (r) => {
+        const index = r.indexOf(rowsOf(r)[1]);
+        [r[index], r[index + 1]] = [r[index + 1], r[index]];
+      },
+      `"${two}" continues here, and its earlier rows end at 7`,
+    ],
+    [
+      "miles",
+      "another count of trained tokens",
+      (r) => (rowsOf(r)[1].metadata.lineage.attemptTokenCount = 8),
+      "metadata.lineage.attemptTokenCount is 8 at row 1",
+    ],
+    [
+      "slime",
+      "a last row without a trained token",
+      (r) => {
+        const row = rowsOf(r)[1];
+        row.loss_mask = row.loss_mask.map(() => 0);
+        row.rollout_log_probs = row.loss_mask;
+      },
+      "8 empty: no token of the row is trained",
+    ],
+    [
+      "slime",
+      "a row that is handed over twice",
+      (r) => r.splice(r.indexOf(rowsOf(r)[1]), 0, rowsOf(r)[1]),
+      `the row of "${two}" is there already`,
+    ],
+    [
+      "skyrl",
+      "a step that is wrongly the last",
+      (r) => (r[0].is_last_step[6] = true),
+      'the last row of "shop/test/3#0" stands before, by its is_last_step',
+    ],
+    [
+      "skyrl",
+      "a last step that is none",
+      (r) => (r[0].is_last_step[7] = false),
+      'is_last_step is false at the last row of "shop/test/3#0"',
+    ],
+    [
+      "skyrl",
+      "no last steps",
+      (r) => delete r[0].is_last_step,
+      '"shop/test/3#0" has several rows, and is_last_step is missing',
+    ],
+    [
+      "skyrl",
+      "a reward on the last row only",
+      (r) => (r[0].rewards[6] = 0),
+      'the reward is 1, and 0 in an earlier row of "shop/test/3#0"',
+    ],
+    [
+      "skyrl",
+      "a place in the group a row",
+      (r) => (r[0].trajectory_ids[7].repetition_id = 5),
+      'is_last_step is false at the last row of "shop/test/3#0"',
+    ],
+    [
+      "verl",
+      "an output a line",
+      (r) => {
+        const index = r.findIndex((record) => "outputs" in record);
+        r.splice(index, 1, ...r[index].outputs);
+      },
+      `"${two}" has a record already, and each attempt has one`,
+    ],
+    [
+      "verl",
+      "outputs of two attempts in one list",
+      (r) => {
+        const record = r.find((one) => "outputs" in one);
+        record.outputs[1].extra_fields.rollout_id = "shop/test/3#1";
+      },
+      'outputs[1].extra_fields.rollout_id is "shop/test/3#1", and "shop/test/3#0" in the first output',
+    ],
+    [
+      "verl",
+      "an output without reward_extra_info",
+      (r) => delete r.find((one) => "outputs" in one).outputs[1].extra_fields.reward_extra_info,
+      "outputs[1].extra_fields has no reward_extra_info",
+    ],
+    [
+      "verl",
+      "a last output without a trained token",
+      (r) => {
+        const [, last] = r.find((one) => "outputs" in one).outputs;
+        last.response_mask = last.response_mask.map(() => 0);
+        last.response_logprobs = last.response_mask;
+      },
+      "empty: no token of the row is trained",
+    ],
+    [
+      "tinker",
+      "an advantage that counts rows",
+      (r) => {
+        for (const row of at(r, "rollout")) {
+          const { advantages, mask } = row.loss_fn_inputs;
+          advantages.data = mask.data.map((bit: number) => (bit === 1 ? 1 / 3 : 0));
+        }
+      },
+      "expected 0.5: the reward minus the mean of the 2 attempts",
+    ],
+    [
+      "prime-rl",
+      "another advantage in the second row",
+      (r) => {
+        const { sample } = at(r, "id")[1];
+        sample.advantages = sample.mask.map((bit: boolean) => (bit ? 0.25 : 0));
+      },
+      `the advantage is 0.25, and 0.5 in another row of "${two}"`,
+    ],
+    [
+      "areal",
+      "rows of two groups that are mixed",
+      (r) => r.splice(0, 0, r.splice(r.indexOf(at(r, "rollout")[1]), 1)[0]),
+      `"${two}" continues here, and its earlier rows end at 1`,
+    ],
+    [
+      "art",
+      "a choice whose logprobs belong to other ids",
+      (r) => {
+        const { token_ids } = at(r, "metadata.rollout")[0].additional_histories[0]
+          .messages_and_choices[1];
+        [token_ids[0], token_ids[1]] = [token_ids[1], token_ids[0]];
+      },
+      'token is "token_id:120", and the id is 121',
+    ],
+    [
+      "art",
+      "a trajectory a row",
+      (r) => {
+        const [record] = at(r, "metadata.rollout");
+        const [{ messages_and_choices }] = record.additional_histories.splice(0);
+        r.splice(r.indexOf(record) + 1, 0, { ...record, messages_and_choices });
+      },
+      `"${two}" has a record already, and each attempt has one`,
+    ],
+  ])("finds for %s, in an attempt of several rows, %s", async (as, _, harm, message) => {
+    expect((await found(as, harm)).join("\n")).toContain(message);
+    expect(await found(as, harm, run)).not.toEqual([]);
+  });
+
   test.each<[ExportTarget, (records: Loose[]) => void, string]>([
     [
       "trl",
@@ -265,10 +453,11 @@ describe("verifyExport()", () => {
       (r) => (r[0].action_ranges[0][1] = 9),
       "1 run: action_ranges[0][1] is 9, expected 8 by the run",
     ],
-    ["areal", (r) => r.pop(), "8 run: the run gives more records"],
+    ["areal", (r) => r.pop(), "11 run: the run gives more records"],
     [
       "tinker",
-      (r) => r.push({ ...r[0], rollout: "x", group: "y" }),
+      (r) =>
+        r.push({ ...r.find(({ group }) => group === "shop/test/5"), rollout: "x", group: "y" }),
       "16 run: the run gives no such record",
     ],
   ])("finds against the run what %s's file alone does not show", async (as, harm, message) => {

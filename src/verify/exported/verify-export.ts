@@ -11,6 +11,7 @@ import { splitLines } from "../../text/split-lines.ts";
 import { hashRow } from "../../trajectory/hash-row.ts";
 import { parseLine, type LineViolation } from "../../trajectory/verify-file.ts";
 import { quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
+import { AttemptSequence } from "./attempt-sequence.ts";
 import { checkExported } from "./check-exported.ts";
 import type { SpecialTokens } from "./special-tokens.ts";
 import type { ExportedRecord } from "./exported-row.ts";
@@ -35,8 +36,8 @@ export interface VerifyExportOptions extends ExportSurroundings {
 }
 
 /**
- * Checks an exported file. Each record must be sound, no row may occur twice, and the rows of a
- * group must be adjacent. With a run, each record must be the one that the run gives. Keeps one
+ * Checks an exported file. Each record must be sound, no row may occur twice, the rows of a group must
+ * be adjacent, and each attempt must weigh one (see `AttemptSequence`). With a run, each record must be the one that the run gives. Keeps one
  * record in memory at a time, except for column files, which it reads whole.
  * @throws UsageError if the file or the run cannot be read, or if the run cannot be exported in
  *   this form.
@@ -48,6 +49,7 @@ export async function verifyExport(
 ): Promise<ExportVerification> {
   const endsTrained = exporters[as].rules.environmentTail.action === "cut";
   const once = new Once();
+  const sequence = new AttemptSequence(as);
   const expected = run === undefined ? undefined : expectedRecords(run, as, surroundings);
   const violations: LineViolation[] = [];
   let line = 0;
@@ -65,12 +67,14 @@ export async function verifyExport(
       const read = exportedReaders[as](record);
       say(checkExported(read, { endsTrained, ...(special && { special }) }));
       say(once.check(record, read));
+      violations.push(...sequence.next(line, read));
       if (wanted?.done === true) {
         say([{ rule: "run", detail: "the run gives no such record" }]);
       } else if (wanted !== undefined) {
         say(compare(record, wanted.value, ""));
       }
     }
+    violations.push(...sequence.end());
     const next = await expected?.next();
     if (next?.done === false) {
       violations.push({ line: line + 1, rule: "run", detail: "the run gives more records" });

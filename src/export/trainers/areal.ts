@@ -1,10 +1,11 @@
 import { countedGroupRules } from "./common-rules.ts";
 import { sampledTurns } from "./sampled-turns.ts";
-import type { Exporter, ReadyRow } from "./exporter.ts";
+import type { Exporter, ReadyRow } from "../exporter.ts";
 
 /**
  * Exports the tensors of a `RolloutWorkflow`, without their batch dimension, one row a line. Mask
- * and logprobs cover the complete row, because the trainer shifts them itself.
+ * and logprobs cover the complete row, because the trainer shifts them itself. The rows of an attempt
+ * with several rows have its id as `rollout`.
  *
  * **Source:** areal 1.0.4, areal/trainer/ppo/actor.py (`_compute_advantages`).
  */
@@ -14,6 +15,7 @@ export const arealExporter: Exporter = {
   rules: {
     ...countedGroupRules,
     truncated: { action: "keep", why: "no field for it" },
+    segments: { action: "keep", why: "`rollout`; needs the workflow for groups" },
     mixedVersions: { action: "keep", why: "`versions`, token by token" },
     unnamedVersions: { action: "refuse", why: "`versions` are whole numbers" },
     environmentTail: {
@@ -21,7 +23,7 @@ export const arealExporter: Exporter = {
       why: "AReaL loses the reward of a row if its last token is not trained",
     },
   },
-  toRecords: ({ rows, reward, groupId }) =>
+  toRecords: ({ rows, reward, groupId, rolloutId }) =>
     rows.map((row) => ({
       input_ids: row.tokenIds,
       loss_mask: row.lossMask,
@@ -32,6 +34,7 @@ export const arealExporter: Exporter = {
       turn_ids: turnIds(row),
       rewards: reward,
       group: groupId,
+      ...(rows.length > 1 && { rollout: rolloutId }),
     })),
 };
 

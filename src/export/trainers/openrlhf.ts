@@ -1,9 +1,10 @@
 import { countedGroupRules } from "./common-rules.ts";
+import { longestRow } from "./longest-row.ts";
 import { sampledTurns } from "./sampled-turns.ts";
-import type { Exporter } from "./exporter.ts";
+import type { Exporter } from "../exporter.ts";
 
 /**
- * Exports the results of `AgentExecutor.execute()`, one row a line. Logprobs cover the complete
+ * Exports the results of `AgentExecutor.execute()`, one attempt a line. Logprobs cover the complete
  * row, because the trainer drops the first one itself.
  * **Source:** openrlhf 0.11.2, openrlhf/trainer/ppo_utils/samples_generator.py
  * (`_process_response_into_experience`).
@@ -11,7 +12,12 @@ import type { Exporter } from "./exporter.ts";
 export const openrlhfExporter: Exporter = {
   trainer: "OpenRLHF, AgentExecutor",
   layout: "lines",
-  rules: { ...countedGroupRules, truncated: { action: "keep", why: "`truncated` is true" } },
+  rules: {
+    ...countedGroupRules,
+    truncated: { action: "keep", why: "`truncated` is true" },
+    segments: { action: "one-row", why: "execute() returns one row: the longest is exported" },
+  },
+  chooseRow: longestRow,
   toRecords: ({ rows, reward, groupId, episode }) =>
     rows.map((row) => ({
       prompt: groupId,

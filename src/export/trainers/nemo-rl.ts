@@ -1,6 +1,8 @@
+import type { Sample } from "../../trajectory/sample.ts";
 import { namedGroupRules } from "./common-rules.ts";
+import { longestRow } from "./longest-row.ts";
 import { sampledTurns } from "./sampled-turns.ts";
-import type { Exporter, ReadyAttempt, ReadyRow } from "./exporter.ts";
+import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
 
 /**
  * Exports the reply of a NeMo Gym agent to `POST /run`, one episode a line: each policy call with
@@ -14,10 +16,12 @@ export const nemoRlExporter: Exporter = {
     ...namedGroupRules,
     truncated: { action: "keep", why: "no field for it" },
     segments: {
-      action: "leave-out",
-      why: "NeMo-RL asserts that each prompt extends the one before",
+      action: "one-row",
+      why: "each prompt must extend the one before: the longest row with the task's prompt is exported",
     },
   },
+  // NeMo-RL groups results by the ids of their first prompt.
+  chooseRow: (rows) => longestRow(rows.filter((row) => hasPromptOf(rows[0]!, row))),
   toRecords: (attempt) =>
     attempt.rows.map((row) => ({
       responses_create_params: { input: [] },
@@ -26,6 +30,14 @@ export const nemoRlExporter: Exporter = {
       response: { id: attempt.rolloutId, object: "response", output: toOutput(row, attempt) },
     })),
 };
+
+function hasPromptOf(first: Sample, { promptLength, tokenIds }: Sample): boolean {
+  if (promptLength !== first.promptLength) return false;
+  for (let index = 0; index < promptLength; index++) {
+    if (tokenIds[index] !== first.tokenIds[index]) return false;
+  }
+  return true;
+}
 
 function toOutput(row: ReadyRow, { episode }: ReadyAttempt) {
   return sampledTurns(row).map(({ turnIndex, start, end }, index) => ({

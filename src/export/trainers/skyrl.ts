@@ -1,5 +1,5 @@
 import { namedGroupRules } from "./common-rules.ts";
-import type { Exporter } from "./exporter.ts";
+import type { Exporter } from "../exporter.ts";
 
 const stopReasons = {
   completed: "stop",
@@ -9,7 +9,8 @@ const stopReasons = {
 } as const;
 
 /**
- * Exports a `GeneratorOutput`: one object with lists over the rows.
+ * Exports a `GeneratorOutput`: one object with lists over the rows. If an attempt has several rows,
+ * `is_last_step` is true at the last row of each attempt, as SkyRL's step-wise mode requires.
  *
  * **Source:** skyrl 0.4.0, skyrl/train/generators/base.py and skyrl/train/utils/trainer_utils.py
  * (`validate_generator_output`).
@@ -25,20 +26,20 @@ export const skyrlExporter: Exporter = {
       "rollout_logprobs",
       "stop_reasons",
       "trajectory_ids",
+      "is_last_step",
     ],
+    // Without step-wise mode, SkyRL takes no such list.
+    defaults: { is_last_step: true },
     rest: { rollout_metrics: {} },
   },
   rules: {
     ...namedGroupRules,
     truncated: { action: "keep", why: "stop_reasons is `length`" },
-    segments: {
-      action: "leave-out",
-      why: "only SkyRL's step-wise mode takes several rows, and requires them of every episode",
-    },
+    segments: { action: "keep", why: "`is_last_step`; needs generator.step_wise_trajectories" },
     environmentTail: { action: "cut", why: "SkyRL puts the reward on the last response token" },
   },
   toRecords: ({ rows, reward, groupId, repetition, episode }) =>
-    rows.map(({ tokenIds, promptLength, lossMask, logprobs }) => ({
+    rows.map(({ tokenIds, promptLength, lossMask, logprobs }, index) => ({
       prompt_token_ids: tokenIds.slice(0, promptLength),
       response_ids: tokenIds.slice(promptLength),
       rewards: reward,
@@ -46,5 +47,6 @@ export const skyrlExporter: Exporter = {
       rollout_logprobs: logprobs.slice(promptLength),
       stop_reasons: stopReasons[episode.outcome],
       trajectory_ids: { instance_id: groupId, repetition_id: repetition },
+      is_last_step: index === rows.length - 1,
     })),
 };

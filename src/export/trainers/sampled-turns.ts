@@ -1,5 +1,5 @@
-import type { TurnSpan } from "../trajectory/segment.ts";
-import type { ReadyRow } from "./exporter.ts";
+import type { TurnSpan } from "../../trajectory/segment.ts";
+import type { ReadyRow } from "../exporter.ts";
 
 /** Returns the turns of a row that have at least one sampled id, in order. */
 export function sampledTurns({ turns, tokenIds }: ReadyRow): readonly TurnSpan[] {

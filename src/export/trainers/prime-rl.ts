@@ -1,6 +1,6 @@
-import { UsageError } from "../errors.ts";
+import { UsageError } from "../../errors.ts";
 import { namedGroupRules } from "./common-rules.ts";
-import type { Exporter, ExportSurroundings, ReadyAttempt } from "./exporter.ts";
+import type { Exporter, ExportSurroundings, ReadyAttempt } from "../exporter.ts";
 
 /**
  * Exports the fields of a `TrainingSample`, one row a line, with the facts that prime-rl's

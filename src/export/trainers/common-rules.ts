@@ -1,4 +1,4 @@
-import type { ExportRules } from "./exporter.ts";
+import type { ExportRules } from "../exporter.ts";
 
 /** Rules for trainers that name each row's group: unusable attempts are left out, and the others stay. */
 export const namedGroupRules: ExportRules = {
@@ -20,5 +20,5 @@ export const countedGroupRules: ExportRules = {
   unscored: { action: "leave-out-group", why: "it has no reward, and groups are counted off" },
   aborted: { action: "leave-out-group", why: "groups are counted off" },
   empty: { action: "leave-out-group", why: "groups are counted off" },
-  segments: { action: "leave-out-group", why: "one row an attempt: groups are counted off" },
+  segments: { action: "keep", why: "a row each, with one id an attempt" },
 };

@@ -1,5 +1,5 @@
 import { countedGroupRules } from "./common-rules.ts";
-import type { Exporter } from "./exporter.ts";
+import type { Exporter } from "../exporter.ts";
 
 /**
  * Exports the results of a `rollout_func`, one row a line. TRL passes `env_reward` to the reward
@@ -17,6 +17,10 @@ export const trlExporter: Exporter = {
       why: "no field: TRL marks a row as truncated if its last id is neither eos nor pad",
     },
     empty: { action: "leave-out-group", why: "TRL fails on an empty completion" },
+    segments: {
+      action: "leave-out-group",
+      why: "a rollout_func returns one row a prompt; the live shim hands over all rows",
+    },
     environmentTail: { action: "cut", why: "TRL would mark the row as truncated" },
   },
   toRecords: ({ rows, reward, groupId, rolloutId }) =>

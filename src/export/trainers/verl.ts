@@ -1,10 +1,14 @@
 import { namedGroupRules } from "./common-rules.ts";
-import type { Exporter, ReadyRow } from "./exporter.ts";
+import { versionRange } from "./version-range.ts";
+import type { Exporter, ReadyRow } from "../exporter.ts";
 
 /**
- * Exports the fields of an `AgentLoopOutput`, one row a line.
+ * Exports what `AgentLoopBase.run()` returns, one attempt a line: the fields of an
+ * `AgentLoopOutput`, or `outputs` with a list of them if the attempt has several rows.
  *
- * **Source:** verl 0.9.1, verl/experimental/agent_loop/agent_loop.py (`AgentLoopOutput.as_dict()`).
+ * **Source:** verl 0.9.1, verl/experimental/agent_loop/agent_loop.py (`AgentLoopOutput.as_dict()`)
+ * and verl/trainer/ppo/v1/agent_loop_tq.py (`_agent_loop_postprocess`), which reads
+ * `reward_extra_info` of the last output of a list.
  */
 export const verlExporter: Exporter = {
   trainer: "verl, AgentLoopOutput",
@@ -12,16 +16,13 @@ export const verlExporter: Exporter = {
   rules: {
     ...namedGroupRules,
     truncated: { action: "keep", why: "extra_fields.status" },
-    segments: {
-      action: "leave-out",
-      why: "the mean over a uid would count the episode once a row",
-    },
+    segments: { action: "keep", why: "`outputs`: a list an attempt" },
     mixedVersions: { action: "keep", why: "extra_fields.min_global_steps and max_global_steps" },
     unnamedVersions: { action: "refuse", why: "global steps are whole numbers" },
     environmentTail: { action: "cut", why: "verl puts the reward on the last response token" },
   },
-  toRecords: ({ rows, reward, groupId, rolloutId, episode }) =>
-    rows.map((row) => ({
+  toRecords({ rows, reward, groupId, rolloutId, episode }) {
+    const outputs = rows.map((row) => ({
       prompt_ids: row.tokenIds.slice(0, row.promptLength),
       response_ids: row.tokenIds.slice(row.promptLength),
       response_mask: row.lossMask.slice(row.promptLength),
@@ -36,16 +37,15 @@ export const verlExporter: Exporter = {
         status: episode.outcome,
         stop_reason: episode.stopReason,
         ...globalSteps(row),
+        ...(rows.length > 1 && { reward_extra_info: {} }),
       },
-    })),
+    }));
+    return outputs.length === 1 ? outputs : [{ outputs }];
+  },
 };
 
-function globalSteps({ policyVersions, lossMask }: ReadyRow) {
-  let [least, most] = [Infinity, -Infinity];
-  for (const [index, version] of policyVersions.entries()) {
-    if (lossMask[index] === 0) continue;
-    least = Math.min(least, Number(version));
-    most = Math.max(most, Number(version));
-  }
+function globalSteps(row: ReadyRow) {
+  // The rules refuse other versions than whole numbers.
+  const { least, most } = versionRange([row])!;
   return { min_global_steps: least, max_global_steps: most };
 }

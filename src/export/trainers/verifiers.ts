@@ -1,13 +1,16 @@
 import { namedGroupRules } from "./common-rules.ts";
+import { lineageIn } from "./lineage-in.ts";
 import { sampledTurns } from "./sampled-turns.ts";
-import type { Exporter, ReadyAttempt, ReadyRow } from "./exporter.ts";
+import { textBefore } from "./text-before.ts";
+import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
 
 /**
  * Exports the nodes of a trace, one episode a line. Each row is a branch with its own root. A
- * node's logprobs have one entry for each sampled token.
+ * node's logprobs have one entry for each sampled token. The first sampled node of a row has a link to
+ * the node from which the row comes, if the lineage names one.
  *
  * **Source:** verifiers 0.4.0, verifiers/v1/graph.py (`MessageNode`) and verifiers/v1/trace.py
- * (`Branch`).
+ * (`Branch`); verifiers/v1/semantic.py (`ParentLink`).
  */
 export const verifiersExporter: Exporter = {
   trainer: "verifiers, Trace",
@@ -31,6 +34,7 @@ export const verifiersExporter: Exporter = {
 
 interface Node {
   readonly parent: number | null;
+  readonly semantic_parents?: readonly { readonly node: number; readonly type: string }[];
   readonly message: { readonly role: "user" | "assistant"; readonly content: string };
   readonly sampled: boolean;
   readonly token_ids: readonly number[];
@@ -40,13 +44,20 @@ interface Node {
 
 function toNodes({ rows, episode }: ReadyAttempt): readonly Node[] {
   const nodes: Node[] = [];
+  const places = nodesOfTurns(rows);
   for (const row of rows) {
     let at = 0;
     let parent: number | null = null;
+    const { from } = lineageIn(row) ?? {};
+    const source = from && places[from.row]?.[from.turn];
+    let links = source === undefined ? [] : [{ node: source, type: from!.edge }];
     const push = (end: number, sampled: boolean, content: string): void => {
       const ids = row.tokenIds.slice(at, end);
+      const own = sampled && links.length > 0 ? { semantic_parents: links } : {};
+      if (sampled) links = [];
       nodes.push({
         parent,
+        ...own,
         message: { role: sampled ? "assistant" : "user", content },
         sampled,
         token_ids: ids,
@@ -57,26 +68,23 @@ function toNodes({ rows, episode }: ReadyAttempt): readonly Node[] {
       at = end;
     };
     for (const { turnIndex, start, end } of sampledTurns(row)) {
-      push(start, false, heardBefore(turnIndex, row, episode));
+      push(start, false, textBefore(turnIndex, row, episode));
       push(end, true, episode.turns[turnIndex]?.text ?? "");
     }
   }
   return nodes;
 }
 
-/**
- * Returns the messages that the policy received before a turn, for human readers. Training uses the
- * ids.
- */
-function heardBefore(
-  turnIndex: number,
-  { turns }: ReadyRow,
-  { turns: records, messages }: ReadyAttempt["episode"],
-): string {
-  const isFirst = turnIndex === 0 || turns[0]?.turnIndex === turnIndex;
-  if (!isFirst) {
-    const steps = records[turnIndex - 1]?.steps ?? [];
-    return steps.map(({ observation }) => observation).join("\n");
-  }
-  return messages.find(({ role }) => role === "user")?.content ?? "";
+/** Returns the index of each turn's sampled node, by row and by place in the row's `turns`. */
+function nodesOfTurns(rows: readonly ReadyRow[]): readonly (readonly (number | undefined)[])[] {
+  let count = 0;
+  return rows.map((row) => {
+    const sampled = new Set(sampledTurns(row));
+    return row.turns.map((turn) => {
+      if (!sampled.has(turn)) return undefined;
+      // Each sampled node follows the node of its prompt.
+      count += 2;
+      return count - 1;
+    });
+  });
 }

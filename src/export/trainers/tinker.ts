@@ -1,5 +1,5 @@
 import { namedGroupRules } from "./common-rules.ts";
-import type { Exporter } from "./exporter.ts";
+import type { Exporter } from "../exporter.ts";
 
 /**
  * Exports a `Datum` for `forward_backward(..., "importance_sampling")`, one row a line. Inputs lack

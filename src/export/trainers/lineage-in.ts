@@ -1,0 +1,7 @@
+import type { RowLineage } from "../../episode/lineage.ts";
+import type { ReadyRow } from "../exporter.ts";
+
+/** Returns the lineage of a row. `undefined` if its attempt has one row. */
+export function lineageIn({ sample }: ReadyRow): RowLineage | undefined {
+  return sample.metadata["lineage"] as RowLineage | undefined;
+}

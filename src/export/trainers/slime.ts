@@ -1,0 +1,63 @@
+import { toSlimeRow, type SlimeSample } from "../../run/slime/slime.ts";
+import { countedGroupRules } from "./common-rules.ts";
+import type { Exporter, ExportRecord } from "../exporter.ts";
+
+/**
+ * Exports slime's `Sample`, one row a line, as `--format slime` writes it. The rows of an attempt have
+ * one `rollout_id`.
+ */
+export const slimeExporter: Exporter = {
+  trainer: "slime, Sample",
+  layout: "lines",
+  hasPromptText: true,
+  rules: {
+    ...countedGroupRules,
+    truncated: { action: "keep", why: "`status` is `truncated`" },
+    failed: { action: "leave-out-group", why: "slime fails on a reward of null" },
+    unscored: { action: "leave-out-group", why: "slime fails on a reward of null" },
+    segments: {
+      action: "keep",
+      why: "one `rollout_id`; needs slime_rewards.by_attempt and --use-dynamic-batch-size",
+    },
+    mixedVersions: { action: "keep", why: "`weight_versions`, one a policy call" },
+    unnamedVersions: { action: "keep", why: "`weight_versions` are texts" },
+    environmentTail: { action: "keep", why: "`loss_mask` is 0 there" },
+  },
+  toRecords: ({ episode, place, rows }) =>
+    rows.map(({ sample }) => ({ ...toSlimeRow(episode, sample, place) })),
+};
+
+/**
+ * Exports miles' `Sample`, one row a line. miles counts an attempt once by its `rollout_id`.
+ *
+ * **Source:** radixark/miles 31f1ca961, miles/utils/types.py (class Sample).
+ */
+export const milesExporter: Exporter = {
+  ...slimeExporter,
+  trainer: "miles, Sample",
+  rules: {
+    ...slimeExporter.rules,
+    failed: { action: "leave-out-group", why: "miles fails on a reward of null" },
+    unscored: { action: "leave-out-group", why: "miles fails on a reward of null" },
+    segments: { action: "keep", why: "one `rollout_id`" },
+  },
+  toRecords: ({ episode, place, rows }) =>
+    rows.map(({ sample }) => toMilesRow(toSlimeRow(episode, sample, place))),
+};
+
+/** Returns a row with miles' name of the routing key. */
+function toMilesRow({ session_id: routing_key, ...row }: SlimeSample): ExportRecord {
+  return { ...row, routing_key };
+}
+
+/** Returns a row whose `prompt` is the text that the policy received, in place of the messages. */
+export async function withPromptText(
+  record: ExportRecord,
+  spell: (ids: readonly number[]) => Promise<string>,
+): Promise<ExportRecord> {
+  const { tokens, response_length: length } = record as {
+    readonly tokens: readonly number[];
+    readonly response_length: number;
+  };
+  return { ...record, prompt: await spell(tokens.slice(0, tokens.length - length)) };
+}
