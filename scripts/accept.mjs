@@ -2,6 +2,7 @@
 //
 //   npm run accept -- NAME...           exports: slime, trl, verl, …; `all` for all of them
 //   npm run accept -- --rows NAME...    the weights of attempts with several rows
+//   npm run accept -- --rows --run FOLDER NAME...    the same for a run of your own
 //
 // Trainers that use HTTP (agent-lightning, nemo-gym), and slime's steps on a CPU (slime-live), run with the
 // built service.
@@ -17,6 +18,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync
 import { homedir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { CannotInstall, findUv, run } from "../interop/install.mjs";
 import { kinds, live, packagesOf, pythonOf, sourcesOf, welcomeOf } from "./trainers.mjs";
 
@@ -120,27 +122,40 @@ function ends(command, args, cwd, env) {
   return spawnSync(command, args, { cwd, stdio: "inherit", env }).status === 0;
 }
 
+const { values, positionals } = readArguments();
+if (values.run !== undefined) process.env.TURNWRIGHT_ROWS_RUN = path.resolve(values.run);
+
+function readArguments() {
+  const options = { rows: { type: "boolean", default: false }, run: { type: "string" } };
+  try {
+    return parseArgs({ allowPositionals: true, options });
+  } catch (error) {
+    console.error(error.message);
+    process.exit(2);
+  }
+}
+
 /** Returns the programs that are asked for: by kind and name. */
-function askedFor(args) {
-  const isRows = args.includes("--rows");
+function programsAskedFor() {
   const namesOf = (kind) =>
     readdirSync(kinds[kind].requirements)
       .map((file) => file.replace(/\.txt$/, ""))
       .filter((name) => name !== "base")
       .map((name) => ({ kind, name }));
-  const known = isRows ? namesOf("rows") : [...namesOf("exports"), ...namesOf("live")];
-  const asked = args.filter((arg) => arg !== "--rows");
-  const unknown = asked.filter((one) => one !== "all" && !known.some(({ name }) => name === one));
-  if (asked.length === 0 || unknown.length > 0) {
+  const known = values.rows ? namesOf("rows") : [...namesOf("exports"), ...namesOf("live")];
+  const isKnown = (asked) => asked === "all" || known.some(({ name }) => name === asked);
+  if (positionals.length === 0 || !positionals.every(isKnown)) {
     const names = known.map(({ name }) => name).join(", ");
-    console.error(`Usage: npm run accept -- [--rows] NAME...; NAME is one of ${names}, all`);
+    console.error(
+      `Usage: npm run accept -- [--rows [--run FOLDER]] NAME...; NAME is one of ${names}, all`,
+    );
     process.exit(2);
   }
-  return known.filter(({ name }) => asked.includes("all") || asked.includes(name));
+  return known.filter(({ name }) => positionals.includes("all") || positionals.includes(name));
 }
 
 const table = [];
-for (const { kind, name } of askedFor(process.argv.slice(2))) {
+for (const { kind, name } of programsAskedFor()) {
   try {
     const python = install(kind, name);
     table.push({ name, result: isAccepted(kind, name, python) ? "accepted" : "NOT ACCEPTED" });

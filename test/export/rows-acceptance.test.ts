@@ -6,15 +6,20 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Exporter, ReadyAttempt } from "../../src/export/exporter.ts";
 import { exportRun } from "../../src/export/export-run.ts";
 import { exporters, type ExportTarget } from "../../src/export/exporters.ts";
 import { prepareGroup } from "../../src/export/prepare-group.ts";
 import { readRunGroups } from "../../src/export/read-run-groups.ts";
 import { aglRules, toAglEvents } from "../../src/service/agent-lightning/agl-events.ts";
+import { countTrained } from "../../src/trajectory/count-trained.ts";
+import type { Sample } from "../../src/trajectory/sample.ts";
 import { writeSeveralRowsRun } from "./several-rows-run.fixture.ts";
 
 const programs = fileURLToPath(new URL("../../integrations/accept/rows", import.meta.url));
 const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.url));
+/** A run to weigh in place of the fixture's. Its groups have one size, and no attempt has its group's mean reward. */
+const otherRun = process.env["TURNWRIGHT_ROWS_RUN"];
 const trainers = process.env["TURNWRIGHT_TRAINERS"];
 const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
 
@@ -42,9 +47,12 @@ function missingFor(name: string): readonly string[] {
 }
 
 let scratch = "";
+let run = "";
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-rows-"));
-  await writeSeveralRowsRun(scratch);
+  const own = path.join(scratch, "run");
+  run = otherRun ?? own;
+  await writeSeveralRowsRun(own);
   for (const name of names) {
     const missing = missingFor(name);
     if (missing.length === 0) continue;
@@ -56,8 +64,10 @@ afterAll(async () => {
 });
 
 test("the run has two groups of four attempts, with 1, 3, 2, 1 and 1, 1, 2, 1 rows", async () => {
+  const text = await readFile(path.join(scratch, "run/samples.jsonl"), "utf8");
   const counts = new Map<string, number>();
-  for (const { rolloutId } of await readSamples()) {
+  for (const line of text.trim().split("\n")) {
+    const { rolloutId } = JSON.parse(line) as Sample;
     counts.set(rolloutId, (counts.get(rolloutId) ?? 0) + 1);
   }
   expect([...counts]).toEqual(
@@ -83,57 +93,56 @@ test("each trainer has a program and pinned requirements", async () => {
 describe("the trainer's own code weighs an attempt with several rows as one", () => {
   for (const name of names) {
     test.skipIf(missingFor(name).length > 0)(name, async () => {
-      const given = path.join(scratch, "samples.jsonl");
+      const { attempts, rows, file: given } = await writeGiven(name);
       const program = path.join(programs, `${name.replace("-", "_")}.py`);
-      const { stdout } = await promisify(execFile)(
-        python,
-        [program, given, await exportFor(name)],
-        {
-          env: {
-            ...process.env,
-            TRAINERS: trainers,
-            MODEL: model,
-            TMPDIR: scratch,
-            VERIFIERS_EXPORT: await exportFor("verifiers"),
-          },
-        },
-      );
+      const env = {
+        ...process.env,
+        TRAINERS: trainers,
+        MODEL: model,
+        TMPDIR: scratch,
+        VERIFIERS_EXPORT: await writeExport("verifiers"),
+      };
+      const args = [program, given, await writeExport(name)];
+      const { stdout } = await promisify(execFile)(python, args, { env });
       console.log(stdout.trim());
-      const trainedCount = (await readSamples())
-        .flatMap(({ lossMask }) => lossMask)
-        .filter((bit) => bit === 1).length;
-      expect(stdout).toContain(
-        `${name}: 8 attempts, 12 rows, ${trainedCount} trained tokens: each attempt weighs one`,
-      );
+      const trainedCount = rows.reduce((sum, { lossMask }) => sum + countTrained(lossMask), 0);
+      const counts = `${attempts} attempts, ${rows.length} rows, ${trainedCount} trained tokens`;
+      expect(stdout).toContain(`${name}: ${counts}: each attempt weighs one`);
     });
   }
 });
 
-interface Row {
-  readonly rolloutId: string;
-  readonly lossMask: readonly number[];
+/** Writes all rows of the attempts that the trainer gets. Some trainers get one row of each. */
+async function writeGiven(name: string) {
+  const { rules } = name in exporters ? exporters[name as ExportTarget] : { rules: aglRules };
+  const keep = { ...rules, segments: { ...rules.segments, action: "keep" } } as const;
+  const given = await readyAttempts({ rules: keep });
+  const rows = given.flatMap((attempt) => attempt.rows.map(({ sample }) => sample));
+  const file = path.join(scratch, `given.${name}.jsonl`);
+  await writeFile(file, toLines(rows));
+  return { attempts: given.length, rows, file };
 }
 
-async function readSamples(): Promise<readonly Row[]> {
-  const text = await readFile(path.join(scratch, "samples.jsonl"), "utf8");
-  return text
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Row);
-}
-
-/** Returns the file with the form of a trainer. agent-lightning receives events over HTTP. */
-async function exportFor(name: string): Promise<string> {
+/** Writes the run in the form of a trainer. agent-lightning receives events over HTTP. */
+async function writeExport(name: string): Promise<string> {
   const file = path.join(scratch, `exported.${name}`);
   if (name in exporters) {
-    await writeFile(file, (await exportRun(scratch, name as ExportTarget)).content);
+    await writeFile(file, (await exportRun(run, name as ExportTarget)).content);
     return file;
   }
-  const lines = [];
-  for await (const members of (await readRunGroups(scratch)).groups()) {
-    const { attempts } = prepareGroup(members, { rules: aglRules });
-    lines.push(...attempts.map((attempt) => ({ events: toAglEvents(attempt, "policy") })));
-  }
-  await writeFile(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  const attempts = await readyAttempts({ rules: aglRules });
+  await writeFile(file, toLines(attempts.map((one) => ({ events: toAglEvents(one, "policy") }))));
   return file;
+}
+
+async function readyAttempts(exporter: Pick<Exporter, "rules">): Promise<readonly ReadyAttempt[]> {
+  const found = [];
+  for await (const members of (await readRunGroups(run)).groups()) {
+    found.push(...prepareGroup(members, exporter).attempts);
+  }
+  return found;
+}
+
+function toLines(values: readonly object[]): string {
+  return values.map((value) => `${JSON.stringify(value)}\n`).join("");
 }

@@ -33,14 +33,14 @@ class Config(S):
 
 
 run = opened()
-adapter = RolloutAdapter(max_prompt_length=8, max_response_length=32, device=torch.device("cpu"), pad_token_id=0,
+adapter = RolloutAdapter(max_prompt_length=run.longest, max_response_length=run.longest, device=torch.device("cpu"), pad_token_id=0,
                          trace_aggregator_level="trajectory")
 batch, metrics = adapter.get_train_data_batch([rollout_of(a, record["events"]) for a, record in zip(run.attempts, native(sys.argv[2]))])
 assert metrics["training/n_rollouts"] == len(run.attempts) and len(batch) == len(run.pairs)
 mask = batch.batch["response_mask"].float()
 for (_, row), prompt, answer, own in zip(run.pairs, batch.batch["prompts"], batch.batch["responses"], mask.sum(1)):
-    ids = tail(row)[0]
-    same([i for i in (*prompt.tolist(), *answer.tolist()) if i != 0], ids, "ids")
+    asked, answered, *_ = response(row)
+    same(prompt.tolist()[-len(asked):] + answer.tolist()[:len(answered)], asked + answered, "ids")
     assert own == sum(row["lossMask"])
 batch.batch["token_level_rewards"] = batch.batch["token_level_scores"]
 batch.non_tensor_batch["uid"] = batch.non_tensor_batch["data_id_list"]

@@ -27,7 +27,7 @@ def trajectory_of(record):
 
 
 def weights_of(results):
-    packed = packed_tensors_from_tokenized_results(results, 32, pad_token_id=0, truncate_long_results=False, pack_results=False,
+    packed = packed_tensors_from_tokenized_results(results, run.longest, pad_token_id=0, truncate_long_results=False, pack_results=False,
                                                    min_prefix_tree_shared_segment_length=0, verbosity=0)
     mask = packed["assistant_mask"]
     packed["advantages"], packed["logprobs"] = torch.where(mask, 1.0, 0.0), torch.zeros(mask.shape)

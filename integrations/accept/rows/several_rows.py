@@ -53,6 +53,8 @@ class Run:
             self.attempts.append(Attempt(rows, len(self.attempts)))
         self.groups = [[a for a in self.attempts if a.group == name] for name in found]
         self.pairs = [(a, row) for a in self.attempts for row in a.rows]
+        assert len({len(group) for group in self.groups}) == 1, "the groups have several sizes, expected one"
+        self.longest = max(len(row["tokenIds"]) for _, row in self.pairs)
 
     def advantages(self, kind):
         """Returns the right advantage by attempt: its reward against the `mean` of its group, against the mean of the

@@ -36,7 +36,7 @@ def weights_of(data, per_token):
     """Over the micro-batches of two ranks, each scaled as slime and Megatron scale it."""
     lengths, answers = [len(ids) for ids in data["tokens"]], data["response_lengths"]
     ranks = dict(dp_size=2, cp_size=1, vpp_size=1, microbatch_group_size_per_vp_stage=1)
-    settings = S(use_dynamic_batch_size=True, max_tokens_per_gpu=24, balance_by_flops=False, balance_data=False)
+    settings = S(use_dynamic_batch_size=True, max_tokens_per_gpu=2 * run.longest, balance_by_flops=False, balance_data=False)
     parts, micro_batches, _, sizes = build_dp_schedule(
         settings, ranks, lengths, global_batch_size=len(run.attempts), rollout_indices=data["rollout_ids"])
     weights = [[] for _ in lengths]

@@ -26,7 +26,8 @@ def rollout(prompts, trainer):
 
 
 def trainer_of(loss_type, parts):
-    tiny = LlamaConfig(vocab_size=2944, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1)
+    ids = max(2944, 1 + max(i for _, row in run.pairs for i in row["tokenIds"]))
+    tiny = LlamaConfig(vocab_size=ids, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1)
     args = GRPOConfig(output_dir=os.environ["TMPDIR"] + "/rows-trl", use_cpu=True, bf16=False, per_device_train_batch_size=len(run.attempts) // parts,
                       gradient_accumulation_steps=parts, num_generations=len(run.groups[0]), max_steps=1, report_to=[], beta=0.0,
                       gradient_checkpointing=False, loss_type=loss_type)
