@@ -21,7 +21,7 @@ async function newestOfPypi(name) {
   const base = process.env.PIP_INDEX_URL ?? "https://pypi.org/simple";
   const type = "application/vnd.pypi.simple.v1+json";
   const { files } = await getJson(`${base.replace(/\/$/, "")}/${name.toLowerCase()}/`, type);
-  const versions = files.filter(({ yanked = false }) => yanked === false).map(versionOf);
+  const versions = files.filter(({ yanked }) => !yanked).map(versionOf);
   const newest = versions.filter(isFinal).toSorted(compareVersions).at(-1);
   if (newest === undefined) throw new Error(`${name} has no release`);
   return newest;
