@@ -19,7 +19,9 @@ exec python train.py ${MODEL_ARGS:-} \
   --custom-generate-function-path turnwright.trainers.slime.generate \
   --num-rollout "${STEPS:-500}" --rollout-batch-size 32 --n-samples-per-prompt 8 --global-batch-size 256 \
   --rollout-max-response-len 1024 --rollout-temperature 1 --balance-data \
-  --dynamic-sampling-filter-path slime.rollout.filter_hub.dynamic_sampling_filters.check_reward_nonzero_std \
+  --custom-reward-post-process-path turnwright.trainers.slime_rewards.by_attempt \
+  --dynamic-sampling-filter-path turnwright.trainers.slime_rewards.differ \
+  --use-dynamic-batch-size --max-tokens-per-gpu "${MAX_TOKENS_PER_GPU:-9216}" \
   --eval-interval 5 --eval-prompt-data retail-dev "$work/dev.jsonl" --n-samples-per-eval-prompt 1 \
   --eval-max-response-len 1024 --eval-top-k 1 \
   --advantage-estimator grpo --use-kl-loss --kl-loss-coef 0 --eps-clip 0.2 --eps-clip-high 0.28 \

@@ -12,6 +12,8 @@ export interface ExportSummary {
   readonly groups: number;
   /** The number of records: rows, or episodes if one record is an episode. */
   readonly records: number;
+  /** The rows of exported attempts that the trainer cannot take. Absent if there are none. */
+  readonly leftOut?: { readonly rowCount: number; readonly tokenCount: number };
 }
 
 /** Options of `exportRun()`. */
@@ -62,16 +64,28 @@ export async function exportRun(
   const { layout } = exporters[to];
   let groups = 0;
   let count = 0;
+  const leftOut = { rowCount: 0, tokenCount: 0 };
   async function* records() {
     for await (const group of exportGroups(to, run.groups(), run.surroundings)) {
-      for (const note of group.notes) onNote?.(note);
+      for (const note of group.notes) {
+        onNote?.(note);
+        if (note.action !== "one-row") continue;
+        leftOut.rowCount += note.rowCount ?? 0;
+        leftOut.tokenCount += note.tokenCount ?? 0;
+      }
       if (group.records.length > 0) groups += 1;
       count += group.records.length;
       yield* group.records;
     }
   }
   const content = layout === "lines" ? lines(records()) : columnDocument(records(), layout);
-  return { content, summary: () => ({ to, groups, records: count }) };
+  const summary = (): ExportSummary => ({
+    to,
+    groups,
+    records: count,
+    ...(leftOut.rowCount > 0 && { leftOut: { ...leftOut } }),
+  });
+  return { content, summary };
 }
 
 async function* lines(records: AsyncIterable<object>): AsyncGenerator<Uint8Array> {

@@ -65,11 +65,30 @@ class Sample:
     """slime's `Sample`, with the fields that the shim fills. Source: slime 624b824a8, slime/utils/types.py."""
 
     index: Any = None
+    group_index: Any = None
+    session_id: Any = None
+    reward: Any = None
     prompt: Any = ""
     metadata: dict = field(default_factory=dict)
     rollout_id: Any = None
     status: Any = Status.PENDING
     tokens: list = field(default_factory=list)
+    Status = Status
+    PrefixCacheInfo = staticmethod(lambda **fields: types.SimpleNamespace(**fields))
+
+    def get_reward_value(self, args):
+        return self.reward
+
+
+@dataclass
+class MilesSample:
+    """miles' `Sample`, which has no session. Source: miles 31f1ca961, miles/utils/types.py."""
+
+    index: Any = None
+    prompt: Any = ""
+    metadata: dict = field(default_factory=dict)
+    rollout_id: Any = None
+    status: Any = Status.PENDING
     Status = Status
     PrefixCacheInfo = staticmethod(lambda **fields: types.SimpleNamespace(**fields))
 
@@ -82,18 +101,30 @@ def modules():
 
     return {
         "torch": {"as_tensor": lambda values: values}, "trl": {"GRPOTrainer": type("GRPOTrainer", (), {})},
+        "trl.trainer.utils": {"pad": None},
         "safetensors": {}, "safetensors.torch": {"save_file": lambda *_, **__: None},
         "numpy": {"array": lambda values, dtype=None: values, "float32": float},
         "trl.experimental.async_grpo.async_rollout_worker": {"RolloutSample": types.SimpleNamespace},
         "slime.utils.types": {"Sample": Sample}, "slime.utils.misc": {"load_function": lambda path: path},
         "slime.rollout.base_types": {"RolloutFnTrainOutput": types.SimpleNamespace},
-        "slime.rollout.filter_hub.base_types": {"call_dynamic_filter": lambda *_: types.SimpleNamespace(keep=True)},
+        "slime.rollout.filter_hub.base_types": {"call_dynamic_filter": lambda *_: types.SimpleNamespace(keep=True),
+                                                "DynamicFilterOutput": types.SimpleNamespace},
+        "miles.utils.types": {"Sample": MilesSample},
+        "miles.rollout.base_types": {"GenerateFnInput": types.SimpleNamespace, "GenerateFnOutput": types.SimpleNamespace},
         "verl.experimental.agent_loop.agent_loop": {
             "AgentLoopBase": object, "AgentLoopMetrics": dict, "AgentLoopOutput": AgentLoopOutput,
             "register": lambda _: lambda loop: loop},
-        "skyrl.train.generators.base": {"GeneratorInput": dict, "GeneratorOutput": dict, "GeneratorInterface": object},
+        "skyrl.train.generators.base": {
+            "GeneratorInput": dict, "GeneratorOutput": dict, "GeneratorInterface": object, "TrajectoryID": object},
+        "art": {"Trajectory": types.SimpleNamespace, "TrajectoryGroup": list},
+        "art.trajectories": {"LegacyHistory": types.SimpleNamespace},
+        "openai.types.chat.chat_completion": {"Choice": types.SimpleNamespace(model_validate=lambda choice: choice)},
         "openrlhf.utils.agent": {"AgentExecutorBase": object},
     }
+
+
+SHIMS = ("art", "miles", "openrlhf", "skyrl", "skyrl_rows", "slime", "slime_batch", "slime_rewards", "trl", "trl_async",
+         "trl_rows", "trl_sample", "trl_trainer", "trl_weights", "verl", "verl_rows")
 
 
 def import_shim(monkeypatch, name):
@@ -106,7 +137,7 @@ def import_shim(monkeypatch, name):
         module = types.ModuleType(dotted)
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, dotted, module)
-    for shim in ("slime", "slime_batch", "slime_sample", "verl", "skyrl", "openrlhf", "trl", "trl_async", "trl_sample", "trl_weights"):
+    for shim in SHIMS:
         # Set first, so that `monkeypatch` restores the earlier state.
         monkeypatch.setitem(sys.modules, f"turnwright.trainers.{shim}", None)
         del sys.modules[f"turnwright.trainers.{shim}"]

@@ -22,6 +22,27 @@ def make_row(rollout, group, reward, *, version="3", tail=0, segment=0):
     return row if reward is None else {**row, "reward": reward}
 
 
+def make_rows(rollout, group, reward, *, count, masked=(), **about):
+    """The rows of an attempt: the second has one turn, and the rows of `masked` have no trained token. Rows of one attempt
+    differ in their first id. Attempts with several trained rows have their lineage."""
+    rows = [make_row(rollout, group, reward, segment=segment, **about) for segment in range(count)]
+    for segment, row in enumerate(rows):
+        row["tokenIds"][0] += 100 * segment
+        if segment == 1:
+            row["turns"] = row["turns"][:1]
+            for name in ("tokenIds", "lossMask", "logprobs", "policyVersions"):
+                row[name] = row[name][:5]
+        if segment in masked:
+            row["lossMask"], row["policyVersions"] = [0] * len(row["lossMask"]), [""] * len(row["lossMask"])
+    trained = [row for row in rows if 1 in row["lossMask"]]
+    tokens = sum(sum(row["lossMask"]) for row in trained)
+    for place, row in enumerate(trained if len(trained) > 1 else []):
+        origin = {"from": {"row": 0, "turn": place - 1, "edge": ("subagent_call", "compaction")[place - 1]}} if place else {}
+        row["metadata"]["lineage"] = {"role": "subagent" if place == 1 else "main", "row": place, "rowCount": len(trained),
+                                      "attemptTokenCount": tokens, **origin}
+    return rows
+
+
 class StubService(ThreadingHTTPServer):
     """Finishes each batch at once. `faults` are the statuses of the next calls, or "cut"."""
 
@@ -33,7 +54,9 @@ class StubService(ThreadingHTTPServer):
         self.token, self.faults, self.calls = token, [], []
         self.batches, self.lines, self.policy, self.state = {}, [], None, "running"
         # Results of attempts, by their place among all attempts. The others have the rewards 1 and 0 alternately.
-        self.rewards, self.tail, self.segments = {}, 0, 1
+        self.rewards, self.tail = {}, 0
+        # Rows of each attempt: a number, or numbers by the place in the group. Then: those without a trained token.
+        self.segments, self.masked = 1, ()
         # True if sampling follows the seed, as with --sampling-seed: the first sampled id is the seed.
         self.samples_by_seed = False
         # Refused splits. Then: true if streams of a batch wait until it is cancelled.
@@ -61,8 +84,8 @@ class StubService(ThreadingHTTPServer):
                 number = sum(len(json.loads(line)["group"]["attempts"]) for line in self.lines) + sample
                 reward = self.rewards.get(number, (number + 1) % 2)
                 rollout = f"{group}#{sample}"
-                rows = [make_row(rollout, group, reward, version=version, tail=self.tail, segment=k)
-                        for k in range(self.segments)]
+                count = self.segments if isinstance(self.segments, int) else self.segments[sample]
+                rows = make_rows(rollout, group, reward, count=count, masked=self.masked, version=version, tail=self.tail)
                 seed = body["seed"] + place * body["samples"] + sample
                 for row in rows if self.samples_by_seed else []:
                     row["tokenIds"][3] = seed

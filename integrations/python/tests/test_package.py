@@ -12,7 +12,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1]
 # The shims import their trainers. The shared modules are typed.
-SHARED = ("play", "one_play", "played", "run_name", "seeds", "take_over", "task_name", "trl_groups", "trl_ranks")
+SHARED = ("play", "one_play", "played", "run_name", "seeds", "several_rows", "slime_sample", "take_over", "task_name",
+          "trl_groups", "trl_ranks")
 
 CONSUMER = """
 from typing import Any, Iterator

@@ -162,6 +162,12 @@ class Named:
     repetition_id: int
 
 
+def skyrl_config(step_wise=False, **algorithm):
+    settings = {"loss_reduction": "token_mean", "dynamic_sampling": types.SimpleNamespace(type=None), **algorithm}
+    return types.SimpleNamespace(generator=types.SimpleNamespace(step_wise_trajectories=step_wise),
+                                 trainer=types.SimpleNamespace(algorithm=types.SimpleNamespace(**settings)))
+
+
 def skyrl_batch(step, phase="train", tasks=(4, 4, 7, 7), split="train"):
     return {"env_extras": [{"task_index": task, "split": split} for task in tasks],
             "trajectory_ids": [Named(f"uid-{task}", place % 2) for place, task in enumerate(tasks)],
@@ -176,12 +182,12 @@ def test_skyrl_seeds_go_by_step_prompt_and_repetition(service, monkeypatch):
         asyncio.run(generator.generate(batch))
         return sorted((body["tasks"][0], body["seed"]) for body in asked(service)[before:])
 
-    generator = skyrl.TurnwrightGenerator()
+    generator = skyrl.TurnwrightGenerator(skyrl_config())
     first = seeds(generator, skyrl_batch(5))
     again = seeds(generator, skyrl_batch(5))
     evaluated = seeds(generator, skyrl_batch(5, "eval", split="test"))
     assert len({seed for _, seed in first + again + evaluated}) == 12, "also a prompt that is drawn twice in a step"
-    assert seeds(skyrl.TurnwrightGenerator(), skyrl_batch(5)) == first, "after a restart from a checkpoint"
+    assert seeds(skyrl.TurnwrightGenerator(skyrl_config()), skyrl_batch(5)) == first, "after a restart from a checkpoint"
     assert seeds(generator, skyrl_batch(6)) != first
     assert {body["split"] for body in asked(service)[8:12]} == {"test"}
     assert asyncio.run(generator.generate(skyrl_batch(7, tasks=())))["response_ids"] == []
@@ -193,7 +199,7 @@ def test_skyrl_cancels_the_rest_of_a_batch_of_which_one_fails(service, monkeypat
     batch["env_extras"][1]["split"] = "gone"
     service.refused_splits, service.hangs = ("gone",), True
     with pytest.raises(ServiceError, match="bad-request"):
-        asyncio.run(skyrl.TurnwrightGenerator().generate(batch))
+        asyncio.run(skyrl.TurnwrightGenerator(skyrl_config()).generate(batch))
     assert cancelled(service) == [f"/v1/batches/{name}" for name in service.batches]
 
 

@@ -33,12 +33,12 @@ def shim(name, part, monkeypatch):
     try:
         return importlib.import_module(f"turnwright.trainers.{name}")
     except ImportError as error:
-        pytest.skip(f"{name}'s own classes are not here: {error} (npm run accept -- {name} installs them)")
+        pytest.skip(f"{name}'s own classes are not here: {error} (npm run accept -- {name.split('_')[0]} installs them)")
 
 
 def test_every_shim_is_below_sixty_lines():
     # Shared modules are not shims.
-    shared = {"one_play.py", "trl_groups.py"}
+    shared = {"one_play.py", "played.py", "slime_sample.py", "trl_groups.py"}
     lengths = {file.name: len(file.read_text().splitlines()) for file in SHIMS.glob("*.py") if file.name not in shared}
     assert len(lengths) >= 9 and {name: n for name, n in lengths.items() if n >= 60} == {}
 
@@ -140,11 +140,13 @@ def test_slime(service, monkeypatch):
     assert [path for method, path, _ in service.calls if method == "DELETE"][:1] == ["/v1/batches/b4"]
 
     service.segments = 2
-    with pytest.raises(Unfit, match="has several rows"):
+    with pytest.raises(Unfit, match="Cannot hand the 2 rows"):
         asyncio.run(slime.generate(args, slime.Sample(index=5, prompt="4"), {}))
-    split = types.SimpleNamespace(**{**vars(args), "custom_reward_post_process_path": "x"})
+    split = types.SimpleNamespace(**{**vars(args), "custom_reward_post_process_path": "x", "use_dynamic_batch_size": True})
     rows = asyncio.run(slime.generate(split, slime.Sample(index=6, prompt="4"), {}))
     assert [row.rollout_id for row in rows] == [6, 6]
+    for row in rows:
+        row._validate_response_metadata_lengths()
     with pytest.raises(Unfit, match="leave it at 1"):
         asyncio.run(slime.generate(types.SimpleNamespace(**{**vars(args), "rollout_top_p": 0.9}),
                                    slime.Sample(index=7, prompt="4"), {}))
@@ -197,6 +199,42 @@ def test_verl(service, monkeypatch):
     cut = asyncio.run(loop.run({}, extra_info={"index": 4})).as_dict()
     assert cut["responses"].tolist() == [10, 11] and cut["extra_fields"]["status"] == "truncated"
 
+    from omegaconf import OmegaConf
+
+    service.segments, loop.rollout_config.response_length = 3, 100
+    loop.config = OmegaConf.create({
+        "trainer": {"use_v1": True}, "algorithm": {"adv_estimator": "grpo"}, "data": {"train_batch_size": 8}, "actor_rollout_ref": {
+            "actor": {"loss_agg_mode": "token-mean", "use_dynamic_bsz": True, "ppo_mini_batch_size": 32}}})
+    rows = [one.as_dict() for one in asyncio.run(loop.run({}, extra_info={"index": 4}))]
+    assert [row["responses"].tolist() for row in rows] == [[10, 11, 20, 21, 12, 99], [10, 11], [10, 11, 20, 21, 12, 99]]
+    assert {float(row["rm_scores"].sum()) for row in rows} == {1.0 if rows[0]["rm_scores"].sum() else 0.0}
+    assert [row["extra_fields"]["reward_extra_info"] for row in rows] == [{}] * 3
+    loop.config.actor_rollout_ref.actor.use_dynamic_bsz = False
+    with pytest.raises(Unfit, match="as one attempt: set actor_rollout_ref.actor.use_dynamic_bsz=True$"):
+        asyncio.run(loop.run({}, extra_info={"index": 4}))
+
+
+def test_miles(service, monkeypatch):
+    # Its own imports want SGLang.
+    monkeypatch.setitem(sys.modules, "miles.rollout.data_source", types.SimpleNamespace(DataSource=object))
+    miles = shim("miles", "src/miles", monkeypatch)
+    from miles.utils.types import Sample
+
+    service.segments = [1, 3]
+    args = types.SimpleNamespace(use_dynamic_batch_size=True, train_backend="megatron")
+    group = []
+    for index, segments in enumerate((1, 3)):
+        service.segments = segments
+        asked = types.SimpleNamespace(sample=Sample(index=index, group_index=0, prompt="4", metadata={}), sampling_params={},
+                                      evaluation=False, args=args, state=types.SimpleNamespace(aborted=False))
+        group.append(asyncio.run(miles.generate(asked)).samples)
+    assert [[row.rollout_id for row in rows] for rows in group] == [[0], [1, 1, 1]]
+    for row in (row for rows in group for row in rows):
+        row.validate()
+    from miles.rollout.filter_hub.dynamic_sampling_filters import check_reward_nonzero_std
+
+    assert check_reward_nonzero_std(types.SimpleNamespace(reward_key=None), group).keep
+
 
 def test_skyrl(service, monkeypatch):
     # Before Python 3.12, pydantic accepts this class from typing_extensions only.
@@ -205,9 +243,20 @@ def test_skyrl(service, monkeypatch):
     skyrl = shim("skyrl", "pkgs/skyrl", monkeypatch)
     service.tail = 2
     batch = {"prompts": [[]] * 2, "env_extras": [{"task_index": 4}] * 2, "trajectory_ids": ["a", "b"]}
-    out = asyncio.run(skyrl.TurnwrightGenerator().generate(batch))
+    cfg = types.SimpleNamespace(generator=types.SimpleNamespace(step_wise_trajectories=False))
+    out = asyncio.run(skyrl.TurnwrightGenerator(cfg).generate(batch))
     assert out["response_ids"] == [[10, 11, 20, 21, 12, 99]] * 2 and sorted(out["rewards"]) == [0.0, 1.0]
     assert out["loss_masks"] == [[1, 1, 0, 0, 1, 1]] * 2 and out["trajectory_ids"] == ["a", "b"]
+
+    from skyrl.train.generators.base import TrajectoryID
+    from skyrl.train.utils.trainer_utils import validate_generator_output
+
+    service.segments, cfg.generator.step_wise_trajectories = 3, True
+    cfg.trainer = types.SimpleNamespace(algorithm=types.SimpleNamespace(
+        loss_reduction="token_mean", dynamic_sampling=types.SimpleNamespace(type=None)))
+    out = asyncio.run(skyrl.TurnwrightGenerator(cfg).generate({**batch, "trajectory_ids": [TrajectoryID("u", 0), TrajectoryID("u", 1)]}))
+    validate_generator_output(2, out, step_wise=True)
+    assert out["is_last_step"] == [False, False, True] * 2 and out["rewards"] in ([1.0] * 3 + [0.0] * 3, [0.0] * 3 + [1.0] * 3)
 
 
 def test_openrlhf(service, monkeypatch):
@@ -226,11 +275,28 @@ def test_areal(service, monkeypatch):
             package = types.ModuleType(name)
             package.__path__ = [str(Path(TRAINERS, "pkgs/areal", *name.split(".")))]
             monkeypatch.setitem(sys.modules, name, package)
+    logged = []
+    tracker = types.SimpleNamespace(get=lambda scope: types.SimpleNamespace(scalar=lambda reward: logged.append((scope, reward))))
+    monkeypatch.setitem(sys.modules, "areal.utils", types.SimpleNamespace(stats_tracker=tracker))
     areal = shim("areal", "pkgs/areal", monkeypatch)
     service.tail = 2
     out = asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))
     assert out["loss_mask"].tolist() == [[0, 0, 0, 1, 1, 0, 0, 1, 1]], "the row ends with a sampled token"
     assert out["versions"].tolist() == [[-1, -1, -1, 7, 7, -1, -1, 7, 7]] and out["rewards"].tolist() == [1]
+
+    monkeypatch.setattr(sys.modules["areal"], "workflow_context", types.SimpleNamespace(stat_scope=lambda: "rollout"), raising=False)
+    group = shim("areal_group", "pkgs/areal", monkeypatch)
+    service.segments, service.rewards = [1, 2, 1], {1: 1, 2: 0, 3: 0.5}
+    out = asyncio.run(group.TurnwrightGroupWorkflow(samples=3, over_std=False).arun_episode(None, {"task_index": 4}))
+    assert logged == [("rollout", 1), ("rollout", 0), ("rollout", 0.5)]
+    assert out["rewards"].tolist() == [0.5, -0.5, -0.5, 0.0], "advantages, one an attempt"
+    assert out["input_ids"][2].tolist() == [101, 2, 3, 10, 11, 0, 0, 0, 0]
+    assert out["attention_mask"].sum(1).tolist() == [9, 9, 5, 9] and out["versions"][2].tolist() == [-1] * 3 + [7, 7] + [-1] * 4
+    assert out["loss_mask"][2].tolist() == [0, 0, 0, 1, 1, 0, 0, 0, 0]
+    service.segments = 2
+    with pytest.raises(Unfit, match="use the workflow turnwright.trainers.areal_group.TurnwrightGroupWorkflow$"):
+        asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))
+    service.segments = 1
     service.policy = ("", None)
     with pytest.raises(Unfit, match="version is '', expected a whole number: announce one"):
         asyncio.run(areal.TurnwrightWorkflow().arun_episode(None, {"task_index": 4}))
@@ -244,11 +310,29 @@ def test_verifiers(service, monkeypatch):
         monkeypatch.setitem(sys.modules, name, __import__("unittest.mock").mock.MagicMock())
     verifiers = shim("verifiers", "pkgs/verifiers", monkeypatch)
     from turnwright.trainers.play import connect, play_scored
+    from verifiers.v1.configs.agent import AgentConfig
+    from verifiers.v1.task import TaskData
+    from verifiers.v1.trace import Trace
 
     (attempt,) = play_scored(connect(), task=4)
     nodes = verifiers.to_nodes(attempt)
     assert [node.token_ids for node in nodes] == [[1, 2, 3], [10, 11], [20, 21], [12, 99]]
     assert [node.parent for node in nodes] == [None, 0, 1, 2] and [node.sampled for node in nodes] == [False, True] * 2
+
+    service.segments = 3
+    (several,) = play_scored(connect(), task=4)
+    nodes, task = verifiers.to_nodes(several), {"type": "T", "data": TaskData(idx=0, prompt="")}
+    trace = Trace[TaskData](task=task, agent={"config": AgentConfig()}, nodes=nodes, is_completed=True, ok=True)
+    assert [branch.token_ids for branch in trace.branches] == [row["tokenIds"] for row in several.rows]
+    if "semantic_parents" in type(nodes[0]).model_fields:
+        assert [(at, [link.model_dump() for link in node.semantic_parents]) for at, node in enumerate(nodes) if node.semantic_parents] == [
+            (5, [{"node": 1, "type": "subagent_call"}]), (7, [{"node": 3, "type": "compaction"}])]
+        # Nothing continues the second row, which is trained.
+        several.rows[1]["metadata"]["lineage"]["from"]["edge"] = "compaction_attempt"
+        assert not verifiers.to_nodes(several)[5].semantic_parents
+        several.rows[2]["metadata"]["lineage"]["from"] = {"row": 1, "turn": 0, "edge": "compaction"}
+        assert [verifiers.to_nodes(several)[at].semantic_parents[0].node for at in (5, 7)] == [1, 5]
+    service.segments = 1
 
     # Finds the taskset by verifiers' own loader, which also has built-in ones with other dependencies.
     monkeypatch.setitem(sys.modules, "verifiers.v1.tasksets", types.ModuleType("verifiers.v1.tasksets"))
@@ -305,6 +389,51 @@ def test_trl(service, monkeypatch):
     assert out["completion_ids"] == [[10, 11, 20, 21, 12, 99]] * 4 and out["env_mask"] == [[1, 1, 0, 0, 1, 1]] * 4
     assert trl.env_reward([], out["env_reward"]) == [1, 0, 1, 0]
     assert [body["tasks"] for _, path, body in service.calls if path == "/v1/batches"] == [[4], [7]]
+
+
+def test_trl_batches_have_all_rows(monkeypatch):
+    rows = shim("trl_rows", None, monkeypatch)
+    import torch
+    from stub_service import make_rows
+    from turnwright.attempt import to_response
+
+    def attempt(count):
+        return [to_response(row) for row in make_rows("r", "g", 1, count=count)]
+
+    def batch(*counts, most=0):
+        steps = types.SimpleNamespace(steps_per_generation=4)
+        gather = lambda value: torch.cat([value.reshape(-1), torch.full((1,), most)])  # noqa: E731 (another rank has `most`)
+        trainer = types.SimpleNamespace(
+            rows_by_attempt=[attempt(count) for count in counts], accelerator=types.SimpleNamespace(gather=gather), args=steps,
+            model=types.SimpleNamespace(training=True), pad_to_multiple_of=None, processing_class=types.SimpleNamespace(pad_token_id=9))
+        out = {"advantages": torch.tensor([0.5, -0.5]), "prompt_ids": "as TRL made it"}
+        return out, rows.with_all_rows(trainer, out)
+
+    out, same = batch(1, 1)
+    assert same is out, "with one row an attempt, the batch is TRL's own"
+    _, made = batch(1, 3)
+    assert made["advantages"].tolist()[:4] == [0.5, -0.5, -0.5, -0.5] and made["prompt_ids"][:, 0].tolist() == [1, 1, 101, 201]
+    assert made["completion_ids"][2].tolist() == [10, 11, 9, 9, 9, 9] and made["completion_mask"][2].tolist() == [1, 1, 0, 0, 0, 0]
+    assert (made["tool_mask"] * made["completion_mask"]).sum(1).tolist() == [4, 4, 2, 4] and made["num_items_in_batch"] == 14
+    assert made["old_per_token_logps"][2].tolist() == [-0.25, -0.25, 0, 0, 0, 0]
+    _, made = batch(1, 1, most=5)
+    assert (made["tool_mask"] * made["completion_mask"]).sum(1).tolist() == [4, 4, 0, 0, 0, 0, 0, 0], "as many as on another rank"
+    with pytest.raises(RuntimeError, match="TRL scored 2 attempts, and 1 were played"):
+        batch(1)
+
+
+def test_art(service, monkeypatch):
+    art = shim("art", "pkgs/openpipe-art", monkeypatch)
+    from art.preprocessing.tokenize import tokenize_trajectory_groups
+
+    service.segments = [1, 3]
+    groups = asyncio.run(art.play_groups([4], samples=2))
+    results = list(tokenize_trajectory_groups(types.SimpleNamespace(name_or_path="none", decode=str), groups, False, True,
+                                              shuffle_group_trajectories=False))
+    assert [result.token_ids[0] for result in results] == [1, 1, 101, 201]
+    assert [[at for at, bit in enumerate(result.assistant_mask) if bit] for result in results] == [
+        [3, 4, 7, 8], [3, 4, 7, 8], [3, 4], [3, 4, 7, 8]]
+    assert [round(result.advantage, 3) for result in results] == [1, -1, -1, -1]
 
 
 def test_trl_async(service, monkeypatch, tmp_path):

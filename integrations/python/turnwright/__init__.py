@@ -1,6 +1,6 @@
 """Turnwright's rows and rollout service for Python. No dependencies."""
 
-from .attempt import Attempt, Group, Response, TrainerGroup, Unfit, to_response
+from .attempt import Attempt, Group, Response, TrainerGroup, Unfit, lineage_of, to_response
 from .client import Batch, Client, ServiceError, ServiceUnreachable
 from .metrics import MetricsFile, log_to, pass_hat_k, step_metrics
 from .rows import Row, group_rows, read_episodes, read_lines, read_rows
@@ -8,6 +8,6 @@ from .tables import to_dataset, to_numpy, to_pandas
 
 __all__ = [
     "Attempt", "Batch", "Client", "Group", "MetricsFile", "Response", "Row", "ServiceError",
-    "ServiceUnreachable", "TrainerGroup", "Unfit", "group_rows", "log_to", "pass_hat_k", "read_episodes", "read_lines",
+    "ServiceUnreachable", "TrainerGroup", "Unfit", "group_rows", "lineage_of", "log_to", "pass_hat_k", "read_episodes", "read_lines",
     "read_rows", "step_metrics", "to_dataset", "to_numpy", "to_pandas", "to_response",
 ]

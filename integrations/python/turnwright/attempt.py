@@ -48,11 +48,34 @@ class Attempt:
         """True if the attempt has a reward and sampled tokens, so that it can be trained on."""
         return self.reward is not None and any(1 in row["lossMask"] for row in self.rows)
 
+    @property
+    def trained_rows(self) -> list[Row]:
+        """The rows that have a trained token, in order. Only these are handed to a trainer."""
+        return [row for row in self.rows if 1 in row["lossMask"]]
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows that have a trained token."""
+        return len(self.trained_rows)
+
+    @property
+    def token_count(self) -> int:
+        """The number of trained tokens of all rows."""
+        return sum(sum(row["lossMask"]) for row in self.rows)
+
+    def responses(self) -> list[Response]:
+        """Returns all rows that have a trained token, in order. Raises Unfit if there is none."""
+        rows = self.trained_rows
+        if not rows:
+            raise Unfit(f"{self.rollout_id} has no sampled token")
+        return [to_response(row) for row in rows]
+
     def response(self) -> Response:
-        """Returns the attempt's only row. Raises Unfit if it has several rows, or no sampled token."""
-        if len(self.rows) != 1:
-            raise Unfit(f"{self.rollout_id} has {len(self.rows)} rows, and one is expected")
-        return to_response(self.rows[0])
+        """Returns the attempt's only row with a trained token. Raises Unfit if there are several, or none."""
+        rows = self.responses()
+        if len(rows) != 1:
+            raise Unfit(f"{self.rollout_id} has {len(rows)} rows, and one is expected")
+        return rows[0]
 
 
 @dataclass(frozen=True)
@@ -108,6 +131,15 @@ def to_response(row: Row) -> Response:
     ids = row["tokenIds"]
     return Response(ids[:start], ids[start:end], mask[start:end], row["logprobs"][start:end],
                     row["policyVersions"][start:end])
+
+
+def lineage_of(row: Row) -> dict[str, Any]:
+    """Returns the lineage of a row: its role, its place among the attempt's rows, and the turn that it comes from.
+
+    Empty if the attempt has one row. docs/runs.md has the members.
+    """
+    lineage: dict[str, Any] = row["metadata"].get("lineage") or {}
+    return lineage
 
 
 def whole_version(version: str) -> int:

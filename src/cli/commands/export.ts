@@ -137,7 +137,13 @@ async function exportToTrainer(
     if (count <= shownNotes) continue;
     writeError(`${count - shownNotes} more like that: ${exporters[to].rules[kind].why}\n`);
   }
-  const { groups, records } = summary();
+  const { groups, records, leftOut } = summary();
+  if (leftOut !== undefined) {
+    const { rowCount, tokenCount } = leftOut;
+    writeError(
+      `${to} takes one row an attempt: ${rowCount} rows with ${tokenCount} sampled tokens stay out\n`,
+    );
+  }
   writeError(`${records} rows of ${groups} groups for ${to}\n`);
 }
 

@@ -7,6 +7,7 @@ import functools
 import os
 import queue
 import threading
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -43,6 +44,18 @@ async def played_once(client: Any, **asked: Any) -> Attempt:
     """Returns one scored attempt at a task. `asked` are the arguments of `Play`."""
     (attempt,) = await played(Play(client, **asked))
     return attempt
+
+
+async def all_played(plays: Iterable[Play]) -> list[list[Attempt]]:
+    """Runs plays at once, and returns their scored attempts. Cancels the others if one fails or the caller is cancelled."""
+    running = [asyncio.ensure_future(played(play)) for play in plays]
+    try:
+        return await asyncio.gather(*running)
+    finally:
+        # The other attempts have no reader.
+        for one in running:
+            one.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 def put(buffer: queue.Queue[Any], item: Any, stopped: threading.Event) -> None:

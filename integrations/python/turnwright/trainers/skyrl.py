@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 
 from skyrl.train.generators.base import GeneratorInput, GeneratorInterface, GeneratorOutput
 
+from .one_play import Play
 from .play import connect, sampling_of
-from .played import played_once
+from .played import all_played
 from .seeds import drawn_seed, seed_of
+from .skyrl_rows import to_output
 from .task_name import read_task
-
-STOP_REASONS = {"completed": "stop", "truncated": "length"}
 
 
 class TurnwrightGenerator(GeneratorInterface):
-    """Plays all trajectories of a batch at once. The service bounds the number of running ones."""
+    """Plays all trajectories of a batch at once. The service bounds the number of running ones. `cfg` is SkyRL's
+    whole configuration."""
 
-    def __init__(self) -> None:
-        self._step, self._seen = None, Counter()
+    def __init__(self, cfg) -> None:
+        self._cfg, self._step, self._seen = cfg, None, Counter()
 
     async def generate(self, input_batch: GeneratorInput) -> GeneratorOutput:
         client, extras = connect(), input_batch["env_extras"]
         sampling, tasks = sampling_of(input_batch.get("sampling_params")), [_task_of(one) for one in extras]
-        plays = [asyncio.ensure_future(played_once(client, split=split, task=task, seed=seed, sampling=sampling))
+        plays = [Play(client, split=split, task=task, seed=seed, sampling=sampling)
                  for (split, task), seed in zip(tasks, self._seeds(input_batch, len(tasks)))]
-        try:
-            attempts = await asyncio.gather(*plays)
-        finally:
-            # After a failure or a cancellation, the other attempts have no reader.
-            for play in plays:
-                play.cancel()
-            await asyncio.gather(*plays, return_exceptions=True)
-        rows = [attempt.response() for attempt in attempts]
-        return GeneratorOutput(
-            prompt_token_ids=[row.prompt_ids for row in rows], response_ids=[row.response_ids for row in rows],
-            rewards=[float(attempt.reward) for attempt in attempts], loss_masks=[row.mask for row in rows],
-            stop_reasons=[STOP_REASONS[attempt.outcome] for attempt in attempts], rollout_metrics={},
-            rollout_logprobs=[row.logprobs for row in rows], trajectory_ids=input_batch.get("trajectory_ids"))
+        attempts = [attempt for (attempt,) in await all_played(plays)]
+        return to_output(attempts, input_batch.get("trajectory_ids"), self._cfg)
 
     def _seeds(self, batch: GeneratorInput, count: int) -> list[int]:
         """Returns seeds by step, phase, prompt and repetition, the same after a restart from a checkpoint."""

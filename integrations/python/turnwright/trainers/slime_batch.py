@@ -14,6 +14,7 @@ from .one_play import REFILLS
 from .play import connect, sampling_of
 from .run_name import RUN
 from .seeds import drawn_seed
+from .slime_rewards import remedies
 from .slime_sample import check, fill
 from .take_over import Versions
 from .task_name import read_task
@@ -25,7 +26,6 @@ def generate_rollout(args, rollout_id, data_source, evaluation=False):
     """Plays a step. Takes groups as they finish, and replaces failed and filtered ones."""
     if evaluation:
         from slime.rollout.sglang_rollout import generate_rollout as by_sample  # calls slime.generate()
-
         return by_sample(args, rollout_id, data_source, evaluation=True)
     check(args)
     client, path = connect(), getattr(args, "dynamic_sampling_filter_path", None)
@@ -33,13 +33,12 @@ def generate_rollout(args, rollout_id, data_source, evaluation=False):
     versions.announce(client, rollout_id)  # slime updated the engines itself
     sampling = sampling_of({"temperature": args.rollout_temperature, "top_k": getattr(args, "rollout_top_k", -1)})
     while len(taken) < args.rollout_batch_size:
-        drawn = data_source.get_samples(args.rollout_batch_size - len(taken))
-        scored = 0
+        drawn, scored = data_source.get_samples(args.rollout_batch_size - len(taken)), 0
         for group, played in _play(client, f"{RUN}/{rollout_id}", drawn, sampling):
             if not all(attempt.is_scored for attempt in played.attempts):
                 continue
+            own = [fill(sample, attempt, "slime", remedies(args)) for sample, attempt in zip(group, played.attempts)]
             scored += 1
-            own = [fill(args, sample, attempt) for sample, attempt in zip(group, played.attempts)]
             if keep is None or call_dynamic_filter(keep, args, own).keep:
                 taken.append(own)
         fruitless = 0 if scored else fruitless + 1
@@ -55,5 +54,5 @@ def _play(client, key, drawn, sampling):
                for group, (split, task) in zip(drawn, asked)]
     for batch, group in zip(batches, drawn):
         for played in client.groups(batch.batch):
-            client.acknowledge(played.cursor, batch.batch)
             yield group, played
+            client.acknowledge(played.cursor, batch.batch)

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-import torch
 from trl import GRPOTrainer
 
 from .play import connect, play_all
+from .several_rows import require
 from .take_over import Versions
 from .trl_groups import GroupSeeds, columns_of, plays_of
 from .trl_ranks import publishes, share
+from .trl_trainer import RecordedGRPOTrainer, remedies
+
+
+__all__ = ["RecordedGRPOTrainer", "env_reward", "make_rollout_func"]
 
 
 def make_rollout_func(publish: Callable[[Any], str] | None = None):
@@ -33,11 +37,14 @@ def make_rollout_func(publish: Callable[[Any], str] | None = None):
             client = connect()
             if is_new:
                 versions.announce(client, step, folder)
-            played = play_all(plays_of(client, trainer, of_all_ranks, seeds))
-            return [(attempt.response(), attempt.reward) for own in played for attempt in own]
-        rows = share(trainer.accelerator, prompts, play, problem)
-        published = step
-        return columns_of(rows)
+            played = [one for own in play_all(plays_of(client, trainer, of_all_ranks, seeds)) for one in own]
+            for attempt in played:
+                if attempt.row_count > 1:
+                    require(attempt, "TRL", remedies(trainer))
+            return [(attempt.responses(), attempt.reward) for attempt in played]
+        attempts = share(trainer.accelerator, prompts, play, problem)
+        published, trainer.rows_by_attempt = step, [rows for rows, _ in attempts]
+        return columns_of([(rows[0], reward) for rows, reward in attempts])
 
     return rollout
 
@@ -45,15 +52,3 @@ def make_rollout_func(publish: Callable[[Any], str] | None = None):
 def env_reward(completions, env_reward, **_) -> list[float]:
     """Returns the environment's rewards. Pass it as a reward function of TRL."""
     return env_reward
-
-
-class RecordedGRPOTrainer(GRPOTrainer):
-    """Uses the recorded logprobs as the old policy's in the loss, which TRL does only with use_vllm."""
-
-    def _generate_and_score_completions(self, inputs):
-        out = super()._generate_and_score_completions(inputs)
-        recorded = out.get("sampling_per_token_logps")
-        if recorded is None:
-            raise RuntimeError("This version of TRL does not pass on the logprobs of a rollout_func")
-        out["old_per_token_logps"] = torch.as_tensor(recorded)
-        return out

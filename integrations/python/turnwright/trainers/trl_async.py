@@ -5,18 +5,18 @@ from __future__ import annotations
 import queue
 import threading
 from itertools import cycle
-from statistics import fmean
 
 from .one_play import Play
 from .play import connect
 from .played import put
 from .seeds import seed_of
+from .several_rows import group_advantages
 from .task_name import read_task
-from .trl_sample import to_sample
+from .trl_sample import to_samples
 
 
 class TurnwrightWorker:
-    """Plays groups, cycling through the tasks. An advantage is the reward minus the group's mean."""
+    """Plays groups, cycling through the tasks. All rows of an attempt carry its reward minus the group's mean."""
 
     def __init__(self, tasks: list[int | str], samples: int = 8, ahead: int = 64, temperature: float = 1.0) -> None:
         if not tasks:
@@ -49,11 +49,11 @@ class TurnwrightWorker:
             for number, (split, task) in enumerate(cycle(self._tasks)):
                 self._play = Play(connect(), split=split, task=task, samples=self._samples,
                                   seed=seed_of("group", number), sampling=self._sampling)
-                attempts = [] if stopped.is_set() else self._play.scored()
-                mean = fmean(attempt.reward for attempt in attempts) if attempts else 0
-                for attempt in attempts:
-                    put(self.rollout_buffer, to_sample(attempt, attempt.reward - mean, number), stopped)
                 if stopped.is_set():
                     return
+                attempts = self._play.scored()
+                for attempt, own in zip(attempts, group_advantages([one.reward for one in attempts], over_std=False)):
+                    for sample in to_samples(attempt, own, number):
+                        put(self.rollout_buffer, sample, stopped)
         except Exception as error:
             self._trouble = None if stopped.is_set() else error

@@ -6,27 +6,45 @@ from typing import Any
 
 from verifiers.v1.graph import MessageNode
 
-from ..attempt import Attempt
+from ..attempt import Attempt, lineage_of
+from .several_rows import warn_once
 
 
 def to_nodes(attempt: Attempt) -> list[MessageNode]:
-    """Returns alternating nodes of input and sampled tokens, a branch a row. Only sampled nodes have logprobs."""
-    nodes: list[MessageNode] = []
-    for row in attempt.rows:
+    """Returns alternating nodes of input and sampled tokens, a branch a row. Only sampled nodes have logprobs. A row's
+    first sampled node has a link to the turn that the row comes from."""
+    nodes: list[dict[str, Any]] = []
+    # The sampled nodes of each row, by the turn's place.
+    turns: list[dict[int, int]] = []
+    for row in attempt.trained_rows:
         at, parent = 0, None
-        for turn in row["turns"]:
+        turns.append({})
+        for place, turn in enumerate(row["turns"]):
             start, end = turn["start"], turn["end"]
             if end <= start:
                 continue
             for first, last, sampled in ((at, start, False), (start, end, True)):
                 nodes.append(_node(row, first, last, parent, sampled))
                 parent = len(nodes) - 1
-            at = end
-    return nodes
+            at, turns[-1][place] = end, len(nodes) - 1
+    _link(nodes, turns, [lineage_of(row).get("from") for row in attempt.trained_rows])
+    return [MessageNode.model_validate(node) for node in nodes]
 
 
-def _node(row: dict[str, Any], start: int, end: int, parent: int | None, sampled: bool) -> MessageNode:
-    return MessageNode.model_validate({
-        "parent": parent, "sampled": sampled, "token_ids": row["tokenIds"][start:end],
-        "message": {"role": "assistant" if sampled else "user", "content": ""},
-        "mask": [sampled] * (end - start), "logprobs": row["logprobs"][start:end] if sampled else []})
+def _node(row: dict[str, Any], start: int, end: int, parent: int | None, sampled: bool) -> dict[str, Any]:
+    return {"parent": parent, "sampled": sampled, "token_ids": row["tokenIds"][start:end],
+            "message": {"role": "assistant" if sampled else "user", "content": ""},
+            "mask": [sampled] * (end - start), "logprobs": row["logprobs"][start:end] if sampled else []}
+
+
+def _link(nodes: list[dict[str, Any]], turns: list[dict[int, int]], origins: list[dict[str, Any] | None]) -> None:
+    links = [(own, turns[one["row"]].get(one["turn"]), one["edge"]) for own, one in zip(turns, origins) if one]
+    if links and "semantic_parents" not in MessageNode.model_fields:
+        warn_once("verifiers' links", "This version of verifiers has no links between turns (semantic_parents): the "
+                  "lineage of an attempt's rows is left out")
+        return
+    resumed = {source for _, source, edge in links if edge == "compaction"}
+    for own, source, edge in links:
+        # verifiers trains no compaction attempt that nothing continues, and the rows here are all trained.
+        if source is not None and (edge != "compaction_attempt" or max(own.values()) in resumed):
+            nodes[min(own.values())]["semantic_parents"] = [{"node": source, "type": edge}]

@@ -1,0 +1,52 @@
+"""ART: attempts as its trajectories. A trajectory is an attempt: its first row, and the others as additional histories.
+ART counts trajectories in a group, and weighs each as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from art import Trajectory, TrajectoryGroup
+from art.trajectories import LegacyHistory
+from openai.types.chat.chat_completion import Choice
+
+from ..attempt import Attempt
+from ..rows import Row
+from .one_play import Play
+from .play import connect
+from .played import all_played
+from .seeds import drawn_seed
+from .task_name import read_task
+
+
+async def play_groups(tasks: Iterable[int | str], samples: int = 8, temperature: float = 1.0) -> list[TrajectoryGroup]:
+    """Plays all groups at once. The service bounds the number of running attempts. A task is an index, or `test/4`."""
+    sampling = {"temperature": temperature}
+    plays = [Play(connect(), split=split, task=task, samples=samples, seed=drawn_seed(), sampling=sampling)
+             for split, task in map(read_task, tasks)]
+    return [TrajectoryGroup([to_trajectory(attempt) for attempt in group]) for group in await all_played(plays)]
+
+
+def to_trajectory(attempt: Attempt) -> Trajectory:
+    """Returns an attempt with the ids of each policy call. ART takes ids, mask and logprobs from them."""
+    first, *others = [_history(row) for row in attempt.trained_rows]
+    versions = {version for row in attempt.trained_rows for version in row["policyVersions"] if version.isdecimal()}
+    numbers = [int(version) for version in versions] or [None]
+    return Trajectory(
+        messages_and_choices=first, additional_histories=[LegacyHistory(messages_and_choices=one) for one in others],
+        reward=float(attempt.reward), initial_policy_version=min(numbers), final_policy_version=max(numbers),
+        metrics={"rows": len(others) + 1, "sampled_tokens": attempt.token_count},
+        metadata={"rollout": attempt.rollout_id, "stop_reason": attempt.stop_reason})
+
+
+def _history(row: Row) -> list:
+    """Returns a row's calls. ART needs a message before each, and reads no text where a call has ids."""
+    return [part for turn in row["turns"] if turn["end"] > turn["start"]
+            for part in ({"role": "user", "content": ""}, _choice(row, turn["start"], turn["end"]))]
+
+
+def _choice(row: Row, start: int, end: int) -> Choice:
+    ids, logprobs = row["tokenIds"], row["logprobs"]
+    content = [{"token": f"token_id:{ids[at]}", "logprob": logprobs[at], "top_logprobs": []} for at in range(start, end)]
+    return Choice.model_validate({
+        "index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": ""},
+        "logprobs": {"content": content, "refusal": None}, "prompt_token_ids": ids[:start], "token_ids": ids[start:end]})

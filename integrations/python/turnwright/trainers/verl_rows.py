@@ -1,0 +1,52 @@
+"""verl: the rows of an attempt as outputs of an agent loop, and the settings with which they weigh as one."""
+
+from __future__ import annotations
+
+from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopOutput
+
+from ..attempt import Attempt, Response, Unfit, sampled_versions
+
+
+def fit(row: Response, limit: int) -> Response:
+    """Cuts the response to verl's limit, at a sampled token."""
+    mask = row.mask[:limit]
+    end = len(mask) - mask[::-1].index(1) if 1 in mask else 0
+    return Response(row.prompt_ids, row.response_ids[:end], mask[:end], row.logprobs[:end], row.versions[:end])
+
+
+def to_output(attempt: Attempt, limit: int) -> AgentLoopOutput | list[AgentLoopOutput]:
+    """Returns the attempt's output, or a list of one for each row. Leaves out rows without a trained token before the
+    limit: as an attempt's last row, such a row makes verl forget the attempt."""
+    cut = [(fit(row, limit), row, of) for row, of in zip(attempt.responses(), attempt.trained_rows)]
+    kept = [(row, of) for row, _, of in cut if row.response_ids]
+    if not kept:
+        raise Unfit(f"{attempt.rollout_id} has no sampled token within response_length={limit}: raise it")
+    is_cut = any(len(row.response_ids) < len(whole.response_ids) for row, whole, _ in cut)
+    status, several = "truncated" if is_cut else attempt.outcome, len(kept) > 1
+    outputs = [_output(attempt, row, len(of["turns"]), status, several) for row, of in kept]
+    return outputs if several else outputs[0]
+
+
+def _output(attempt: Attempt, row: Response, turns: int, status: str, several: bool) -> AgentLoopOutput:
+    versions = sampled_versions(row.versions, row.mask)
+    fields = {"rollout_id": attempt.rollout_id, "status": status, "min_global_steps": min(versions),
+              "max_global_steps": max(versions)}
+    # verl copies this field from an attempt's last output to the others.
+    more = {"reward_extra_info": {}} if several else {}
+    return AgentLoopOutput(
+        prompt_ids=row.prompt_ids, response_ids=row.response_ids, response_mask=row.mask, response_logprobs=row.logprobs,
+        reward_score=attempt.reward, num_turns=2 * turns, metrics=AgentLoopMetrics(), extra_fields={**fields, **more})
+
+
+def remedies(config) -> list[str]:
+    """Returns the changes of settings with which each attempt weighs one. `config` is verl's whole configuration."""
+    actor, needed = config.actor_rollout_ref.actor, []
+    if not config.trainer.get("use_v1", False):
+        needed.append("set trainer.use_v1=True")
+    if str(config.algorithm.adv_estimator) != "grpo":
+        needed.append("set algorithm.adv_estimator=grpo")
+    if actor.get("loss_agg_mode", "token-mean") != "token-mean":
+        needed.append("set actor_rollout_ref.actor.loss_agg_mode=token-mean")
+    if not actor.get("use_dynamic_bsz", False):
+        needed.append("set actor_rollout_ref.actor.use_dynamic_bsz=True")
+    return needed
