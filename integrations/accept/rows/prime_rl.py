@@ -14,6 +14,7 @@ for name in ("prime_sandboxes", "prime_sandboxes.models", "prime_tunnel"):
 import msgspec
 import torch
 import verifiers.v1 as vf
+from turnwright.trainers.verifiers import to_nodes
 from verifiers.v1.graph import MessageNode
 from verifiers.v1.trace import Branch
 
@@ -73,13 +74,15 @@ firsts = [next(x for x, bit in zip(s.advantages, s.mask) if bit) for s in sample
 run.check_advantages(firsts, "mean")
 run.check_weights(weights_of(samples), "token")
 # Its orchestrator takes traces, which are the export for verifiers, and sets advantages itself.
-records = {record["id"]: record for record in native(os.environ["VERIFIERS_EXPORT"])}
-for weigh, law in ((lambda a: None, "token"), (lambda a: 8 / a.tokens, "attempt")):
-    samples = []
-    for group in run.groups:
-        traces = [trace_of(records[a.id], weigh(a)) for a in group]
-        asyncio.run(score(S(length_penalty=None), [S(traces=[trace]) for trace in traces]))
-        samples += [s for trace in traces for s in to_samples(trace)]
-    run.check_advantages([next(x for x, bit in zip(s.advantages, s.mask) if bit) for s in samples], "mean")
-    run.check_weights(weights_of(samples), law)
-run.done("prime-rl", "samples and traces by token", "by attempt with loss_weights")
+exported = {record["id"]: record for record in native(os.environ["VERIFIERS_EXPORT"])}
+live = {a.id: {"id": a.id, "reward": a.reward, "nodes": [node.model_dump() for node in to_nodes(a.handed_over())]} for a in run.attempts}
+for records in (exported, live):
+    for weigh, law in ((lambda a: None, "token"), (lambda a: 8 / a.tokens, "attempt")):
+        samples = []
+        for group in run.groups:
+            traces = [trace_of(records[a.id], weigh(a)) for a in group]
+            asyncio.run(score(S(length_penalty=None), [S(traces=[trace]) for trace in traces]))
+            samples += [s for trace in traces for s in to_samples(trace)]
+        run.check_advantages([next(x for x, bit in zip(s.advantages, s.mask) if bit) for s in samples], "mean")
+        run.check_weights(weights_of(samples), law)
+run.done("prime-rl", "samples, and traces of export and shim, by token", "by attempt with loss_weights")
