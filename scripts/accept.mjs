@@ -1,67 +1,31 @@
-// Runs an export through the code of the trainer that it is for.
+// Runs our exports, and attempts with several rows, through the code of the trainers that they are for.
 //
-//   npm run accept -- NAME...       slime, trl, verl, …; `all` for all of them
+//   npm run accept -- NAME...           exports: slime, trl, verl, …; `all` for all of them
+//   npm run accept -- --rows NAME...    the weights of attempts with several rows
+//   npm run accept -- --rows --run FOLDER NAME...    the same for a run of your own
 //
 // Trainers that use HTTP (agent-lightning, nemo-gym), and slime's steps on a CPU (slime-live), run with the
 // built service.
 // Installs each trainer's pinned packages in a Python of its own, and its sources, in a folder outside the
 // repository (TURNWRIGHT_TRAINERS, by default ~/.cache/turnwright/trainers). Runs the test of that name, and
 // ends with a table. If a trainer cannot be installed here, the table says so and the exit status is 3. The
-// status is 1 if a trainer's code refused the export.
+// status is 1 if a trainer's code refused the export, or weighed an attempt wrongly.
+//
+// TURNWRIGHT_TRAINERS_GIT names the place of the sources, where GitHub cannot be reached:
+// `file:///mirrors/{owner}/{name}.git`. The commits are the same.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { CannotInstall, findUv, run } from "../interop/install.mjs";
+import { kinds, live, packagesOf, pythonOf, sourcesOf, welcomeOf } from "./trainers.mjs";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const folder =
   process.env.TURNWRIGHT_TRAINERS ?? path.join(homedir(), ".cache/turnwright/trainers");
-const requirements = path.join(root, "integrations/accept/requirements");
-const known = readdirSync(requirements)
-  .map((name) => name.replace(/\.txt$/, ""))
-  .filter((name) => name !== "base");
-
-/** Trainers that call a service themselves: the oldest Python that they take, and the program. */
-const live = {
-  "slime-live": { python: "python3", program: "train_by_slime.py" },
-  "agent-lightning": { python: "3.12", program: "manage_by_agl.py" },
-  "nemo-gym": { python: "3.13", program: "collect_by_gym.py" },
-};
-known.push(...Object.keys(live));
-
-/** Packages whose own requirements would install engines and CUDA: only their files are read. */
-const packages = {
-  verl: ["verl==0.9.1"],
-  skyrl: ["skyrl==0.3.0"],
-  openrlhf: ["openrlhf==0.11.0"],
-  areal: ["areal==1.0.4"],
-  verifiers: ["verifiers==0.4.0"],
-  "nemo-gym": ["nemo-gym==0.7.0"],
-};
-
-/** Trainers that are on no package index, at the commits that were read. */
-const source = (owner, name, commit) => ({
-  url: `https://github.com/${owner}/${name}`,
-  commit,
-  into: `src/${name}`,
-});
-const slime = source("THUDM", "slime", "624b824a8");
-const primeRl = source("PrimeIntellect-ai", "prime-rl", "559b44772");
-const verifiers = source("PrimeIntellect-ai", "verifiers", "a60a606ec");
-const nemoRl = source("NVIDIA-NeMo", "RL", "7ea279abf");
-const sources = {
-  slime: [slime],
-  "slime-live": [slime],
-  "prime-rl": [primeRl],
-  "nemo-rl": [nemoRl],
-};
-
-/**
- * Additional checks that need a download: prime-rl's conversion requires one commit of verifiers.
- */
-const welcome = { verifiers: [primeRl, verifiers] };
+const repositories = process.env.TURNWRIGHT_TRAINERS_GIT ?? "https://github.com/{owner}/{name}";
 
 /**
  * Installs a trainer, each step once.
@@ -69,19 +33,19 @@ const welcome = { verifiers: [primeRl, verifiers] };
  * @returns the Python that imports it.
  * @throws CannotInstall
  */
-function install(name) {
+function install(kind, name) {
   mkdirSync(folder, { recursive: true });
-  const python = process.env.TURNWRIGHT_TRAINERS_PYTHON ?? newPython(name);
-  for (const spec of packages[name] ?? []) {
-    const target = path.join(folder, "pkgs", spec.split("==")[0]);
-    if (existsSync(target)) continue;
-    const into = ["--no-deps", "--python", python, "--target", target];
-    // It asks for a patch release of Python that few have.
-    const patch = name === "nemo-gym" ? ["--python-version", "3.13.14"] : [];
-    step(["pip", "install", "--quiet", ...into, ...patch, spec]);
+  const python = process.env.TURNWRIGHT_TRAINERS_PYTHON ?? newPython(kind, name);
+  for (const spec of packagesOf(kind, name)) {
+    once(path.join(folder, "pkgs", spec.split("==")[0]), spec, (target) => {
+      const into = ["--no-deps", "--python", python, "--target", target];
+      // It asks for a patch release of Python that few have.
+      const patch = name === "nemo-gym" ? ["--python-version", "3.13.14"] : [];
+      step(["pip", "install", "--quiet", ...into, ...patch, spec]);
+    });
   }
-  for (const one of sources[name] ?? []) fetchSource(one);
-  for (const one of welcome[name] ?? []) {
+  for (const one of sourcesOf(kind, name)) fetchSource(one);
+  for (const one of welcomeOf(kind, name)) {
     try {
       fetchSource(one);
     } catch (error) {
@@ -93,15 +57,24 @@ function install(name) {
 }
 
 /** Each trainer has its own Python environment, because their pinned versions conflict. */
-function newPython(name) {
-  const venv = path.join(folder, "venvs", name);
+function newPython(kind, name) {
+  const venv = path.join(folder, "venvs", kind === "rows" ? `${name}-rows` : name);
   const python = path.join(venv, "bin/python");
-  const version = live[name]?.python ?? "python3";
-  if (!existsSync(python)) step(["venv", "--quiet", "--python", version, venv]);
-  const place = name in live ? "integrations/accept/live/requirements" : requirements;
-  const pinned = path.resolve(root, place, `${name}.txt`);
+  once(venv, pythonOf(name), () => {
+    step(["venv", "--quiet", "--clear", "--python", pythonOf(name), venv]);
+  });
+  const pinned = path.join(kinds[kind].requirements, `${name}.txt`);
   step(["pip", "install", "--quiet", "--python", python, "--requirement", pinned]);
   return python;
+}
+
+/** Makes a folder, unless it was made of the same pin. What was made of another pin is removed first. */
+function once(target, pin, make) {
+  const marker = `${target}.pin`;
+  if (existsSync(target) && existsSync(marker) && readFileSync(marker, "utf8") === pin) return;
+  rmSync(target, { recursive: true, force: true });
+  make(target);
+  writeFileSync(marker, pin);
 }
 
 function step(args) {
@@ -110,65 +83,89 @@ function step(args) {
   run(uv, args);
 }
 
-function fetchSource({ url, commit, into }) {
-  const target = path.join(folder, into);
-  if (existsSync(target)) return;
-  console.log(`$ git clone ${url} ${target} # at ${commit}`);
-  try {
-    run("git", ["clone", "--quiet", "--filter=blob:none", "--no-checkout", url, target]);
-    run("git", ["-C", target, "checkout", "--quiet", commit]);
-  } catch (error) {
-    rmSync(target, { recursive: true, force: true });
-    if (error instanceof CannotInstall) throw new CannotInstall(`${url}: ${error.message}`);
-    throw error;
-  }
+function fetchSource({ owner, name, commit, into }) {
+  const url = repositories.replace("{owner}", owner).replace("{name}", name);
+  once(path.join(folder, into), commit, (target) => {
+    console.log(`$ git fetch --depth 1 ${url} ${commit} # into ${target}`);
+    try {
+      run("git", ["init", "--quiet", target]);
+      run("git", ["-C", target, "fetch", "--quiet", "--depth", "1", url, commit]);
+      run("git", ["-C", target, "checkout", "--quiet", "FETCH_HEAD"]);
+    } catch (error) {
+      rmSync(target, { recursive: true, force: true });
+      if (error instanceof CannotInstall) throw new CannotInstall(`${url}: ${error.message}`);
+      throw error;
+    }
+  });
 }
 
-/** Runs the trainer's program over an export of every kind of episode. */
-function isAccepted(name, python) {
-  if (name in live) {
-    const program = path.join(root, "integrations/accept/live", live[name].program);
+/** Runs the trainer's program. */
+function isAccepted(kind, name, python) {
+  const env = { ...process.env, TURNWRIGHT_TRAINERS: folder, TURNWRIGHT_TRAINERS_PYTHON: python };
+  if (kind === "live") {
     const modules = [path.join(folder, "pkgs", name), path.join(root, "integrations/python")];
-    const env = {
-      ...process.env,
-      TURNWRIGHT_TRAINERS: folder,
-      PYTHONPATH: modules.join(path.delimiter),
-    };
+    const program = path.join(kinds.live.programs, live[name]);
     // Files that the trainers leave stay in their own folders.
-    return spawnSync(python, [program], { cwd: folder, stdio: "inherit", env }).status === 0;
+    return ends(python, [program], folder, {
+      ...env,
+      PYTHONPATH: modules.join(path.delimiter),
+    });
   }
-  const test = ["src/export/acceptance.test.ts", "-t", `kind of episode ${name}$`];
-  const { status } = spawnSync(
-    process.execPath,
-    ["node_modules/vitest/vitest.mjs", "run", ...test],
-    {
-      cwd: root,
-      stdio: "inherit",
-      env: { ...process.env, TURNWRIGHT_TRAINERS: folder, TURNWRIGHT_TRAINERS_PYTHON: python },
-    },
-  );
-  return status === 0;
+  const test =
+    kind === "rows"
+      ? ["test/export/rows-acceptance.test.ts", "-t", `as one ${name}$`]
+      : ["src/export/acceptance.test.ts", "-t", `kind of episode ${name}$`];
+  return ends(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...test], root, env);
 }
 
-const asked = process.argv.slice(2);
-const names = asked.includes("all") ? known : asked;
-const unknown = names.filter((name) => !known.includes(name));
-if (names.length === 0 || unknown.length > 0) {
-  console.error(`Usage: npm run accept -- NAME...; NAME is one of ${known.join(", ")}, all`);
-  process.exit(2);
+function ends(command, args, cwd, env) {
+  return spawnSync(command, args, { cwd, stdio: "inherit", env }).status === 0;
 }
-const table = [];
-for (const name of names) {
+
+const { values, positionals } = readArguments();
+if (values.run !== undefined) process.env.TURNWRIGHT_ROWS_RUN = path.resolve(values.run);
+
+function readArguments() {
+  const options = { rows: { type: "boolean", default: false }, run: { type: "string" } };
   try {
-    const python = install(name);
-    table.push({ name, result: isAccepted(name, python) ? "accepted" : "NOT ACCEPTED" });
+    return parseArgs({ allowPositionals: true, options });
+  } catch (error) {
+    console.error(error.message);
+    process.exit(2);
+  }
+}
+
+/** Returns the programs that are asked for: by kind and name. */
+function programsAskedFor() {
+  const namesOf = (kind) =>
+    readdirSync(kinds[kind].requirements)
+      .map((file) => file.replace(/\.txt$/, ""))
+      .filter((name) => name !== "base")
+      .map((name) => ({ kind, name }));
+  const known = values.rows ? namesOf("rows") : [...namesOf("exports"), ...namesOf("live")];
+  const isKnown = (asked) => asked === "all" || known.some(({ name }) => name === asked);
+  if (positionals.length === 0 || !positionals.every(isKnown)) {
+    const names = known.map(({ name }) => name).join(", ");
+    console.error(
+      `Usage: npm run accept -- [--rows [--run FOLDER]] NAME...; NAME is one of ${names}, all`,
+    );
+    process.exit(2);
+  }
+  return known.filter(({ name }) => positionals.includes("all") || positionals.includes(name));
+}
+
+const table = [];
+for (const { kind, name } of programsAskedFor()) {
+  try {
+    const python = install(kind, name);
+    table.push({ name, result: isAccepted(kind, name, python) ? "accepted" : "NOT ACCEPTED" });
   } catch (error) {
     if (!(error instanceof CannotInstall)) throw error;
     table.push({ name, result: `NOT CHECKED: ${error.message}` });
   }
 }
 console.log();
-for (const { name, result } of table) console.log(`${name.padEnd(10)} ${result}`);
+for (const { name, result } of table) console.log(`${name.padEnd(16)} ${result}`);
 const results = table.map(({ result }) => result);
 if (results.includes("NOT ACCEPTED")) process.exit(1);
 process.exit(results.every((result) => result === "accepted") ? 0 : 3);

@@ -68,12 +68,15 @@ const FOREIGN_FLAGS = [
   "--load-debug-rollout-data",
   "--rollout-batch-size",
   "--n-samples-per-prompt",
+  "--calculate-per-token-loss",
   "--groups",
   "--work",
   // OpenRLHF's, up to the first dot.
   "--algo",
-  // That of `npm run interop`.
+  // Those of `npm run interop`, `npm run accept` and `npm run pins`.
   "--weights",
+  "--rows",
+  "--check",
   // `npm run bench`
   "--only",
   "--base",

@@ -1,6 +1,6 @@
 """TRL's GRPOTrainer over `turnwright serve`: ten steps on storefront with the repository's policy.
 
-    pip install trl==1.16.0 transformers==5.23.0 accelerate==1.15.0 datasets==5.2.0 ./integrations/python
+    pip install trl==1.16.0 transformers==5.24.0 accelerate==1.15.0 datasets==5.2.0 ./integrations/python
     npx turnwright serve --env storefront --user scripted --engine reference --model models/storefront-2m --out runs/trl &
     python integrations/trl/ten_steps.py --model models/storefront-2m --work runs/trl-weights
 

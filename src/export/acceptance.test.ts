@@ -40,9 +40,6 @@ const parts: Readonly<Record<ExportTarget, readonly string[]>> = {
 
 const targets = Object.keys(exporters) as ExportTarget[];
 
-/** The targets with a program for runs of every kind. The others have one for several rows. */
-const programmed = targets.filter((to) => to !== "miles" && to !== "art");
-
 function missingFor(to: ExportTarget): readonly string[] {
   if (trainers === undefined) return ["TURNWRIGHT_TRAINERS is not set"];
   return parts[to].filter((part) => !existsSync(path.join(trainers, part)));
@@ -52,7 +49,7 @@ let scratch = "";
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-accept-"));
   await writeEveryKindRun(scratch);
-  for (const to of programmed) {
+  for (const to of targets) {
     const missing = missingFor(to);
     if (missing.length === 0) continue;
     console.warn(`Skipping ${to}'s own code: ${missing.join(", ")} (npm run accept -- ${to})`);
@@ -63,19 +60,17 @@ afterAll(async () => {
 });
 
 test("each exporter has an acceptance program and pinned requirements", async () => {
-  const names = programmed.map((to) => to.replace("-", "_"));
+  const names = targets.map((to) => to.replace("-", "_"));
   const found = (await readdir(programs)).filter((name) => name.endsWith(".py"));
   expect(found.toSorted()).toEqual(
     [...names, "common", "read_tables"].map((name) => `${name}.py`).toSorted(),
   );
   const pinned = await readdir(path.join(programs, "requirements"));
-  expect(pinned.toSorted()).toEqual(
-    [...programmed, "base"].map((name) => `${name}.txt`).toSorted(),
-  );
+  expect(pinned.toSorted()).toEqual([...targets, "base"].map((name) => `${name}.txt`).toSorted());
 });
 
 describe("the trainer's own code takes an export of every kind of episode", () => {
-  for (const to of programmed) {
+  for (const to of targets) {
     test.skipIf(missingFor(to).length > 0)(to, async () => {
       const { given, trainedCount } = await writeGiven(to);
       const file = path.join(scratch, `exported.${to}`);

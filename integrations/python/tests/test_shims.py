@@ -2,8 +2,8 @@
 
 Source of the orders: slime 624b824a8, slime/rollout/sglang_rollout.py (samples of a step run at once; `abort()` sets
 `aborted` and waits for all of them; an evaluation counts its samples from 0); verl 0.9.1, agent_loop.py (workers call `run()`
-for each row of their chunk at once); SkyRL 0.3.0, train/generators/utils.py `prepare_generator_input` (uids and repetitions);
-OpenRLHF 0.11.0, trainer/ray/vllm_engine.py (one `execute()` a sample, at once); TRL 1.16.0, async_grpo_trainer.py (every
+for each row of their chunk at once); SkyRL 0.4.0, train/generators/utils.py `prepare_generator_input` (uids and repetitions);
+OpenRLHF 0.11.2, trainer/ray/vllm_engine.py (one `execute()` a sample, at once); TRL 1.16.0, async_grpo_trainer.py (every
 rank makes worker and transfer; rank 0 calls `init_weight_transfer`, sends weights, starts the worker, stops it).
 """
 

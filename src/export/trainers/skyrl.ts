@@ -12,7 +12,7 @@ const stopReasons = {
  * Exports a `GeneratorOutput`: one object with lists over the rows. If an attempt has several rows,
  * `is_last_step` is true at the last row of each attempt, as SkyRL's step-wise mode requires.
  *
- * **Source:** skyrl 0.3.0, skyrl/train/generators/base.py and skyrl/train/utils/trainer_utils.py
+ * **Source:** skyrl 0.4.0, skyrl/train/generators/base.py and skyrl/train/utils/trainer_utils.py
  * (`validate_generator_output`).
  */
 export const skyrlExporter: Exporter = {
