@@ -15,6 +15,7 @@ export type {
   TreeTurn,
   TurnStep,
 } from "./episode.ts";
+export type { Rejection, TurnEdge, TurnLink, TurnRole } from "./turn-lineage.ts";
 export type { InputOptions } from "./inputs/open-inputs.ts";
 export { RecordingEnd, ReplayDivergence } from "./inputs/playback-stop.ts";
 export {

@@ -165,6 +165,7 @@ describe("a gateway's folder with open sessions", () => {
       undeliveredCount: 0,
       unenforced: { logit_bias: 2 },
       leftOutCallCount: 0,
+      rejectedTurns: {},
       refused: { "Cannot read messages: expected a list, not a string": 1 },
       ignoredFields: { seed: 1, user: 1 },
     };

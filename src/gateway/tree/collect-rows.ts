@@ -24,16 +24,23 @@ export interface TreeRow<Record extends PathTurn> {
 /**
  * Returns the training rows of a session: one for each leaf of the tree. A turn that several rows
  * share is trained in the newest one and belongs to the prompt of the others, with mask 0. Turns
- * that the client never received completely are left out unless a later turn answers them.
+ * that the client never received completely are left out unless a later turn answers them. Rejected
+ * turns, which no turn continues, are left out before shared turns are assigned.
  *
  * @param nodes - All turns of the session in sampling order.
+ * @param options.choice - Default: all rows.
+ * @param options.rejected - Indexes of the turns that must not be trained. Default: none.
  */
 export function collectRows<Record extends PathTurn>(
   nodes: readonly TurnNode<Record>[],
-  choice: RowChoice = "all",
+  {
+    choice = "all",
+    rejected = new Set(),
+  }: { readonly choice?: RowChoice; readonly rejected?: ReadonlySet<number> } = {},
 ): readonly TreeRow<Record>[] {
   const recorder = new TrajectoryRecorder();
-  const paths = chooseRows(findPaths(nodes), choice).map(({ path, firstTrained }) => {
+  const kept = nodes.filter(({ index, isDelivered }) => isDelivered && !rejected.has(index));
+  const paths = chooseRows(findPaths(kept), choice).map(({ path, firstTrained }) => {
     const trained = path.slice(firstTrained).filter(({ record }) => record.isTrainable);
     // The row ends with its last trained turn.
     const recorded = path.slice(0, path.indexOf(trained.at(-1)!) + 1);
@@ -50,13 +57,13 @@ interface RowPath<Record extends PathTurn> {
   readonly firstTrained: number;
 }
 
+/** @param nodes - The turns that rows may contain, in sampling order. */
 function findPaths<Record extends PathTurn>(
   nodes: readonly TurnNode<Record>[],
 ): readonly RowPath<Record>[] {
   /** The newest kept leaf below each turn, by the turn's index. */
   const newest = new Map<number, number>();
   for (const node of nodes.toReversed()) {
-    if (!node.isDelivered) continue;
     const below = node.children.flatMap((child) => newest.get(child.index) ?? []);
     newest.set(node.index, below.length === 0 ? node.index : Math.max(...below));
   }
