@@ -1,5 +1,5 @@
 import { digest } from "../tree/message-keys.ts";
-import { linesIn, longLines, passedOnText } from "./text-pieces.ts";
+import { longLines, passedOnText, visitLinesIn } from "./text-pieces.ts";
 
 /** Maximum number of turns that are remembered for one line. */
 const maxTurnsOfLine = 32;
@@ -32,9 +32,13 @@ export class SampledTexts {
   /** Returns the turns whose texts a message passes on, oldest first. */
   quotedIn(message: string): readonly number[] {
     if (this.#turns.size === 0) return [];
+    const lines = new Set<string>();
+    visitLinesIn(message, (line) => {
+      if (this.#turns.has(line)) lines.add(line);
+    });
     const found = new Map<number, number>();
-    for (const line of linesIn(message)) {
-      for (const turn of this.#turns.get(line) ?? []) {
+    for (const line of lines) {
+      for (const turn of this.#turns.get(line)!) {
         found.set(turn, (found.get(turn) ?? 0) + line.length);
       }
     }
@@ -58,13 +62,14 @@ interface PassedText {
 
 /** The texts that turns passed to tools. A conversation that starts with one was started by a call. */
 export class PassedTexts {
-  /** The texts by the start of their first line. Later turns follow earlier ones. */
-  readonly #texts = new Map<string, PassedText[]>();
+  /** The texts by the length of their first line. Later turns follow earlier ones. */
+  readonly #texts = new Map<number, PassedText[]>();
 
+  /** @param text - Without spaces around it. */
   add(text: string, turn: number): void {
-    const key = keyOf(firstLine(text, 0));
-    const texts = this.#texts.get(key) ?? [];
-    this.#texts.set(key, texts);
+    const { length } = text.slice(0, lineEnd(text, 0)).trimEnd();
+    const texts = this.#texts.get(length) ?? [];
+    this.#texts.set(length, texts);
     const passed = { turn, length: text.length, digest: digest(text) };
     const known = texts.findIndex((each) => each.digest === passed.digest);
     if (known !== -1) texts.splice(known, 1);
@@ -76,32 +81,27 @@ export class PassedTexts {
   findIn(message: string): number | undefined {
     if (this.#texts.size === 0) return undefined;
     let found: number | undefined;
-    let start = 0;
-    while (start < message.length) {
-      const line = firstLine(message, start);
+    for (let start = 0; start < message.length;) {
+      const end = lineEnd(message, start);
+      const line = message.slice(start, end).trimEnd();
       const begin = start + (line.length - line.trimStart().length);
-      for (const { turn, length, digest: wanted } of this.#texts.get(keyOf(line.trim())) ?? []) {
-        const end = begin + length;
-        const isWhole = message.slice(end, lineEnd(message, end)).trim() === "";
-        if (isWhole && digest(message.slice(begin, end)) === wanted)
-          found = Math.max(found ?? 0, turn);
+      for (const passed of this.#texts.get(start + line.length - begin) ?? []) {
+        if (isAt(message, begin, passed)) found = Math.max(found ?? 0, passed.turn);
       }
-      start += line.length + 1;
+      start = end + 1;
     }
     return found;
   }
 }
 
+/** True if a text stands at a place of a message and ends with a line. */
+function isAt(message: string, begin: number, text: PassedText): boolean {
+  const end = begin + text.length;
+  const isWhole = message.slice(end, lineEnd(message, end)).trim() === "";
+  return isWhole && digest(message.slice(begin, end)) === text.digest;
+}
+
 function lineEnd(text: string, start: number): number {
   const end = text.indexOf("\n", start);
   return end === -1 ? text.length : end;
-}
-
-function firstLine(text: string, start: number): string {
-  return text.slice(start, lineEnd(text, start));
-}
-
-/** Short, so that it does not keep the text in memory. */
-function keyOf(line: string): string {
-  return `${line.trim().length} ${line.slice(0, 24)}`;
 }

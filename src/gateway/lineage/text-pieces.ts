@@ -1,46 +1,61 @@
+import { parseJsonText } from "../../json/parse-json.ts";
+
 /** Shorter lines say too little to recognise a text by. */
 const minLineLength = 12;
 
-/** Maximum number of characters of a text that are searched. */
-const maxSearchedLength = 262_144;
+/** Called with each line of a text that is long enough to recognise it by. */
+type VisitLine = (line: string) => void;
 
-/**
- * Returns the lines of a text that are long enough to recognise it by, without the spaces around
- * them. Equal lines are returned once.
- */
-export function longLines(text: string): readonly string[] {
-  const lines = text
-    .slice(0, maxSearchedLength)
-    .split("\n")
-    .map((line) => line.trim())
-    .filter(({ length }) => length >= minLineLength);
-  return [...new Set(lines)];
-}
-
-/** A text between quotes, as JSON has it. */
-const quoted = /"((?:[^"\\]|\\.)*)"/g;
-
-/**
- * Returns the long lines of a text, and those of the JSON strings in it: clients pass texts on
- * indented, between tags, or as a member of an object.
- */
-export function linesIn(text: string): readonly string[] {
-  const lines = longLines(text);
-  const inJson = lines
-    .filter((line) => line.includes('"'))
-    .flatMap((line) => [...line.matchAll(quoted)])
-    .flatMap(([literal, content = ""]) => (content.length < minLineLength ? [] : unquote(literal)));
-  return inJson.length === 0 ? lines : [...new Set([...lines, ...inJson.flatMap(longLines)])];
-}
-
-function unquote(literal: string): readonly string[] {
-  try {
-    const value: unknown = JSON.parse(literal);
-    return typeof value === "string" ? [value] : [];
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return [];
+/** Calls back with the long lines of a text, without the spaces around them. */
+function visitLines(text: string, visit: VisitLine): void {
+  for (let start = 0; start < text.length;) {
+    const found = text.indexOf("\n", start);
+    const end = found === -1 ? text.length : found;
+    if (end - start >= minLineLength) {
+      const line = text.slice(start, end).trim();
+      if (line.length >= minLineLength) visit(line);
+    }
+    start = end + 1;
   }
+}
+
+/** Returns the long lines of a text, each once. */
+export function longLines(text: string): readonly string[] {
+  const lines = new Set<string>();
+  visitLines(text, (line) => lines.add(line));
+  return [...lines];
+}
+
+/**
+ * Calls back with the long lines of a text, and with those of the JSON strings in it: clients pass
+ * texts on indented, between tags, or as a member of an object. The time is linear.
+ */
+export function visitLinesIn(text: string, visit: VisitLine): void {
+  visitLines(text, (line) => {
+    visit(line);
+    let start = line.indexOf('"');
+    while (start !== -1) {
+      const end = endOfLiteral(line, start + 1);
+      if (end === -1) return;
+      if (end - start > minLineLength) visitLiteral(line.slice(start, end + 1), visit);
+      start = line.indexOf('"', end + 1);
+    }
+  });
+}
+
+/** Returns the index of the next quote that is not escaped, or -1. */
+function endOfLiteral(line: string, start: number): number {
+  for (let end = line.indexOf('"', start); end !== -1; end = line.indexOf('"', end + 1)) {
+    let escapes = end;
+    while (escapes > start && line[escapes - 1] === "\\") escapes -= 1;
+    if ((end - escapes) % 2 === 0) return end;
+  }
+  return -1;
+}
+
+function visitLiteral(literal: string, visit: VisitLine): void {
+  const value = literal.includes("\\") ? parseJsonText(literal) : literal.slice(1, -1);
+  if (typeof value === "string") visitLines(value, visit);
 }
 
 /** A block in which an agent writes a summary beside its notes. */
@@ -57,13 +72,7 @@ export function passedOnText(text: string): string {
  * @param argumentsText - JSON, or a text that is an argument itself.
  */
 export function argumentTexts(argumentsText: string): readonly string[] {
-  let value: unknown;
-  try {
-    value = JSON.parse(argumentsText);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    value = argumentsText;
-  }
+  const value = parseJsonText(argumentsText) ?? argumentsText;
   const values = typeof value === "object" && value !== null ? Object.values(value) : [value];
   return values
     .flat()

@@ -41,6 +41,9 @@ export interface TurnEvidence {
 /** Shorter orders, such as "go on", do not identify a request for a summary. */
 const minOrderLength = 40;
 
+/** Maximum number of characters of a request that are searched for texts. It bounds the time. */
+const maxSearchedLength = 131_072;
+
 /** Shorter texts, such as "Done.", do not identify a turn. */
 const minTextLength = 12;
 
@@ -104,9 +107,12 @@ export class EvidenceCollector {
   }
 
   #quotedIn(environment: readonly ClientMessage[]): readonly number[] {
-    const turns = environment.flatMap(({ role, content }) =>
-      role === "assistant" ? [] : this.#texts.quotedIn(content),
-    );
+    let room = maxSearchedLength;
+    const turns = environment.flatMap(({ role, content }) => {
+      if (role === "assistant" || room <= 0) return [];
+      room -= content.length;
+      return this.#texts.quotedIn(content.slice(0, room + content.length));
+    });
     return [...new Set(turns)].toSorted((left, right) => left - right);
   }
 
