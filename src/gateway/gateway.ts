@@ -259,7 +259,7 @@ export class Gateway implements AsyncDisposable {
     const requested = this.#read(session, dialect, body);
     const abandoned = new AbortController();
     const kept = this.#openFeed(session, { key, bodyHash: body.hash }, abandoned);
-    const labels = labelsOf(request.headers);
+    const labels = labelsOf(request.headers, requested);
     this.#start(session, kept, { dialect, requested, labels, signal: abandoned.signal });
     return kept.feed;
   }

@@ -33,8 +33,9 @@ function replay({ exchanges }: Recording): readonly string[] {
   const tree = new SessionTree<LineageTurn>({ ignore: defaultIgnore, strictness: "calls" });
   for (const { path, headers, body, parts } of exchanges) {
     const dialect = Object.values(dialects).find((each) => path.endsWith(`/v1${each.path}`))!;
-    const placement = tree.place(dialect.decode(body));
-    const labels = labelsOf(new Headers(headers));
+    const requested = dialect.decode(body);
+    const placement = tree.place(requested);
+    const labels = labelsOf(new Headers(headers), requested);
     const record = { environment: placement.environment, labels };
     tree.add(placement, { turn: toSentTurn(parts), record, isDelivered: true });
   }
@@ -75,6 +76,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     "0 main continuation<-0",
     "2 main",
   ],
+  // An interactive session begins with a title.
+  "claude-code-title": ["first title", "new-conversation main"],
   // A sub-agent that is waited for, then a compaction at a token limit.
   "codex-compact": [
     "first main",

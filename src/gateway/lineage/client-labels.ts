@@ -1,4 +1,5 @@
 import { isObject } from "../../values/is-object.ts";
+import type { RequestedTurn } from "../conversation.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 
 /** Headers in which clients name their conversations. */
@@ -18,23 +19,35 @@ const labelHeaders = [
 const codexMetadata = "x-codex-turn-metadata";
 const requestKind = "x-codex-request-kind";
 
+/** The label of a request whose reply must be an object with a title only, as Claude Code asks. */
+const replyForm = "reply-form";
+
 /** Maximum length of a label, in characters. Longer labels are cut. */
 const maxLabelLength = 200;
 
-/** The names that a client gave a conversation, by header. */
+/** What a client stated about a request, mostly names of its conversation, by header. */
 export type ClientLabels = Readonly<Record<string, string>>;
 
-/** Returns the names that a client gives its conversation in a request's headers. */
-export function labelsOf(headers: Headers): ClientLabels {
-  const kind = codexRequestKind(headers.get(codexMetadata));
+/** Returns what a client states about a request, in its headers and in the reply's required form. */
+export function labelsOf(
+  headers: Headers,
+  { textFormat }: Pick<RequestedTurn, "textFormat"> = {},
+): ClientLabels {
+  const labels: readonly (readonly [string, string | null])[] = [
+    ...labelHeaders.map((name) => [name, headers.get(name)] as const),
+    [requestKind, codexRequestKind(headers.get(codexMetadata))],
+    [replyForm, isTitleForm(textFormat) ? "title" : null],
+  ];
   return Object.fromEntries(
-    [
-      ...labelHeaders.map((name) => [name, headers.get(name)] as const),
-      [requestKind, kind] as const,
-    ]
-      .filter((label): label is readonly [string, string] => label[1] !== null)
-      .map(([name, value]) => [name, value.slice(0, maxLabelLength)]),
+    labels.flatMap(([name, value]) =>
+      value === null ? [] : [[name, value.slice(0, maxLabelLength)]],
+    ),
   );
+}
+
+function isTitleForm(form: RequestedTurn["textFormat"]): boolean {
+  const properties = form?.type === "json-schema" ? form.schema["properties"] : undefined;
+  return isObject(properties) && Object.keys(properties).join() === "title";
 }
 
 function codexRequestKind(metadata: string | null): string | null {
@@ -51,6 +64,8 @@ export interface ClientLink {
   readonly isSubagent: boolean;
   /** True if the client says that the request asks for a summary. */
   readonly isCompaction: boolean;
+  /** True if the client asks for a title only. */
+  readonly isTitle: boolean;
   /** Number of summaries that the conversation had accepted before. Absent if the client does not count them. */
   readonly window?: number;
 }
@@ -78,6 +93,7 @@ export function linkOf(labels: ClientLabels): ClientLink {
     ...(names.length > 0 && { thread: names.join("\n") }),
     isSubagent: subagentLabels.some((name) => name in labels),
     isCompaction: labels[requestKind] === "compaction",
+    isTitle: labels[replyForm] === "title",
     ...(window !== undefined && { window: Number(window) }),
   };
 }

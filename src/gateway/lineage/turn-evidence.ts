@@ -26,7 +26,7 @@ export interface TurnEvidence {
   readonly setting?: string;
   /** The request's last message. Absent if it is short. */
   readonly order?: string;
-  /** True for a root whose system message orders a title. */
+  /** True for a root whose reply is a title: its system message or the reply's form says so. */
   readonly isTitle: boolean;
   /** Earlier turns without calls whose texts the messages pass on, oldest first. */
   readonly quoted: readonly number[];
@@ -85,7 +85,7 @@ export class EvidenceCollector {
       request: `${parent?.index ?? ""} ${place} ${link.thread ?? ""}`,
       ...(setting !== undefined && { setting }),
       ...(order.length >= minOrderLength && { order }),
-      isTitle: isRoot && titleOrder.test(systemOf(environment)),
+      isTitle: isRoot && (link.isTitle || titleOrder.test(systemOf(environment))),
       quoted: this.#quotedIn(environment),
       ...(setting !== undefined && this.#assistantsOf(node, setting)),
       ...this.#calledBy(environment),

@@ -34,7 +34,8 @@ export function toEpisode(
   end: SessionEnd,
   choice: RowChoice = "all",
 ): Episode {
-  const rows = collectRows(tree.nodes, { choice, rejected: rejectedTurns(lineage) });
+  const isMain = (turn: number): boolean => lineage[turn]!.role === "main";
+  const rows = collectRows(tree.nodes, { choice, rejected: rejectedTurns(lineage), isMain });
   const segments = rows.map(({ segment }) => segment);
   const turns = rows.flatMap((row) => recordTurns(row));
   const formatErrors = rows
@@ -57,7 +58,7 @@ export function toEpisode(
     userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
     startedAtMs: openedAtMs,
     durationMs: Math.max(0, end.atMs - openedAtMs),
-    messages: messagesOf(rows[0]),
+    messages: messagesOf(rows.find(({ path }) => isMain(path[0]!.index)) ?? rows[0]),
     turns,
     tree: describeTree(tree.nodes, { rows, lineage }),
     segments,

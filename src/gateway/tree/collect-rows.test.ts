@@ -220,6 +220,9 @@ describe("collectRows()", () => {
         row.trained.map(({ index }) => index),
       );
     expect(trained("main")).toEqual([[0]]);
+    const afterTitle = { choice: "main", isMain: (turn: number) => turn > 0 } as const;
+    const [row] = collectRows(session.tree.nodes, afterTitle);
+    expect(row!.trained.map(({ index }) => index)).toEqual([1, 2]);
     expect(trained("longest")).toEqual([[1, 2]]);
   });
 });

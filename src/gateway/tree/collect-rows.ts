@@ -7,8 +7,8 @@ import type { TurnNode } from "./turn-node.ts";
 export const rowChoices = ["all", "main", "longest"] as const;
 
 /**
- * The paths through a session that become rows: all, the newest of the first conversation, or the
- * longest.
+ * The paths through a session that become rows: all, the newest of the agent's first conversation,
+ * or the longest.
  */
 export type RowChoice = (typeof rowChoices)[number];
 
@@ -30,17 +30,24 @@ export interface TreeRow<Record extends PathTurn> {
  * @param nodes - All turns of the session in sampling order.
  * @param options.choice - Default: all rows.
  * @param options.rejected - Indexes of the turns that must not be trained. Default: none.
+ * @param options.isMain - True for the turns of the agent's own conversation, by index, as opposed
+ *   to titles. Default: all.
  */
 export function collectRows<Record extends PathTurn>(
   nodes: readonly TurnNode<Record>[],
   {
     choice = "all",
     rejected = new Set(),
-  }: { readonly choice?: RowChoice; readonly rejected?: ReadonlySet<number> } = {},
+    isMain = () => true,
+  }: {
+    readonly choice?: RowChoice;
+    readonly rejected?: ReadonlySet<number>;
+    readonly isMain?: (turn: number) => boolean;
+  } = {},
 ): readonly TreeRow<Record>[] {
   const recorder = new TrajectoryRecorder();
   const kept = nodes.filter(({ index, isDelivered }) => isDelivered && !rejected.has(index));
-  const paths = chooseRows(findPaths(kept), choice).map(({ path, firstTrained }) => {
+  const paths = chooseRows(findPaths(kept), { choice, isMain }).map(({ path, firstTrained }) => {
     const trained = path.slice(firstTrained).filter(({ record }) => record.isTrainable);
     // The row ends with its last trained turn.
     const recorded = path.slice(0, path.indexOf(trained.at(-1)!) + 1);
@@ -83,7 +90,7 @@ function findPaths<Record extends PathTurn>(
 
 function chooseRows<Record extends PathTurn>(
   rows: readonly RowPath<Record>[],
-  choice: RowChoice,
+  { choice, isMain }: { readonly choice: RowChoice; readonly isMain: (turn: number) => boolean },
 ): readonly RowPath<Record>[] {
   if (choice === "all" || rows.length === 0) return rows;
   if (choice === "longest") {
@@ -92,7 +99,8 @@ function chooseRows<Record extends PathTurn>(
     );
     return [longest];
   }
-  const root = rows[0]!.path[0];
+  const main = rows.find(({ path }) => isMain(path[0]!.index)) ?? rows[0]!;
+  const root = main.path[0];
   return [rows.findLast(({ path }) => path[0] === root)!];
 }
 
