@@ -6,7 +6,7 @@ import path from "node:path";
 /*
  * Plays several attempts at one task with a coding client through a running gateway:
  *
- *   node coding-client.mjs TASK_ID PROMPT CHECK
+ *   node coding-client.mts TASK_ID PROMPT CHECK
  *
  * CHECK is a shell command. It runs in the attempt's folder, and its success is a reward of 1.
  */

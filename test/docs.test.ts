@@ -50,6 +50,8 @@ const pages = ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((
 
 /** Flags of npm, of inference servers and of trainers. */
 const FOREIGN_FLAGS = [
+  // Claude Code's --allowedTools.
+  "--allowed",
   "--silent",
   "--help",
   "--omit",

@@ -137,7 +137,8 @@ export class Conversations {
     const { quoted, lifted, link } = turn;
     for (const summary of quoted.toReversed()) {
       const compacted = this.#historyOf(summary, turn);
-      if (compacted !== undefined) return { summary, compacted };
+      if (compacted === undefined || this.#isNewCall(turn, compacted)) continue;
+      return { summary, compacted };
     }
     if (lifted !== undefined) {
       const compacted = this.#sameSetting(turn, lifted);
@@ -159,7 +160,14 @@ export class Conversations {
     if (own !== undefined && this.#isAlike(own, turn)) return own;
     if (link.isCompaction && link.thread === turn.link.thread) return quoted;
     const again = turn.repeated;
-    return again !== undefined && this.#isAlike(again, turn) ? again : undefined;
+    const isReport = this.#of[quoted]!.role === "subagent";
+    return again !== undefined && !isReport && this.#isAlike(again, turn) ? again : undefined;
+  }
+
+  /** True if another call than the one of the earlier turn's conversation started a root. */
+  #isNewCall({ calledBy, link }: TurnEvidence, earlier: number): boolean {
+    if (calledBy === undefined || link.thread !== undefined) return false;
+    return this.links.get(this.#of[earlier]!.first)?.turn !== calledBy;
   }
 
   /** True if a root belongs to the same conversation as an earlier turn, by its name or its setting. */

@@ -54,6 +54,34 @@ describe("roles", () => {
     ]);
   });
 
+  test("a second call with the report of the first one starts another sub-agent", () => {
+    const session = new PlayedSession();
+    const judge = system("You judge.");
+    const ask = (prompt: string, text: string): string => {
+      const asked = [judge, user(prompt)];
+      const first = session.ask({ messages: asked, calls: [look] });
+      const { length } = session.tree.nodes;
+      session.ask({ messages: [...asked, first, result("ok", length - 1)], text });
+      return text;
+    };
+    const one = "Judge the parser, please.";
+    const call = (prompt: string): MadeCall => ["task", { prompt }];
+    const turn = session.ask({ messages: opening, calls: [call(one)], tools });
+    const report = ask(one, "The parser is fine, but it has no test.");
+    const two = `Judge the parser again. You said:\n${report}`;
+    const history = [...opening, turn, result(report, 0)];
+    session.ask({ messages: history, calls: [call(two)], tools });
+    ask(two, "Now it has a test, and the test passes.");
+    expect(session.lines).toEqual([
+      "main",
+      "subagent subagent_call<-0",
+      "subagent",
+      "main subagent_return<-2",
+      "subagent subagent_call<-3",
+      "subagent",
+    ]);
+  });
+
   test("a part of an argument, or a short one, starts no sub-agent", () => {
     const session = new PlayedSession();
     const task: MadeCall = ["task", { prompt: "Read all tests, please.", name: "tests" }];
@@ -120,6 +148,19 @@ describe("compaction", () => {
     const asked = [system("You summarise."), user(`Here it is: I called look.\n${order}`)];
     const said = session.ask({ messages: asked, text: summary });
     const messages = [opening[0]!, user("What did we do?"), said, user("Continue.")];
+    session.ask({ messages, text: "I test it.", tools });
+    expect(session.lines).toEqual([
+      "main",
+      "compaction compaction_attempt<-0",
+      "main compaction<-1",
+    ]);
+  });
+
+  test("a summary may stand before turns that are kept", () => {
+    const session = new PlayedSession();
+    const [, , turn, line] = begin(session);
+    session.ask({ messages: [user(`Here it is: I called look.\n${order}`)], text: summary });
+    const messages = [opening[0]!, user(`The story so far:\n${summary}`), turn!, line!];
     session.ask({ messages, text: "I test it.", tools });
     expect(session.lines).toEqual([
       "main",

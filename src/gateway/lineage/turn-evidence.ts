@@ -86,7 +86,7 @@ export class EvidenceCollector {
       ...(setting !== undefined && { setting }),
       ...(order.length >= minOrderLength && { order }),
       isTitle: isRoot && (link.isTitle || titleOrder.test(systemOf(environment))),
-      quoted: this.#quotedIn(environment),
+      quoted: this.#quotedIn(environment, { isRoot }),
       ...(setting !== undefined && this.#assistantsOf(node, setting)),
       ...this.#calledBy(environment),
     });
@@ -106,10 +106,14 @@ export class EvidenceCollector {
     if (text.length >= minTextLength) this.#byText.set(text, index);
   }
 
-  #quotedIn(environment: readonly ClientMessage[]): readonly number[] {
+  /** Finds texts in new messages. The results in a root's history are not new. */
+  #quotedIn(
+    environment: readonly ClientMessage[],
+    { isRoot }: { readonly isRoot: boolean },
+  ): readonly number[] {
     let room = maxSearchedLength;
     const turns = environment.flatMap(({ role, content }) => {
-      if (role === "assistant" || room <= 0) return [];
+      if (role === "assistant" || (isRoot && role === "tool") || room <= 0) return [];
       room -= content.length;
       return this.#texts.quotedIn(content.slice(0, room + content.length));
     });
