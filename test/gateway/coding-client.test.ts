@@ -76,8 +76,10 @@ test("the example scores a group of attempts of any command", async () => {
     .then((response) => response.json())
     .then(() => require("fs").writeFileSync("made.txt", "right"))`;
   const { attempts, status } = await playGroup(`${process.execPath} -e '${ask}'`);
-  const ends = attempts.map(({ folder: _folder, ...end }) => end);
-  expect(ends).toEqual(Array(4).fill({ reward: 1, turns: 1, rejected: 0, rows: 1 }));
+  expect(attempts).toHaveLength(4);
+  for (const attempt of attempts) {
+    expect(attempt).toMatchObject({ reward: 1, turns: 1, rejected: 0, rows: 1 });
+  }
   expect(status).toBe(0);
 }, 60_000);
 
@@ -87,8 +89,11 @@ test.skipIf(!isInstalled)(
     const { attempts, counts, status, verified } = await playGroup(
       `${claude} -p "$PROMPT" --allowedTools Bash,Edit,Write,Agent`,
     );
-    expect(attempts.map(({ reward }) => reward).toSorted()).toEqual([0, 0, 1, 1]);
-    expect(attempts.map(({ rejected }) => rejected).toSorted()).toEqual([0, 0, 1, 1]);
+    // The policy answers the first order for a summary with a call in the attempts that succeed.
+    const ends = attempts.map(({ reward, rejected }) => `reward ${reward}, rejected ${rejected}`);
+    const [lost, won] = ["reward 0, rejected 0", "reward 1, rejected 1"];
+    expect(new Set(ends)).toEqual(new Set([lost, won]));
+    expect(ends.filter((end) => end === won)).toHaveLength(2);
     expect(counts.rejectedTurns).toEqual({ "later-summary": 2 });
     for (const { rows } of attempts) expect(rows).toBeGreaterThan(3);
     expect(verified).toMatchObject({ episodes: 4, violations: [] });
