@@ -51,6 +51,8 @@ const pages = ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((
 /** Flags of npm, of inference servers and of trainers. */
 const FOREIGN_FLAGS = [
   "--use-dynamic-batch-size",
+  // Claude Code's --allowedTools.
+  "--allowed",
   "--silent",
   "--help",
   "--omit",

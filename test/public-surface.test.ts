@@ -102,12 +102,10 @@ const surface: Readonly<Record<string, readonly string[]>> = {
   "turnwright/episode": [
     "RecordingEnd",
     "ReplayDivergence",
-    "conversationRoles",
     "defaultLimits",
     "inputsBefore",
-    "lineageEdges",
-    "lineageOf",
     "playEpisode",
+    "rowLineageOf",
   ],
   "turnwright/export": ["exportGroup", "exportGroups", "exportRun"],
   "turnwright/gateway": [

@@ -1,5 +1,4 @@
 import type { RewardComponents } from "../environment/reward-parts.ts";
-import type { ConversationRole, LineageEdge } from "./lineage.ts";
 import type { AttemptPlace } from "../agent/turn-form.ts";
 import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { DiscardedSampling, GenerationPiece } from "../engine/engine.ts";
@@ -8,6 +7,7 @@ import type { GatewayCounts } from "./gateway-counters.ts";
 import type { Message } from "../message.ts";
 import type { RolloutEnd, RolloutIdentity } from "../trajectory/sample.ts";
 import type { Segment } from "../trajectory/segment.ts";
+import type { Rejection, TurnLink, TurnRole } from "./turn-lineage.ts";
 import type { UserSpending, UserUsage } from "../user/user.ts";
 
 /** A tool call or a user reply that a turn caused. JSON-able. */
@@ -144,10 +144,18 @@ export interface TreeTurn {
   readonly notes?: readonly string[];
   /** Names that the agent gave the conversation, if any. They are not identities. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** The role of the turn's conversation, as far as there is evidence. */
-  readonly role?: ConversationRole;
-  /** The turn that this one comes from, if its prompt does not continue it. `turn` is its index in `tree`. */
-  readonly from?: { readonly turn: number; readonly edge: LineageEdge };
+  /** The part that the turn plays in the agent's work. */
+  readonly role?: TurnRole;
+  /**
+   * The earlier turn that the turn comes from: on the first turn of a conversation or a branch, on summaries, and on
+   * turns that received the result of a sub-agent. Absent if nothing shows it.
+   */
+  readonly from?: TurnLink;
+  /**
+   * The evidence that nothing continued the turn, which is a summary or a reply to a repeated request. No row trains
+   * it. Absent otherwise.
+   */
+  readonly rejected?: Rejection;
 }
 
 /** The complete record of a finished attempt. `episodes.jsonl` has it without `segments`. JSON-able. */

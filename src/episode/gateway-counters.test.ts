@@ -15,6 +15,7 @@ describe("GatewayCounters", () => {
     other.replayed();
     other.undelivered();
     other.unenforced("tool web_search");
+    other.rejected([{}, { rejected: "client" }, { rejected: "client" }]);
     expect(one.someCounts).toEqual({
       turnCount: 2,
       continuedCount: 1,
@@ -32,6 +33,7 @@ describe("GatewayCounters", () => {
       undeliveredCount: 1,
       unenforced: { "tool web_search": 2 },
       leftOutCallCount: 2,
+      rejectedTurns: { client: 2 },
       refused: { "Cannot read messages[].content: it is missing": 2 },
       ignoredFields: Object.fromEntries([
         ["seed", 1],

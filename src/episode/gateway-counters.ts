@@ -1,3 +1,5 @@
+import type { Rejection } from "./turn-lineage.ts";
+
 /** Counts of a gateway's requests and turns. JSON-able. */
 export interface GatewayCounts {
   readonly turnCount: number;
@@ -12,6 +14,8 @@ export interface GatewayCounts {
   readonly unenforced: Readonly<Record<string, number>>;
   /** Number of calls that were withheld because the client accepts one call a turn. */
   readonly leftOutCallCount: number;
+  /** Number of turns that nothing continued and that no row trains, by the evidence for it. */
+  readonly rejectedTurns: Readonly<Record<string, number>>;
   /** Number of requests that could not be read, by error message. */
   readonly refused: Readonly<Record<string, number>>;
   /** Number of requests with a field that has no effect, by the field's name. */
@@ -52,6 +56,7 @@ export class GatewayCounters {
     roots: new Map<string, number>(),
     notes: new Map<string, number>(),
     unenforced: new Map<string, number>(),
+    rejectedTurns: new Map<string, number>(),
     refused: new Map<string, number>(),
     ignoredFields: new Map<string, number>(),
   };
@@ -87,6 +92,13 @@ export class GatewayCounters {
     this.add({ leftOutCallCount });
   }
 
+  /** Counts the rejected turns of a finished session. */
+  rejected(tree: readonly { readonly rejected?: Rejection }[]): void {
+    for (const { rejected } of tree) {
+      if (rejected !== undefined) this.add({ rejectedTurns: { [rejected]: 1 } });
+    }
+  }
+
   /**
    * Counts a request that could not be read. List indexes in `why` are removed, so that equal
    * errors add up.
@@ -117,6 +129,7 @@ export class GatewayCounters {
       undeliveredCount: this.#numbers.undeliveredCount,
       unenforced: Object.fromEntries(names.unenforced),
       leftOutCallCount: this.#numbers.leftOutCallCount,
+      rejectedTurns: Object.fromEntries(names.rejectedTurns),
       refused: Object.fromEntries(names.refused),
       ignoredFields: Object.fromEntries(names.ignoredFields),
     };

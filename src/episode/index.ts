@@ -15,6 +15,7 @@ export type {
   TreeTurn,
   TurnStep,
 } from "./episode.ts";
+export type { Rejection, TurnEdge, TurnLink, TurnRole } from "./turn-lineage.ts";
 export type { InputOptions } from "./inputs/open-inputs.ts";
 export { RecordingEnd, ReplayDivergence } from "./inputs/playback-stop.ts";
 export {
@@ -24,14 +25,7 @@ export {
   type Inputs,
   type RecordedError,
 } from "./inputs/input.ts";
-export {
-  conversationRoles,
-  lineageEdges,
-  type ConversationRole,
-  type LineageEdge,
-  type LineageLink,
-  type RowLineage,
-} from "./lineage.ts";
-export { lineageOf } from "./lineage-of.ts";
+export type { LineageLink, RowLineage } from "./row-lineage.ts";
+export { rowLineageOf } from "./row-lineage-of.ts";
 export { defaultLimits, type EpisodeLimits } from "./limits.ts";
 export { playEpisode, type PlayEpisodeOptions } from "./play-episode.ts";

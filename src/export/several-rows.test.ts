@@ -5,7 +5,7 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
 import { sampleMetadata } from "../run/folder/episode-samples.ts";
-import { lineageOf } from "../episode/lineage-of.ts";
+import { rowLineageOf } from "../episode/row-lineage-of.ts";
 import { toSamples, type Sample } from "../trajectory/sample.ts";
 import type { Segment } from "../trajectory/segment.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
@@ -75,7 +75,7 @@ function build(plans: readonly (readonly AttemptPlan[])[]): readonly (readonly E
           ? ({ outcome: "completed", stopReason: "unscored" } as const)
           : ({ outcome: "completed", stopReason: "finished", reward } as const);
       const story = { ...episodeRow({ taskIndex, sampleIndex }), ...end };
-      const lineage = lineageOf({ segments });
+      const lineage = rowLineageOf({ segments });
       const samples = toSamples(segments, story, story, (segment, at) =>
         sampleMetadata(story, segment, lineage[at]),
       );

@@ -19,6 +19,7 @@ import {
 import { ClientError } from "./client-error.ts";
 import type { RequestedTurn } from "./conversation.ts";
 import type { GatewayDialect } from "./dialects/dialect.ts";
+import { labelsOf } from "./lineage/client-labels.ts";
 import { createMintId, type MintId } from "./mint-id.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { GatewayTurn } from "./session/gateway-turn.ts";
@@ -258,7 +259,7 @@ export class Gateway implements AsyncDisposable {
     const requested = this.#read(session, dialect, body);
     const abandoned = new AbortController();
     const kept = this.#openFeed(session, { key, bodyHash: body.hash }, abandoned);
-    const labels = labelsOf(request.headers);
+    const labels = labelsOf(request.headers, requested);
     this.#start(session, kept, { dialect, requested, labels, signal: abandoned.signal });
     return kept.feed;
   }
@@ -392,6 +393,8 @@ export class Gateway implements AsyncDisposable {
     const episode = toEpisode(session, end, this.#options.rows);
     await this.#options.onEpisode?.(episode);
     await this.#journal?.finished(session, end);
+    session.counters.rejected(episode.tree ?? []);
+    this.#writeCounts();
     this.store.remove(session);
     return episode;
   }
@@ -540,27 +543,4 @@ function scoredSession(session: GatewaySession): ScoredSession {
   const { tokenHash: _sampling, ownerHash: _owner, ...identity } = session.identity;
   const { messages, counts } = toEpisode(session, { atMs: identity.openedAtMs }, "main");
   return { ...identity, messages, turnCount: counts.turnCount };
-}
-
-/** Headers in which clients name their conversations. */
-const labelHeaders = [
-  "x-claude-code-session-id",
-  "x-claude-code-agent-id",
-  "session-id",
-  "thread-id",
-  "x-codex-window-id",
-  "x-session-id",
-  "x-parent-session-id",
-];
-
-/** Maximum length of a label, in characters. Longer labels are cut. */
-const maxLabelLength = 200;
-
-function labelsOf(headers: Headers): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    labelHeaders.flatMap((name) => {
-      const value = headers.get(name);
-      return value === null ? [] : [[name, value.slice(0, maxLabelLength)]];
-    }),
-  );
 }

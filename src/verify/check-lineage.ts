@@ -1,4 +1,4 @@
-import { conversationRoles, lineageEdges } from "../episode/lineage.ts";
+import { turnEdges, turnRoles } from "../episode/turn-lineage.ts";
 import { isObject } from "../values/is-object.ts";
 import { isCount, quote, type RawRow, type Violation } from "../trajectory/violation.ts";
 
@@ -26,7 +26,7 @@ function faultOf(
   { role, row, rowCount, attemptTokenCount, from }: RawRow,
   wanted: { readonly index: number; readonly rowCount: number; readonly first: RawRow },
 ): string | undefined {
-  const roles: readonly unknown[] = conversationRoles;
+  const roles: readonly unknown[] = turnRoles;
   if (!roles.includes(role)) return `has the role ${quote(role)}`;
   if (row !== wanted.index) return `has row ${quote(row)}`;
   if (rowCount !== wanted.rowCount || wanted.rowCount < 2) {
@@ -36,7 +36,7 @@ function faultOf(
     return `has attemptTokenCount ${quote(attemptTokenCount)}`;
   }
   if (from === undefined) return undefined;
-  const edges: readonly unknown[] = lineageEdges;
+  const edges: readonly unknown[] = turnEdges;
   const isLink =
     isObject(from) &&
     isCount(from["row"]) &&

@@ -165,6 +165,7 @@ describe("a gateway's folder with open sessions", () => {
       undeliveredCount: 0,
       unenforced: { logit_bias: 2 },
       leftOutCallCount: 0,
+      rejectedTurns: {},
       refused: { "Cannot read messages: expected a list, not a string": 1 },
       ignoredFields: { seed: 1, user: 1 },
     };
@@ -195,6 +196,39 @@ describe("a gateway's folder with open sessions", () => {
       openSessionCount: 2,
       isPaused: false,
     });
+  });
+
+  test("keeps the evidence against turns that nothing continued", async () => {
+    let sessionId: string;
+    {
+      await using run = await start();
+      ({ sessionId } = await openAndAsk(run, "t"));
+    }
+    {
+      await using run = await start();
+      const said = await ask(run, sessionId, [hello]);
+      await ask(run, sessionId, [hello, said, { role: "user", content: "Go on." }]);
+    }
+    {
+      await using run = await start();
+      const session = run.gateway.store.byId(sessionId)!;
+      expect(session.lineage.map(({ role, rejected }) => [role, rejected])).toEqual([
+        ["retry", "resumed-sibling"],
+        ["main", undefined],
+        ["main", undefined],
+      ]);
+      const [row, ...others] = run.gateway.samples(session);
+      expect([row!.turns.length, others]).toEqual([2, []]);
+      await finish(run, sessionId, 1);
+    }
+    await using run = await start();
+    await run.end();
+    const summary = JSON.parse(await read("summary.json")) as { readonly gateway: object };
+    expect(summary.gateway).toMatchObject({ rejectedTurns: { "resumed-sibling": 1 } });
+    const { tree } = JSON.parse(await read("episodes.jsonl")) as { readonly tree: object[] };
+    expect(tree[0]).toMatchObject({ role: "retry", rejected: "resumed-sibling" });
+    const { violations } = await verifyRun(dir);
+    expect(violations).toEqual([]);
   });
 
   test("keeps its evaluation until the next session has ended", async () => {

@@ -144,6 +144,36 @@ describe("the tree of a session", () => {
       ({ samples }) => (samples[0]!["lossMask"][startOf(0)] = 0),
       "is trained here, and the mask differs",
     ],
+    [
+      "a role",
+      ({ episode }) => (episode["tree"][1].role = "helper"),
+      'tree[1] has the role "helper"',
+    ],
+    [
+      "a link to a later turn",
+      ({ episode }) => (episode["tree"][1].from = { turn: 1, edge: "compaction" }),
+      "tree[1] comes from tree[1], no earlier turn",
+    ],
+    [
+      "the kind of a link",
+      ({ episode }) => (episode["tree"][1].from = { turn: 0, edge: "copy" }),
+      'tree[1] has a link of the kind "copy"',
+    ],
+    [
+      "the evidence against a turn",
+      ({ episode }) => (episode["tree"][3].rejected = "boring"),
+      'tree[3] is rejected for "boring"',
+    ],
+    [
+      "a rejected turn that a row trains",
+      ({ episode }) => (episode["tree"][4].rejected = "client"),
+      "tree[4] is rejected, and a row trains it",
+    ],
+    [
+      "a rejected turn that another continues",
+      ({ episode }) => (episode["tree"][1].rejected = "client"),
+      "tree[4] continues tree[1], which is rejected",
+    ],
     ["a shape", ({ episode }) => (episode["tree"][3] = { parent: -1 }), "is not a turn of a tree"],
     ["the list", ({ episode }) => (episode["tree"] = {}), "tree is not a list"],
   ])("%s that is changed is found", (_, mutate, expected) => {

@@ -3,6 +3,7 @@ import { isTokenId } from "../../engine/token-id.ts";
 import { hashIds } from "../../trajectory/rolling-hash.ts";
 import { isCount, quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import type { Episode, TreeTurn } from "../episode.ts";
+import { rejections, turnEdges, turnRoles } from "../turn-lineage.ts";
 
 /**
  * Checks an episode's tree. Each turn continues an earlier turn or has a cause, and starts after the ids of the turn
@@ -15,7 +16,11 @@ export function checkTree(tree: unknown, turns: readonly unknown[]): Violation[]
   const found = tree.flatMap((node: unknown, at): Violation[] => {
     const place = `tree[${at}]`;
     if (!isTreeTurn(node)) return [{ rule: "tree", detail: `${place} is not a turn of a tree` }];
-    const wrong = [...checkParent(node, { at, tree }), ...checkTurn(node, turns)];
+    const wrong = [
+      ...checkParent(node, { at, tree }),
+      ...checkLineage(node, { at, tree }),
+      ...checkTurn(node, turns),
+    ];
     if (node.turnIndex !== undefined) {
       const other = places.get(node.turnIndex);
       if (other !== undefined) wrong.push(`is turn ${node.turnIndex}, as tree[${other}] is`);
@@ -60,6 +65,35 @@ function checkParent(
   return [
     `was sampled after ${promptTokenCount} ids, but the turn that it continues ends at ${end}`,
   ];
+}
+
+/** Checks the words of a turn's lineage, and that a turn without a row is not one that another continues. */
+function checkLineage(
+  node: RawRow & TreeTurn,
+  { at, tree }: { readonly at: number; readonly tree: readonly unknown[] },
+): string[] {
+  const { role, from, rejected, turnIndex } = node;
+  const parent = node.parent === undefined ? undefined : tree[node.parent];
+  const isRejected = isObject(parent) && parent["rejected"] !== undefined;
+  return [
+    ...(isWordOf(turnRoles, role) ? [] : [`has the role ${quote(role)}`]),
+    ...(from === undefined ? [] : checkLink(from, at)),
+    ...(isWordOf(rejections, rejected) ? [] : [`is rejected for ${quote(rejected)}`]),
+    ...(rejected === undefined || turnIndex === undefined
+      ? []
+      : ["is rejected, and a row trains it"]),
+    ...(isRejected ? [`continues tree[${node.parent}], which is rejected`] : []),
+  ];
+}
+
+function checkLink(from: unknown, at: number): string[] {
+  const { turn, edge } = isObject(from) ? from : {};
+  if (!isCount(turn) || turn >= at) return [`comes from tree[${quote(turn)}], no earlier turn`];
+  return turnEdges.some((each) => each === edge) ? [] : [`has a link of the kind ${quote(edge)}`];
+}
+
+function isWordOf(words: readonly string[], value: unknown): boolean {
+  return value === undefined || words.some((word) => word === value);
 }
 
 function checkTurn(node: RawRow & TreeTurn, turns: readonly unknown[]): string[] {

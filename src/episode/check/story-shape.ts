@@ -13,6 +13,7 @@ export const countsShape = z.looseObject({
   undeliveredCount: count.optional(),
   unenforced: byName,
   leftOutCallCount: count.optional(),
+  rejectedTurns: byName,
   refused: byName,
   ignoredFields: byName,
 });

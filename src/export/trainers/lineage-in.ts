@@ -1,4 +1,4 @@
-import type { RowLineage } from "../../episode/lineage.ts";
+import type { RowLineage } from "../../episode/row-lineage.ts";
 import type { ReadyRow } from "../exporter.ts";
 
 /** Returns the lineage of a row. `undefined` if its attempt has one row. */

@@ -282,6 +282,7 @@ function describe(
   const { session, played, startedAtMs, now } = about;
   const { rolloutId, groupId, groupIndex, sampleIndex, seed, attempt = 1 } = assignment;
   const episode = toEpisode(session, { end: played.end, atMs: now() });
+  session.counters.rejected(episode.tree ?? []);
   return {
     ...episode,
     rolloutId,

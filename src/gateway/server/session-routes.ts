@@ -96,7 +96,7 @@ function readReward(body: Json): SessionReward | undefined {
 }
 
 /** Returns a session's tree as JSON, without token ids. */
-function describeSession({ identity, tree, reward, activeCount }: GatewaySession): object {
+function describeSession({ identity, tree, lineage, reward, activeCount }: GatewaySession): object {
   const { tokenHash: _sampling, ownerHash: _owner, ...about } = identity;
   return {
     ...about,
@@ -113,6 +113,7 @@ function describeSession({ identity, tree, reward, activeCount }: GatewaySession
       model: node.record.model,
       dialect: node.record.dialect,
       labels: node.record.labels,
+      ...lineage[node.index]!,
       finish: node.record.finish,
       promptTokenCount: node.record.promptTokenCount,
       sampledTokenCount: node.record.generation.outputIds.length,

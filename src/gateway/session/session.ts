@@ -7,6 +7,8 @@ import { GatewayCounters } from "../../episode/gateway-counters.ts";
 import type { RolloutError } from "../../errors.ts";
 import { ClientError } from "../client-error.ts";
 import type { RequestedTurn } from "../conversation.ts";
+import { deriveLineage, type TurnLineage } from "../lineage/derive-lineage.ts";
+import { EvidenceCollector } from "../lineage/turn-evidence.ts";
 import { SessionTree, type Placement, type TreeRules } from "../tree/session-tree.ts";
 import type { SentTurn, TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
@@ -68,6 +70,7 @@ export class GatewaySession {
   setback: SessionSetback | undefined;
   lastUsedAt: number;
   activeCount = 0;
+  readonly #evidence = new EvidenceCollector();
   #sampledCount = 0;
   #requestCount = 0;
   #finished: ClientError | undefined;
@@ -200,9 +203,7 @@ export class GatewaySession {
 
   /** Restores a turn of an earlier process. See `SessionTree.restore()`. */
   restoreTurn(...[place, sampled]: Parameters<SessionTree<GatewayTurn>["restore"]>): void {
-    const node = this.tree.restore(place, sampled);
-    this.memory.keep(node);
-    this.#sampledCount += sampled.record.generation.outputIds.length;
+    this.#keep(this.tree.restore(place, sampled));
   }
 
   /** Adds a sampled turn. */
@@ -216,9 +217,19 @@ export class GatewaySession {
   ): TurnNode<GatewayTurn> {
     const node = this.tree.add(placement, sampled);
     this.setback = undefined;
-    this.memory.keep(node);
-    this.#sampledCount += sampled.record.generation.outputIds.length;
+    this.#keep(node);
     return node;
+  }
+
+  #keep(node: TurnNode<GatewayTurn>): void {
+    this.memory.keep(node);
+    this.#evidence.add(node);
+    this.#sampledCount += node.record.generation.outputIds.length;
+  }
+
+  /** The place of each turn in the agent's work, as far as the requests until now show it. */
+  get lineage(): readonly TurnLineage[] {
+    return deriveLineage(this.#evidence.all);
   }
 }
 

@@ -5,6 +5,7 @@ import type { Failure } from "../../errors.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { hashIds } from "../../trajectory/rolling-hash.ts";
 import type { RolloutEnd } from "../../trajectory/sample.ts";
+import type { TurnLineage } from "../lineage/derive-lineage.ts";
 import { collectRows, type RowChoice, type TreeRow } from "../tree/collect-rows.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
 import type { GatewayTurn } from "./gateway-turn.ts";
@@ -29,11 +30,12 @@ export interface SessionEnd {
  * row by row. A session without a reward gives an episode without one.
  */
 export function toEpisode(
-  { identity, tree }: Pick<GatewaySession, "identity" | "tree">,
+  { identity, tree, lineage }: Pick<GatewaySession, "identity" | "tree" | "lineage">,
   end: SessionEnd,
   choice: RowChoice = "all",
 ): Episode {
-  const rows = collectRows(tree.nodes, choice);
+  const isMain = (turn: number): boolean => lineage[turn]!.role === "main";
+  const rows = collectRows(tree.nodes, { choice, rejected: rejectedTurns(lineage), isMain });
   const segments = rows.map(({ segment }) => segment);
   const turns = rows.flatMap((row) => recordTurns(row));
   const formatErrors = rows
@@ -56,20 +58,31 @@ export function toEpisode(
     userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
     startedAtMs: openedAtMs,
     durationMs: Math.max(0, end.atMs - openedAtMs),
-    messages: messagesOf(rows[0]),
+    messages: messagesOf(rows.find(({ path }) => isMain(path[0]!.index)) ?? rows[0]),
     turns,
-    tree: describeTree(tree.nodes, rows),
+    tree: describeTree(tree.nodes, { rows, lineage }),
     segments,
   };
+}
+
+/** Returns the indexes of the turns that nothing continued. */
+function rejectedTurns(lineage: readonly TurnLineage[]): ReadonlySet<number> {
+  return new Set(lineage.flatMap(({ rejected }, index) => (rejected === undefined ? [] : [index])));
 }
 
 /** Returns all sampled turns with their parents, including untrained ones. */
 function describeTree(
   nodes: readonly TurnNode<GatewayTurn>[],
-  rows: readonly TreeRow<GatewayTurn>[],
+  {
+    rows,
+    lineage,
+  }: {
+    readonly rows: readonly TreeRow<GatewayTurn>[];
+    readonly lineage: readonly TurnLineage[];
+  },
 ): readonly TreeTurn[] {
   const turnIndexes = new Map(rows.flatMap(({ trained }) => trained).map((node, at) => [node, at]));
-  return nodes.map((node) => {
+  return nodes.map((node, index) => {
     const { record, parent, children } = node;
     const { generation, notes, labels } = record;
     return {
@@ -87,6 +100,7 @@ function describeTree(
       model: record.model,
       ...(notes.length !== 0 && { notes }),
       ...(Object.keys(labels).length !== 0 && { labels }),
+      ...lineage[index]!,
     };
   });
 }

@@ -5,6 +5,7 @@ import { RolloutCheck } from "../../trajectory/rollout-check.ts";
 import { verifySample } from "../../trajectory/verify-sample.ts";
 import type { RawRow } from "../../trajectory/violation.ts";
 import { collectRows, type TreeRow } from "./collect-rows.ts";
+import { lineageOf } from "../lineage/derive-lineage.ts";
 import { promptOf, RandomSession, type ClientStep } from "./random-session.fixture.ts";
 
 const habits = fc.record({
@@ -18,7 +19,10 @@ const habits = fc.record({
 
 const steps = fc.array(
   fc.record<ClientStep>({
-    kind: fc.constantFrom("begin", "continue", "continue", "continue", "edit", "again"),
+    kind: fc.constantFrom(
+      ...(["begin", "continue", "continue", "continue", "edit", "again"] as const),
+      ...(["compact", "resume"] as const),
+    ),
     turn: fc.nat(20),
     edited: fc.nat(20),
     calls: fc.constantFrom(0, 1, 2),
@@ -34,6 +38,14 @@ function playAll(script: readonly ClientStep[]): RandomSession {
   const session = new RandomSession();
   for (const step of script) session.play(step);
   return session;
+}
+
+/** Returns the rows of a session, and the indexes of its rejected turns. */
+function rowsOf({ tree: { nodes } }: RandomSession) {
+  const rejected = new Set(
+    lineageOf(nodes).flatMap(({ rejected: why }, index) => (why === undefined ? [] : [index])),
+  );
+  return { rows: collectRows(nodes, { rejected }), rejected };
 }
 
 type Rows = readonly TreeRow<RandomSession["tree"]["nodes"][number]["record"]>[];
@@ -90,17 +102,19 @@ describe("a session of random clients", () => {
     );
   });
 
-  test("each delivered id is trained in exactly one row, unchanged", () => {
+  test("each delivered id that is not rejected is trained in exactly one row, unchanged", () => {
     fc.assert(
       fc.property(steps, (script) => {
-        const { nodes } = playAll(script).tree;
-        const trained = collectRows(nodes).flatMap(({ segment }) =>
+        const session = playAll(script);
+        const { rows, rejected } = rowsOf(session);
+        const trained = rows.flatMap(({ segment }) =>
           segment.tokenIds.flatMap((id, place) =>
             segment.lossMask[place] === 1 ? [[id, segment.logprobs[place]]] : [],
           ),
         );
-        const wanted = nodes
+        const wanted = session.tree.nodes
           .filter(({ isDelivered, record }) => isDelivered && record.isTrainable)
+          .filter(({ index }) => !rejected.has(index))
           .flatMap(({ record: { generation } }) =>
             generation.outputIds.map((id, place) => [id, generation.logprobs[place]]),
           );
@@ -111,10 +125,39 @@ describe("a session of random clients", () => {
     );
   });
 
+  test("a rejected turn is in no row, and each row has a trained id", () => {
+    let rejectedCount = 0;
+    fc.assert(
+      fc.property(steps, (script) => {
+        const { rows, rejected } = rowsOf(playAll(script));
+        rejectedCount += rejected.size;
+        for (const { trained, segment } of rows) {
+          expect(trained.filter(({ index }) => rejected.has(index))).toEqual([]);
+          expect(segment.lossMask).toContain(1);
+        }
+      }),
+      { numRuns: 100, seed: 1 },
+    );
+    expect(rejectedCount).toBeGreaterThan(20);
+  });
+
+  test("links lead to earlier turns, and only turns without a successor are rejected", () => {
+    fc.assert(
+      fc.property(steps, (script) => {
+        const { nodes } = playAll(script).tree;
+        lineageOf(nodes).forEach(({ from, rejected }, index) => {
+          if (from !== undefined) expect(from.turn).toBeLessThan(index);
+          if (rejected !== undefined) expect(nodes[index]!.children).toEqual([]);
+        });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
   test("the rows pass the verifier, individually and together", () => {
     fc.assert(
       fc.property(steps, (script) => {
-        const samples = samplesOf(collectRows(playAll(script).tree.nodes));
+        const samples = samplesOf(rowsOf(playAll(script)).rows);
         const together = new RolloutCheck();
         const found = samples.flatMap((row, line) => [
           ...verifySample(row),
@@ -156,6 +199,16 @@ describe("collectRows()", () => {
     expect(rows.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 1]]);
   });
 
+  test("gives a shared turn to the older branch if the newer one is rejected", () => {
+    const session = playAll([
+      { ...simple, kind: "begin" },
+      { ...simple, turn: 0 },
+      { ...simple, turn: 0 },
+    ]);
+    const rows = collectRows(session.tree.nodes, { rejected: new Set([2]) });
+    expect(rows.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 1]]);
+  });
+
   test("returns the row of the first conversation, or the one with most sampled ids", () => {
     const session = playAll([
       { ...simple, kind: "begin" },
@@ -163,8 +216,13 @@ describe("collectRows()", () => {
       { ...simple, turn: 1 },
     ]);
     const trained = (choice: "main" | "longest") =>
-      collectRows(session.tree.nodes, choice).map((row) => row.trained.map(({ index }) => index));
+      collectRows(session.tree.nodes, { choice }).map((row) =>
+        row.trained.map(({ index }) => index),
+      );
     expect(trained("main")).toEqual([[0]]);
+    const afterTitle = { choice: "main", isMain: (turn: number) => turn > 0 } as const;
+    const [row] = collectRows(session.tree.nodes, afterTitle);
+    expect(row!.trained.map(({ index }) => index)).toEqual([1, 2]);
     expect(trained("longest")).toEqual([[1, 2]]);
   });
 });

@@ -7,8 +7,8 @@ import type { TurnNode } from "./turn-node.ts";
 export const rowChoices = ["all", "main", "longest"] as const;
 
 /**
- * The paths through a session that become rows: all, the newest of the first conversation, or the
- * longest.
+ * The paths through a session that become rows: all, the newest of the agent's first conversation,
+ * or the longest.
  */
 export type RowChoice = (typeof rowChoices)[number];
 
@@ -24,16 +24,30 @@ export interface TreeRow<Record extends PathTurn> {
 /**
  * Returns the training rows of a session: one for each leaf of the tree. A turn that several rows
  * share is trained in the newest one and belongs to the prompt of the others, with mask 0. Turns
- * that the client never received completely are left out unless a later turn answers them.
+ * that the client never received completely are left out unless a later turn answers them. Rejected
+ * turns, which no turn continues, are left out before shared turns are assigned.
  *
  * @param nodes - All turns of the session in sampling order.
+ * @param options.choice - Default: all rows.
+ * @param options.rejected - Indexes of the turns that must not be trained. Default: none.
+ * @param options.isMain - True for the turns of the agent's own conversation, by index, as opposed
+ *   to titles. Default: all.
  */
 export function collectRows<Record extends PathTurn>(
   nodes: readonly TurnNode<Record>[],
-  choice: RowChoice = "all",
+  {
+    choice = "all",
+    rejected = new Set(),
+    isMain = () => true,
+  }: {
+    readonly choice?: RowChoice;
+    readonly rejected?: ReadonlySet<number>;
+    readonly isMain?: (turn: number) => boolean;
+  } = {},
 ): readonly TreeRow<Record>[] {
   const recorder = new TrajectoryRecorder();
-  const paths = chooseRows(findPaths(nodes), choice).map(({ path, firstTrained }) => {
+  const kept = nodes.filter(({ index, isDelivered }) => isDelivered && !rejected.has(index));
+  const paths = chooseRows(findPaths(kept), { choice, isMain }).map(({ path, firstTrained }) => {
     const trained = path.slice(firstTrained).filter(({ record }) => record.isTrainable);
     // The row ends with its last trained turn.
     const recorded = path.slice(0, path.indexOf(trained.at(-1)!) + 1);
@@ -50,13 +64,13 @@ interface RowPath<Record extends PathTurn> {
   readonly firstTrained: number;
 }
 
+/** @param nodes - The turns that rows may contain, in sampling order. */
 function findPaths<Record extends PathTurn>(
   nodes: readonly TurnNode<Record>[],
 ): readonly RowPath<Record>[] {
   /** The newest kept leaf below each turn, by the turn's index. */
   const newest = new Map<number, number>();
   for (const node of nodes.toReversed()) {
-    if (!node.isDelivered) continue;
     const below = node.children.flatMap((child) => newest.get(child.index) ?? []);
     newest.set(node.index, below.length === 0 ? node.index : Math.max(...below));
   }
@@ -76,7 +90,7 @@ function findPaths<Record extends PathTurn>(
 
 function chooseRows<Record extends PathTurn>(
   rows: readonly RowPath<Record>[],
-  choice: RowChoice,
+  { choice, isMain }: { readonly choice: RowChoice; readonly isMain: (turn: number) => boolean },
 ): readonly RowPath<Record>[] {
   if (choice === "all" || rows.length === 0) return rows;
   if (choice === "longest") {
@@ -85,7 +99,8 @@ function chooseRows<Record extends PathTurn>(
     );
     return [longest];
   }
-  const root = rows[0]!.path[0];
+  const main = rows.find(({ path }) => isMain(path[0]!.index)) ?? rows[0]!;
+  const root = main.path[0];
   return [rows.findLast(({ path }) => path[0] === root)!];
 }
 

@@ -7,7 +7,7 @@ import { toSentTurn, type TurnNode } from "./turn-node.ts";
 
 /** One action of a client. The numbers choose among the available turns. */
 export interface ClientStep {
-  readonly kind: "begin" | "continue" | "edit" | "again";
+  readonly kind: "begin" | "continue" | "edit" | "again" | "compact" | "resume";
   /** The earlier turn to continue. */
   readonly turn: number;
   /** The turn on its path to edit. */
@@ -32,7 +32,11 @@ export interface ClientHabits {
 type Kept = PathTurn & {
   readonly promptIds: readonly number[];
   readonly environment: readonly ClientMessage[];
+  readonly labels: Readonly<Record<string, string>>;
 };
+
+/** The client's order for a summary. */
+const order = "Summarise the conversation so far in one sentence, for another agent.";
 
 /** A session of a random client, with the expected tree. */
 export class RandomSession {
@@ -58,6 +62,12 @@ export class RandomSession {
       const before = path.slice(0, -1).flatMap((node) => this.#exchange(node, step.habits));
       const environment = this.#sendEnvironment(target, step.habits);
       this.#ask([...before, ...environment], path.at(-2), step);
+    } else if (step.kind === "resume") {
+      const opening: ClientMessage[] = [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: `So far ${this.#count}:\n  ${target.turn.text}` },
+      ];
+      this.#ask(opening, undefined, step);
     } else {
       const path = pathTo(target);
       const at = step.kind === "edit" ? step.edited % path.length : -1;
@@ -65,7 +75,10 @@ export class RandomSession {
         const exchange = this.#exchange(node, step.habits);
         return place === at ? exchange.map(edit) : exchange;
       });
-      const answers = this.#answer(target, step.habits);
+      const answers = [
+        ...this.#answer(target, step.habits),
+        ...(step.kind === "compact" ? [{ role: "user", content: order } as const] : []),
+      ];
       this.#ask([...messages, ...answers], step.kind === "edit" ? path[at - 1] : target, step);
     }
   }
@@ -132,6 +145,7 @@ export class RandomSession {
         promptIds,
         isTrainable: step.isTrainable,
         environment: placement.environment,
+        labels: {},
       },
     });
   }
@@ -169,7 +183,11 @@ function generationOf(outputIds: readonly number[], index: number): Generation {
   };
 }
 
-function replyParts(index: number, { calls, saysText }: ClientStep): readonly ReplyPart[] {
+function replyParts(index: number, { kind, calls, saysText }: ClientStep): readonly ReplyPart[] {
+  if (kind === "compact") {
+    const text = `<summary>\nThe user asked a question, and got answer ${index}.\n</summary>`;
+    return [{ type: "text", id: `msg_${index}`, text }];
+  }
   const said: ReplyPart[] = [
     { type: "reasoning", id: `rs_${index}`, signature: `sig_${index}`, text: "I think." },
   ];

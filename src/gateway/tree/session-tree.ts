@@ -218,6 +218,8 @@ export class SessionTree<Record> {
       parent: parentNode,
       children: [],
       cause,
+      place: placeName(parentNode, key),
+      tools: parentNode === undefined ? key.tools : undefined,
       foreignCount: 0,
       ...sampled,
     };
@@ -236,8 +238,7 @@ export class SessionTree<Record> {
     for (const mark of node.turn.marks) this.#sentIds.add(mark);
     for (const { content } of environment) this.#digests.keep(content);
     const places = this.#placesUnder(parentNode);
-    const place = placeName(parentNode, key);
-    places.set(place, [...(places.get(place) ?? []), node]);
+    places.set(node.place, [...(places.get(node.place) ?? []), node]);
     return node;
   }
 

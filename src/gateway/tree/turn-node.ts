@@ -90,6 +90,10 @@ export interface TurnNode<Record> {
   readonly children: readonly TurnNode<Record>[];
   /** The reason why it is a root. Absent otherwise. */
   readonly cause: RootCause | undefined;
+  /** Equal for turns with one parent (or none) whose requests were equal. */
+  readonly place: string;
+  /** A number that stands for the tools. Absent for a turn that continues another. */
+  readonly tools: number | undefined;
   readonly turn: SentTurn;
   readonly record: Record;
   /** True if the client has received the complete turn, as far as is known. */

@@ -31,6 +31,8 @@ function nodeOf(
     parent,
     children: [],
     cause: undefined,
+    place: "",
+    tools: undefined,
     turn,
     record,
     isDelivered: true,

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Episode, EpisodeCounts, EpisodeStory } from "../../episode/episode.ts";
 import { storyShape } from "../../episode/check/story-shape.ts";
-import type { RowLineage } from "../../episode/lineage.ts";
-import { lineageOf } from "../../episode/lineage-of.ts";
+import type { RowLineage } from "../../episode/row-lineage.ts";
+import { rowLineageOf } from "../../episode/row-lineage-of.ts";
 import { restoreStory, type StoredStory } from "../../episode/stored-story.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 
@@ -49,7 +49,7 @@ export function rowMembers(
   episode: Pick<Episode, "segments" | "tree">,
   sampleHashes: readonly string[],
 ): Pick<EpisodeRow, "sampleHashes" | "lineage"> {
-  const lineage = lineageOf(episode).map((own) => own ?? null);
+  const lineage = rowLineageOf(episode).map((own) => own ?? null);
   return { sampleHashes, ...(lineage.some((own) => own !== null) && { lineage }) };
 }
 

@@ -1,13 +1,13 @@
 import type { Episode } from "../../episode/episode.ts";
-import type { RowLineage } from "../../episode/lineage.ts";
-import { lineageOf } from "../../episode/lineage-of.ts";
+import type { RowLineage } from "../../episode/row-lineage.ts";
+import { rowLineageOf } from "../../episode/row-lineage-of.ts";
 import { formatMetadata } from "../../episode/turn/format-metadata.ts";
 import { toSamples, type Sample } from "../../trajectory/sample.ts";
 import type { EpisodeStory } from "./episode-row.ts";
 
 /** Returns the training rows of an episode, with the facts that trainers' filters and rewards use. */
 export function episodeSamples(episode: Episode): readonly Sample[] {
-  const lineage = lineageOf(episode);
+  const lineage = rowLineageOf(episode);
   return toSamples(episode.segments, episode, episode, (segment, index) =>
     sampleMetadata(episode, segment, lineage[index]),
   );

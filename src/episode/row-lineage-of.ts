@@ -1,12 +1,12 @@
 import type { Segment } from "../trajectory/segment.ts";
 import type { Episode, TreeTurn } from "./episode.ts";
-import type { RowLineage } from "./lineage.ts";
+import type { RowLineage } from "./row-lineage.ts";
 
 /**
  * Returns the lineage of each segment: `undefined` for segments without a trained token, and for all
  * segments if only one has trained tokens.
  */
-export function lineageOf({
+export function rowLineageOf({
   segments,
   tree,
 }: Pick<Episode, "segments" | "tree">): readonly (RowLineage | undefined)[] {

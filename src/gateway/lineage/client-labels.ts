@@ -1,0 +1,99 @@
+import { isObject } from "../../values/is-object.ts";
+import type { RequestedTurn } from "../conversation.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
+
+/** Headers in which clients name their conversations. */
+const labelHeaders = [
+  "x-claude-code-session-id",
+  "x-claude-code-agent-id",
+  "session-id",
+  "thread-id",
+  "x-codex-window-id",
+  "x-codex-parent-thread-id",
+  "x-openai-subagent",
+  "x-session-id",
+  "x-parent-session-id",
+];
+
+/** Codex's header with JSON, and the label for its member `request_kind`. */
+const codexMetadata = "x-codex-turn-metadata";
+const requestKind = "x-codex-request-kind";
+
+/** The label of a request whose reply must be an object with a title only, as Claude Code asks. */
+const replyForm = "reply-form";
+
+/** Maximum length of a label, in characters. Longer labels are cut. */
+const maxLabelLength = 200;
+
+/** What a client stated about a request, mostly names of its conversation, by header. */
+export type ClientLabels = Readonly<Record<string, string>>;
+
+/** Returns what a client states about a request, in its headers and in the reply's required form. */
+export function labelsOf(
+  headers: Headers,
+  { textFormat }: Pick<RequestedTurn, "textFormat"> = {},
+): ClientLabels {
+  const labels: readonly (readonly [string, string | null])[] = [
+    ...labelHeaders.map((name) => [name, headers.get(name)] as const),
+    [requestKind, codexRequestKind(headers.get(codexMetadata))],
+    [replyForm, isTitleForm(textFormat) ? "title" : null],
+  ];
+  return Object.fromEntries(
+    labels.flatMap(([name, value]) =>
+      value === null ? [] : [[name, value.slice(0, maxLabelLength)]],
+    ),
+  );
+}
+
+function isTitleForm(form: RequestedTurn["textFormat"]): boolean {
+  const properties = form?.type === "json-schema" ? form.schema["properties"] : undefined;
+  return isObject(properties) && Object.keys(properties).join() === "title";
+}
+
+function codexRequestKind(metadata: string | null): string | null {
+  const value = metadata === null ? undefined : parseJsonText(metadata);
+  const kind = isObject(value) ? value["request_kind"] : undefined;
+  return typeof kind === "string" ? kind : null;
+}
+
+/** A client's own statement about a request. */
+export interface ClientLink {
+  /** Equal for the requests of one of the client's conversations. Absent if the client names none. */
+  readonly thread?: string;
+  /** True if the client says that a sub-agent asks. */
+  readonly isSubagent: boolean;
+  /** True if the client says that the request asks for a summary. */
+  readonly isCompaction: boolean;
+  /** True if the client asks for a title only. */
+  readonly isTitle: boolean;
+  /** Number of summaries that the conversation had accepted before. Absent if the client does not count them. */
+  readonly window?: number;
+}
+
+/** Labels that name a conversation. Equal values of all of them mean the same conversation. */
+const threadLabels = [
+  "x-claude-code-session-id",
+  "x-claude-code-agent-id",
+  "thread-id",
+  "x-session-id",
+];
+
+/** Labels that only sub-agents have. */
+const subagentLabels = [
+  "x-claude-code-agent-id",
+  "x-codex-parent-thread-id",
+  "x-parent-session-id",
+];
+
+/** Reads what a client states about a request in its labels. */
+export function linkOf(labels: ClientLabels): ClientLink {
+  const names = threadLabels.flatMap((name) => (name in labels ? [`${name} ${labels[name]}`] : []));
+  const [, window] = /:(\d+)$/.exec(labels["x-codex-window-id"] ?? "") ?? [];
+  return {
+    ...(names.length > 0 && { thread: names.join("\n") }),
+    isSubagent: subagentLabels.some((name) => name in labels),
+    isCompaction: labels[requestKind] === "compaction",
+    isTitle: labels[replyForm] === "title",
+    ...(window !== undefined && { window: Number(window) }),
+  };
+}

@@ -1,0 +1,94 @@
+import type { Rejection } from "../../episode/turn-lineage.ts";
+import type { Conversations } from "./conversations.ts";
+import type { TurnEvidence } from "./turn-evidence.ts";
+
+/**
+ * Finds the summaries and repeated replies that nothing continued, each with the evidence. Without
+ * evidence a turn is not rejected.
+ */
+export function findRejected(
+  evidence: readonly TurnEvidence[],
+  conversations: Conversations,
+): ReadonlyMap<number, Rejection> {
+  const used = usedSummaries(evidence, conversations);
+  const windows = lastTurnsOfWindows(evidence);
+  const resumed = new Set(
+    evidence.flatMap(({ index, request }) => (conversations.isContinued(index) ? [request] : [])),
+  );
+  const rejectionOf = (turn: TurnEvidence): Rejection | undefined => {
+    const { index, request, link } = turn;
+    if (conversations.isContinued(index)) return undefined;
+    const others = historiesOf(turn, evidence).flatMap((history) => used.get(history) ?? []);
+    if (others.some((other) => other.latest > index && asksAlike(turn, other))) {
+      return "later-summary";
+    }
+    if (resumed.has(request)) return "resumed-sibling";
+    const last = link.isCompaction ? windows.get(windowOf(turn)) : undefined;
+    return last !== undefined && last > index ? "client" : undefined;
+  };
+  return new Map(
+    evidence.flatMap((turn) => {
+      const rejection = rejectionOf(turn);
+      return rejection === undefined ? [] : [[turn.index, rejection]];
+    }),
+  );
+}
+
+/** A request for a summary whose reply a later root uses. */
+interface UsedSummary {
+  readonly order: string | undefined;
+  readonly isCompaction: boolean;
+  /** Index of the last root that uses a reply to such a request. */
+  latest: number;
+}
+
+/** Returns the requests whose summaries were used, by the history that they summarise. */
+function usedSummaries(
+  evidence: readonly TurnEvidence[],
+  conversations: Conversations,
+): ReadonlyMap<string, readonly UsedSummary[]> {
+  const used = new Map<string, UsedSummary[]>();
+  for (const turn of evidence) {
+    const user = conversations.usedBy(turn.index);
+    if (user === undefined) continue;
+    const { order, link } = turn;
+    for (const history of historiesOf(turn, evidence)) {
+      const found = used.get(history) ?? [];
+      used.set(history, found);
+      const same = found.find((each) => each.order === order);
+      if (same === undefined) found.push({ order, isCompaction: link.isCompaction, latest: user });
+      else same.latest = Math.max(same.latest, user);
+    }
+  }
+  return used;
+}
+
+/** Returns names of the history that a request for a summary has. */
+function historiesOf(
+  { parent, repeated, link, ...turn }: TurnEvidence,
+  evidence: readonly TurnEvidence[],
+): readonly string[] {
+  const before = parent ?? repeated;
+  const root = before === undefined ? [] : [`root ${evidence[before]!.root}`];
+  return link.isCompaction ? [...root, `window ${windowOf({ ...turn, link })}`] : root;
+}
+
+/** True if both are requests for a summary: the client says so, or one repeats the other's order. */
+function asksAlike({ order, link }: TurnEvidence, other: UsedSummary): boolean {
+  if (link.isCompaction && other.isCompaction) return true;
+  if (order === undefined || other.order === undefined) return false;
+  return order.startsWith(other.order) || other.order.startsWith(order);
+}
+
+/** Returns the last turn that works in each window of a thread, as its client counts them. */
+function lastTurnsOfWindows(evidence: readonly TurnEvidence[]): ReadonlyMap<string, number> {
+  return new Map(
+    evidence
+      .filter(({ link }) => !link.isCompaction && link.window !== undefined)
+      .map((turn) => [windowOf(turn), turn.index]),
+  );
+}
+
+function windowOf({ link: { thread, window } }: Pick<TurnEvidence, "link">): string {
+  return `${thread ?? ""} ${window ?? ""}`;
+}

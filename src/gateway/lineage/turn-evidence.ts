@@ -1,0 +1,179 @@
+import type { ClientMessage } from "../conversation.ts";
+import { digest } from "../tree/message-keys.ts";
+import type { TurnNode } from "../tree/turn-node.ts";
+import { linkOf, type ClientLabels, type ClientLink } from "./client-labels.ts";
+import { PassedTexts, SampledTexts } from "./sampled-texts.ts";
+import { argumentTexts } from "./text-pieces.ts";
+
+/** The data of a turn that shows its place in the agent's work. */
+export interface LineageTurn {
+  /** The client's messages since the turn before, or the complete conversation of a root. */
+  readonly environment: readonly ClientMessage[];
+  readonly labels: ClientLabels;
+}
+
+/** A turn of a session, with what its request shows about earlier turns. */
+export interface TurnEvidence {
+  readonly index: number;
+  /** Index of the turn that it continues. Absent for a root. */
+  readonly parent?: number;
+  /** Index of the first turn of its tree. */
+  readonly root: number;
+  readonly link: ClientLink;
+  /** Equal for requests that are equal. */
+  readonly request: string;
+  /** Equal for roots with equal tools and an equal system message. Absent for other turns. */
+  readonly setting?: string;
+  /** The request's last message. Absent if it is short. */
+  readonly order?: string;
+  /** True for a root whose reply is a title: its system message or the reply's form says so. */
+  readonly isTitle: boolean;
+  /** Earlier turns without calls whose texts the messages pass on, oldest first. */
+  readonly quoted: readonly number[];
+  /** A summary of another conversation that a root has as an assistant turn. */
+  readonly lifted?: number;
+  /** The last earlier turn that a root has as an assistant turn. */
+  readonly repeated?: number;
+  /** The turn that passed the user's message to a tool. */
+  readonly calledBy?: number;
+}
+
+/** Shorter orders, such as "go on", do not identify a request for a summary. */
+const minOrderLength = 40;
+
+/** Maximum number of characters of a request that are searched for texts. It bounds the time. */
+const maxSearchedLength = 131_072;
+
+/** Shorter texts, such as "Done.", do not identify a turn. */
+const minTextLength = 12;
+
+/** opencode's request for a title. It has no header for it. */
+const titleOrder = /^You are a title generator\b/;
+
+/**
+ * Collects what the requests of a session show about earlier turns. The work for a turn grows with
+ * its new messages.
+ */
+export class EvidenceCollector {
+  readonly #all: TurnEvidence[] = [];
+  readonly #nodes: TurnNode<LineageTurn>[] = [];
+  readonly #texts = new SampledTexts();
+  readonly #passed = new PassedTexts();
+  /** Turns by the ids and marks that the client received with them. */
+  readonly #byId = new Map<string, number>();
+  /** Turns without calls by their text. */
+  readonly #byText = new Map<string, number>();
+
+  /** The evidence of all turns in sampling order. */
+  get all(): readonly TurnEvidence[] {
+    return this.#all;
+  }
+
+  /** Adds the next turn in sampling order. */
+  add(node: TurnNode<LineageTurn>): void {
+    const { index, parent, record, place } = node;
+    const { environment, labels } = record;
+    const link = linkOf(labels);
+    const order = environment.at(-1)?.content ?? "";
+    const isRoot = parent === undefined;
+    const setting = isRoot ? settingOf(node) : undefined;
+    this.#all.push({
+      index,
+      ...(!isRoot && { parent: parent.index }),
+      root: isRoot ? index : this.#all[parent.index]!.root,
+      link,
+      request: `${parent?.index ?? ""} ${place} ${link.thread ?? ""}`,
+      ...(setting !== undefined && { setting }),
+      ...(order.length >= minOrderLength && { order }),
+      isTitle: isRoot && (link.isTitle || titleOrder.test(systemOf(environment))),
+      quoted: this.#quotedIn(environment, { isRoot }),
+      ...(setting !== undefined && this.#assistantsOf(node, setting)),
+      ...this.#calledBy(environment),
+    });
+    this.#nodes.push(node);
+    this.#keep(node);
+  }
+
+  #keep({ index, turn }: TurnNode<LineageTurn>): void {
+    for (const { id, argumentsText } of turn.calls) {
+      this.#byId.set(id, index);
+      for (const text of argumentTexts(argumentsText)) this.#passed.add(text, index);
+    }
+    for (const mark of turn.marks) this.#byId.set(mark, index);
+    if (turn.calls.length > 0) return;
+    this.#texts.add(turn.text, index);
+    const text = turn.text.trim();
+    if (text.length >= minTextLength) this.#byText.set(text, index);
+  }
+
+  /** Finds texts in new messages. The results in a root's history are not new. */
+  #quotedIn(
+    environment: readonly ClientMessage[],
+    { isRoot }: { readonly isRoot: boolean },
+  ): readonly number[] {
+    let room = maxSearchedLength;
+    const turns = environment.flatMap(({ role, content }) => {
+      if (role === "assistant" || (isRoot && role === "tool") || room <= 0) return [];
+      room -= content.length;
+      return this.#texts.quotedIn(content.slice(0, room + content.length));
+    });
+    return [...new Set(turns)].toSorted((left, right) => left - right);
+  }
+
+  /** Finds the turns that a root has as assistant turns. */
+  #assistantsOf(
+    { record: { environment } }: TurnNode<LineageTurn>,
+    setting: string,
+  ): Pick<TurnEvidence, "lifted" | "repeated"> {
+    const found: { lifted?: number; repeated?: number } = {};
+    for (const message of environment) {
+      if (message.role !== "assistant") continue;
+      const byId = [...message.calls.map(({ id }) => id), ...message.marks]
+        .map((id) => this.#byId.get(id))
+        .find((turn) => turn !== undefined);
+      const turn = byId ?? this.#byText.get(message.content.trim());
+      if (turn === undefined) continue;
+      const isOfOther = this.#all[this.#all[turn]!.root]!.setting !== setting;
+      if (isOfOther && this.#isLifted(turn, environment)) found.lifted = turn;
+      if (!isOfOther || byId !== undefined) found.repeated = turn;
+    }
+    return found;
+  }
+
+  /** True if a conversation has a root's text without the request that it answered. */
+  #isLifted(turn: number, environment: readonly ClientMessage[]): boolean {
+    const { parent, record, turn: sampled } = this.#nodes[turn]!;
+    if (parent !== undefined || sampled.calls.length > 0) return false;
+    const order = record.environment.at(-1)?.content;
+    return environment.every(({ content }) => content !== order);
+  }
+
+  /** Finds the call for which a user's message before the first assistant turn was written. */
+  #calledBy(environment: readonly ClientMessage[]): { readonly calledBy?: number } {
+    const end = environment.findIndex(({ role }) => role === "assistant");
+    const turns = environment
+      .slice(0, end === -1 ? environment.length : end)
+      .flatMap(({ role, content }) =>
+        role === "user" ? (this.#passed.findIn(content) ?? []) : [],
+      );
+    return turns.length === 0 ? {} : { calledBy: Math.max(...turns) };
+  }
+}
+
+/** Returns the evidence of a session's turns. */
+export function evidenceOf(nodes: readonly TurnNode<LineageTurn>[]): readonly TurnEvidence[] {
+  const collector = new EvidenceCollector();
+  for (const node of nodes) collector.add(node);
+  return collector.all;
+}
+
+function systemOf([first]: readonly ClientMessage[]): string {
+  return first?.role === "system" ? first.content : "";
+}
+
+/** Claude Code's line with its version, which differs between requests. */
+const billingLine = /^x-anthropic-billing-header:[^\n]*\n?/;
+
+function settingOf({ tools, record }: TurnNode<LineageTurn>): string {
+  return `${tools} ${digest(systemOf(record.environment).replace(billingLine, ""))}`;
+}
