@@ -69,6 +69,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "refuse",
     "rewardsOf",
     "rollout",
+    "turnAdvantages",
     "verifyRun",
     "verifySample",
   ],
