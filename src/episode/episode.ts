@@ -1,4 +1,4 @@
-import type { ConversationRole, LineageEdge } from "./lineage.ts";
+import type { ConversationRole, LineageEdge, Rejection } from "./lineage.ts";
 import type { AttemptPlace } from "../agent/turn-form.ts";
 import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { DiscardedSampling, GenerationPiece } from "../engine/engine.ts";
@@ -147,6 +147,11 @@ export interface TreeTurn {
   readonly role?: ConversationRole;
   /** The turn that this one comes from, if its prompt does not continue it. `turn` is its index in `tree`. */
   readonly from?: { readonly turn: number; readonly edge: LineageEdge };
+  /**
+   * The evidence that nothing continued the turn, which is a summary or a reply to a repeated request. No row trains
+   * it. Absent otherwise.
+   */
+  readonly rejected?: Rejection;
 }
 
 /** The complete record of a finished attempt. `episodes.jsonl` has it without `segments`. JSON-able. */

@@ -30,6 +30,7 @@ export {
   type ConversationRole,
   type LineageEdge,
   type LineageLink,
+  type Rejection,
   type RowLineage,
 } from "./lineage.ts";
 export { lineageOf } from "./lineage-of.ts";

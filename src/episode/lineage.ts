@@ -35,6 +35,19 @@ export const lineageEdges = [
 /** The way in which a turn follows from a turn of another row. */
 export type LineageEdge = (typeof lineageEdges)[number];
 
+/** The kinds of evidence that nothing continued a turn. */
+export const rejections = [
+  /** The same request was sampled again, and that turn was continued. */
+  "resumed-sibling",
+  /** Another summary of the same history was used. */
+  "later-summary",
+  /** The client marks the turn as a compaction, and its conversation continued without it. */
+  "client",
+] as const;
+
+/** The evidence that nothing continued a turn. */
+export type Rejection = (typeof rejections)[number];
+
 /** A turn of another row from which a row comes. JSON-able. */
 export interface LineageLink {
   /** 0-based index of the row among the attempt's rows with a trained token. */

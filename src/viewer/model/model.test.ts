@@ -385,7 +385,7 @@ describe("the rows of one episode", () => {
         turnIndexes: [2],
         parent: 0,
         sharedCount: 3,
-        behindTurn: 0,
+        afterTurn: 0,
       },
       { row: 2, tokenCount: 3, trainedCount: 2, turnIndexes: [3], parent: 0, sharedCount: 0 },
     ]);
@@ -415,7 +415,7 @@ describe("the rows of one episode", () => {
         turnIndexes: [2],
         parent: 0,
         sharedCount: 3,
-        behindTurn: 0,
+        afterTurn: 0,
       },
       {
         row: 2,
@@ -438,7 +438,7 @@ describe("the rows of one episode", () => {
       treeTurn({ parent: 4, turnIndex: 3 }),
     ];
     const places = findBranches([main, branch, other], tree).map(
-      ({ parent, behindTurn, cause }) => [parent, behindTurn, cause],
+      ({ parent, afterTurn, cause }) => [parent, afterTurn, cause],
     );
     expect(places).toEqual([
       [undefined, undefined, "first"],

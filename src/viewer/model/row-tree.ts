@@ -15,7 +15,7 @@ export interface RowBranch {
   /** The number of leading tokens that it shares with its parent. */
   readonly sharedCount: number;
   /** The parent's turn after which it branches. Absent if it branches in the prompt. */
-  readonly behindTurn?: number;
+  readonly afterTurn?: number;
   /** The cause of a new root, if the run records it. Absent for other rows. */
   readonly cause?: string;
 }
@@ -38,7 +38,7 @@ export function toBranchRow({
 }
 
 /** The position of a row in the tree. */
-type BranchPlace = Pick<RowBranch, "parent" | "behindTurn" | "cause">;
+type BranchPlace = Pick<RowBranch, "parent" | "afterTurn" | "cause">;
 
 /**
  * Returns the rows of an episode as a tree. The episodes of a gateway record which turn each turn
@@ -72,11 +72,11 @@ function placeByTree(
   let turn = tree.find(({ turnIndex }) => turnIndex !== undefined && turnIndex === first);
   while (turn?.parent !== undefined) {
     turn = tree[turn.parent];
-    const behindTurn = turn?.turnIndex;
+    const afterTurn = turn?.turnIndex;
     const parent = rows.findIndex(({ header }) =>
-      header.turns.some(({ turnIndex }) => turnIndex === behindTurn),
+      header.turns.some(({ turnIndex }) => turnIndex === afterTurn),
     );
-    if (behindTurn !== undefined && parent >= 0 && parent < row) return { parent, behindTurn };
+    if (afterTurn !== undefined && parent >= 0 && parent < row) return { parent, afterTurn };
   }
   return turn?.cause === undefined ? {} : { cause: turn.cause };
 }
@@ -91,7 +91,7 @@ function placeByTokens(rows: readonly BranchRow[], row: number): BranchPlace {
   if (best === undefined) return {};
   const { parent, sharedCount } = best;
   const turn = rows[parent]!.header.turns.findLast(({ end }) => end <= sharedCount);
-  return { parent, ...(turn !== undefined && { behindTurn: turn.turnIndex }) };
+  return { parent, ...(turn !== undefined && { afterTurn: turn.turnIndex }) };
 }
 
 /**

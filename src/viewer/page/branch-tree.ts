@@ -92,14 +92,14 @@ function branchWords(branch: RowBranch): TemplateResult {
 }
 
 /** Describes a row's parent or, for a root, the cause of the new root. */
-export function placeOf({ parent, sharedCount, behindTurn, cause }: RowBranch): TemplateResult {
+export function placeOf({ parent, sharedCount, afterTurn, cause }: RowBranch): TemplateResult {
   if (parent === undefined) {
     return cause === undefined
       ? html``
       : html`<b class="cause">${visibleText(cause)}</b>: ${visibleText(causeWords(cause))} ·`;
   }
-  return behindTurn === undefined
+  return afterTurn === undefined
     ? html`differs from the prompt of row ${parent} from token ${formatNumber(sharedCount)} on ·`
-    : html`branches from row ${parent} after its turn ${behindTurn}, at token
+    : html`branches from row ${parent} after its turn ${afterTurn}, at token
       ${formatNumber(sharedCount)} ·`;
 }
