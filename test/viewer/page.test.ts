@@ -19,6 +19,7 @@ import {
   writeViewedRun,
   type ViewedEpisode,
 } from "../../src/viewer/viewed-run.fixture.ts";
+import { makeSeveralRows } from "../../src/viewer/several-rows.fixture.ts";
 import { hasBrowser, launchBrowser, serveRescored, serveRuns, watchPage } from "./browser.ts";
 
 const difference = {
@@ -386,6 +387,56 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       Array.from({ length: trained.end - trained.start }, (_, index) => trained.start + index),
     );
     expect(await page.locator(".legend").innerText()).toMatch(/X\s+context\s+\d+\s+not trained/);
+  });
+
+  test("shows the role and the origin of each row, and the turns that are not trained", async () => {
+    const dir = path.join(scratch, "roles", "run");
+    await writeViewedRun(dir, [
+      await makeSeveralRows(codec, firstId),
+      await otherEpisode("shop/test/1#0", "a", 1),
+    ]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page, complaints } = watched;
+    await page.goto(server.url);
+    await page.getByRole("button", { name: "rows>1" }).click();
+    await page.locator(".shown-count").getByText("1 of 2").waitFor();
+    expect(await page.locator(".list-row .cell-rows").allInnerTexts()).toEqual(["4"]);
+    await page.locator(".list-row").click();
+    await page.locator('.tree [data-row="3"]').waitFor();
+    const rows = await page.locator(".tree [data-row]").allInnerTexts();
+    expect(rows.map((text) => text.replace(/ · turns? .*$/, ""))).toEqual([
+      "row 0 main · first",
+      "row 1 sub-agent called by turn 0 of row 0 · new-conversation",
+      "row 2 compaction asked for a summary after turn 1 of row 0 · new-conversation",
+      "row 3 main after compaction by turn 3 of row 2 · moved-turn",
+    ]);
+    expect(await page.locator(".tree [data-untrained]").allInnerTexts()).toEqual([
+      "rejected, not trained compaction, asked for a summary after turn 1 · 9 tokens · another summary of the same history was used",
+      "not delivered, not trained after turn 4 · 1 token · it never reached the client completely",
+    ]);
+    // In the conversation, they follow the turn that they come from.
+    const items = await page
+      .locator(".conversation > li")
+      .evaluateAll((all) =>
+        all.flatMap(({ dataset }) => dataset["turn"] ?? dataset["untrained"] ?? []),
+      );
+    expect(items).toEqual(["0", "1", "3", "2", "3", "4", "6"]);
+    expect(await page.locator('[data-row-start="1"]').innerText()).toBe(
+      "row 1 · sub-agent, called by turn 0 of row 0 · new-conversation · its prompt is among the tokens",
+    );
+    await page.locator('.tree [data-row="1"] button').first().click();
+    await page.locator(".row-head").getByText("row 1 (2 of 4)").waitFor();
+    expect(await page.locator(".row-head").innerText()).toBe(
+      "row 1 (2 of 4) · sub-agent, called by turn 0 of row 0 · 10 of the attempt's 73 trained tokens (13.7 %)",
+    );
+    expect(await page.locator(".verdict .sums").innerText()).toMatch(/rows\s+4/);
+    // The origin leads to its turn, also by keys.
+    await page.locator('.tree [data-row="3"] .origin').focus();
+    await page.keyboard.press("Enter");
+    await page.locator('.tree [data-row="2"] button[aria-pressed="true"]').waitFor();
+    await page.locator('.turn.selected[data-turn="3"]').waitFor();
+    expect(complaints).toEqual([]);
   });
 
   test("says why an episode earned 0, and what became of its calls", async () => {

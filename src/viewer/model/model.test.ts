@@ -399,7 +399,7 @@ describe("the rows of one episode", () => {
       treeTurn({ parent: 0, turnIndex: 1 }),
       treeTurn({ cause: "tools-changed", turnIndex: 3 }),
     ];
-    expect(findBranches([main, branch, other], tree)).toEqual([
+    expect(findBranches([main, branch, other], { tree })).toEqual([
       {
         row: 0,
         tokenCount: 6,
@@ -437,7 +437,7 @@ describe("the rows of one episode", () => {
       treeTurn({ cause: "new-conversation" }),
       treeTurn({ parent: 4, turnIndex: 3 }),
     ];
-    const places = findBranches([main, branch, other], tree).map(
+    const places = findBranches([main, branch, other], { tree }).map(
       ({ parent, afterTurn, cause }) => [parent, afterTurn, cause],
     );
     expect(places).toEqual([

@@ -1,10 +1,12 @@
 import type { TreeTurn } from "../../episode/episode.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { firstDifference } from "./first-difference.ts";
 import { kindIndex } from "./token-kind.ts";
+import { originOf, type RowOrigin } from "./row-origin.ts";
 import type { RowColumns, RowHeader } from "./row-columns.ts";
 
 /** A training row as a branch of its episode. JSON-able. */
-export interface RowBranch {
+export interface RowBranch extends RowOrigin {
   readonly row: number;
   readonly tokenCount: number;
   /** The number of tokens that are trained in this row. */
@@ -46,8 +48,9 @@ type BranchPlace = Pick<RowBranch, "parent" | "afterTurn" | "cause">;
  */
 export function findBranches(
   rows: readonly BranchRow[],
-  tree: readonly TreeTurn[] = [],
+  { tree = [], lineage = [] }: Partial<Pick<EpisodeRow, "tree" | "lineage">> = {},
 ): readonly RowBranch[] {
+  const turnIndexes = rows.map(({ header }) => header.turns.map(({ turnIndex }) => turnIndex));
   return rows.map((own, row) => {
     const place = tree.length > 0 ? placeByTree(rows, tree, row) : placeByTokens(rows, row);
     const parent = place.parent === undefined ? undefined : rows[place.parent];
@@ -55,9 +58,10 @@ export function findBranches(
       row,
       tokenCount: own.ids.length,
       trainedCount: own.trainedCount,
-      turnIndexes: own.header.turns.map(({ turnIndex }) => turnIndex),
+      turnIndexes: turnIndexes[row]!,
       sharedCount: parent === undefined ? 0 : sharedLength(own.ids, parent.ids),
       ...place,
+      ...originOf(row, lineage, turnIndexes),
     };
   });
 }
