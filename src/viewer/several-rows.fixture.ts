@@ -1,6 +1,7 @@
 import { lineageOf } from "../episode/lineage-of.ts";
 import type { TreeTurn } from "../episode/episode.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
+import { hashRow } from "../trajectory/hash-row.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { makeEpisode, makeSample, type RowPart, type ViewedEpisode } from "./viewed-run.fixture.ts";
 
@@ -125,12 +126,13 @@ export async function makeSeveralRows(
     })),
     { tree, reward: 1, counts },
   );
+  const finished = samples.map((sample, index) => ({
+    ...sample,
+    reward: 1,
+    metadata: { lineage: lineage[index] },
+  }));
   return {
-    row: { ...row, lineage, sampleHashes: samples.map((_, index) => String(index)) },
-    samples: samples.map((sample, index) => ({
-      ...sample,
-      reward: 1,
-      metadata: { lineage: lineage[index] },
-    })),
+    row: { ...row, lineage, sampleHashes: finished.map((sample) => hashRow(sample)) },
+    samples: finished,
   };
 }

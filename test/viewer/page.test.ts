@@ -4,6 +4,7 @@ import path from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
+import type { TreeTurn } from "../../src/episode/episode.ts";
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { RunLock } from "../../src/run/disk/run-lock.ts";
@@ -437,6 +438,36 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator('.tree [data-row="2"] button[aria-pressed="true"]').waitFor();
     await page.locator('.turn.selected[data-turn="3"]').waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  test("shows the turns that are not trained also if there is one row", async () => {
+    const dir = path.join(scratch, "rejected", "run");
+    const { row, samples } = firstEpisode();
+    const turn = {
+      promptTokenCount: 1,
+      sampledTokenCount: 1,
+      outputHash: "",
+      isDelivered: true,
+      model: "policy",
+    };
+    const tree: readonly TreeTurn[] = [
+      { ...turn, cause: "first", turnIndex: 0 },
+      { ...turn, parent: 0, role: "retry", rejected: "resumed-sibling" },
+      { ...turn, parent: 0, turnIndex: 1 },
+      { ...turn, parent: 2, turnIndex: 2 },
+    ];
+    await writeViewedRun(dir, [{ row: { ...row, tree }, samples }]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf());
+    await page.locator(".tree [data-untrained]").waitFor();
+    expect(await page.locator(".tree > summary").innerText()).toBe("1 sampled turn is not trained");
+    expect(await page.locator(".tree [data-untrained]").innerText()).toBe(
+      "rejected, not trained retry, after turn 0 · 1 token · the same request was sampled again, and that reply was continued",
+    );
+    await page.locator(".token").first().waitFor();
+    expect(await page.locator(".row-head, .tree [data-row]").count()).toBe(0);
   });
 
   test("says why an episode earned 0, and what became of its calls", async () => {
