@@ -69,6 +69,12 @@ export type {
   TaskEvaluation,
   TrialEvaluation,
 } from "./report/evaluation.ts";
+export type {
+  AttemptFigure,
+  RoleEvaluation,
+  RowsEvaluation,
+  UntrainedTurns,
+} from "./report/rows/rows-evaluation.ts";
 export type { Estimate, IntervalMethod } from "./report/statistics/interval.ts";
 export type { TauBenchMetrics } from "./report/tau-bench-metrics.ts";
 export type { EpisodeRow, EpisodeStory } from "./run/folder/episode-row.ts";

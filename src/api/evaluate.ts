@@ -2,8 +2,10 @@ import path from "node:path";
 import type { Episode } from "../episode/episode.ts";
 import type { Evaluation } from "../report/evaluation.ts";
 import { EvaluationTally } from "../report/evaluation-tally.ts";
-import { numberedEpisodes, numberTrials } from "../report/number-trials.ts";
+import { evaluateRun } from "../report/evaluate-run.ts";
+import { numberTrials } from "../report/number-trials.ts";
 import { openStoredRun } from "../report/read-run.ts";
+import { countRows } from "../report/rows/counted-row.ts";
 import { takeTurn } from "../async/take-turn.ts";
 import type { RunPlan } from "../run/schedule/plan-run.ts";
 import { evaluationDefaults } from "../composition/config/evaluation-settings.ts";
@@ -43,26 +45,26 @@ export async function evaluate({
   const { plan, setup, conduct } = parts;
   // A tool may change the working directory later.
   const dir = conduct.dir === undefined ? undefined : path.resolve(conduct.dir);
-  const tally = new EvaluationTally({
+  const planned = {
     environment: setup.environment.name,
     split: plan.scope.split,
     tasks: await listTasks(plan),
     trialCount: plan.scope.sampleCount,
     ...(prices !== undefined && { prices }),
-  });
+  };
+  const tally = new EvaluationTally(planned);
   const onEpisode = (episode: Episode): void => {
     const { segments: _ids, ...story } = episode;
     if (dir === undefined) {
-      tally.add({ row: { ...story, sampleHashes: [] }, trial: episode.sampleIndex });
+      const row = { ...story, sampleHashes: [] };
+      tally.add({ row, trial: episode.sampleIndex }, countRows(episode));
     }
     return options.onEpisode?.(episode);
   };
   for await (const _ of playGroups(parts, { ...options, onEpisode }));
-  if (dir !== undefined) {
-    const run = await openStoredRun(dir);
-    for await (const each of numberedEpisodes(run, await numberTrials(run))) tally.add(each);
-  }
-  return tally.evaluation();
+  if (dir === undefined) return tally.evaluation();
+  const run = await openStoredRun(dir);
+  return await evaluateRun(run, { plan: planned, trials: await numberTrials(run) });
 }
 
 async function listTasks(plan: RunPlan) {

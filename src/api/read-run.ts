@@ -1,11 +1,8 @@
 import { UsageError } from "../errors.ts";
 import type { Evaluation } from "../report/evaluation.ts";
-import {
-  EvaluationTally,
-  type EvaluationPlan,
-  type PolicyPrices,
-} from "../report/evaluation-tally.ts";
-import { numberedEpisodes, numberTrials } from "../report/number-trials.ts";
+import { evaluateRun } from "../report/evaluate-run.ts";
+import type { EvaluationPlan, PolicyPrices } from "../report/evaluation-tally.ts";
+import { numberTrials } from "../report/number-trials.ts";
 import { isOpenRun, planOpenRun } from "../report/open-run-plan.ts";
 import { openStoredRun, type StoredRun } from "../report/read-run.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
@@ -45,9 +42,9 @@ export async function readRun(dir: string): Promise<ReadRun> {
     samplesOf: (rolloutId) => run.samplesOf(rolloutId),
     async evaluation({ prices } = {}) {
       const plan = isOpenRun(run) ? await planOpenRun(run) : await planOf(run);
-      const tally = new EvaluationTally({ ...plan, ...(prices !== undefined && { prices }) });
-      for await (const each of numberedEpisodes(run, await numberTrials(run))) tally.add(each);
-      return tally.evaluation();
+      const trials = await numberTrials(run);
+      const priced = { ...plan, ...(prices !== undefined && { prices }) };
+      return await evaluateRun(run, { plan: priced, trials });
     },
   };
 }

@@ -49,6 +49,31 @@ test("printEvaluation() says that it counts unplayed tasks as failed", () => {
   );
 });
 
+test("printEvaluation() shows rows by role if an attempt has several", () => {
+  const tally = new EvaluationTally({
+    environment: "shop",
+    split: "test",
+    trialCount: 1,
+    tasks: [{ taskId: "shop/test/0", taskIndex: 0 }],
+  });
+  tally.add({ row: episodeRow({ taskIndex: 0, sampleIndex: 0, reward: 1 }), trial: 0 }, [
+    { turnCount: 2, trainedTokenCount: 9, lineage: { role: "main" } },
+    { turnCount: 1, trainedTokenCount: 3, lineage: { role: "subagent" } },
+  ]);
+  const lines = printEvaluation(tally.evaluation(), "runs/a").split("\n");
+  const at = lines.findIndex((line) => line.includes("attempts with several rows"));
+  expect(lines.slice(at, at + 7)).toEqual([
+    "  attempts with several rows  1 of 1",
+    "  rows                        2 (2.0 an attempt, at most 2)",
+    "  trained tokens              12 (12.0 an attempt, at most 12)",
+    "  links                       –",
+    "  sampled, not trained        –",
+    "  by role                     main: rows 1, turns 2, trained tokens 9 (75.0 %), mean reward 1.000",
+    "                              sub-agent: rows 1, turns 1, trained tokens 3 (25.0 %), mean reward 1.000",
+  ]);
+  expect(linesOf(2, 1).join("\n")).not.toContain("rows");
+});
+
 test("printEvaluation() counts no attempts as failed if tasks were planned with different numbers of attempts", () => {
   const tally = new EvaluationTally({
     environment: "shop",

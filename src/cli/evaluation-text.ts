@@ -2,6 +2,8 @@ import { rowsText } from "./rows-text.ts";
 import path from "node:path";
 import { countAsFailed } from "../report/count-as-failed.ts";
 import type { Evaluation } from "../report/evaluation.ts";
+import { describeRoles, describeRows } from "../report/rows/describe-rows.ts";
+import type { RowsEvaluation } from "../report/rows/rows-evaluation.ts";
 import { describeInterval } from "../report/statistics/describe-interval.ts";
 import type { Estimate } from "../report/statistics/interval.ts";
 import { evaluationFiles } from "../run/folder/evaluation-files.ts";
@@ -13,7 +15,7 @@ const mostShown = 8;
 /** Formats an evaluation for people. */
 export function printEvaluation(evaluation: Evaluation, dir: string): string {
   const { episodes, averageReward, passHatK, passAtK } = evaluation;
-  const rows: [string, string][] = [
+  const rows: (readonly [string, string])[] = [
     ["tasks", `${evaluation.taskCount} of ${evaluation.environment}, ${evaluation.split}`],
     ["attempts", `${episodes.scored} scored of ${episodes.planned} planned`],
   ];
@@ -43,6 +45,7 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
     ]);
   }
   rows.push(...describeTrouble(evaluation), ...describeEffort(evaluation));
+  if (evaluation.rows !== undefined) rows.push(...describeTraining(evaluation.rows));
   rows.push(["report", path.join(dir, evaluationFiles.report)]);
   rows.push(["for τ-bench", path.join(dir, evaluationFiles.tauBenchResults)]);
   return `\n${rowsText(rows)}`;
@@ -78,6 +81,18 @@ function describeEffort({ tokens, costUsd, time }: Evaluation): [string, string]
       `${(time.spanMs / 1000).toFixed(1)} s in all, ` +
         `${((time.episodeMs?.mean ?? 0) / 1000).toFixed(1)} s an episode`,
     ],
+  ];
+}
+
+/** Describes the training rows of a run in which attempts have several. */
+function describeTraining(rows: RowsEvaluation): (readonly [string, string])[] {
+  const roles = describeRoles(rows.byRole).map(
+    ([role, rowCount, turnCount, tokenCount, share, , reward]) =>
+      `${role}: rows ${rowCount}, turns ${turnCount}, trained tokens ${tokenCount} (${share}), mean reward ${reward}`,
+  );
+  return [
+    ...describeRows(rows),
+    ...roles.map((text, index) => [index === 0 ? "by role" : "", text] as const),
   ];
 }
 

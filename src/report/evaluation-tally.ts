@@ -6,6 +6,8 @@ import { unscoredReason, type UnscoredReason } from "../run/folder/unscored-reas
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
 import { noSpending, withoutSpending } from "../user/chat/add-spending.ts";
 import type { Durations, Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
+import type { CountedRow } from "./rows/counted-row.ts";
+import { RowTally } from "./rows/row-tally.ts";
 import { boundsOf, estimateMean, type Estimate } from "./statistics/interval.ts";
 import type { NumberedEpisode } from "./number-trials.ts";
 import { passAtK, passHatK, type TaskTally } from "./statistics/pass-k.ts";
@@ -62,6 +64,7 @@ export class EvaluationTally {
   readonly #counts = { turnCount: 0, toolCallCount: 0, formatErrorCount: 0 };
   readonly #tokens = { sampled: 0, prompt: 0, cachedPrompt: 0, userInput: 0, userOutput: 0 };
   readonly #time = { engineMs: 0, environmentMs: 0 };
+  readonly #rows = new RowTally();
   #userCostUsd: number | undefined;
   #firstStartMs = Infinity;
   #lastEndMs = -Infinity;
@@ -74,8 +77,10 @@ export class EvaluationTally {
   /**
    * Adds a finished episode. Ignores an episode of a task that is not in the plan. An attempt that
    * branches from another one is only counted.
+   *
+   * @param rows - The episode's training rows with trained tokens, if they are known.
    */
-  add({ row, trial, isBranch }: NumberedEpisode): void {
+  add({ row, trial, isBranch }: NumberedEpisode, rows: readonly CountedRow[] = []): void {
     const { outcome, stopReason, failure, reward } = row;
     const trials = this.#trials.get(row.taskId);
     if (trials === undefined) return;
@@ -101,6 +106,7 @@ export class EvaluationTally {
     }
     if (reward !== undefined && !isSuccess(reward)) this.#addMiss({ row, trial }, reward);
     this.#addEffort(row);
+    this.#rows.add(row, rows);
   }
 
   #branchCountOf(taskId: string): number {
@@ -159,6 +165,7 @@ export class EvaluationTally {
     const allRewards = tasks.flatMap(({ trials }) => trials.flatMap(({ reward }) => reward ?? []));
     const averageReward = estimateMean(rewards, boundsOf(allRewards));
     const notPlayed = planned - finished;
+    const rows = this.#rows.evaluation();
     const unscoredBy = {
       ...this.#unscoredBy,
       ...(notPlayed !== 0 && { "not-played": notPlayed }),
@@ -192,6 +199,7 @@ export class EvaluationTally {
       ...this.#counts,
       tokens: this.#tokens,
       costUsd: this.#cost(),
+      ...(rows !== undefined && { rows }),
       time: {
         ...(finished !== 0 && { episodeMs: describeDurations(this.#durations) }),
         ...this.#time,

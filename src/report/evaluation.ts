@@ -2,6 +2,7 @@ import type { FailureCode, Party } from "../errors.ts";
 import type { Difference } from "../environment/state/difference.ts";
 import type { UnscoredReason } from "../run/folder/unscored-reason.ts";
 import type { Outcome, OutcomeCounts, StopReason } from "../trajectory/sample.ts";
+import type { RowsEvaluation } from "./rows/rows-evaluation.ts";
 import type { Estimate } from "./statistics/interval.ts";
 import type { TauBenchMetrics } from "./tau-bench-metrics.ts";
 
@@ -118,6 +119,8 @@ export interface Evaluation {
   };
   /** Costs in US dollars. A member is absent if its price is unknown. */
   readonly costUsd: { readonly policy?: number; readonly user?: number };
+  /** The training rows. Absent if no attempt has several. */
+  readonly rows?: RowsEvaluation;
   readonly time: {
     /** Absent if no episode has finished. */
     readonly episodeMs?: Durations;

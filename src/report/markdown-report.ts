@@ -1,6 +1,7 @@
 import { describeDifference } from "./describe-difference.ts";
 import { countAsFailed } from "./count-as-failed.ts";
 import type { Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
+import { describeRoles, describeRows, roleHead } from "./rows/describe-rows.ts";
 import { describeInterval } from "./statistics/describe-interval.ts";
 import type { Estimate } from "./statistics/interval.ts";
 import { isSuccess } from "./trial-result.ts";
@@ -26,6 +27,7 @@ export function renderMarkdownReport(evaluation: Evaluation, setup: ReportSetup)
       renderEpisodes(evaluation),
       "## Effort",
       renderEffort(evaluation),
+      ...renderRows(evaluation.rows),
       "## Tasks",
       renderTasks(evaluation.tasks),
       ...renderMisses(evaluation),
@@ -133,6 +135,16 @@ function renderEffort(evaluation: Evaluation): string {
       ["from the first start to the last end", seconds(time.spanMs)],
     ],
   );
+}
+
+function renderRows(rows: Evaluation["rows"]): readonly string[] {
+  if (rows === undefined) return [];
+  return [
+    "## Rows",
+    "Each figure over attempts counts an attempt once. All rows of an attempt carry its whole reward.",
+    table(["", ""], describeRows(rows)),
+    table(roleHead, describeRoles(rows.byRole)),
+  ];
 }
 
 function renderTasks(tasks: readonly TaskEvaluation[]): string {

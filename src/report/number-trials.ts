@@ -12,6 +12,8 @@ interface TrialPlace {
    * `findBranches()`).
    */
   readonly isBranch?: true;
+  /** Set if the attempt has several rows with trained tokens. */
+  readonly hasSeveralRows?: true;
 }
 
 /** The places of a run's finished attempts, by rollout id. A later attempt may change them. */
@@ -25,7 +27,8 @@ export interface NumberedEpisode extends TrialPlace {
 type Attempt = Pick<
   EpisodeRow,
   "rolloutId" | "taskId" | "groupId" | "groupIndex" | "sampleIndex" | "forkedFrom"
->;
+> &
+  Pick<TrialPlace, "hasSeveralRows">;
 
 /**
  * Numbers a run's attempts per task, from 0 without gaps. A task with one group uses the places in
@@ -38,10 +41,16 @@ export async function numberTrials(
 ): Promise<TrialNumbers> {
   const attempts: Attempt[] = [];
   for await (const row of run.rows()) {
-    const { rolloutId, taskId, groupId, groupIndex, sampleIndex, forkedFrom } = row;
-    const counted = groupIndex === undefined ? {} : { groupIndex };
-    const forked = forkedFrom === undefined ? {} : { forkedFrom };
-    attempts.push({ rolloutId, taskId, groupId, sampleIndex, ...counted, ...forked });
+    const { rolloutId, taskId, groupId, groupIndex, sampleIndex, forkedFrom, lineage } = row;
+    attempts.push({
+      rolloutId,
+      taskId,
+      groupId,
+      sampleIndex,
+      ...(groupIndex !== undefined && { groupIndex }),
+      ...(forkedFrom !== undefined && { forkedFrom }),
+      ...(lineage !== undefined && { hasSeveralRows: true }),
+    });
   }
   const branches = findBranches(attempts);
   const trials = new Map<string, TrialPlace>();
@@ -49,9 +58,12 @@ export async function numberTrials(
     let count = 0;
     for (const [key, members] of groups) {
       refuseTwice(members, `group ${key} at ${taskId}`, run.dir);
-      for (const { rolloutId, sampleIndex } of members) {
-        const trial = groups.length === 1 ? sampleIndex : count++;
-        trials.set(rolloutId, branches.has(rolloutId) ? { trial, isBranch: true } : { trial });
+      for (const { rolloutId, sampleIndex, hasSeveralRows } of members) {
+        trials.set(rolloutId, {
+          trial: groups.length === 1 ? sampleIndex : count++,
+          ...(branches.has(rolloutId) && { isBranch: true }),
+          ...(hasSeveralRows && { hasSeveralRows }),
+        });
       }
     }
   }

@@ -111,6 +111,21 @@ describe("showTokens()", () => {
     );
   });
 
+  test("names the role of a row of several, without control characters", async () => {
+    const headOf = async (role: string): Promise<string> => {
+      const lineage = { role, row: 1, rowCount: 3, attemptTokenCount: 12 };
+      const text = await showTokens(
+        { ...sample, segment: 1, metadata: { lineage } },
+        { style: plainStyle, full: false },
+      );
+      return text.slice(0, text.indexOf("\n"));
+    };
+    expect(await headOf("subagent")).toBe(
+      "row 1 (2 of 3, sub-agent): 6 tokens, 2 of the prompt, 3 sampled",
+    );
+    expect(await headOf("\u001B[2J")).toContain("(2 of 3, \\x1b[2J)");
+  });
+
   test("shows ids without a tokenizer", async () => {
     const text = await showTokens(sample, { style: terminalStyle, full: false });
     expect(text).toContain("\n72 105\n");

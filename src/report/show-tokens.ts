@@ -1,5 +1,8 @@
+import type { RowLineage } from "../episode/row-lineage.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
 import type { Sample } from "../trajectory/sample.ts";
+import { isObject } from "../values/is-object.ts";
+import { describeRole } from "./rows/lineage-words.ts";
 import { printable, shortened, type TextStyle } from "./text-style.ts";
 
 /** Options for showing tokens. */
@@ -15,10 +18,10 @@ const shownLength = 1_200;
 /** Formats a training row as the policy saw it. Marks the sampled (trained) parts. */
 export async function showTokens(sample: Sample, options: ShowTokensOptions): Promise<string> {
   const { style } = options;
-  const { segment, tokenIds, promptLength } = sample;
+  const { segment, tokenIds, promptLength, metadata } = sample;
   const parts = [
     style.heading(
-      `row ${segment}: ${tokenIds.length} tokens, ${promptLength} of the prompt, ` +
+      `row ${segment}${placeOf(metadata["lineage"])}: ${tokenIds.length} tokens, ${promptLength} of the prompt, ` +
         `${sample.lossMask.filter((mask) => mask === 1).length} sampled`,
     ),
   ];
@@ -26,6 +29,13 @@ export async function showTokens(sample: Sample, options: ShowTokensOptions): Pr
     parts.push(...(await showRun(sample, run, options)));
   }
   return parts.join("\n");
+}
+
+/** Describes the row's place in an attempt with several rows. */
+function placeOf(lineage: unknown): string {
+  if (!isObject(lineage)) return "";
+  const { role, row, rowCount } = lineage as unknown as RowLineage;
+  return ` (${row + 1} of ${rowCount}, ${printable(describeRole(role))})`;
 }
 
 async function showRun(

@@ -54,6 +54,33 @@ test("an evaluation has files of its own, next to the run's", async () => {
   expect((await verifyRun(dir)).violations).toEqual([]);
 });
 
+test("a run with an attempt of two rows has figures on rows, which readRun() gives too", async () => {
+  const evaluation = await writeEvaluation(await openStoredRun(dir), { plan });
+  // 21 turns of four tokens. One stop is not in its row.
+  expect(evaluation.rows).toEqual({
+    attemptCount: 8,
+    severalRowsCount: 1,
+    rowCount: 9,
+    trainedTokenCount: 83,
+    rowsPerAttempt: { mean: 9 / 8, max: 2 },
+    trainedTokensPerAttempt: { mean: 83 / 8, max: 16 },
+    byRole: {
+      main: {
+        rowCount: 9,
+        turnCount: 21,
+        trainedTokenCount: 83,
+        trainedTokenShare: 1,
+        attemptCount: 8,
+        averageReward: 4.5 / 7,
+      },
+    },
+    edges: { continuation: 1 },
+    untrained: { turnCount: 0, sampledTokenCount: 0, rejected: {}, undelivered: 0, other: 0 },
+  });
+  expect(await read("report.md")).toContain("\n| attempts with several rows | 1 of 8 |\n");
+  expect((await (await readRun(dir)).evaluation()).rows).toEqual(evaluation.rows);
+});
+
 test("attempts at a repeated task have numbers of their own, in every file", async () => {
   const rows = [1, 0, 2].flatMap((groupIndex) =>
     [0, 1].map((sampleIndex) => {

@@ -2,9 +2,10 @@ import path from "node:path";
 import { evaluationFiles } from "../run/folder/evaluation-files.ts";
 import { writeAtomically, writeJsonAtomically } from "../run/disk/write-atomically.ts";
 import type { Evaluation } from "./evaluation.ts";
-import { EvaluationTally, type EvaluationPlan } from "./evaluation-tally.ts";
+import { evaluateRun } from "./evaluate-run.ts";
+import type { EvaluationPlan } from "./evaluation-tally.ts";
 import { renderMarkdownReport, type ReportSetup } from "./markdown-report.ts";
-import { numberedEpisodes, numberTrials, trialEpisodes } from "./number-trials.ts";
+import { numberTrials, trialEpisodes } from "./number-trials.ts";
 import type { StoredRun } from "./read-run.ts";
 import { writeTauBenchResults, type TaskInfo } from "./tau-bench-results.ts";
 
@@ -24,10 +25,8 @@ export async function writeEvaluation(
   run: StoredRun,
   { plan, taskInfo }: EvaluationOptions,
 ): Promise<Evaluation> {
-  const tally = new EvaluationTally(plan);
   const trials = await numberTrials(run);
-  for await (const episode of numberedEpisodes(run, trials)) tally.add(episode);
-  const evaluation = tally.evaluation();
+  const evaluation = await evaluateRun(run, { plan, trials });
   const file = (name: keyof typeof evaluationFiles) => path.join(run.dir, evaluationFiles[name]);
   await writeJsonAtomically(file("evaluation"), evaluation);
   await writeAtomically(file("report"), renderMarkdownReport(evaluation, describeSetup(run)));

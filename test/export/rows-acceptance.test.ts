@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Exporter, ReadyAttempt } from "../../src/export/exporter.ts";
 import { exportRun } from "../../src/export/export-run.ts";
 import { exporters, type ExportTarget } from "../../src/export/exporters.ts";
-import { prepareGroup } from "../../src/export/prepare-group.ts";
+import { isWhole, prepareGroup } from "../../src/export/prepare-group.ts";
 import { readRunGroups } from "../../src/export/read-run-groups.ts";
 import { aglRules, toAglEvents } from "../../src/service/agent-lightning/agl-events.ts";
 import { countTrained } from "../../src/trajectory/count-trained.ts";
@@ -112,22 +112,32 @@ describe("the trainer's own code weighs an attempt with several rows as one", ()
   }
 });
 
+/** The version of tokens whose engine named none, for trainers that count versions. */
+const versions = { policyVersion: 0 };
+
 /** Writes all rows of the attempts that the trainer gets. Some trainers get one row of each. */
 async function writeGiven(name: string) {
   const { rules } = name in exporters ? exporters[name as ExportTarget] : { rules: aglRules };
   const keep = { ...rules, segments: { ...rules.segments, action: "keep" } } as const;
   const given = await readyAttempts({ rules: keep });
-  const rows = given.flatMap((attempt) => attempt.rows.map(({ sample }) => sample));
+  const rows = given.flatMap((attempt) => attempt.rows.map(({ sample }) => named(sample)));
   const file = path.join(scratch, `given.${name}.jsonl`);
   await writeFile(file, toLines(rows));
   return { attempts: given.length, rows, file };
+}
+
+/** Returns a row in which each version is a whole number, as shims for such trainers require. */
+function named(row: Sample): Sample {
+  const name = (version: string): string =>
+    version === "" || isWhole(version) ? version : String(versions.policyVersion);
+  return { ...row, policyVersions: row.policyVersions.map(name) };
 }
 
 /** Writes the run in the form of a trainer. agent-lightning receives events over HTTP. */
 async function writeExport(name: string): Promise<string> {
   const file = path.join(scratch, `exported.${name}`);
   if (name in exporters) {
-    await writeFile(file, (await exportRun(run, name as ExportTarget)).content);
+    await writeFile(file, (await exportRun(run, name as ExportTarget, versions)).content);
     return file;
   }
   const attempts = await readyAttempts({ rules: aglRules });
@@ -138,7 +148,7 @@ async function writeExport(name: string): Promise<string> {
 async function readyAttempts(exporter: Pick<Exporter, "rules">): Promise<readonly ReadyAttempt[]> {
   const found = [];
   for await (const members of (await readRunGroups(run)).groups()) {
-    found.push(...prepareGroup(members, exporter).attempts);
+    found.push(...prepareGroup(members, exporter, versions).attempts);
   }
   return found;
 }

@@ -81,7 +81,7 @@ describe("the tree of a session", () => {
     expect(tree[0]).toMatchObject({ model: "policy", labels: { "session-id": "main" } });
     expect(played.samples.map(({ metadata }) => metadata["branch"])).toEqual([
       { cause: "first", node: 0 },
-      { cause: "first", node: 2, behindTurn: 0 },
+      { cause: "first", node: 2, afterTurn: 0 },
     ]);
     expect(findings(copies())).toEqual([]);
   });

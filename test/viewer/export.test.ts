@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
+import { makeSeveralRows } from "../../src/viewer/several-rows.fixture.ts";
 import {
   makeEpisode,
   makeSample,
@@ -99,6 +100,35 @@ describe("turnwright view --export", () => {
         (url) => !url.startsWith(address) && !/^(?:data|about):/.test(url),
       );
       expect(others).toEqual([]);
+    } finally {
+      await browser.close();
+    }
+  });
+
+  test("keeps the roles and origins of rows", async (context) => {
+    const several = path.join(scratch, "several");
+    const codec = await loadTokenCodec(viewedModel);
+    await writeViewedRun(several, [await makeSeveralRows(codec, "shop/test/0#0")]);
+    await codec.close?.();
+    const { html } = await exportHtml((await openRuns([several]))[0]!, { wanted: [] });
+    if (!hasBrowser) {
+      context.skip();
+      return;
+    }
+    const file = path.join(scratch, "several.html");
+    await writeFile(file, html);
+    const browser: Browser = await launchBrowser();
+    try {
+      await using watched = await watchPage(browser);
+      const { page } = watched;
+      await page.goto(pathToFileURL(file).href);
+      await page.locator(".list-row").click();
+      await page.locator(".tree [data-role]").nth(3).waitFor();
+      expect(await page.locator(".tree .origin").allInnerTexts()).toEqual([
+        "called by turn 0 of row 0",
+        "asked for a summary after turn 1 of row 0",
+        "after compaction by turn 3 of row 2",
+      ]);
     } finally {
       await browser.close();
     }

@@ -4,6 +4,7 @@ import path from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
+import type { TreeTurn } from "../../src/episode/episode.ts";
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { RunLock } from "../../src/run/disk/run-lock.ts";
@@ -19,6 +20,7 @@ import {
   writeViewedRun,
   type ViewedEpisode,
 } from "../../src/viewer/viewed-run.fixture.ts";
+import { makeSeveralRows } from "../../src/viewer/several-rows.fixture.ts";
 import { hasBrowser, launchBrowser, serveRescored, serveRuns, watchPage } from "./browser.ts";
 
 const difference = {
@@ -386,6 +388,86 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       Array.from({ length: trained.end - trained.start }, (_, index) => trained.start + index),
     );
     expect(await page.locator(".legend").innerText()).toMatch(/X\s+context\s+\d+\s+not trained/);
+  });
+
+  test("shows the role and the origin of each row, and the turns that are not trained", async () => {
+    const dir = path.join(scratch, "roles", "run");
+    await writeViewedRun(dir, [
+      await makeSeveralRows(codec, firstId),
+      await otherEpisode("shop/test/1#0", "a", 1),
+    ]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page, complaints } = watched;
+    await page.goto(server.url);
+    await page.getByRole("button", { name: "rows>1" }).click();
+    await page.locator(".shown-count").getByText("1 of 2").waitFor();
+    expect(await page.locator(".list-row .cell-rows").allInnerTexts()).toEqual(["4"]);
+    await page.locator(".list-row").click();
+    await page.locator('.tree [data-row="3"]').waitFor();
+    const rows = await page.locator(".tree [data-row]").allInnerTexts();
+    expect(rows.map((text) => text.replace(/ · turns? .*$/, ""))).toEqual([
+      "row 0 main · first",
+      "row 1 sub-agent called by turn 0 of row 0 · new-conversation",
+      "row 2 compaction asked for a summary after turn 1 of row 0 · new-conversation",
+      "row 3 main after compaction by turn 3 of row 2 · moved-turn",
+    ]);
+    expect(await page.locator(".tree [data-untrained]").allInnerTexts()).toEqual([
+      "rejected, not trained compaction, asked for a summary after turn 1 · 9 tokens · another summary of the same history was used",
+      "not delivered, not trained after turn 4 · 1 token · it never reached the client completely",
+    ]);
+    // In the conversation, they follow the turn that they come from.
+    const items = await page
+      .locator(".conversation > li")
+      .evaluateAll((all) =>
+        all.flatMap(({ dataset }) => dataset["turn"] ?? dataset["untrained"] ?? []),
+      );
+    expect(items).toEqual(["0", "1", "3", "2", "3", "4", "6"]);
+    expect(await page.locator('[data-row-start="1"]').innerText()).toBe(
+      "row 1 · sub-agent, called by turn 0 of row 0 · new-conversation · its prompt is among the tokens",
+    );
+    await page.locator('.tree [data-row="1"] button').first().click();
+    await page.locator(".row-head").getByText("row 1 (2 of 4)").waitFor();
+    expect(await page.locator(".row-head").innerText()).toBe(
+      "row 1 (2 of 4) · sub-agent, called by turn 0 of row 0 · 10 of the attempt's 73 trained tokens (13.7 %)",
+    );
+    expect(await page.locator(".verdict .sums").innerText()).toMatch(/rows\s+4/);
+    // The origin leads to its turn, also by keys.
+    await page.locator('.tree [data-row="3"] .origin').focus();
+    await page.keyboard.press("Enter");
+    await page.locator('.tree [data-row="2"] button[aria-pressed="true"]').waitFor();
+    await page.locator('.turn.selected[data-turn="3"]').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test("shows the turns that are not trained also if there is one row", async () => {
+    const dir = path.join(scratch, "rejected", "run");
+    const { row, samples } = firstEpisode();
+    const turn = {
+      promptTokenCount: 1,
+      sampledTokenCount: 1,
+      outputHash: "",
+      isDelivered: true,
+      model: "policy",
+    };
+    const tree: readonly TreeTurn[] = [
+      { ...turn, cause: "first", turnIndex: 0 },
+      { ...turn, parent: 0, role: "retry", rejected: "resumed-sibling" },
+      { ...turn, parent: 0, turnIndex: 1 },
+      { ...turn, parent: 2, turnIndex: 2 },
+    ];
+    await writeViewedRun(dir, [{ row: { ...row, tree }, samples }]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf());
+    await page.locator(".tree [data-untrained]").waitFor();
+    expect(await page.locator(".tree > summary").innerText()).toBe("1 sampled turn is not trained");
+    expect(await page.locator(".tree [data-untrained]").innerText()).toBe(
+      "rejected, not trained retry, after turn 0 · 1 token · the same request was sampled again, and that reply was continued",
+    );
+    await page.locator(".token").first().waitFor();
+    expect(await page.locator(".row-head, .tree [data-row]").count()).toBe(0);
   });
 
   test("says why an episode earned 0, and what became of its calls", async () => {

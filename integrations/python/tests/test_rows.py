@@ -167,6 +167,23 @@ def test_pass_hat_k_of_a_step_is_over_tasks_and_leaves_out_branches():
     assert metrics["rollout/episodes"] == 7
 
 
+def test_metrics_count_an_episode_of_several_rows_once():
+    roles = ("main", "subagent", "subagent")
+    several = [{**make_row("s/0#0", "s/0", 1), "segment": n, "metadata": {"lineage": {"role": role}}}
+               for n, role in enumerate(roles)]
+    masked = {**several[0], "lossMask": [0] * len(several[0]["lossMask"])}
+    metrics = step_metrics([*several, masked, *rows()[1:]])
+    one = step_metrics(rows())
+    assert one["reward/mean"] == metrics["reward/mean"] and one["pass^2"] == metrics["pass^2"]
+    assert metrics["rollout/episodes"] == 4 and metrics["rollout/rows"] == 7
+    assert metrics["rows/per_episode_mean"] == 1.5 and metrics["rows/per_episode_max"] == 3
+    assert {name: value for name, value in metrics.items() if name.startswith("role/")} == {
+        "role/main/rows": 4, "role/main/token_share": pytest.approx(2 / 3), "role/main/reward_mean": pytest.approx(2 / 3),
+        "role/subagent/rows": 2, "role/subagent/token_share": pytest.approx(1 / 3), "role/subagent/reward_mean": 1,
+    }
+    assert not [name for name in one if name.startswith(("role/", "rows/"))]
+
+
 def test_logs_to_files_tensorboard_and_wandb(tmp_path):
     file = MetricsFile(tmp_path / "metrics.jsonl")
     for step, value in ((0, 0.1), (1, 0.2), (1, 0.3)):

@@ -39,7 +39,9 @@ def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
 
     `trainer_version` is the version in training. Staleness is its distance from a sampled token's version.
     `ratios` are the trained tokens' probability ratios, new policy to recorded. pass^k leaves out attempts that
-    fork from another attempt of the rows (`forkedFrom`), as the report does.
+    fork from another attempt of the rows (`forkedFrom`), as the report does. Each episode counts once, also if it has
+    several rows. Then there are metrics by role (`role/NAME/...`), too: `token_share` is the role's part of all
+    trained tokens, `reward_mean` the mean over the episodes with such a row.
     """
     rows, ratios = list(rows), [] if ratios is None else [float(ratio) for ratio in ratios]
     episodes: dict[str, list[Row]] = {}
@@ -68,7 +70,7 @@ def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
         if (value := pass_hat_k(trials.values(), k)) is not None:
             out[f"pass^{k}"] = value
     if episodes:
-        out |= _episode_metrics(episodes.values())
+        out |= _episode_metrics(episodes.values()) | _role_metrics(episodes.values())
     staleness = [trainer_version - int(version) for row in rows for version, bit in
                  zip(row["policyVersions"], row["lossMask"]) if bit == 1 and version.isdecimal()] \
         if trainer_version is not None else []
@@ -91,6 +93,34 @@ def _episode_metrics(episodes: Iterable[list[Row]]) -> dict[str, float]:
         "rollout/truncated": fmean(own[0]["outcome"] == "truncated" for own in episodes),
         "rollout/failed": fmean(own[0]["outcome"] == "failed" for own in episodes),
         "calls/malformed_per_turn": sum(malformed) / max(1, sum(turns)),
+    }
+
+
+def _role_metrics(episodes: Iterable[list[Row]]) -> dict[str, float]:
+    """Returns the metrics of rows by role, if an episode has several rows. An only row without lineage is main."""
+    rows: dict[str, list[Row]] = {}
+    rewards: dict[str, list[float]] = {}
+    counts = []
+    for own in episodes:
+        trained = [row for row in own if any(row["lossMask"])]
+        counts.append(len(trained))
+        roles = [(row["metadata"].get("lineage") or {"role": "main"})["role"] for row in trained]
+        for role, row in zip(roles, trained):
+            rows.setdefault(role, []).append(row)
+        reward = own[0].get("reward")
+        if reward is None or isnan(reward):
+            continue
+        # An episode counts once for each role of its rows.
+        for role in set(roles):
+            rewards.setdefault(role, []).append(float(reward))
+    if max(counts) < 2:
+        return {}
+    tokens = {role: sum(sum(row["lossMask"]) for row in own) for role, own in rows.items()}
+    return {
+        "rows/per_episode_mean": fmean(count for count in counts if count > 0), "rows/per_episode_max": max(counts),
+        **{f"role/{role}/rows": len(own) for role, own in rows.items()},
+        **{f"role/{role}/token_share": own / sum(tokens.values()) for role, own in tokens.items()},
+        **{f"role/{role}/reward_mean": fmean(own) for role, own in rewards.items()},
     }
 
 

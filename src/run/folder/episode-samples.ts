@@ -55,7 +55,7 @@ interface RowBranch {
   /** The index in the episode's `tree` of the first turn that the row trains. */
   readonly node: number;
   /** The turn that this one continues and that another row trains; absent if it continues no other turn. */
-  readonly behindTurn?: number;
+  readonly afterTurn?: number;
 }
 
 function branchMetadata(
@@ -71,7 +71,7 @@ function branchMetadata(
     root = up;
   }
   const { parent } = tree[node]!;
-  const behindTurn = parent === undefined ? undefined : tree[parent]?.turnIndex;
+  const afterTurn = parent === undefined ? undefined : tree[parent]?.turnIndex;
   const cause = tree[root]?.cause ?? "";
-  return { branch: { cause, node, ...(behindTurn !== undefined && { behindTurn }) } };
+  return { branch: { cause, node, ...(afterTurn !== undefined && { afterTurn }) } };
 }

@@ -19,6 +19,8 @@ export interface EpisodeEntry {
   /** The party that failed. Absent if no party failed. */
   readonly party?: string;
   readonly failureCode?: string;
+  /** The number of training rows. */
+  readonly rowCount: number;
   readonly turnCount: number;
   readonly tokenCount: number;
   readonly sampledTokenCount: number;

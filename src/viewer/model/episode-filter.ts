@@ -54,6 +54,12 @@ export const episodeFields: readonly EpisodeField[] = [
     valueOf: ({ party }) => party,
   },
   {
+    name: "rows",
+    title: "rows",
+    meaning: "training rows; several after a compaction, a sub-agent or a rewritten history",
+    valueOf: ({ rowCount }) => rowCount,
+  },
+  {
     name: "turns",
     title: "turns",
     meaning: "how often the policy was asked",

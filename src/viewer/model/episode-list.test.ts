@@ -15,6 +15,7 @@ function entry(order: number, more: Partial<EpisodeEntry> = {}): EpisodeEntry {
     sampleIndex,
     outcome: "completed",
     stopReason: "user-left",
+    rowCount: 1,
     turnCount: 3,
     tokenCount: 100,
     sampledTokenCount: 10,

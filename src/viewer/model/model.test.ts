@@ -385,7 +385,7 @@ describe("the rows of one episode", () => {
         turnIndexes: [2],
         parent: 0,
         sharedCount: 3,
-        behindTurn: 0,
+        afterTurn: 0,
       },
       { row: 2, tokenCount: 3, trainedCount: 2, turnIndexes: [3], parent: 0, sharedCount: 0 },
     ]);
@@ -399,7 +399,7 @@ describe("the rows of one episode", () => {
       treeTurn({ parent: 0, turnIndex: 1 }),
       treeTurn({ cause: "tools-changed", turnIndex: 3 }),
     ];
-    expect(findBranches([main, branch, other], tree)).toEqual([
+    expect(findBranches([main, branch, other], { tree })).toEqual([
       {
         row: 0,
         tokenCount: 6,
@@ -415,7 +415,7 @@ describe("the rows of one episode", () => {
         turnIndexes: [2],
         parent: 0,
         sharedCount: 3,
-        behindTurn: 0,
+        afterTurn: 0,
       },
       {
         row: 2,
@@ -437,8 +437,8 @@ describe("the rows of one episode", () => {
       treeTurn({ cause: "new-conversation" }),
       treeTurn({ parent: 4, turnIndex: 3 }),
     ];
-    const places = findBranches([main, branch, other], tree).map(
-      ({ parent, behindTurn, cause }) => [parent, behindTurn, cause],
+    const places = findBranches([main, branch, other], { tree }).map(
+      ({ parent, afterTurn, cause }) => [parent, afterTurn, cause],
     );
     expect(places).toEqual([
       [undefined, undefined, "first"],

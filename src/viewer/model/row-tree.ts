@@ -1,10 +1,12 @@
 import type { TreeTurn } from "../../episode/episode.ts";
+import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { firstDifference } from "./first-difference.ts";
 import { kindIndex } from "./token-kind.ts";
+import { originOf, type RowOrigin } from "./row-origin.ts";
 import type { RowColumns, RowHeader } from "./row-columns.ts";
 
 /** A training row as a branch of its episode. JSON-able. */
-export interface RowBranch {
+export interface RowBranch extends RowOrigin {
   readonly row: number;
   readonly tokenCount: number;
   /** The number of tokens that are trained in this row. */
@@ -15,7 +17,7 @@ export interface RowBranch {
   /** The number of leading tokens that it shares with its parent. */
   readonly sharedCount: number;
   /** The parent's turn after which it branches. Absent if it branches in the prompt. */
-  readonly behindTurn?: number;
+  readonly afterTurn?: number;
   /** The cause of a new root, if the run records it. Absent for other rows. */
   readonly cause?: string;
 }
@@ -38,7 +40,7 @@ export function toBranchRow({
 }
 
 /** The position of a row in the tree. */
-type BranchPlace = Pick<RowBranch, "parent" | "behindTurn" | "cause">;
+type BranchPlace = Pick<RowBranch, "parent" | "afterTurn" | "cause">;
 
 /**
  * Returns the rows of an episode as a tree. The episodes of a gateway record which turn each turn
@@ -46,8 +48,9 @@ type BranchPlace = Pick<RowBranch, "parent" | "behindTurn" | "cause">;
  */
 export function findBranches(
   rows: readonly BranchRow[],
-  tree: readonly TreeTurn[] = [],
+  { tree = [], lineage = [] }: Partial<Pick<EpisodeRow, "tree" | "lineage">> = {},
 ): readonly RowBranch[] {
+  const turnIndexes = rows.map(({ header }) => header.turns.map(({ turnIndex }) => turnIndex));
   return rows.map((own, row) => {
     const place = tree.length > 0 ? placeByTree(rows, tree, row) : placeByTokens(rows, row);
     const parent = place.parent === undefined ? undefined : rows[place.parent];
@@ -55,9 +58,10 @@ export function findBranches(
       row,
       tokenCount: own.ids.length,
       trainedCount: own.trainedCount,
-      turnIndexes: own.header.turns.map(({ turnIndex }) => turnIndex),
+      turnIndexes: turnIndexes[row]!,
       sharedCount: parent === undefined ? 0 : sharedLength(own.ids, parent.ids),
       ...place,
+      ...originOf(row, lineage, turnIndexes),
     };
   });
 }
@@ -72,11 +76,11 @@ function placeByTree(
   let turn = tree.find(({ turnIndex }) => turnIndex !== undefined && turnIndex === first);
   while (turn?.parent !== undefined) {
     turn = tree[turn.parent];
-    const behindTurn = turn?.turnIndex;
+    const afterTurn = turn?.turnIndex;
     const parent = rows.findIndex(({ header }) =>
-      header.turns.some(({ turnIndex }) => turnIndex === behindTurn),
+      header.turns.some(({ turnIndex }) => turnIndex === afterTurn),
     );
-    if (behindTurn !== undefined && parent >= 0 && parent < row) return { parent, behindTurn };
+    if (afterTurn !== undefined && parent >= 0 && parent < row) return { parent, afterTurn };
   }
   return turn?.cause === undefined ? {} : { cause: turn.cause };
 }
@@ -91,7 +95,7 @@ function placeByTokens(rows: readonly BranchRow[], row: number): BranchPlace {
   if (best === undefined) return {};
   const { parent, sharedCount } = best;
   const turn = rows[parent]!.header.turns.findLast(({ end }) => end <= sharedCount);
-  return { parent, ...(turn !== undefined && { behindTurn: turn.turnIndex }) };
+  return { parent, ...(turn !== undefined && { afterTurn: turn.turnIndex }) };
 }
 
 /**

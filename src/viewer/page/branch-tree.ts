@@ -1,18 +1,21 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import type { TreeTurn } from "../../episode/episode.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import { describeRole } from "../../report/rows/lineage-words.ts";
 import { causeWords } from "../model/branch-cause.ts";
+import { originWords } from "../model/row-origin.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 import type { Route } from "../model/route.ts";
+import { untrainedTurns } from "../model/untrained-turn.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { formatNumber } from "./parts.ts";
+import { untrainedList } from "./untrained-list.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
 type EpisodeRoute = Extract<Route, { page: "episode" }>;
 
 /**
- * Renders the rows of an episode with several rows as a tree, with the parent and the cause of
- * each.
+ * Renders the rows of an episode with several rows as a tree, with the role, the origin, the parent
+ * and the cause of each, and the turns that no row trains.
  */
 export function branchTree(
   app: ViewerApp,
@@ -20,39 +23,30 @@ export function branchTree(
   { tree = [], sampleHashes = [] }: Partial<Pick<EpisodeRow, "tree" | "sampleHashes">>,
 ): TemplateResult | typeof nothing {
   const branches = app.branches(route);
-  if (branches.state !== "ready" || branches.value.length < 2) return nothing;
-  const rows = branches.value;
-  const rootCount = rows.filter(({ parent }) => parent === undefined).length;
+  const rows = branches.state === "ready" && branches.value.length > 1 ? branches.value : [];
+  const untrained = untrainedTurns(tree);
+  if (rows.length === 0 && untrained.length === 0) return nothing;
   return html`<details class="tree" open>
     <summary>
-      ${sampleHashes.length > rows.length ? `the first ${rows.length} of ${sampleHashes.length}` : rows.length}
-      training rows:
       ${
-        rows.some(({ cause }) => cause !== undefined)
-          ? `${rootCount} ${rootCount === 1 ? "root" : "roots"}, ${rows.length - rootCount} branching after a turn`
-          : "the history was rewritten, or branches"
+        rows.length === 0
+          ? `${formatNumber(untrained.length)} sampled ${untrained.length === 1 ? "turn is" : "turns are"} not trained`
+          : rowsSummary(rows, sampleHashes.length)
       }
     </summary>
-    ${rowsBelow(app, route, { rows, parent: undefined })} ${untrainedWords(tree)}
+    ${rowsBelow(app, route, { rows, parent: undefined })} ${untrainedList(untrained)}
   </details>`;
 }
 
-/** Describes the number of turns that no row trains, with the reason if it is known. */
-function untrainedWords(tree: readonly TreeTurn[]): TemplateResult | typeof nothing {
-  const untrained = tree.filter(({ turnIndex }) => turnIndex === undefined);
-  if (untrained.length === 0) return nothing;
-  const lost = untrained.filter(({ isDelivered }) => !isDelivered).length;
-  const others = untrained.length - lost;
-  const reasons = [
-    ...(lost === 0 ? [] : [`${lost} never reached the client`]),
-    ...(others === 0
-      ? []
-      : [`${others} were sampled for another model, or belong to a row that is left out`]),
-  ];
-  return html`<p class="untrained faint">
-    ${untrained.length === 1 ? "1 more turn was" : `${untrained.length} more turns were`} sampled
-    and ${untrained.length === 1 ? "is" : "are"} not trained: ${reasons.join("; ")}
-  </p>`;
+function rowsSummary(rows: readonly RowBranch[], rowCount: number): TemplateResult {
+  const rootCount = rows.filter(({ parent }) => parent === undefined).length;
+  const shown = rowCount > rows.length ? `the first ${rows.length} of ${rowCount}` : rows.length;
+  return html`${shown} training rows:
+  ${
+    rows.some(({ cause }) => cause !== undefined)
+      ? `${rootCount} ${rootCount === 1 ? "root" : "roots"}, ${rows.length - rootCount} branching after a turn`
+      : "the history was rewritten, or branches"
+  }`;
 }
 
 function rowsBelow(
@@ -66,7 +60,11 @@ function rowsBelow(
   return html`<ul>
     ${own.map(
       (branch) =>
-        html`<li data-row=${branch.row} data-cause=${branch.cause ?? nothing}>
+        html`<li
+          data-row=${branch.row}
+          data-cause=${branch.cause ?? nothing}
+          data-role=${branch.role ?? nothing}
+        >
           <button
             type="button"
             aria-pressed=${branch.row === route.row}
@@ -74,10 +72,44 @@ function rowsBelow(
           >
             row ${branch.row}
           </button>
-          ${branchWords(branch)} ${rowsBelow(app, route, { rows, parent: branch.row })}
+          ${originLink(app, route, branch)} ${branchWords(branch)}
+          ${rowsBelow(app, route, { rows, parent: branch.row })}
         </li>`,
     )}
   </ul>`;
+}
+
+/** Renders a row's role, and a button to the turn that it comes from. */
+function originLink(app: ViewerApp, route: EpisodeRoute, branch: RowBranch) {
+  const { role, from } = branch;
+  if (role === undefined) return nothing;
+  const name = html`<b class="role role-${role}">${visibleText(describeRole(role))}</b>`;
+  if (from === undefined || isShownByPlace(branch)) return html`${name} ·`;
+  const { token: _token, ...rest } = route;
+  return html`${name}
+    <button
+      type="button"
+      class="origin"
+      title="show this turn"
+      @click=${() => app.go({ ...rest, row: from.row, turn: from.turnIndex })}
+    >
+      ${visibleText(originWords(from))}
+    </button>
+    ·`;
+}
+
+/** True if the words of the row's place name the turn that it continues. */
+function isShownByPlace({ from, parent, afterTurn }: RowBranch): boolean {
+  return from?.edge === "continuation" && from.row === parent && from.turnIndex === afterTurn;
+}
+
+/** Describes a row's role and origin, such as `sub-agent, called by turn 3 of row 0`. */
+export function roleAndOrigin(branch: RowBranch): TemplateResult | typeof nothing {
+  const { role, from } = branch;
+  if (role === undefined) return nothing;
+  const link = from === undefined || isShownByPlace(branch) ? "" : `, ${originWords(from)}`;
+  return html`<b class="role role-${role}">${visibleText(describeRole(role))}</b
+    >${visibleText(link)} ·`;
 }
 
 function branchWords(branch: RowBranch): TemplateResult {
@@ -92,14 +124,18 @@ function branchWords(branch: RowBranch): TemplateResult {
 }
 
 /** Describes a row's parent or, for a root, the cause of the new root. */
-export function placeOf({ parent, sharedCount, behindTurn, cause }: RowBranch): TemplateResult {
+export function placeOf(branch: RowBranch): TemplateResult {
+  const { parent, sharedCount, afterTurn, cause, role } = branch;
   if (parent === undefined) {
-    return cause === undefined
-      ? html``
-      : html`<b class="cause">${visibleText(cause)}</b>: ${visibleText(causeWords(cause))} ·`;
+    if (cause === undefined) return html``;
+    const words = visibleText(causeWords(cause));
+    // A known role explains more than the words for the cause.
+    return role === undefined || role === "unknown"
+      ? html`<b class="cause">${visibleText(cause)}</b>: ${words} ·`
+      : html`<span class="cause" title=${words}>${visibleText(cause)}</span> ·`;
   }
-  return behindTurn === undefined
+  return afterTurn === undefined
     ? html`differs from the prompt of row ${parent} from token ${formatNumber(sharedCount)} on ·`
-    : html`branches from row ${parent} after its turn ${behindTurn}, at token
+    : html`branches from row ${parent} after its turn ${afterTurn}, at token
       ${formatNumber(sharedCount)} ·`;
 }

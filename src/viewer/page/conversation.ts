@@ -3,10 +3,12 @@ import type { AttemptRecord, TurnRecord, TurnStep } from "../../episode/episode.
 import type { Message } from "../../message.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { RowBranch } from "../model/row-tree.ts";
+import { untrainedTurns, type UntrainedTurn } from "../model/untrained-turn.ts";
 import { visibleText } from "../model/visible-text.ts";
-import { placeOf } from "./branch-tree.ts";
+import { placeOf, roleAndOrigin } from "./branch-tree.ts";
 import { longText } from "./long-text.ts";
 import { formatDuration } from "./parts.ts";
+import { untrainedWords } from "./untrained-list.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
 /** Options for showing a conversation. */
@@ -24,10 +26,14 @@ interface ConversationOptions {
 /** Renders the recorded messages, calls and answers. */
 export function conversation(row: EpisodeRow, options: ConversationOptions): TemplateResult {
   const first = row.messages.findIndex(({ role }) => role === "assistant");
+  const untrained = untrainedTurns(row.tree ?? []);
   const opening = first < 0 ? row.messages : row.messages.slice(0, first);
   return html`<ol class="conversation" aria-label="conversation">
     ${opening.map((message, index) => openingMessage(message, index, options))}
-    ${row.turns.map((turn) => html`${rowStart(turn, options)}${turnEntry(row, turn, options)}`)}
+    ${row.turns.map(
+      (turn) =>
+        html`${rowStart(turn, options)}${turnEntry(row, turn, options)}${untrainedAfter(turn, untrained)}`,
+    )}
   </ol>`;
 }
 
@@ -55,8 +61,20 @@ function rowStart({ turnIndex }: TurnRecord, { branches = [] }: ConversationOpti
   const branch = branches.find(({ turnIndexes }) => turnIndexes[0] === turnIndex);
   if (branch === undefined || branches.length < 2) return nothing;
   return html`<li class="row-start" data-row-start=${branch.row}>
-    row ${branch.row} · ${placeOf(branch)} its prompt is among the tokens
+    row ${branch.row} · ${roleAndOrigin(branch)} ${placeOf(branch)} its prompt is among the tokens
   </li>`;
+}
+
+/** Describes the turns that follow a turn in the tree and that no row trains. */
+function untrainedAfter({ turnIndex }: TurnRecord, untrained: readonly UntrainedTurn[]) {
+  return untrained
+    .filter(({ after }) => after === turnIndex)
+    .map(
+      (turn) =>
+        html`<li class="untrained-turn" data-untrained=${turn.node}>
+          sampled after turn ${turnIndex}: ${untrainedWords(turn, "")}
+        </li>`,
+    );
 }
 
 function turnEntry(row: EpisodeRow, turn: TurnRecord, options: ConversationOptions) {

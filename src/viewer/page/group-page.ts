@@ -66,7 +66,7 @@ interface Column {
 }
 
 function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): TemplateResult {
-  const { rolloutId, sampleIndex, reward, outcome, turnCount, sampledTokenCount } = entry;
+  const { rolloutId, sampleIndex, reward, outcome, rowCount, turnCount, sampledTokenCount } = entry;
   const isBase = entry === base;
   const link = linkTo(episodeRoute(route.run, rolloutId));
   const parting = isBase ? undefined : findParting(app, route, entry, base);
@@ -85,8 +85,9 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): Tem
       <a class="button" href=${link}>open</a>
       ${forkWords(app, route, entry)}
       <p class="faint">
-        ${turnCount} turns · ${formatNumber(sampledTokenCount)} sampled · ${entry.toolCallCount}
-        calls · ${entry.formatErrorCount} malformed · ${formatDuration(entry.durationMs)}
+        ${rowCount > 1 ? html`${formatNumber(rowCount)} rows ·` : nothing} ${turnCount} turns ·
+        ${formatNumber(sampledTokenCount)} sampled · ${entry.toolCallCount} calls ·
+        ${entry.formatErrorCount} malformed · ${formatDuration(entry.durationMs)}
       </p>
       ${partingWords(app, route, { entry, base, parting })}
     </header>

@@ -23,7 +23,7 @@ export function inlinedSource(): ViewerSource | undefined {
       Promise.resolve(
         findBranches(
           rowsOf(place).map((row) => toBranchRow(decodeRow(fromBase64(row)))),
-          episodes[place.episode]?.tree,
+          episodes[place.episode],
         ),
       ),
     row: async (place, row) => decodeRow(fromBase64(await found(rowsOf(place)[row], "row"))),

@@ -205,6 +205,7 @@ function suggestedFilters({ entries, versions }: EpisodeList): readonly string[]
     ...parties.map((party) => `party:${party}`),
     "outcome:aborted",
     "malformed>0",
+    "rows>1",
     "stale>0",
   ];
   return words.filter((word) => {
@@ -297,6 +298,7 @@ const columns: readonly Column[] = [
     width: "92px",
     draw: ({ reward, outcome }) => rewardBadge(reward, outcome === "failed"),
   },
+  { field: "rows", width: "60px", draw: ({ rowCount }) => html`${rowCount}` },
   { field: "end", width: "minmax(150px, 2fr)", draw: (entry) => endOf(entry) },
   { field: "party", width: "96px", draw: ({ party }) => html`${party ?? ""}` },
   { field: "turns", width: "66px", draw: ({ turnCount }) => html`${turnCount}` },
@@ -336,14 +338,16 @@ const columns: readonly Column[] = [
 ];
 
 /**
- * Returns the columns that are useful for this run: without failures or versions, their columns are
- * left out.
+ * Returns the columns that are useful for this run: without failures, versions or attempts of several
+ * rows, their columns are left out.
  */
 function tellingColumns({ entries, versions }: EpisodeList): readonly Column[] {
   const hasFailures = entries.some(({ party }) => party !== undefined);
+  const hasSeveralRows = entries.some(({ rowCount }) => rowCount > 1);
   const hasVersions = Object.values(versions).some(({ length }) => length > 0);
   return columns.filter(({ field }) => {
     if (field === "party") return hasFailures;
+    if (field === "rows") return hasSeveralRows;
     return hasVersions || (field !== "versions" && field !== "stale");
   });
 }

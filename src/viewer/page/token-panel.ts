@@ -1,9 +1,12 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import type { RowLineage } from "../../episode/row-lineage.ts";
+import { isObject } from "../../values/is-object.ts";
 import { differenceSteps, formatProbability, heatOf, surpriseSteps } from "../model/heat.ts";
 import type { Route, StripMode } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import { tokenKinds, type TokenKind } from "../model/token-kind.ts";
-import { tokenText } from "../model/visible-text.ts";
+import { originWords, rowPlaceWords } from "../model/row-origin.ts";
+import { tokenText, visibleText } from "../model/visible-text.ts";
 import { choice, copyText, formatNumber, isPlayed, whenReady } from "./parts.ts";
 import { nextMatch, searchRow } from "./token-search.ts";
 import type { StripContent } from "./token-strip.ts";
@@ -63,6 +66,7 @@ export function tokenPanel(
   const offered = modesOf(app, route.run);
   const setMode = (mode: StripMode) => app.go({ ...route, mode }, { replace: true });
   return html`<section class="tokens" aria-label="tokens of the training row">
+    ${rowHead(app, { route, view })}
     <div class="tools">
       <div class="choices" role="group" aria-label="colour tokens by">
         ${modes
@@ -85,6 +89,27 @@ export function tokenPanel(
     ></token-strip>
     ${inspector(app, { route, view })}
   </section>`;
+}
+
+/** Renders the place of the row in its attempt, if the attempt has several rows. */
+function rowHead(app: ViewerApp, { route, view }: TokenPanelContent) {
+  const { lineage } = view.header.metadata;
+  if (!isObject(lineage)) return nothing;
+  const { place, role, tokens } = rowPlaceWords({
+    segment: route.row,
+    trainedCount: view.header.turns.reduce((sum, { start, end }) => sum + end - start, 0),
+    lineage: lineage as unknown as RowLineage,
+  });
+  const branches = app.branches(route);
+  const from =
+    branches.state === "ready"
+      ? branches.value.find(({ row }) => row === route.row)?.from
+      : undefined;
+  return html`<p class="row-head">
+    <b>${place}</b> ·
+    ${visibleText(role)}${from === undefined ? nothing : `, ${visibleText(originWords(from))}`} ·
+    ${tokens}
+  </p>`;
 }
 
 /** Selects a token, and the turn that it belongs to. */

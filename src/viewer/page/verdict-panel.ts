@@ -12,7 +12,7 @@ const signs = { good: "✓", bad: "✗", mixed: "◐", failed: "✕", unscored: 
 /** Renders the reasons for the episode's reward: the expected and the actual result. */
 export function verdictPanel(app: ViewerApp, row: EpisodeRow): TemplateResult {
   const { tone, headline, ending, reasons, difference } = verdictOf(row);
-  const { counts, failure, durationMs, userUsage } = row;
+  const { counts, failure, durationMs, userUsage, lineage } = row;
   return html`<section class="verdict verdict-${tone}" aria-label="why this reward">
     <div class="verdict-words">
       <h1><span class="sign" aria-hidden="true">${signs[tone]}</span> ${headline}</h1>
@@ -33,6 +33,7 @@ export function verdictPanel(app: ViewerApp, row: EpisodeRow): TemplateResult {
     ${difference === undefined ? nothing : differenceTable(difference)}
     <dl class="sums">
       ${fact("turns", formatNumber(counts.turnCount))}
+      ${lineage === undefined ? nothing : fact("rows", formatNumber(lineage.filter((own) => own !== null).length))}
       ${fact("tool calls", formatNumber(counts.toolCallCount))}
       ${fact("trained tokens", `${formatNumber(counts.sampledTokenCount)} of ${formatNumber(counts.tokenCount)}`)}
       ${fact("time", formatDuration(durationMs))} ${fact("seed", String(row.seed))}

@@ -70,6 +70,8 @@ function toEntry(
     ...(reward !== undefined && { reward }),
     ...(failure !== undefined && { party: failure.party, failureCode: failure.code }),
     ...(row.forkedFrom !== undefined && { forkedFrom: row.forkedFrom }),
+    // The rows are in another file, which `RunIndex` reads.
+    rowCount: 0,
     turnCount: counts.turnCount,
     tokenCount: counts.tokenCount,
     sampledTokenCount: counts.sampledTokenCount,

@@ -56,8 +56,11 @@ export class RowSource {
     // One row is the trunk and all; reading it a second time would cost as much as the first.
     if (run.rowSizes(rolloutId).length < 2) return [];
     const line = await run.episodeLine(rolloutId);
-    const { tree } = (line === undefined ? {} : parseJson(line)) as Partial<EpisodeRow>;
-    return findBranches(await this.#branchRowsOf(run, rolloutId), tree);
+    const { tree, lineage } = (line === undefined ? {} : parseJson(line)) as Partial<EpisodeRow>;
+    return findBranches(await this.#branchRowsOf(run, rolloutId), {
+      ...(tree !== undefined && { tree }),
+      ...(lineage !== undefined && { lineage }),
+    });
   }
 
   async #readLive(run: RunIndex, rolloutId: string): Promise<RowColumns | undefined> {

@@ -49,6 +49,8 @@ export class RunIndex {
   #damagedEpisodeCount = 0;
   #damagedRowCount = 0;
   #generation = 0;
+  /** The number of entries, from the first on, whose rows are counted. */
+  #countedEntries = 0;
   #versions = new Map<string, Set<string>>();
   #versionsQueue: { readonly rolloutId: string; readonly range: LineRange }[] = [];
   #reading: Promise<void> | undefined;
@@ -206,8 +208,19 @@ export class RunIndex {
     await this.#episodes.read();
     await this.#samples.read();
     if (this.#unread.length > 0) await this.#readWhole(this.#unread.splice(0));
+    this.#countRows();
     this.#state = await this.#readState();
     if (this.#state !== "finished") await this.#recordings.read();
+  }
+
+  /** Counts the rows of new entries: a run writes the rows of an episode before its line. */
+  #countRows(): void {
+    for (let at = this.#countedEntries; at < this.#entries.length; at++) {
+      const entry = this.#entries[at]!;
+      const rowCount = this.#rows.get(entry.rolloutId)?.length ?? 0;
+      if (rowCount !== entry.rowCount) this.#entries[at] = { ...entry, rowCount };
+    }
+    this.#countedEntries = this.#entries.length;
   }
 
   /**
@@ -224,6 +237,7 @@ export class RunIndex {
     this.#entries = this.#entries
       .toSorted((left, right) => startOf(left) - startOf(right))
       .map((entry, order) => ({ ...entry, order }));
+    this.#countedEntries = 0;
   }
 
   #addEpisode(head: Buffer, range: LineRange): void {
@@ -239,6 +253,7 @@ export class RunIndex {
       this.#entries = this.#entries.filter((other) => other.rolloutId !== rolloutId);
       this.#entries = this.#entries.map((other, order) => ({ ...other, order }));
       this.#generation++;
+      this.#countedEntries = 0;
     }
     this.#places.set(rolloutId, range);
     this.#entries.push({ ...entry, order: this.#entries.length });
@@ -258,6 +273,7 @@ export class RunIndex {
 
   #forgetEpisodes(): void {
     this.#generation++;
+    this.#countedEntries = 0;
     this.#entries = [];
     this.#places = new Map();
     this.#unread = [];
@@ -266,6 +282,7 @@ export class RunIndex {
 
   #forgetRows(): void {
     this.#generation++;
+    this.#countedEntries = 0;
     this.#rows = new Map();
     this.#versions = new Map();
     this.#versionsQueue = [];

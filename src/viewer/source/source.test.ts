@@ -147,6 +147,7 @@ describe("readEpisodeHead()", () => {
     outcome: "truncated",
     stopReason: "max-turns",
     reward: 0.5,
+    rowCount: 0,
     turnCount: 2,
     tokenCount: 9,
     sampledTokenCount: 7,
