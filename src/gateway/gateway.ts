@@ -4,11 +4,10 @@ import { GatewayCounters, warningOf, type GatewayCounts } from "../episode/gatew
 import { describeError, RolloutError, UsageError, type Failure } from "../errors.ts";
 import { systemClock, type Clock } from "../async/clock.ts";
 import { startDeadline, withDeadline } from "../async/deadline.ts";
-import { whyNotJson } from "../json/why-not-json.ts";
 import type { Message } from "../message.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { episodeSamples } from "../run/folder/episode-samples.ts";
-import { isReward } from "../trajectory/reward.ts";
+import { rewardFault } from "./session/reward-fault.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import {
   answerTurn,
@@ -462,13 +461,9 @@ export class Gateway implements AsyncDisposable {
           },
         },
       );
-      const unwritten = whyNotJson(reward?.details);
-      if (isReward(reward?.reward) && unwritten === undefined) return { reward };
-      const why =
-        unwritten === undefined
-          ? "the scorer returned a reward that is not a number"
-          : `the scorer's details cannot be written as JSON (${unwritten})`;
-      const message = `Cannot ${what}: ${why}`;
+      const fault = rewardFault(reward);
+      if (fault === undefined) return { reward };
+      const message = `Cannot ${what}: the scorer's reward cannot be used: ${fault.why}`;
       return { failure: { party: "grader", code: "grader/bad-reply", message } };
     } catch (error) {
       this.#report(error);
@@ -524,15 +519,11 @@ interface KeptReply {
   readonly settle: (node: TurnNode<GatewayTurn> | undefined) => void;
 }
 
-function requireReward({ reward, details }: SessionReward): void {
-  if (!isReward(reward)) {
-    const message = "Cannot use the reward: expected a number";
-    throw new ClientError("invalid", message, { place: "reward" });
-  }
-  const unwritten = whyNotJson(details);
-  if (unwritten === undefined) return;
-  const message = `Cannot use the reward's details: they cannot be written as JSON (${unwritten})`;
-  throw new ClientError("invalid", message, { place: "details" });
+function requireReward(reward: SessionReward): void {
+  const fault = rewardFault(reward);
+  if (fault === undefined) return;
+  const message = `Cannot use the reward: ${fault.why}`;
+  throw new ClientError("invalid", message, { place: fault.place });
 }
 
 function requireOpen({ isFinished }: GatewaySession): void {

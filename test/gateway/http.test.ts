@@ -554,7 +554,18 @@ describe("the end of a session", () => {
     const refused = await post(gateway, { reward: "1" }, at("/reward"));
     expect(refused.status).toBe(400);
     expect(await refused.text()).toContain('"Cannot read reward: expected a number"');
-    expect((await post(gateway, { reward: 0.5 }, at("/reward"))).status).toBe(200);
+    const components = { tests: { value: 1, weight: 0.25 }, style: { value: 0.5, weight: 0.5 } };
+    const wrong = await post(gateway, { reward: 0.6, components }, at("/reward"));
+    expect([wrong.status, await wrong.text()]).toEqual([
+      400,
+      expect.stringContaining(
+        "Cannot use the reward: components adds up to 0.5, and the reward is 0.6",
+      ),
+    ]);
+    const byTurn = await post(gateway, { reward: 1, turnRewards: [1] }, at("/reward"));
+    expect(await byTurn.text()).toContain("it has turnRewards, expected reward, components and");
+    const given = await post(gateway, { reward: 0.5, components }, at("/reward"));
+    expect(given.status).toBe(200);
     const samples = await get(gateway, at("/samples"));
     const { samples: rows } = (await samples.json()) as { samples: unknown[] };
     expect(rows.flatMap((row) => verifySample(row))).toEqual([]);
@@ -564,6 +575,7 @@ describe("the end of a session", () => {
       outcome: "completed",
       stopReason: "finished",
       reward: 0.5,
+      rewardComponents: components,
       rows: 1,
     });
   });

@@ -90,9 +90,14 @@ function readSessionRequest(body: Json): SessionRequest {
 
 function readReward(body: Json): SessionReward | undefined {
   const reward = optionalNumber(body["reward"], "reward", { min: -Infinity });
-  const { details } = body;
+  const { reward: _reward, failure: _failure, details, ...others } = body;
   if (reward === undefined) return undefined;
-  return { reward, ...(details !== undefined && { details: objectOf(details, "details") }) };
+  // `gateway.reward()` checks the other members.
+  return {
+    ...others,
+    reward,
+    ...(details !== undefined && { details: objectOf(details, "details") }),
+  };
 }
 
 /** Returns a session's tree as JSON, without token ids. */

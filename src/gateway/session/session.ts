@@ -1,3 +1,4 @@
+import type { RewardComponents } from "../../environment/reward-parts.ts";
 import type { SamplingParameters } from "../../engine/engine.ts";
 import { samplingOfTurn } from "../../engine/turn-seed.ts";
 import type { Clock } from "../../async/clock.ts";
@@ -43,6 +44,8 @@ export interface SessionIdentity {
 export interface SessionReward {
   readonly reward: number;
   readonly details?: Readonly<Record<string, unknown>>;
+  /** The named parts of the reward. Their weighted sum is the reward. */
+  readonly components?: RewardComponents;
 }
 
 /** The reason why the last request produced no turn, if the agent could not have prevented it. */

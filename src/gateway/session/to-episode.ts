@@ -1,5 +1,6 @@
 import { countEpisode } from "../../episode/count-episode.ts";
 import type { Episode, TreeTurn, TurnRecord, TurnStep } from "../../episode/episode.ts";
+import type { ScoreFields } from "../../episode/scored-end.ts";
 import { describeTurn } from "../../episode/turn/describe-turn.ts";
 import type { Failure } from "../../errors.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
@@ -20,7 +21,7 @@ export interface SessionEnd {
   /** The reason why the session has no score, for example an agent that stopped early. */
   readonly failure?: Failure;
   /** Replaces the end that follows from `reward` and `failure`. */
-  readonly end?: RolloutEnd & Pick<Episode, "rewardDetails">;
+  readonly end?: RolloutEnd & ScoreFields;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
 }
@@ -109,15 +110,17 @@ function droppedBy({ record: { prompt } }: TurnNode<GatewayTurn>): number | unde
   return prompt.type === "delta" ? prompt.delta.droppedStopId : undefined;
 }
 
-function rolloutEnd({
-  failure,
-  reward: scored,
-}: SessionEnd): RolloutEnd & Pick<Episode, "rewardDetails"> {
+function rolloutEnd({ failure, reward: scored }: SessionEnd): RolloutEnd & ScoreFields {
   if (failure !== undefined) return { outcome: "failed", stopReason: "failure", failure };
   if (scored === undefined) return { outcome: "completed", stopReason: "unscored" };
-  const { reward, details } = scored;
-  const end = { outcome: "completed", stopReason: "finished", reward } as const;
-  return details === undefined ? end : { ...end, rewardDetails: details };
+  const { reward, details, components } = scored;
+  return {
+    outcome: "completed",
+    stopReason: "finished",
+    reward,
+    ...(details !== undefined && { rewardDetails: details }),
+    ...(components !== undefined && { rewardComponents: components }),
+  };
 }
 
 function messagesOf(row: TreeRow<GatewayTurn> | undefined): Episode["messages"] {
