@@ -32,6 +32,8 @@ export interface ExportOptions {
   readonly temperature?: number;
   /** The discount for advantages of turns, from 0 to 1, for prime-rl and tinker. Default: one advantage an attempt. */
   readonly turnDiscount?: number;
+  /** True for a reward at the last token of each turn, for SkyRL. Default: one reward an attempt. */
+  readonly hasTurnRewards?: boolean;
   /**
    * The name of the caller's option for `temperature`, for error messages. Default: `temperature`.
    */

@@ -120,6 +120,8 @@ export interface ExportSurroundings {
    * tokens of an attempt have one advantage.
    */
   readonly turnDiscount?: number;
+  /** True for a reward at the last token of each turn, for SkyRL. Default: one reward an attempt. */
+  readonly hasTurnRewards?: boolean;
   /** The temperature at which the run sampled. prime-rl's rows need it. */
   readonly temperature?: number;
   /**
@@ -153,8 +155,10 @@ export interface Exporter {
   /** JSON lines, or one JSON object with lists. */
   readonly layout: "lines" | ColumnLayout;
   readonly rules: ExportRules;
-  /** True if the records have advantages or rewards of single turns if `turnDiscount` is given. */
+  /** True if the records have advantages of single turns if `turnDiscount` is given. */
   readonly hasTurnAdvantages?: true;
+  /** True if the records have rewards of single turns if `hasTurnRewards` is given. */
+  readonly takesTurnRewards?: true;
   /** True if `prompt` can have the text that the policy received, in place of the messages. */
   readonly hasPromptText?: true;
   /**

@@ -20,6 +20,12 @@ interface PreparedGroup {
   readonly notes: readonly ExportNote[];
 }
 
+/** The parts of an exporter that decide what becomes of an attempt. */
+type PrepareRules = Pick<
+  Exporter,
+  "rules" | "chooseRow" | "hasTurnAdvantages" | "takesTurnRewards"
+>;
+
 /**
  * Applies an exporter's rules to a group: leaves out rows that the trainer would misread, cuts
  * tails that it cannot read, and reports both. Never exports a row without a trained token.
@@ -27,7 +33,7 @@ interface PreparedGroup {
  */
 export function prepareGroup(
   members: readonly ExportMember[],
-  exporter: Pick<Exporter, "rules" | "chooseRow" | "hasTurnAdvantages">,
+  exporter: PrepareRules,
   surroundings: ExportSurroundings = {},
 ): PreparedGroup {
   const { rules } = exporter;
@@ -59,7 +65,7 @@ export function prepareGroup(
       }
       rows.push(row);
     }
-    const dropped = droppedParts(episode!, exporter, surroundings);
+    const dropped = droppedParts(episode!, exporter, { ...surroundings, rowCount: samples.length });
     notes.push(...dropped.map((part) => ({ rolloutId, kind: part, action: "drop" }) as const));
     // `findObstacle()` has returned for attempts without an episode or a reward.
     const { groupId, reward } = episode!;
@@ -93,10 +99,13 @@ function meanOf(values: readonly number[]): number {
 /** Returns the parts of an attempt's reward that the trainer does not get. */
 function droppedParts(
   { rewardComponents, turnRewards }: EpisodeStory,
-  { rules, hasTurnAdvantages }: Pick<Exporter, "rules" | "hasTurnAdvantages">,
-  { turnDiscount }: ExportSurroundings,
+  { rules, hasTurnAdvantages, takesTurnRewards }: PrepareRules,
+  { turnDiscount, hasTurnRewards, rowCount }: ExportSurroundings & { readonly rowCount: number },
 ): readonly ("components" | "turnRewards")[] {
-  const usesTurns = hasTurnAdvantages === true && turnDiscount !== undefined;
+  const usesTurns =
+    (hasTurnAdvantages === true && turnDiscount !== undefined) ||
+    // In the step-wise mode for several rows, SkyRL reads one reward an attempt.
+    (takesTurnRewards === true && hasTurnRewards === true && rowCount === 1);
   const parts = { components: rewardComponents, turnRewards: usesTurns ? undefined : turnRewards };
   return (["components", "turnRewards"] as const).filter(
     (kind) => parts[kind] !== undefined && rules[kind].action === "drop",

@@ -3,6 +3,7 @@ import { episodeRow } from "../episode/episode-row.fixture.ts";
 import { sampleMetadata } from "../run/folder/episode-samples.ts";
 import { toSamples } from "../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
+import { exportedReaders } from "../verify/exported/read-exported.ts";
 import { exportGroup } from "./export-groups.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import type { ExportMember } from "./exporter.ts";
@@ -72,8 +73,19 @@ describe("the parts of a reward", () => {
     const { notes } = exportGroup("skyrl", members());
     expect(notes.map((note) => sayNote(note, "skyrl"))).toEqual([
       "Left out the components of the reward of shop/test/0#0: it has no place for components of a reward",
-      "Left out the rewards of turns of shop/test/0#0: one reward an attempt",
+      "Left out the rewards of turns of shop/test/0#0: one reward an attempt, unless rewards of turns are requested",
     ]);
+  });
+
+  test("become rewards of SkyRL's tokens on request", () => {
+    const { records, notes } = exportGroup("skyrl", members(), { hasTurnRewards: true });
+    expect(records).toMatchObject([
+      { rewards: [0, 0.25, 0, 0, 0.75] },
+      { rewards: [0, 0, 0, 0, 0] },
+    ]);
+    expect(notes.map(({ kind }) => kind)).toEqual(["components"]);
+    const read = exportedReaders.skyrl({ ...records[0] });
+    expect([read.reward, read.found]).toEqual([1, []]);
   });
 
   test("become advantages of turns with a discount", () => {

@@ -27,6 +27,7 @@ interface ExportFlags {
   readonly promptText?: string;
   readonly temperature?: number;
   readonly turnDiscount?: number;
+  readonly turnRewards?: true;
 }
 
 const temperatureSetting: Setting = {
@@ -66,6 +67,7 @@ export function defineExport(command: Command): void {
         "prime-rl, tinker: advantages of turns, with this weight of a reward one turn later, from 0 to 1",
       ).argParser(toDiscount),
     )
+    .option("--turn-rewards", "skyrl: a reward for each token, with the rewards of turns")
     .option(
       "--prompt-text <model>",
       "slime, miles: prompts as the text that the policy was sent, by this folder's tokenizer",
@@ -97,6 +99,11 @@ async function exportCommand(dir: string, flags: ExportFlags): Promise<void> {
       `Cannot use --turn-discount with --to ${to}: only rows for prime-rl and tinker have an advantage for each token`,
     );
   }
+  if (flags.turnRewards === true && exporter?.takesTurnRewards !== true) {
+    throw new UsageError(
+      `Cannot use --turn-rewards with --to ${to}: only rows for skyrl have a reward for each token`,
+    );
+  }
   if (to === "safetensors") {
     if (out === undefined)
       throw new UsageError("Cannot export safetensors: name a folder by --out");
@@ -113,7 +120,7 @@ async function exportCommand(dir: string, flags: ExportFlags): Promise<void> {
 async function exportToTrainer(
   dir: string,
   to: ExportTarget,
-  { out, policyVersion, promptText, temperature, turnDiscount }: ExportFlags,
+  { out, policyVersion, promptText, temperature, turnDiscount, turnRewards }: ExportFlags,
 ): Promise<void> {
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
   const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
@@ -127,7 +134,7 @@ async function exportToTrainer(
   const { content, summary } = await exportRun(dir, to, {
     onNote,
     ...(codec && { spell: async (ids) => await codec.decode(ids) }),
-    ...withoutUndefined({ policyVersion, temperature, turnDiscount }),
+    ...withoutUndefined({ policyVersion, temperature, turnDiscount, hasTurnRewards: turnRewards }),
     versionRemedy: "--policy-version N",
     temperatureRemedy: "--temperature T",
   });

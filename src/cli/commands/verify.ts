@@ -29,6 +29,7 @@ interface VerifyFlags extends Readonly<Record<string, unknown>> {
   readonly policyVersion?: string;
   readonly promptText?: string;
   readonly turnDiscount?: number;
+  readonly turnRewards?: true;
   readonly model?: string;
   readonly temperature?: number;
 }
@@ -72,6 +73,7 @@ export function defineVerify(command: Command): void {
         "with --as: the discount that the export was given",
       ).argParser(toDiscount),
     )
+    .option("--turn-rewards", "with --run: the export has rewards of turns")
     .option("--prompt-text <model>", "with --run: the folder that the export was given")
     .option("--rescore", "compare the recorded logprobs with an engine's (all but llama-cpp)")
     .option("--tolerance <nats>", "with --rescore: the largest difference that passes", "1e-5");
@@ -116,7 +118,7 @@ async function verifyLoneFile(file: string) {
 async function verifyExports(
   files: readonly string[],
   as: ExportTarget,
-  { run, policyVersion, model, promptText, temperature, turnDiscount }: VerifyFlags,
+  { run, policyVersion, model, promptText, temperature, ...more }: VerifyFlags,
 ): Promise<void> {
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
   const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
@@ -126,7 +128,8 @@ async function verifyExports(
     ...(run !== undefined && { run }),
     ...(policyVersion !== undefined && { policyVersion: Number(policyVersion) }),
     ...(temperature !== undefined && { temperature }),
-    ...(turnDiscount !== undefined && { turnDiscount }),
+    ...(more.turnDiscount !== undefined && { turnDiscount: more.turnDiscount }),
+    ...(more.turnRewards && { hasTurnRewards: true }),
     versionRemedy: "--policy-version N",
     temperatureRemedy: "--temperature T",
   };

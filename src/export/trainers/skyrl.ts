@@ -1,5 +1,5 @@
 import { namedGroupRules } from "./common-rules.ts";
-import type { Exporter } from "../exporter.ts";
+import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
 
 const stopReasons = {
   completed: "stop",
@@ -36,17 +36,53 @@ export const skyrlExporter: Exporter = {
     ...namedGroupRules,
     truncated: { action: "keep", why: "stop_reasons is `length`" },
     segments: { action: "keep", why: "`is_last_step`; needs generator.step_wise_trajectories" },
+    turnRewards: {
+      action: "drop",
+      why: "one reward an attempt, unless rewards of turns are requested",
+    },
     environmentTail: { action: "cut", why: "SkyRL puts the reward on the last response token" },
   },
-  toRecords: ({ rows, reward, groupId, repetition, episode }) =>
-    rows.map(({ tokenIds, promptLength, lossMask, logprobs }, index) => ({
-      prompt_token_ids: tokenIds.slice(0, promptLength),
-      response_ids: tokenIds.slice(promptLength),
-      rewards: reward,
-      loss_masks: lossMask.slice(promptLength),
-      rollout_logprobs: logprobs.slice(promptLength),
+  takesTurnRewards: true,
+  toRecords: ({ rows, reward, groupId, repetition, episode }, { hasTurnRewards = false }) =>
+    rows.map((row, index) => ({
+      prompt_token_ids: row.tokenIds.slice(0, row.promptLength),
+      response_ids: row.tokenIds.slice(row.promptLength),
+      rewards: hasTurnRewards ? tokenRewards(row, { reward, episode, rows }) : reward,
+      loss_masks: row.lossMask.slice(row.promptLength),
+      rollout_logprobs: row.logprobs.slice(row.promptLength),
       stop_reasons: stopReasons[episode.outcome],
       trajectory_ids: { instance_id: groupId, repetition_id: repetition },
       is_last_step: index === rows.length - 1,
     })),
 };
+
+/**
+ * Returns a reward for each token of the response: those of the turns at their last tokens, or the
+ * attempt's at the last token if its turns have none, or if it has several rows.
+ */
+function tokenRewards(
+  { tokenIds, promptLength, turns }: ReadyRow,
+  { reward, episode: { turnRewards }, rows }: Pick<ReadyAttempt, "reward" | "episode" | "rows">,
+): readonly number[] {
+  const rewards = new Array<number>(tokenIds.length - promptLength).fill(0);
+  if (turnRewards === undefined || rows.length > 1) {
+    rewards[rewards.length - 1] = reward;
+    return rewards;
+  }
+  // The reward of a turn without a token goes to the turn before it.
+  let at = 0;
+  let waiting = 0;
+  const ends = new Map(
+    turns.map(({ turnIndex, start, end }) => [turnIndex, end > start ? end : 0]),
+  );
+  for (const [turnIndex, own] of turnRewards.entries()) {
+    const end = ends.get(turnIndex) ?? 0;
+    if (end > 0) at = end;
+    if (at === 0) waiting += own;
+    else {
+      rewards[at - 1 - promptLength]! += own + waiting;
+      waiting = 0;
+    }
+  }
+  return rewards;
+}
