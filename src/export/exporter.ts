@@ -16,6 +16,8 @@ export const exportKinds = [
   "empty",
   /** Several rows of one episode, for example of sub-agents or after compaction. */
   "segments",
+  /** Attempts of a group whose first prompts differ, for example in a date or a folder. */
+  "differentPrompts",
   /** Tokens of several policy versions in one row. */
   "mixedVersions",
   /** A sampled token whose policy version is not a whole number. */

@@ -55,7 +55,10 @@ const targets = ["trl", "verl", "openrlhf", "areal", "verifiers", "nemo-rl", "sk
 
 describe("exportGroup() returns the same as the reference exporter", () => {
   test.each(targets)("for %s", async (to: ExportTarget) => {
-    const records = (await goldenGroups()).flatMap(
+    const groups = await goldenGroups();
+    // NeMo-RL gets groups whose attempts begin alike, and those of the golden file do not.
+    const alike = to === "nemo-rl" ? groups.flat().map((member) => [member]) : groups;
+    const records = alike.flatMap(
       (members) => exportGroup(to, members, { policyVersion: 0 }).records,
     );
     const { layout } = exporters[to];

@@ -71,7 +71,31 @@ export function prepareGroup(
     const { groupId, reward } = episode!;
     kept.push({ rolloutId, groupId, episode: episode!, reward: reward!, repetition, place, rows });
   }
+  const other = rules.differentPrompts.action === "keep" ? undefined : findOtherPrompt(kept);
+  if (other !== undefined) {
+    const { rolloutId } = other;
+    return {
+      attempts: [],
+      notes: [{ rolloutId, kind: "differentPrompts", action: "leave-out-group" }],
+    };
+  }
   return { attempts: withAdvantages(kept, surroundings), notes };
+}
+
+/** Returns the first attempt whose first row begins with another prompt than that of the first attempt. */
+function findOtherPrompt<Attempt extends Pick<ReadyAttempt, "rows">>(
+  attempts: readonly Attempt[],
+): Attempt | undefined {
+  const [first] = attempts.map(({ rows }) => rows[0]!);
+  return attempts.find(({ rows }) => !beginsLike(rows[0]!, first!));
+}
+
+function beginsLike(row: ReadyRow, { tokenIds, promptLength }: ReadyRow): boolean {
+  if (row.promptLength !== promptLength) return false;
+  for (let index = 0; index < promptLength; index++) {
+    if (row.tokenIds[index] !== tokenIds[index]) return false;
+  }
+  return true;
 }
 
 /** Adds the advantages of plain GRPO: the reward minus the group's mean, or the return of each turn minus that mean. */

@@ -8,6 +8,7 @@ const words: Readonly<Record<ExportKind, string>> = {
   aborted: "is not finished",
   empty: "has no sampled tokens",
   segments: "has several rows",
+  differentPrompts: "begins with another prompt than an attempt before it",
   mixedVersions: "was sampled by several policy versions",
   unnamedVersions: "has tokens of an unnamed version",
   environmentTail: "continues after its last sampled token",

@@ -113,9 +113,19 @@ function wantedOf(
       member.episode!.reward !== undefined &&
       rows.length > 0 &&
       (rows.length === 1 || !rules.segments.action.startsWith("leave-out"));
+    const isAlike =
+      !rules.differentPrompts.action.startsWith("leave-out") ||
+      samePrompts(all.filter(isFit).map(({ rows }) => rows[0]!));
+    if (!isAlike) return [];
     const needsAll = rules.unscored.action === "leave-out-group";
     return needsAll && !all.every(isFit) ? [] : all.filter(isFit);
   });
+}
+
+/** True if all rows begin with one prompt. */
+function samePrompts(rows: readonly Sample[]): boolean {
+  const prompts = rows.map(({ tokenIds, promptLength }) => tokenIds.slice(0, promptLength).join());
+  return new Set(prompts).size < 2;
 }
 
 function trainedIds(rows: readonly Pick<Sample, "tokenIds" | "lossMask">[]): readonly number[] {

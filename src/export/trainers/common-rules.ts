@@ -8,6 +8,7 @@ export const namedGroupRules: ExportRules = {
   aborted: { action: "leave-out", why: "it has no end" },
   empty: { action: "leave-out", why: "no token in it can be trained" },
   segments: { action: "keep", why: "a row each" },
+  differentPrompts: { action: "keep", why: "" },
   mixedVersions: { action: "keep", why: "no field for it" },
   unnamedVersions: { action: "keep", why: "no field for it" },
   environmentTail: { action: "cut", why: "no token after the last sampled one is trained" },

@@ -19,6 +19,10 @@ export const nemoRlExporter: Exporter = {
       action: "one-row",
       why: "each prompt must extend the one before: the longest row with the task's prompt is exported",
     },
+    differentPrompts: {
+      action: "leave-out-group",
+      why: "NeMo-RL groups results by the ids of their first prompts: each would be its own group",
+    },
     components: { action: "keep", why: "`reward_components`: weighted, they add up to the reward" },
   },
   // NeMo-RL groups results by the ids of their first prompt.
