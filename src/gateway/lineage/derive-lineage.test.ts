@@ -281,6 +281,20 @@ describe("repeated requests", () => {
     expect(session.lines).toEqual(["main", "main", "main", "main"]);
   });
 
+  test("the last reply stays trained if the client went back to a request that it had continued", () => {
+    const session = new PlayedSession();
+    const history = begin(session);
+    const left = session.ask({ messages: history, text: "left", tools });
+    session.ask({ messages: [...history, left, user("Go on.")], text: "I go on.", tools });
+    session.ask({ messages: history, text: "It is fixed.", tools });
+    expect(session.lines).toEqual([
+      "main",
+      "main continuation<-0",
+      "main",
+      "main continuation<-0",
+    ]);
+  });
+
   test("equal requests of two sub-agents do not reject each other", () => {
     const session = new PlayedSession();
     const ask = (text: string, agent: string, messages = opening) =>
