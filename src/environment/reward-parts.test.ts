@@ -9,6 +9,11 @@ test("components add up to the reward, each by its weight", () => {
   expect(componentsFault(components, 0.99)).toBe("components adds up to 1, and the reward is 0.99");
 });
 
+test("a sum that is not finite is no reward's sum", () => {
+  const huge = { value: 1e200, weight: 1e200 };
+  expect(componentsFault({ huge }, 1)).toBe("components adds up to Infinity, and the reward is 1");
+});
+
 test.each([
   [[], "components is not an object"],
   [{}, "components is empty"],

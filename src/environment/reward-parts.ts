@@ -62,6 +62,6 @@ function sumFault(name: string, terms: readonly number[], reward: unknown): stri
   if (typeof reward !== "number") return `${name} is there without a reward`;
   const sum = terms.reduce((total, term) => total + term, 0);
   const scale = Math.max(1, ...terms.map(Math.abs));
-  if (Math.abs(sum - reward) <= tolerance * scale) return undefined;
+  if (Number.isFinite(scale) && Math.abs(sum - reward) <= tolerance * scale) return undefined;
   return `${name} adds up to ${sum}, and the reward is ${reward}`;
 }

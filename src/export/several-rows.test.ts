@@ -187,3 +187,17 @@ describe("attempts of several rows weigh one in the export for", () => {
     );
   });
 });
+
+test("NeMo-RL gets a row of the agent's own conversation, also if a title was sampled before it", () => {
+  const row = (role: string, tokenIds: readonly number[], trained: number) => ({
+    tokenIds,
+    promptLength: 2,
+    lossMask: tokenIds.map((_, at) => (at < tokenIds.length - trained ? 0 : 1)),
+    metadata: { lineage: { role } },
+  });
+  const title = row("title", [9, 8, 1, 1, 1, 1], 4);
+  const short = row("main", [1, 2, 5], 1);
+  const long = row("main", [1, 2, 5, 6], 2);
+  const rows = [title, short, long] as unknown as readonly Sample[];
+  expect(exporters["nemo-rl"].chooseRow!(rows)).toBe(long);
+});
