@@ -262,7 +262,10 @@ describe("defineEnvironment()", () => {
     [{ components: { style: "1" } }, 'components.style is "1"'],
     [{ components: { style: undefined } }, "components.style is undefined"],
     [{ components: { style: Number.NaN } }, "components.style is NaN"],
-    [{ components: { style: { value: 1 } } }, "components.style is { value: 1, weight: undefined }"],
+    [
+      { components: { style: { value: 1 } } },
+      "components.style is { value: 1, weight: undefined }",
+    ],
     [{ turnRewards: [0, "1"] }, 'turnRewards[1] is "1"'],
   ])("a score with the parts %j is refused, and the part is named", async (parts, fault) => {
     const scored = play(shelves({ score: () => parts }), call("take", { book: "Emma" }), bye);

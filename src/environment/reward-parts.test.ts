@@ -20,7 +20,7 @@ test.each([
   [{ style: 1 }, "components.style is 1, expected a value and a weight that are finite numbers"],
   [
     { style: { value: 1 } },
-    'components.style is { value: 1, weight: undefined }, expected a value and a weight that are finite numbers',
+    "components.style is { value: 1, weight: undefined }, expected a value and a weight that are finite numbers",
   ],
 ])("components %j are refused", (components, fault) => {
   expect(componentsFault(components, 1)).toBe(fault);

@@ -287,12 +287,7 @@ describe("repeated requests", () => {
     const left = session.ask({ messages: history, text: "left", tools });
     session.ask({ messages: [...history, left, user("Go on.")], text: "I go on.", tools });
     session.ask({ messages: history, text: "It is fixed.", tools });
-    expect(session.lines).toEqual([
-      "main",
-      "main continuation<-0",
-      "main",
-      "main continuation<-0",
-    ]);
+    expect(session.lines).toEqual(["main", "main continuation<-0", "main", "main continuation<-0"]);
   });
 
   test("equal requests of two sub-agents do not reject each other", () => {
