@@ -14,13 +14,15 @@ export function findRejected(
   const windows = lastTurnsOfWindows(evidence);
   const resumed = lastContinuations(evidence, conversations);
   const rejectionOf = (turn: TurnEvidence): Rejection | undefined => {
-    const { index, request, link } = turn;
+    const { index, request, link, isShort } = turn;
     if (conversations.continuedBy(index) !== undefined) return undefined;
     const others = historiesOf(turn, evidence).flatMap((history) => used.get(history) ?? []);
     if (others.some((other) => other.latest > index && asksAlike(turn, other))) {
       return "later-summary";
     }
-    if ((resumed.get(request) ?? -1) > index) return "resumed-sibling";
+    // A short report of a sub-agent may have come back, also if an equal sub-agent went further.
+    const mayBeReport = isShort && conversations.roleOf(index) === "subagent";
+    if (!mayBeReport && (resumed.get(request) ?? -1) > index) return "resumed-sibling";
     const last = link.isCompaction ? windows.get(windowOf(turn)) : undefined;
     return last !== undefined && last > index ? "client" : undefined;
   };
