@@ -160,8 +160,8 @@ class Once {
     this.#groups.set(group, this.#line);
     // Without rollout ids, two equal rows may both have been sampled.
     if (rollout === undefined) return found;
-    for (const { ids, mask } of rows) {
-      const key = hashRow([rollout, ids.values, mask.values]);
+    for (const { prompt, ids, mask } of rows) {
+      const key = hashRow([rollout, prompt?.values ?? [], ids.values, mask.values]);
       const before = this.#seen.get(key);
       this.#seen.set(key, this.#line);
       if (before === undefined) continue;
