@@ -258,6 +258,20 @@ describe("defineEnvironment()", () => {
     expect(byTurn.score).toEqual({ reward: 1.5, turnRewards: [0.5, 1], details: {} });
   });
 
+  test.each([
+    [{ components: { style: "1" } }, 'components.style is "1"'],
+    [{ components: { style: undefined } }, "components.style is undefined"],
+    [{ components: { style: Number.NaN } }, "components.style is NaN"],
+    [
+      { components: { style: { value: 1 } } },
+      "components.style is { value: 1, weight: undefined }",
+    ],
+    [{ turnRewards: [0, "1"] }, 'turnRewards[1] is "1"'],
+  ])("a score with the parts %j is refused, and the part is named", async (parts, fault) => {
+    const scored = play(shelves({ score: () => parts }), call("take", { book: "Emma" }), bye);
+    await expect(scored).rejects.toThrow(`: ${fault}, expected a finite number`);
+  });
+
   test("a value that the policy wrote in the form of a picture may be returned to it, and scored", async () => {
     const environment = dimmer({}, undefined, ({ level }) => ({ level }));
     const task = environment.task("test", 0);

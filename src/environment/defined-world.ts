@@ -26,7 +26,7 @@ export interface MadeCall {
   readonly isError: boolean;
 }
 
-/** What the agent did in one turn, in order. */
+/** The agent's actions in one turn, in order. */
 export interface MadeTurn {
   readonly said: readonly string[];
   readonly calls: readonly MadeCall[];
@@ -42,12 +42,12 @@ export interface PlayedEpisode<State> {
   readonly answer: string;
   /** Every call, in order. */
   readonly calls: readonly MadeCall[];
-  /** True if the episode finished, rather than reaching a limit. */
   /**
-   * What each turn of the agent did, in order. A turn whose calls were malformed did nothing. Absent if the
+   * The actions of each turn of the agent, in order. A turn whose calls were malformed did nothing. Absent if the
    * agent keeps its conversations itself.
    */
   readonly turns?: readonly MadeTurn[];
+  /** True if the episode finished, rather than reaching a limit. */
   readonly isDone: boolean;
   readonly signal: AbortSignal;
   /** Records work that a score cannot repeat, such as a judge's answer: see `ToolContext`. */

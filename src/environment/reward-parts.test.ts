@@ -9,13 +9,18 @@ test("components add up to the reward, each by its weight", () => {
   expect(componentsFault(components, 0.99)).toBe("components adds up to 1, and the reward is 0.99");
 });
 
+test("a sum that is not finite is no reward's sum", () => {
+  const huge = { value: 1e200, weight: 1e200 };
+  expect(componentsFault({ huge }, 1)).toBe("components adds up to Infinity, and the reward is 1");
+});
+
 test.each([
   [[], "components is not an object"],
-  [{}, "components is empty"],
+  [{}, "components is empty, expected at least one"],
   [{ style: 1 }, "components.style is 1, expected a value and a weight that are finite numbers"],
   [
     { style: { value: 1 } },
-    'components.style is {"value":1}, expected a value and a weight that are finite numbers',
+    "components.style is { value: 1, weight: undefined }, expected a value and a weight that are finite numbers",
   ],
 ])("components %j are refused", (components, fault) => {
   expect(componentsFault(components, 1)).toBe(fault);

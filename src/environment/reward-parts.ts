@@ -1,4 +1,5 @@
 import { isObject } from "../values/is-object.ts";
+import { briefText } from "./brief-value.ts";
 
 /** A named part of a reward. JSON-able. */
 export interface RewardComponent {
@@ -17,6 +18,26 @@ export function weightedSum(components: RewardComponents): number {
   return Object.values(components).reduce((sum, { value, weight }) => sum + value * weight, 0);
 }
 
+/** True for a value and a weight that are finite numbers. */
+export function isComponent(component: unknown): component is RewardComponent {
+  const { value, weight } = isObject(component) ? component : {};
+  return Number.isFinite(value) && Number.isFinite(weight);
+}
+
+/** Describes a wrong component in a message. */
+export function describeComponent(component: unknown): string {
+  if (!isObject(component)) return describePart(component);
+  const { value, weight } = component;
+  return `{ value: ${describePart(value)}, weight: ${describePart(weight)} }`;
+}
+
+/** Describes a wrong part of a reward in a message. */
+export function describePart(part: unknown): string {
+  if (typeof part === "string") return briefText(JSON.stringify(part));
+  if (typeof part === "bigint") return `${part}n`;
+  return typeof part === "object" && part !== null ? "an object" : String(part);
+}
+
 /**
  * Checks the components of a reward.
  * @returns a description of the first fault, or `undefined`.
@@ -24,11 +45,10 @@ export function weightedSum(components: RewardComponents): number {
 export function componentsFault(components: unknown, reward: unknown): string | undefined {
   if (!isObject(components)) return "components is not an object";
   const entries = Object.entries(components);
-  if (entries.length === 0) return "components is empty";
+  if (entries.length === 0) return "components is empty, expected at least one";
   for (const [name, component] of entries) {
-    const { value, weight } = isObject(component) ? component : {};
-    if (Number.isFinite(value) && Number.isFinite(weight)) continue;
-    return `components.${name} is ${JSON.stringify(component)}, expected a value and a weight that are finite numbers`;
+    if (isComponent(component)) continue;
+    return `components.${name} is ${describeComponent(component)}, expected a value and a weight that are finite numbers`;
   }
   const terms = (Object.values(components) as RewardComponent[]).map(
     ({ value, weight }) => value * weight,
@@ -50,7 +70,7 @@ export function turnRewardsFault(
   if (!Array.isArray(turnRewards)) return "turnRewards is not a list";
   const wrong = turnRewards.findIndex((one) => !Number.isFinite(one));
   if (wrong >= 0) {
-    return `turnRewards[${wrong}] is ${JSON.stringify(turnRewards[wrong])}, expected a finite number`;
+    return `turnRewards[${wrong}] is ${describePart(turnRewards[wrong])}, expected a finite number`;
   }
   if (turnCount !== undefined && turnRewards.length !== turnCount) {
     return `turnRewards has ${turnRewards.length} entries, expected one for each of the ${turnCount} turns`;
@@ -62,6 +82,6 @@ function sumFault(name: string, terms: readonly number[], reward: unknown): stri
   if (typeof reward !== "number") return `${name} is there without a reward`;
   const sum = terms.reduce((total, term) => total + term, 0);
   const scale = Math.max(1, ...terms.map(Math.abs));
-  if (Math.abs(sum - reward) <= tolerance * scale) return undefined;
+  if (Number.isFinite(scale) && Math.abs(sum - reward) <= tolerance * scale) return undefined;
   return `${name} adds up to ${sum}, and the reward is ${reward}`;
 }

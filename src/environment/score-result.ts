@@ -3,7 +3,13 @@ import { classOf } from "./content-text.ts";
 import type { Difference } from "./state/difference.ts";
 import type { Score } from "./environment.ts";
 import { isObject } from "../values/is-object.ts";
-import { weightedSum, type RewardComponent } from "./reward-parts.ts";
+import {
+  describeComponent,
+  describePart,
+  isComponent,
+  weightedSum,
+  type RewardComponent,
+} from "./reward-parts.ts";
 import { briefText } from "./brief-value.ts";
 import { NotPlain, writePlainJson } from "./plain-text.ts";
 import { findDifferences } from "./state/state-difference.ts";
@@ -93,7 +99,7 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   };
 }
 
-/** Returns the parts of a reward with their weights. Sums are checked with every score. */
+/** Returns the parts of a reward with their weights. Their sums are checked with every score. */
 function toParts(
   { components, turnRewards }: DetailedScore<object>,
   bad: (what: string) => RolloutError,
@@ -104,8 +110,11 @@ function toParts(
   }
   const weighed = Object.entries(components ?? {}).map(([name, component]) => {
     const whole = typeof component === "number" ? { value: component, weight: 1 } : component;
+    if (!isComponent(whole)) throw bad(`components.${name} is ${describeComponent(component)}`);
     return [name, whole] as const;
   });
+  const wrong = turnRewards?.findIndex((one) => !Number.isFinite(one)) ?? -1;
+  if (wrong >= 0) throw bad(`turnRewards[${wrong}] is ${describePart(turnRewards![wrong])}`);
   return {
     ...(components !== undefined && { components: Object.fromEntries(weighed) }),
     ...(turnRewards !== undefined && { turnRewards }),

@@ -9,12 +9,16 @@ import { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 const sampleCount = 2;
 const stopId = 99;
 
-const taskIndexes = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+const allTasks = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
-const manifest: RunManifest = {
+const manifestOf = (taskIndexes: readonly number[]): RunManifest => ({
   format: 1,
   turnwright: "0.1.0",
-  configuration: { env: "shop", tasks: "0-8", samples: sampleCount },
+  configuration: {
+    env: "shop",
+    tasks: taskIndexes === allTasks ? "0-8" : taskIndexes.join(","),
+    samples: sampleCount,
+  },
   identity: { tokenizer: "t1", engine: "fake" },
   found: {
     engine: { kind: "fake", logprobConvention: "tempered", policyVersion: "7" },
@@ -22,7 +26,7 @@ const manifest: RunManifest = {
     plan: { environment: "shop", split: "test", taskIndexes, sampleCount, seed: 40 },
     settings: { temperature: 1 },
   },
-};
+});
 
 interface Story {
   readonly turnCount: number;
@@ -64,11 +68,15 @@ const stories: readonly (readonly (Story | undefined)[])[] = [
 
 /**
  * Writes the folder of a run with every kind of episode that an exporter distinguishes: nine tasks,
- * two attempts each, the second a plain one.
+ * two attempts each, the second a plain one. Task 3 alone has an attempt with several rows.
  */
-export async function writeEveryKindRun(dir: string): Promise<void> {
-  const episodes = stories.flatMap((group, taskIndex) =>
-    group.flatMap((story, sampleIndex) =>
+export async function writeEveryKindRun(
+  dir: string,
+  taskIndexes: readonly number[] = allTasks,
+): Promise<void> {
+  const manifest = manifestOf(taskIndexes);
+  const episodes = taskIndexes.flatMap((taskIndex) =>
+    stories[taskIndex]!.flatMap((story, sampleIndex) =>
       story === undefined ? [] : [toEpisode(story, { taskIndex, sampleIndex })],
     ),
   );

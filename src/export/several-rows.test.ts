@@ -14,7 +14,7 @@ import { verifyExport } from "../verify/exported/verify-export.ts";
 import { columnObject } from "./column-document.ts";
 import { exportGroup } from "./export-groups.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
-import type { Exporter, ExportMember, ExportRecord } from "./exporter.ts";
+import type { Exporter, ExportMember, ExportRecord, ReadyAttempt } from "./exporter.ts";
 
 let scratch = "";
 beforeAll(async () => {
@@ -196,4 +196,41 @@ describe("attempts of several rows weigh one in the export for", () => {
       { numRuns: 60 },
     );
   });
+});
+
+test("NeMo-RL gets a row of the agent's own conversation, also if a title was sampled before it", () => {
+  const row = (role: string, tokenIds: readonly number[], trained: number) => ({
+    tokenIds,
+    promptLength: 2,
+    lossMask: tokenIds.map((_, at) => (at < tokenIds.length - trained ? 0 : 1)),
+    metadata: { lineage: { role } },
+  });
+  const title = row("title", [9, 8, 1, 1, 1, 1], 4);
+  const short = row("main", [1, 2, 5], 1);
+  const long = row("main", [1, 2, 5, 6], 2);
+  const rows = [title, short, long] as unknown as readonly Sample[];
+  expect(exporters["nemo-rl"].chooseRow!(rows)).toBe(long);
+});
+
+test("verifiers gets the link of a compaction attempt only if another row continues it", () => {
+  const row = (lineage: object) => ({
+    tokenIds: [1, 2],
+    lossMask: [0, 1],
+    logprobs: [0, -0.5],
+    turns: [{ turnIndex: 0, start: 1, end: 2 }],
+    sample: { metadata: { lineage } },
+  });
+  const linked = (rows: readonly object[]) => {
+    const attempt = { rows, episode: { turns: [], messages: [] } } as unknown as ReadyAttempt;
+    const [{ nodes }] = exporters.verifiers.toRecords(attempt, {}) as [{ nodes: object[] }];
+    return nodes.flatMap((node) => ("semantic_parents" in node ? node.semantic_parents : []));
+  };
+  const main = row({ role: "main" });
+  const summary = row({ from: { row: 0, turn: 0, edge: "compaction_attempt" } });
+  const resumed = row({ from: { row: 1, turn: 0, edge: "compaction" } });
+  expect(linked([main, summary])).toEqual([]);
+  expect(linked([main, summary, resumed])).toEqual([
+    { node: 1, type: "compaction_attempt" },
+    { node: 3, type: "compaction" },
+  ]);
 });

@@ -117,6 +117,9 @@ def test_slime_gives_all_rows_the_advantage_of_their_attempt(monkeypatch):
     baseline = {**SLIME, "advantage_estimator": "reinforce_plus_plus_baseline"}
     assert rewards.by_attempt(settings(**baseline), samples)[1][:2] == [0.5, -0.5]
     assert rewards.by_attempt(settings(**{**SLIME, "advantage_estimator": "ppo"}), samples) == (raw, raw)
+    samples[6].rollout_id, samples[7].rollout_id = 1, 0  # Ids that the first group has, too.
+    assert [round(one, 4) for one in rewards.by_attempt(settings(**SLIME), samples)[1]] == [
+        1, -1, -1, -1, 0, 0, 0.7071, -0.7071]
     samples[1].reward = 0.25
     with pytest.raises(Unfit, match="The rows of attempt 1 have different rewards"):
         rewards.by_attempt(settings(**SLIME), samples)

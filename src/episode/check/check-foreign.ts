@@ -1,5 +1,6 @@
 import type { Score, Step, World } from "../../environment/environment.ts";
 import { componentsFault, turnRewardsFault } from "../../environment/reward-parts.ts";
+import { RolloutError } from "../../errors.ts";
 import { copyMembers } from "../../values/copy-members.ts";
 import { wellFormedCopy } from "../../values/plain-copy.ts";
 import { isReward } from "../../trajectory/reward.ts";
@@ -114,7 +115,9 @@ export function checkScore(value: unknown, place: string, turnCount?: number): S
   const fault =
     (components === undefined ? undefined : componentsFault(components, reward)) ??
     (turnRewards === undefined ? undefined : turnRewardsFault(turnRewards, reward, turnCount));
-  if (fault !== undefined) refuse(origin, fault, "parts that add up to the reward");
+  if (fault !== undefined) {
+    throw new RolloutError(origin.code, `Cannot use the answer of ${place}: ${fault}`);
+  }
   // A copy, because the world may be disposed of before the score is written.
   return {
     ...(score as unknown as Score),

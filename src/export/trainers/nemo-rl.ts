@@ -1,5 +1,6 @@
 import type { Sample } from "../../trajectory/sample.ts";
 import { namedGroupRules } from "./common-rules.ts";
+import { lineageIn } from "./lineage-in.ts";
 import { longestRow } from "./longest-row.ts";
 import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
@@ -26,7 +27,10 @@ export const nemoRlExporter: Exporter = {
     components: { action: "keep", why: "`reward_components`: weighted, they add up to the reward" },
   },
   // NeMo-RL groups results by the ids of their first prompt.
-  chooseRow: (rows) => longestRow(rows.filter((row) => hasPromptOf(rows[0]!, row))),
+  chooseRow(rows) {
+    const first = rows.find((sample) => lineageIn({ sample })?.role === "main") ?? rows[0]!;
+    return longestRow(rows.filter((row) => hasPromptOf(first, row)));
+  },
   toRecords: (attempt) =>
     attempt.rows.map((row) => ({
       responses_create_params: { input: [] },

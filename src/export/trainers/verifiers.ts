@@ -55,26 +55,23 @@ interface Node {
 
 function toNodes({ rows, episode }: ReadyAttempt): readonly Node[] {
   const nodes: Node[] = [];
-  const places = nodesOfTurns(rows);
-  for (const row of rows) {
+  const links = linksOf(rows);
+  for (const [index, row] of rows.entries()) {
     let at = 0;
     let parent: number | null = null;
-    const { from } = lineageIn(row) ?? {};
-    const source = from && places[from.row]?.[from.turn];
-    let links = source === undefined ? [] : [{ node: source, type: from!.edge }];
+    let own = links[index]!;
     const push = (end: number, sampled: boolean, content: string): void => {
       const ids = row.tokenIds.slice(at, end);
-      const own = sampled && links.length > 0 ? { semantic_parents: links } : {};
-      if (sampled) links = [];
       nodes.push({
         parent,
-        ...own,
+        ...(sampled && own.length > 0 && { semantic_parents: own }),
         message: { role: sampled ? "assistant" : "user", content },
         sampled,
         token_ids: ids,
         mask: ids.map(() => sampled),
         logprobs: sampled ? row.logprobs.slice(at, end) : [],
       });
+      if (sampled) own = [];
       parent = nodes.length - 1;
       at = end;
     };
@@ -84,6 +81,25 @@ function toNodes({ rows, episode }: ReadyAttempt): readonly Node[] {
     }
   }
   return nodes;
+}
+
+/**
+ * Returns the links of each row's first sampled node. verifiers trains no compaction attempt that nothing
+ * continues: a row whose summary no other row continues has no link, because it must be trained.
+ */
+function linksOf(rows: readonly ReadyRow[]): readonly NonNullable<Node["semantic_parents"]>[] {
+  const places = nodesOfTurns(rows);
+  const links = rows.map((row) => {
+    const { from } = lineageIn(row) ?? {};
+    const node = from && places[from.row]?.[from.turn];
+    return node === undefined ? undefined : { node, type: from!.edge };
+  });
+  const resumed = new Set(links.map((link) => (link?.type === "compaction" ? link.node : -1)));
+  return links.map((link, index) => {
+    if (link === undefined) return [];
+    const last = places[index]!.findLast((node) => node !== undefined) ?? -1;
+    return link.type === "compaction_attempt" && !resumed.has(last) ? [] : [link];
+  });
 }
 
 /** Returns the index of each turn's sampled node, by row and by place in the row's `turns`. */

@@ -18,8 +18,8 @@ export class Conversations {
   readonly #children: number[];
   /** The first root that uses each summary. */
   readonly #usedBy = new Map<number, number>();
-  /** Turns that a later turn takes up without continuing them in the tree. */
-  readonly #takenUp = new Set<number>();
+  /** The last turn that continues each turn or takes it up. */
+  readonly #continuedBy = new Map<number, number>();
   /** The roles of turns that differ from their conversation's. */
   readonly ownRoles = new Map<number, TurnRole>();
   readonly links = new Map<number, TurnLink>();
@@ -32,7 +32,11 @@ export class Conversations {
   constructor(evidence: readonly TurnEvidence[]) {
     this.#evidence = evidence;
     this.#children = evidence.map(() => 0);
-    for (const { parent } of evidence) if (parent !== undefined) this.#children[parent]!++;
+    for (const { index, parent } of evidence) {
+      if (parent === undefined) continue;
+      this.#children[parent]!++;
+      this.#continue(parent, index);
+    }
     for (const turn of evidence) this.#place(turn);
     for (const turn of evidence) this.#linkBranch(turn);
   }
@@ -46,9 +50,13 @@ export class Conversations {
     return this.#usedBy.get(turn);
   }
 
-  /** True if a later turn continues this one or takes it up. */
-  isContinued(turn: number): boolean {
-    return this.#children[turn]! > 0 || this.#usedBy.has(turn) || this.#takenUp.has(turn);
+  /** Returns the last turn that continues this one or takes it up, or `undefined`. */
+  continuedBy(turn: number): number | undefined {
+    return this.#continuedBy.get(turn);
+  }
+
+  #continue(turn: number, by: number): void {
+    this.#continuedBy.set(turn, Math.max(by, this.#continuedBy.get(turn) ?? by));
   }
 
   /** True if a turn asks for a summary of its conversation. */
@@ -86,7 +94,7 @@ export class Conversations {
       return start("subagent");
     }
     if (repeated !== undefined) {
-      this.#takenUp.add(repeated);
+      this.#continue(repeated, index);
       this.links.set(index, { turn: repeated, edge: "continuation" });
       return this.#of[repeated]!;
     }
@@ -113,7 +121,7 @@ export class Conversations {
 
   #linkCall({ index, calledBy }: TurnEvidence): void {
     if (calledBy === undefined) return;
-    this.#takenUp.add(calledBy);
+    this.#continue(calledBy, index);
     this.links.set(index, { turn: calledBy, edge: "subagent_call" });
   }
 
@@ -128,7 +136,7 @@ export class Conversations {
     const { parent, ...turn } = this.#evidence[index]!;
     const compacted = parent ?? this.#compactedBy(turn);
     if (compacted === undefined || this.links.get(index)?.edge === "compaction") return;
-    if (parent === undefined) this.#takenUp.add(compacted);
+    if (parent === undefined) this.#continue(compacted, index);
     this.links.set(index, { turn: compacted, edge: "compaction_attempt" });
   }
 
@@ -194,6 +202,7 @@ export class Conversations {
     { summary, compacted }: { readonly summary: number; readonly compacted: number },
   ): Conversation {
     if (!this.#usedBy.has(summary)) this.#usedBy.set(summary, index);
+    this.#continue(summary, index);
     this.links.set(index, { turn: summary, edge: "compaction" });
     if (!this.isSummary(summary)) this.markSummary(summary);
     if (!this.links.has(summary)) this.#linkLifted(summary, compacted);
@@ -217,7 +226,9 @@ export class Conversations {
         this.#children[turn] === 0,
     );
     if (returned === undefined) return;
-    for (const turn of quoted) if (this.#of[turn]!.role === "subagent") this.#takenUp.add(turn);
+    for (const turn of quoted) {
+      if (this.#of[turn]!.role === "subagent") this.#continue(turn, index);
+    }
     if (!this.links.has(index)) this.links.set(index, { turn: returned, edge: "subagent_return" });
   }
 

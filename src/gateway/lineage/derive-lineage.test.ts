@@ -281,6 +281,37 @@ describe("repeated requests", () => {
     expect(session.lines).toEqual(["main", "main", "main", "main"]);
   });
 
+  test("the last reply stays trained if the client went back to a request that it had continued", () => {
+    const session = new PlayedSession();
+    const history = begin(session);
+    const left = session.ask({ messages: history, text: "left", tools });
+    session.ask({ messages: [...history, left, user("Go on.")], text: "I go on.", tools });
+    session.ask({ messages: history, text: "It is fixed.", tools });
+    expect(session.lines).toEqual(["main", "main continuation<-0", "main", "main continuation<-0"]);
+  });
+
+  test("a sub-agent's short report stays trained if another one with the same prompt went further", () => {
+    const session = new PlayedSession();
+    const prompt = "Count the tests.";
+    const calls: MadeCall[] = [
+      ["task", { prompt }],
+      ["task", { prompt }],
+    ];
+    const turn = session.ask({ messages: opening, calls, tools });
+    session.ask({ messages: [user(prompt)], text: "7" });
+    const first = session.ask({ messages: [user(prompt)], calls: [look] });
+    session.ask({ messages: [user(prompt), first, result("a", 2)], text: "8" });
+    const back = [result("7", 0), result("8", 0, 1)];
+    session.ask({ messages: [...opening, turn, ...back], text: "There are 8.", tools });
+    expect(session.lines).toEqual([
+      "main",
+      "subagent subagent_call<-0",
+      "subagent subagent_call<-0",
+      "subagent",
+      "main",
+    ]);
+  });
+
   test("equal requests of two sub-agents do not reject each other", () => {
     const session = new PlayedSession();
     const ask = (text: string, agent: string, messages = opening) =>

@@ -12,17 +12,17 @@ export function findRejected(
 ): ReadonlyMap<number, Rejection> {
   const used = usedSummaries(evidence, conversations);
   const windows = lastTurnsOfWindows(evidence);
-  const resumed = new Set(
-    evidence.flatMap(({ index, request }) => (conversations.isContinued(index) ? [request] : [])),
-  );
+  const resumed = lastContinuations(evidence, conversations);
   const rejectionOf = (turn: TurnEvidence): Rejection | undefined => {
-    const { index, request, link } = turn;
-    if (conversations.isContinued(index)) return undefined;
+    const { index, request, link, isShort } = turn;
+    if (conversations.continuedBy(index) !== undefined) return undefined;
     const others = historiesOf(turn, evidence).flatMap((history) => used.get(history) ?? []);
     if (others.some((other) => other.latest > index && asksAlike(turn, other))) {
       return "later-summary";
     }
-    if (resumed.has(request)) return "resumed-sibling";
+    // A short report of a sub-agent may have come back, also if an equal sub-agent went further.
+    const mayBeReport = isShort && conversations.roleOf(index) === "subagent";
+    if (!mayBeReport && (resumed.get(request) ?? -1) > index) return "resumed-sibling";
     const last = link.isCompaction ? windows.get(windowOf(turn)) : undefined;
     return last !== undefined && last > index ? "client" : undefined;
   };
@@ -32,6 +32,22 @@ export function findRejected(
       return rejection === undefined ? [] : [[turn.index, rejection]];
     }),
   );
+}
+
+/**
+ * Returns the last turn that continues a reply to each request. A reply that is newer than this turn
+ * replaces the branch: the client went back to the request.
+ */
+function lastContinuations(
+  evidence: readonly TurnEvidence[],
+  conversations: Conversations,
+): ReadonlyMap<string, number> {
+  const last = new Map<string, number>();
+  for (const { index, request } of evidence) {
+    const turn = conversations.continuedBy(index) ?? -1;
+    if (turn > (last.get(request) ?? -1)) last.set(request, turn);
+  }
+  return last;
 }
 
 /** A request for a summary whose reply a later root uses. */

@@ -62,14 +62,14 @@ interface PassedText {
 
 /** The texts that turns passed to tools. A conversation that starts with one was started by a call. */
 export class PassedTexts {
-  /** The texts by the length of their first line. Later turns follow earlier ones. */
-  readonly #texts = new Map<number, PassedText[]>();
+  /** The texts by the key of their first line. Later turns follow earlier ones. */
+  readonly #texts = new Map<string, PassedText[]>();
 
   /** @param text - Without spaces around it. */
   add(text: string, turn: number): void {
-    const { length } = text.slice(0, lineEnd(text, 0)).trimEnd();
-    const texts = this.#texts.get(length) ?? [];
-    this.#texts.set(length, texts);
+    const key = keyOfLine(text.slice(0, lineEnd(text, 0)).trimEnd());
+    const texts = this.#texts.get(key) ?? [];
+    this.#texts.set(key, texts);
     const passed = { turn, length: text.length, digest: digest(text) };
     const known = texts.findIndex((each) => each.digest === passed.digest);
     if (known !== -1) texts.splice(known, 1);
@@ -84,14 +84,20 @@ export class PassedTexts {
     for (let start = 0; start < message.length;) {
       const end = lineEnd(message, start);
       const line = message.slice(start, end).trimEnd();
-      const begin = start + (line.length - line.trimStart().length);
-      for (const passed of this.#texts.get(start + line.length - begin) ?? []) {
+      const trimmed = line.trimStart();
+      const begin = start + (line.length - trimmed.length);
+      for (const passed of this.#texts.get(keyOfLine(trimmed)) ?? []) {
         if (isAt(message, begin, passed)) found = Math.max(found ?? 0, passed.turn);
       }
       start = end + 1;
     }
     return found;
   }
+}
+
+/** Returns a short key, so that few texts are compared with a line. */
+function keyOfLine(line: string): string {
+  return `${line.length} ${line.slice(0, 64)}`;
 }
 
 /** True if a text stands at a place of a message and ends with a line. */

@@ -3,7 +3,7 @@ import { digest } from "../tree/message-keys.ts";
 import type { TurnNode } from "../tree/turn-node.ts";
 import { linkOf, type ClientLabels, type ClientLink } from "./client-labels.ts";
 import { PassedTexts, SampledTexts } from "./sampled-texts.ts";
-import { argumentTexts } from "./text-pieces.ts";
+import { argumentTexts, longLines, passedOnText } from "./text-pieces.ts";
 
 /** The data of a turn that shows its place in the agent's work. */
 export interface LineageTurn {
@@ -26,6 +26,8 @@ export interface TurnEvidence {
   readonly setting?: string;
   /** The request's last message. Absent if it is short. */
   readonly order?: string;
+  /** True if later messages with the turn's text are not recognised, because it is short. */
+  readonly isShort: boolean;
   /** True for a root whose reply is a title: its system message or the reply's form says so. */
   readonly isTitle: boolean;
   /** Earlier turns without calls whose texts the messages pass on, oldest first. */
@@ -71,7 +73,7 @@ export class EvidenceCollector {
 
   /** Adds the next turn in sampling order. */
   add(node: TurnNode<LineageTurn>): void {
-    const { index, parent, record, place } = node;
+    const { index, parent, record, place, turn } = node;
     const { environment, labels } = record;
     const link = linkOf(labels);
     const order = environment.at(-1)?.content ?? "";
@@ -85,6 +87,7 @@ export class EvidenceCollector {
       request: `${parent?.index ?? ""} ${place} ${link.thread ?? ""}`,
       ...(setting !== undefined && { setting }),
       ...(order.length >= minOrderLength && { order }),
+      isShort: turn.calls.length === 0 && longLines(passedOnText(turn.text)).length === 0,
       isTitle: isRoot && (link.isTitle || titleOrder.test(systemOf(environment))),
       quoted: this.#quotedIn(environment, { isRoot }),
       ...(setting !== undefined && this.#assistantsOf(node, setting)),

@@ -23,6 +23,13 @@ test("a turn's return has the discounted rewards of the later turns", () => {
   expect(turnReturns(attempt(3, { reward: 2 }), 0.5)).toEqual([0.5, 1, 2]);
 });
 
+test("the turns of an agent follow each other as they were sampled, not row by row", () => {
+  // A sub-agent's row, turns 2 and 3, lies between the first and the last turn of the main row.
+  const tree = [0, 2, 3, undefined, 1].map((turnIndex) => ({ turnIndex }));
+  const played = attempt(4, { reward: 1, tree: tree as unknown as NonNullable<Episode["tree"]> });
+  expect(turnReturns(played, 0.5)).toEqual([0.125, 1, 0.25, 0.5]);
+});
+
 describe("turnAdvantages()", () => {
   const shaped = attempt(2, { reward: 1, turnRewards: [0.75, 0.25] });
   const late = attempt(3, { reward: 0 });

@@ -14,7 +14,7 @@ export interface TurnAdvantageOptions {
  *
  * The return of a turn is its reward and the discounted rewards of the later turns. A turn's advantage compares this
  * return with the returns of the group's attempts from their first turns, as `estimator` compares rewards. The reward of
- * an attempt without `turnRewards` belongs to its last turn, so with discount 1 all of its turns have the advantage that
+ * an attempt without `turnRewards` belongs to its last turn in sampling order, so with discount 1 all of its turns have the advantage that
  * `advantages()` gives.
  *
  * **Source:** reward-to-go is the policy gradient of Sutton et al., Policy Gradient Methods for Reinforcement Learning
@@ -47,18 +47,27 @@ export function turnAdvantages(
   );
 }
 
-/** Returns each turn's reward and the discounted rewards of the turns after it. */
+/**
+ * Returns each turn's reward and the discounted rewards of the turns sampled after it, by the turn's
+ * index in the episode. `turns` lists an agent's turns row by row, and `tree` has their order.
+ */
 export function turnReturns(
-  { reward = 0, turnRewards, turns }: Pick<Episode, "reward" | "turnRewards" | "turns">,
+  {
+    reward = 0,
+    turnRewards,
+    turns,
+    tree,
+  }: Pick<Episode, "reward" | "turnRewards" | "turns" | "tree">,
   discount: number,
 ): readonly number[] {
-  const rewards = turnRewards ?? turns.map((_, index) => (index + 1 === turns.length ? reward : 0));
+  const order = tree?.flatMap(({ turnIndex }) => turnIndex ?? []) ?? [...turns.keys()];
+  const last = order.at(-1);
+  const rewards = turnRewards ?? turns.map((_, index) => (index === last ? reward : 0));
+  const returns = rewards.map(() => 0);
   let later = 0;
-  return rewards
-    .toReversed()
-    .map((own) => {
-      later = own + discount * later;
-      return later;
-    })
-    .toReversed();
+  for (const index of order.toReversed()) {
+    later = (rewards[index] ?? 0) + discount * later;
+    returns[index] = later;
+  }
+  return returns;
 }

@@ -465,6 +465,27 @@ describe("verifyExport()", () => {
     expect(await found(as, harm, run)).toEqual([message]);
   });
 
+  test("equal responses to two prompts of an attempt are two rows", async () => {
+    const violations = await found("verl", (r) => {
+      const [first, second] = r.find((record) => "outputs" in record).outputs;
+      for (const name of ["response_ids", "response_mask", "response_logprobs"]) {
+        second[name] = first[name];
+      }
+    });
+    expect(violations).toEqual([]);
+  });
+
+  test("an export for skyrl whose attempts have one row each is the run's, without is_last_step", async () => {
+    const plain = path.join(scratch, "plain");
+    await writeEveryKindRun(plain, [0, 2]);
+    const file = path.join(scratch, "plain.json");
+    const parts: Uint8Array[] = [];
+    for await (const bytes of (await exportRun(plain, "skyrl")).content) parts.push(bytes);
+    await writeFile(file, Buffer.concat(parts));
+    expect(Buffer.concat(parts).includes("is_last_step")).toBe(false);
+    expect((await verifyExport(file, "skyrl", { run: plain })).violations).toEqual([]);
+  });
+
   test("finds a torn line, and says which file cannot be read", async () => {
     const file = path.join(scratch, "torn");
     await writeFile(file, `${sound.get("trl")!}{"prompt_ids":[1`);

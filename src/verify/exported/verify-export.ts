@@ -37,8 +37,9 @@ export interface VerifyExportOptions extends ExportSurroundings {
 
 /**
  * Checks an exported file. Each record must be sound, no row may occur twice, the rows of a group must
- * be adjacent, and each attempt must weigh one (see `AttemptSequence`). With a run, each record must be the one that the run gives. Keeps one
- * record in memory at a time, except for column files, which it reads whole.
+ * be adjacent, and each attempt must weigh one (see `AttemptSequence`). With a run, each record must be
+ * the one that the run gives. Keeps one record in memory at a time, except for column files, which it
+ * reads whole.
  * @throws UsageError if the file or the run cannot be read, or if the run cannot be exported in
  *   this form.
  */
@@ -72,7 +73,7 @@ export async function verifyExport(
       if (wanted?.done === true) {
         say([{ rule: "run", detail: "the run gives no such record" }]);
       } else if (wanted !== undefined) {
-        say(compare(record, wanted.value, ""));
+        say(compare({ ...defaultsOf(as), ...record }, wanted.value, ""));
       }
     }
     violations.push(...sequence.end());
@@ -85,6 +86,12 @@ export async function verifyExport(
     await expected?.return(undefined);
   }
   return { file, as, records: line, violations };
+}
+
+/** Returns the values of the columns that a file may lack. */
+function defaultsOf(as: ExportTarget): RawRow {
+  const { layout } = exporters[as];
+  return layout === "lines" ? {} : (layout.defaults ?? {});
 }
 
 async function* expectedRecords(
@@ -153,8 +160,8 @@ class Once {
     this.#groups.set(group, this.#line);
     // Without rollout ids, two equal rows may both have been sampled.
     if (rollout === undefined) return found;
-    for (const { ids, mask } of rows) {
-      const key = hashRow([rollout, ids.values, mask.values]);
+    for (const { prompt, ids, mask } of rows) {
+      const key = hashRow([rollout, prompt?.values ?? [], ids.values, mask.values]);
       const before = this.#seen.get(key);
       this.#seen.set(key, this.#line);
       if (before === undefined) continue;

@@ -28,9 +28,9 @@ def by_attempt(args, samples):
         if groups.setdefault(sample.group_index, {}).setdefault(name, reward) != reward:
             raise Unfit(f"The rows of attempt {name} have different rewards: each must carry the attempt's whole reward")
     advantages = {}
-    for attempts in groups.values():
-        advantages |= zip(attempts, group_advantages(list(attempts.values()), over_std=over_std))
-    return raw, [advantages[name] for name in names]
+    for group, attempts in groups.items():
+        advantages[group] = dict(zip(attempts, group_advantages(list(attempts.values()), over_std=over_std)))
+    return raw, [advantages[sample.group_index][name] for sample, name in zip(samples, names)]
 
 
 def differ(args, group, **_):
