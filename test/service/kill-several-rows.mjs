@@ -63,6 +63,7 @@ async function playWith(name, flags, kills) {
   sums.cutLines += reader.cutLines;
   sums.streams += reader.streams;
   faults.push(...service.troubles);
+  sums.acknowledged += trainer.acknowledgedCount;
   trainer.checkFolders();
 }
 
@@ -81,6 +82,10 @@ class Trainer {
   constructor(reader, data) {
     this.#reader = reader;
     this.#data = data;
+  }
+
+  get acknowledgedCount() {
+    return this.#acknowledged.size;
   }
 
   /** Plays two batches at once under a new version of the policy. */
@@ -115,8 +120,8 @@ class Trainer {
       if (line.type !== "group") continue;
       this.#take(line);
       const dice = random();
-      if (dice < 0.35) await this.#readFormed(line);
-      else if (dice < 0.5) await this.#acknowledge(line, batch);
+      if (dice < 0.3) await this.#readFormed(line);
+      else if (dice < 0.7) await this.#acknowledge(line, batch);
       const isComplete = asked.every((one) => this.#groups.get(one.batch).size === tasksPerBatch);
       // Otherwise the reader died, and continues from an older cursor.
       if (isComplete || random() < 0.15) return;
@@ -177,7 +182,6 @@ class Trainer {
     if (isAll) this.#upTo = Math.max(this.#upTo, cursor);
     for (const each of isAll ? this.#lines.keys() : this.#groups.get(own).keys())
       if (each <= cursor) this.#acknowledged.add(each);
-    sums.acknowledged = this.#acknowledged.size;
   }
 
   /** True if no group of a batch before a cursor is missing: no other cursor up to it is unknown. */
