@@ -36,7 +36,7 @@ function attemptFaults({ rolloutId, outcome, reward, rows }) {
   }
   const firstTurns = rows.map(({ turns }) => turns[0]?.turnIndex);
   if (firstTurns.some((turn, index) => index > 0 && turn <= firstTurns[index - 1]))
-    faults.push(`rows in the order ${firstTurns}`);
+    faults.push(`rows in the order ${firstTurns.join()}`);
   return faults;
 }
 
@@ -59,7 +59,9 @@ export function hashesOnDisk(folder) {
 /** Returns the faults of a group whose rows are not the ones in its run's folder. */
 export function diskFaults({ attempts }, hashes) {
   return attempts
-    .filter(({ rolloutId, rows }) => `${rows.map(hashOf)}` !== `${hashes.get(rolloutId) ?? []}`)
+    .filter(
+      ({ rolloutId, rows }) => rows.map(hashOf).join() !== (hashes.get(rolloutId) ?? []).join(),
+    )
     .map(({ rolloutId }) => `${rolloutId}: the folder has other rows`);
 }
 

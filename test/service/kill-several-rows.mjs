@@ -195,8 +195,8 @@ class Trainer {
   async #recount(batch, tasks) {
     const groups = this.#groups.get(batch);
     const given = [...groups.values()].map(({ taskIndex }) => taskIndex);
-    if (`${given.sort((one, other) => one - other)}` !== `${tasks}`)
-      faults.push(`${batch} gave the tasks ${given} of ${tasks}`);
+    if (given.sort((one, other) => one - other).join() !== tasks.join())
+      faults.push(`${batch} gave the tasks ${given.join()} of ${tasks.join()}`);
     const wanted = [...groups.keys()].filter((cursor) => !this.#acknowledged.has(cursor));
     const from = Math.max(0, ...[...groups.keys()].filter((each) => this.#acknowledged.has(each)));
     for (let isDone = false; !isDone; await sleep(50)) {
@@ -208,8 +208,8 @@ class Trainer {
         } else if (line.type === "error") throw new Error(`recount of ${batch}: ${line.message}`);
         isDone = line.type === "end" && line.state === "finished";
       }
-      if (isDone && `${again}` !== `${wanted.sort((one, other) => one - other)}`)
-        faults.push(`${batch} gave ${again} again of ${wanted}`);
+      if (isDone && again.join() !== wanted.sort((one, other) => one - other).join())
+        faults.push(`${batch} gave ${again.join()} again of ${wanted.join()}`);
     }
     if (from > 0) await this.#askForForgotten(batch);
   }
