@@ -3,6 +3,7 @@ import type { Episode, TreeTurn, TurnRecord, TurnStep } from "../../episode/epis
 import type { ScoreFields } from "../../episode/scored-end.ts";
 import { describeTurn } from "../../episode/turn/describe-turn.ts";
 import type { Failure } from "../../errors.ts";
+import type { TurnEdge } from "../../episode/turn-lineage.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { hashIds } from "../../trajectory/rolling-hash.ts";
 import type { RolloutEnd } from "../../trajectory/sample.ts";
@@ -36,7 +37,9 @@ export function toEpisode(
   choice: RowChoice = "all",
 ): Episode {
   const isMain = (turn: number): boolean => lineage[turn]!.role === "main";
-  const rows = collectRows(tree.nodes, { choice, rejected: rejectedTurns(lineage), isMain });
+  const received = usedTurns(lineage);
+  const rejected = rejectedTurns(lineage);
+  const rows = collectRows(tree.nodes, { choice, rejected, received, isMain });
   const segments = rows.map(({ segment }) => segment);
   const turns = rows.flatMap((row) => recordTurns(row));
   const formatErrors = rows
@@ -61,7 +64,7 @@ export function toEpisode(
     durationMs: Math.max(0, end.atMs - openedAtMs),
     messages: messagesOf(rows.find(({ path }) => isMain(path[0]!.index)) ?? rows[0]),
     turns,
-    tree: describeTree(tree.nodes, { rows, lineage }),
+    tree: describeTree(tree.nodes, { rows, lineage, received }),
     segments,
   };
 }
@@ -71,15 +74,36 @@ function rejectedTurns(lineage: readonly TurnLineage[]): ReadonlySet<number> {
   return new Set(lineage.flatMap(({ rejected }, index) => (rejected === undefined ? [] : [index])));
 }
 
+/** The links that show a turn's text or calls in a later request. */
+const usingEdges: ReadonlySet<TurnEdge> = new Set([
+  "compaction",
+  "subagent_call",
+  "subagent_return",
+]);
+
+/**
+ * Returns the indexes of the turns that a later request uses. The client has received them, also if the
+ * gateway died before it recorded their delivery.
+ */
+function usedTurns(lineage: readonly TurnLineage[]): ReadonlySet<number> {
+  return new Set(
+    lineage.flatMap(({ from }) =>
+      from !== undefined && usingEdges.has(from.edge) ? [from.turn] : [],
+    ),
+  );
+}
+
 /** Returns all sampled turns with their parents, including untrained ones. */
 function describeTree(
   nodes: readonly TurnNode<GatewayTurn>[],
   {
     rows,
     lineage,
+    received,
   }: {
     readonly rows: readonly TreeRow<GatewayTurn>[];
     readonly lineage: readonly TurnLineage[];
+    readonly received: ReadonlySet<number>;
   },
 ): readonly TreeTurn[] {
   const turnIndexes = new Map(rows.flatMap(({ trained }) => trained).map((node, at) => [node, at]));
@@ -97,7 +121,7 @@ function describeTree(
       promptTokenCount: record.promptTokenCount,
       sampledTokenCount: generation.outputIds.length,
       outputHash: hashIds(generation.outputIds),
-      isDelivered: node.isDelivered,
+      isDelivered: node.isDelivered || received.has(index),
       model: record.model,
       ...(notes.length !== 0 && { notes }),
       ...(Object.keys(labels).length !== 0 && { labels }),

@@ -189,7 +189,7 @@ describe("collectRows()", () => {
     expect(rows.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 2], [1]]);
   });
 
-  test("omits an undelivered branch, and trains its shared turns in another row", () => {
+  test("omits an undelivered branch unless its text was used, and trains its shared turns in another row", () => {
     const session = playAll([
       { ...simple, kind: "begin" },
       { ...simple, turn: 0 },
@@ -197,6 +197,8 @@ describe("collectRows()", () => {
     ]);
     const rows = collectRows(session.tree.nodes);
     expect(rows.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 1]]);
+    const used = collectRows(session.tree.nodes, { received: new Set([2]) });
+    expect(used.map(({ trained }) => trained.map(({ index }) => index))).toEqual([[0, 2], [1]]);
   });
 
   test("gives a shared turn to the older branch if the newer one is rejected", () => {

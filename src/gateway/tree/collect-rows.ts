@@ -24,12 +24,14 @@ export interface TreeRow<Record extends PathTurn> {
 /**
  * Returns the training rows of a session: one for each leaf of the tree. A turn that several rows
  * share is trained in the newest one and belongs to the prompt of the others, with mask 0. Turns
- * that the client never received completely are left out unless a later turn answers them. Rejected
- * turns, which no turn continues, are left out before shared turns are assigned.
+ * that the client never received completely are left out unless a later turn answers them or uses their
+ * text. Rejected turns, which no turn continues, are left out before shared turns are assigned.
  *
  * @param nodes - All turns of the session in sampling order.
  * @param options.choice - Default: all rows.
  * @param options.rejected - Indexes of the turns that must not be trained. Default: none.
+ * @param options.received - Indexes of turns that the client has received, although their delivery was
+ *   not recorded. Default: none.
  * @param options.isMain - True for the turns of the agent's own conversation, by index, as opposed
  *   to titles. Default: all.
  */
@@ -38,15 +40,19 @@ export function collectRows<Record extends PathTurn>(
   {
     choice = "all",
     rejected = new Set(),
+    received = new Set(),
     isMain = () => true,
   }: {
     readonly choice?: RowChoice;
     readonly rejected?: ReadonlySet<number>;
+    readonly received?: ReadonlySet<number>;
     readonly isMain?: (turn: number) => boolean;
   } = {},
 ): readonly TreeRow<Record>[] {
   const recorder = new TrajectoryRecorder();
-  const kept = nodes.filter(({ index, isDelivered }) => isDelivered && !rejected.has(index));
+  const kept = nodes.filter(
+    ({ index, isDelivered }) => (isDelivered || received.has(index)) && !rejected.has(index),
+  );
   const paths = chooseRows(findPaths(kept), { choice, isMain }).map(({ path, firstTrained }) => {
     const trained = path.slice(firstTrained).filter(({ record }) => record.isTrainable);
     // The row ends with its last trained turn.
