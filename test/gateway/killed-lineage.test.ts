@@ -227,7 +227,9 @@ test("a gateway that is killed during each request keeps roles, links and reject
     "root, main, compaction 5, turn 5",
     "after 6, main, turn 6",
   ]);
-  const momentOf = (request: number): Moment => moments[request % moments.length]!;
+  // Nothing continues the last reply, so a repeat of it would train beside it.
+  const momentOf = (request: number): Moment | undefined =>
+    request < 7 ? moments[request % moments.length]! : undefined;
   const killed = await play(path.join(dir, "killed"), momentOf);
-  expect(killed).toEqual({ ...undisturbed, kills: 8 });
+  expect(killed).toEqual({ ...undisturbed, kills: 7 });
 });

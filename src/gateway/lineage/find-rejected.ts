@@ -13,15 +13,20 @@ export function findRejected(
   const used = usedSummaries(evidence, conversations);
   const windows = lastTurnsOfWindows(evidence);
   const resumed = lastContinuations(evidence, conversations);
+  const resumedTexts = shortTextsOf(evidence, conversations);
   const rejectionOf = (turn: TurnEvidence): Rejection | undefined => {
-    const { index, request, link, isShort } = turn;
+    const { index, request, link, shortText } = turn;
     if (conversations.continuedBy(index) !== undefined) return undefined;
     const others = historiesOf(turn, evidence).flatMap((history) => used.get(history) ?? []);
     if (others.some((other) => other.latest > index && asksAlike(turn, other))) {
       return "later-summary";
     }
-    // A short report of a sub-agent may have come back, also if an equal sub-agent went further.
-    const mayBeReport = isShort && conversations.roleOf(index) === "subagent";
+    // A short report of a sub-agent may have come back, also if an equal sub-agent went further. Two equal reports are
+    // one that was requested again.
+    const mayBeReport =
+      shortText !== undefined &&
+      conversations.roleOf(index) === "subagent" &&
+      resumedTexts.get(request)?.has(shortText) !== true;
     if (!mayBeReport && (resumed.get(request) ?? -1) > index) return "resumed-sibling";
     const last = link.isCompaction ? windows.get(windowOf(turn)) : undefined;
     return last !== undefined && last > index ? "client" : undefined;
@@ -32,6 +37,19 @@ export function findRejected(
       return rejection === undefined ? [] : [[turn.index, rejection]];
     }),
   );
+}
+
+/** Returns the short texts of the replies to each request that a later turn continues. */
+function shortTextsOf(
+  evidence: readonly TurnEvidence[],
+  conversations: Conversations,
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const texts = new Map<string, Set<string>>();
+  for (const { index, request, shortText } of evidence) {
+    if (shortText === undefined || conversations.continuedBy(index) === undefined) continue;
+    texts.set(request, (texts.get(request) ?? new Set()).add(shortText));
+  }
+  return texts;
 }
 
 /**

@@ -26,8 +26,8 @@ export interface TurnEvidence {
   readonly setting?: string;
   /** The request's last message. Absent if it is short. */
   readonly order?: string;
-  /** True if later messages with the turn's text are not recognised, because it is short. */
-  readonly isShort: boolean;
+  /** The turn's text, if it is so short that later messages with it are not recognised. */
+  readonly shortText?: string;
   /** True for a root whose reply is a title: its system message or the reply's form says so. */
   readonly isTitle: boolean;
   /** Earlier turns without calls whose texts the messages pass on, oldest first. */
@@ -87,7 +87,8 @@ export class EvidenceCollector {
       request: `${parent?.index ?? ""} ${place} ${link.thread ?? ""}`,
       ...(setting !== undefined && { setting }),
       ...(order.length >= minOrderLength && { order }),
-      isShort: turn.calls.length === 0 && longLines(passedOnText(turn.text)).length === 0,
+      ...(turn.calls.length === 0 &&
+        longLines(passedOnText(turn.text)).length === 0 && { shortText: turn.text }),
       isTitle: isRoot && (link.isTitle || titleOrder.test(systemOf(environment))),
       quoted: this.#quotedIn(environment, { isRoot }),
       ...(setting !== undefined && this.#assistantsOf(node, setting)),
