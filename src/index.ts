@@ -43,6 +43,7 @@ export type { Action, Environment, Score, Step, World } from "./environment/envi
 export { playActions, type PlayedActions } from "./environment/play-actions.ts";
 export { readTasks } from "./environment/read-tasks.ts";
 export { ToolRefusal, refuse } from "./environment/refuse.ts";
+export type { RewardComponent, RewardComponents } from "./environment/reward-parts.ts";
 export type { DetailedScore, ScoreResult } from "./environment/score-result.ts";
 export { createSeededRandom, type Random } from "./environment/seeded-random.ts";
 export type { TaskItem, TaskList, TaskSplits } from "./environment/task-list.ts";

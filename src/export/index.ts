@@ -10,6 +10,7 @@ export type {
   ExportKind,
   ExportMember,
   ExportNote,
+  ExportRecord,
   ExportSurroundings,
 } from "./exporter.ts";
 export type { ExportTarget } from "./exporters.ts";

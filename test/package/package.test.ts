@@ -76,7 +76,7 @@ describe("the package's declarations", () => {
     const foreign: string[] = [];
     for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
       const text = (await readFile(file, "utf8")).replaceAll(/\/\*[^]*?\*\//g, "");
-      for (const [, name] of text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)) {
+      for (const [, name] of text.matchAll(/(?:\bfrom\s+|import\()"([^"\n]+)"/g)) {
         if (name!.startsWith("node:")) continue;
         if (!name!.startsWith(".")) {
           foreign.push(`${path.relative(dist, file)} imports ${name}`);
