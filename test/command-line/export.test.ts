@@ -21,17 +21,15 @@ afterAll(async () => {
 test("export writes rows to standard output, and reports the omitted ones", async () => {
   const { status, stdout, stderr } = await callCli(["export", run, "--to", "verl"]);
   expect(status).toBe(0);
-  expect(jsonLines(stdout)).toHaveLength(13);
+  expect(jsonLines(stdout)).toHaveLength(14);
   expect(stderr.trim().split("\n")).toEqual([
     "Cut 2 tokens of shop/test/1#0: verl puts the reward on the last response token",
-    "Left out shop/test/3#0: shop/test/3#0 has several rows, and the mean over a uid would count the " +
-      "episode once a row",
     "Left out shop/test/4#0: shop/test/4#0 failed, and it has no reward",
     "Left out shop/test/5#0: shop/test/5#0 was not scored, and it has no reward",
     "Left out shop/test/6#0: shop/test/6#0 is not finished, and it has no end",
     "Left out shop/test/7#0: shop/test/7#0 has no sampled tokens, and no token in it can " +
       "be trained",
-    "13 rows of 9 groups for verl",
+    "14 rows of 9 groups for verl",
   ]);
 });
 
@@ -40,7 +38,7 @@ test("export creates the folder of its file", async () => {
   expect(await callCli(["export", run, "--to", "verl", "--out", file])).toMatchObject({
     status: 0,
   });
-  expect(jsonLines(await readFile(file, "utf8"))).toHaveLength(13);
+  expect(jsonLines(await readFile(file, "utf8"))).toHaveLength(14);
   const below = path.join(file, "rows.jsonl");
   const { status, stderr } = await callCli(["export", run, "--to", "csv", "--out", below]);
   expect(status).toBe(2);
@@ -55,7 +53,7 @@ test("an exported file passes verify, and fails it at the exact place after a ch
     stdout: "",
   });
   const sound = await callCli(["verify", file, "--as", "skyrl", "--run", run]);
-  expect(jsonLines(sound.stdout)).toEqual([{ file, as: "skyrl", records: 13, violations: [] }]);
+  expect(jsonLines(sound.stdout)).toEqual([{ file, as: "skyrl", records: 15, violations: [] }]);
   expect(sound.status).toBe(0);
   const text = await readFile(file, "utf8");
   await writeFile(file, text.replace("-0.5", "0.5"));

