@@ -3,8 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { playEpisode } from "../src/episode/play-episode.ts";
-import { RunFolder } from "../src/run/folder/run-folder.ts";
-import { runRollouts } from "../src/run/run-rollouts.ts";
+import { playIntoFolder } from "./play-into-folder.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
 import { prepareStorefront } from "./storefront-play.ts";
@@ -51,17 +50,7 @@ async function playAll({ plan, setup }: Prepared): Promise<void> {
 async function playJournalled({ plan, setup }: Prepared): Promise<void> {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
   try {
-    const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
-    await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
-    await runRollouts({
-      plan,
-      setup,
-      folder,
-      concurrency: episodeCount,
-      attempts: 1,
-      maxFailuresInRow: 1,
-      signal: new AbortController().signal,
-    });
+    await playIntoFolder(dir, { plan, setup, concurrency: episodeCount });
   } finally {
     await rm(dir, { recursive: true });
   }

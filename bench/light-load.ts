@@ -2,8 +2,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "undici";
 import type { Engine } from "../src/engine/engine.ts";
-import { RunFolder } from "../src/run/folder/run-folder.ts";
-import { runRollouts } from "../src/run/run-rollouts.ts";
+import { playIntoFolder } from "./play-into-folder.ts";
 import type { User, UserSession } from "../src/user/user.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
@@ -99,18 +98,10 @@ async function playLightly(
     },
   };
   const user = timed(setup.user, (taskId) => watchOf(watches, taskId));
-  const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
-  await using folder = await RunFolder.open(path.join(parent, name), manifest, {
-    retryFailed: false,
-  });
-  await runRollouts({
+  await playIntoFolder(path.join(parent, name), {
     plan: planOf(episodeCount),
     setup: { ...setup, engine, user },
-    folder,
     concurrency,
-    attempts: 1,
-    maxFailuresInRow: 1,
-    signal: new AbortController().signal,
     onEpisode: ({ outcome, rolloutId }) => {
       if (outcome !== "completed") throw new Error(`Cannot measure: ${rolloutId} is ${outcome}`);
     },

@@ -4,6 +4,7 @@ import path from "node:path";
 import type { Episode } from "../src/episode/episode.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
 import { RunFolder } from "../src/run/folder/run-folder.ts";
+import { benchManifest } from "./play-into-folder.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { median } from "./cpu-time.ts";
 import { prepareStorefront } from "./storefront-play.ts";
@@ -16,8 +17,7 @@ export async function benchLongRows(): Promise<BenchFigure[]> {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
   try {
     const episode = await playLong();
-    const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
-    await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+    await using folder = await RunFolder.open(dir, benchManifest, { retryFailed: false });
     const pauses: number[] = [];
     for (let index = 0; index < rowCount; index++) {
       const rolloutId = `${episode.rolloutId}-${index}`;

@@ -12,7 +12,7 @@ import { defaultLimits } from "../src/episode/limits.ts";
 import { findToolCallParser } from "../packages/tool-parsers/src/registry.ts";
 import { planRun } from "../src/run/schedule/plan-run.ts";
 import { RunFolder } from "../src/run/folder/run-folder.ts";
-import { runRollouts } from "../src/run/run-rollouts.ts";
+import { benchManifest, playInto } from "./play-into-folder.ts";
 import {
   characterIds,
   createCharacterRenderer,
@@ -70,8 +70,6 @@ interface Opened {
   readonly peakKib: number;
 }
 
-const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
-
 async function playAll(dir: string) {
   const environment = defineEnvironment({
     name: "greeting",
@@ -97,20 +95,16 @@ async function playAll(dir: string) {
   const [split = "test"] = Object.keys(environment.splits);
   const taskIndexes = Array.from({ length: episodeCount }, (_, index) => index);
   const plan = planRun(environment, { split, taskIndexes, sampleCount: 1, seed: 0 });
-  await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+  await using folder = await RunFolder.open(dir, benchManifest, { retryFailed: false });
   const startedAt = performance.now();
   let count = 0;
   let early = 0;
   let earlyHeap = 0;
   let late = 0;
-  await runRollouts({
+  await playInto(folder, {
     plan,
     setup,
-    folder,
     concurrency,
-    attempts: 1,
-    maxFailuresInRow: 1,
-    signal: new AbortController().signal,
     onEpisode: () => {
       count += 1;
       if (count === settledAt) {
@@ -135,7 +129,7 @@ function heapInUse(): number {
 async function openAgain(dir: string): Promise<Opened> {
   const startedAt = performance.now();
   const before = process.cpuUsage();
-  await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+  await using folder = await RunFolder.open(dir, benchManifest, { retryFailed: false });
   if (folder.finished.length !== episodeCount) throw new Error("episodes are missing");
   const { user, system } = process.cpuUsage(before);
   const ms = performance.now() - startedAt;

@@ -3,8 +3,7 @@ import path from "node:path";
 import type { Episode } from "../src/episode/episode.ts";
 import { playEpisode } from "../src/episode/play-episode.ts";
 import type { RecordPolicy } from "../src/run/recording/read-recording.ts";
-import { RunFolder } from "../src/run/folder/run-folder.ts";
-import { runRollouts } from "../src/run/run-rollouts.ts";
+import { playIntoFolder } from "./play-into-folder.ts";
 import { startRun } from "../src/run/start-run.ts";
 import { createPlanSource } from "../src/run/schedule/task-source.ts";
 import type { BenchFigure } from "./bench-figure.ts";
@@ -129,24 +128,17 @@ async function playWritten(
   name: string,
   record: RecordPolicy,
 ): Promise<number> {
-  const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
   const played = newCount();
-  {
-    await using folder = await RunFolder.open(path.join(parent, name), manifest, {
-      retryFailed: false,
-      record,
-    });
-    await runRollouts({
+  await playIntoFolder(
+    path.join(parent, name),
+    {
       plan: planOf(episodeCount),
       setup,
-      folder,
       concurrency,
-      attempts: 1,
-      maxFailuresInRow: 1,
-      signal: new AbortController().signal,
       onEpisode: (episode) => played.add(episode),
-    });
-  }
+    },
+    { record },
+  );
   return played.turnCount();
 }
 

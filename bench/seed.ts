@@ -2,7 +2,8 @@ import path from "node:path";
 import { compileChatTemplate } from "../packages/chat-template/src/chat-template.ts";
 import type { RunPlan } from "../src/run/schedule/plan-run.ts";
 import { RunFolder } from "../src/run/folder/run-folder.ts";
-import { runRollouts } from "../src/run/run-rollouts.ts";
+import type { RunOptions } from "../src/run/run-rollouts.ts";
+import { benchManifest, playInto } from "./play-into-folder.ts";
 import { readModelFolder } from "../src/tokenizer/model-folder.ts";
 import type { BenchFigure } from "./bench-figure.ts";
 import { qwen3Folder } from "./bench-model.ts";
@@ -50,23 +51,18 @@ export async function benchSeed(): Promise<BenchFigure[]> {
   return [];
 }
 
-type Played = Pick<Parameters<typeof runRollouts>[0], "plan" | "setup">;
+type Played = Pick<RunOptions, "plan" | "setup">;
 
 /** Measures the complete run, from the first episode to the last row on the disk. */
 async function playOurWay(dir: string, { plan, setup }: Played): Promise<SeedFigures> {
   let turnCount = 0;
   let failed = 0;
-  const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
-  await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
+  await using folder = await RunFolder.open(dir, benchManifest, { retryFailed: false });
   const spent = await cpuMs(async () => {
-    await runRollouts({
+    await playInto(folder, {
       plan,
       setup,
-      folder,
       concurrency,
-      attempts: 1,
-      maxFailuresInRow: 1,
-      signal: new AbortController().signal,
       onEpisode: ({ outcome, turns }) => {
         turnCount += turns.length;
         if (outcome !== "completed") failed += 1;

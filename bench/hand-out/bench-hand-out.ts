@@ -14,8 +14,7 @@ import { connectHere } from "../../src/queue/local/store-connection.ts";
 import { openSharedFolder } from "../../src/queue/place/shared-folder.ts";
 import { QueueStore } from "../../src/queue/store/queue-store.ts";
 import type { AttemptPlayer } from "../../src/run/attempt/attempt-player.ts";
-import { RunFolder } from "../../src/run/folder/run-folder.ts";
-import { runRollouts } from "../../src/run/run-rollouts.ts";
+import { playIntoFolder } from "../play-into-folder.ts";
 import type { BenchFigure } from "../bench-figure.ts";
 import { cpuMs, median } from "../cpu-time.ts";
 import { longShape, prepareLong, type LongPlay } from "./long-play.ts";
@@ -112,17 +111,6 @@ function parsing(player: AttemptPlayer): AttemptPlayer {
 }
 
 async function play({ plan, setup }: LongPlay, dir: string, player?: AttemptPlayer): Promise<void> {
-  const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
-  await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
-  await runRollouts({
-    plan,
-    setup,
-    folder,
-    concurrency: 16,
-    attempts: 1,
-    maxFailuresInRow: 1,
-    keepsEpisodes: false,
-    ...(player && { player }),
-    signal: new AbortController().signal,
-  });
+  const given = player && { player };
+  await playIntoFolder(dir, { plan, setup, concurrency: 16, keepsEpisodes: false, ...given });
 }

@@ -7,13 +7,12 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { Redactor } from "../../src/secrets/redactor.ts";
 import type { AttemptPlayer } from "../../src/run/attempt/attempt-player.ts";
-import { RunFolder } from "../../src/run/folder/run-folder.ts";
-import { runRollouts } from "../../src/run/run-rollouts.ts";
 import { HandOut } from "../../src/queue/hand-out/hand-out.ts";
 import { QueueStore } from "../../src/queue/store/queue-store.ts";
 import { QueueWorker } from "../../src/queue/worker/queue-worker.ts";
 import type { BenchFigure } from "../bench-figure.ts";
 import { cpuMs, median } from "../cpu-time.ts";
+import { playIntoFolder } from "../play-into-folder.ts";
 import { benchTerms, prepareBurning, queuedEpisodes } from "./queue-play.ts";
 import type { StorefrontPlay } from "../storefront-play.ts";
 
@@ -157,18 +156,7 @@ async function handOutOf(store: QueueStore, run: string): Promise<HandOut> {
 async function play({ plan, setup }: StorefrontPlay, player?: AttemptPlayer): Promise<void> {
   const dir = await mkdtemp(path.join(tmpdir(), "turnwright-bench-"));
   try {
-    const manifest = { format: 1, turnwright: "bench", configuration: {}, found: {} } as const;
-    await using folder = await RunFolder.open(dir, manifest, { retryFailed: false });
-    await runRollouts({
-      plan,
-      setup,
-      folder,
-      concurrency: 64,
-      attempts: 1,
-      maxFailuresInRow: 1,
-      ...(player && { player }),
-      signal: new AbortController().signal,
-    });
+    await playIntoFolder(dir, { plan, setup, concurrency: 64, ...(player && { player }) });
   } finally {
     await rm(dir, { recursive: true });
   }

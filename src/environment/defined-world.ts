@@ -43,8 +43,8 @@ export interface PlayedEpisode<State> {
   /** Every call, in order. */
   readonly calls: readonly MadeCall[];
   /**
-   * The actions of each turn of the agent, in order. A turn whose calls were malformed did nothing. Absent if the
-   * agent keeps its conversations itself.
+   * The agent's turns in order, each with its actions. A turn with malformed calls only has no actions. Absent if
+   * the agent keeps its conversations itself.
    */
   readonly turns?: readonly MadeTurn[];
   /** True if the episode finished, rather than reaching a limit. */

@@ -31,8 +31,8 @@ export interface DetailedScore<State> {
   /** Further details. JSON-able. */
   readonly details?: Readonly<Record<string, unknown>>;
   /**
-   * The named parts of the reward: a value with its weight, or a number, whose weight is 1. The reward is
-   * their weighted sum.
+   * The named parts of the reward, each a value with its weight. A number has the weight 1. The reward is the
+   * sum of the values, each times its weight.
    */
   readonly components?: Readonly<Record<string, number | RewardComponent>>;
   /** The part of the reward that each turn of the agent earned, in order. Their sum is the reward. */

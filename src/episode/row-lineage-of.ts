@@ -1,3 +1,4 @@
+import { countTrainedIn } from "../trajectory/count-trained.ts";
 import type { Segment } from "../trajectory/segment.ts";
 import type { Episode, TreeTurn } from "./episode.ts";
 import type { RowLineage } from "./row-lineage.ts";
@@ -10,7 +11,7 @@ export function rowLineageOf({
   segments,
   tree,
 }: Pick<Episode, "segments" | "tree">): readonly (RowLineage | undefined)[] {
-  const counts = segments.map(trainedCount);
+  const counts = segments.map(({ turns }) => countTrainedIn(turns));
   const rowCount = counts.filter((count) => count > 0).length;
   if (rowCount < 2) return segments.map(() => undefined);
   const attemptTokenCount = counts.reduce((sum, count) => sum + count, 0);
@@ -28,12 +29,7 @@ export function rowLineageOf({
 
 type RowPlace = Pick<RowLineage, "role" | "from">;
 
-/** The number of tokens that a segment trains. */
-function trainedCount({ turns }: Pick<Segment, "turns">): number {
-  return turns.reduce((sum, { start, end }) => sum + (end - start), 0);
-}
-
-/** The rows of an episode without a tree are one conversation whose history was rewritten. */
+/** Returns the places of rows without a tree: each continues the one before, after its history was rewritten. */
 function placesInOrder(rows: readonly Pick<Segment, "turns">[]): readonly RowPlace[] {
   return rows.map((_, index): RowPlace => {
     if (index === 0) return { role: "main" };

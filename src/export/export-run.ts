@@ -12,13 +12,13 @@ export interface ExportSummary {
   readonly groups: number;
   /** The number of records: rows, or episodes if one record is an episode. */
   readonly records: number;
-  /** The rows of exported attempts that the trainer cannot take. Absent if there are none. */
+  /** The rows that are left out because the trainer takes one row an attempt. Absent if there are none. */
   readonly leftOut?: { readonly rowCount: number; readonly tokenCount: number };
 }
 
 /** Options of `exportRun()`. */
 export interface ExportOptions {
-  /** The whole number to write for `""`, the version of tokens if the engine reports none. */
+  /** The policy version, a whole number, of tokens without one (`""`). */
   readonly policyVersion?: number;
   /**
    * The name of the caller's option for `policyVersion`, for error messages. Default:

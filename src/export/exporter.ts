@@ -16,11 +16,11 @@ export const exportKinds = [
   "empty",
   /** Several rows of one episode, for example of sub-agents or after compaction. */
   "segments",
-  /** Attempts of a group whose first prompts differ, for example in a date or a folder. */
+  /** The attempts of a group begin with different prompts, for example with another date. */
   "differentPrompts",
   /** Tokens of several policy versions in one row. */
   "mixedVersions",
-  /** A sampled token whose policy version is not a whole number. */
+  /** A sampled token has a policy version that is not a whole number. */
   "unnamedVersions",
   /** Tokens after the last sampled token. */
   "environmentTail",
@@ -110,7 +110,7 @@ export interface ExportNote {
 
 /** Facts about the run that its rows do not contain. */
 export interface ExportSurroundings {
-  /** The whole number to write for `""`, the version of tokens whose engine reported none. */
+  /** The policy version, a whole number, of tokens without one (`""`). */
   readonly policyVersion?: number;
   /**
    * The name of the caller's option for `policyVersion`, for error messages. Default:

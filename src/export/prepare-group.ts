@@ -3,6 +3,7 @@ import { UsageError } from "../errors.ts";
 import { turnReturns } from "../run/schedule/turn-advantages.ts";
 import { countTrained } from "../trajectory/count-trained.ts";
 import type { Sample } from "../trajectory/sample.ts";
+import { hasSamePrompt } from "./has-same-prompt.ts";
 import type {
   Exporter,
   ExportKind,
@@ -82,20 +83,12 @@ export function prepareGroup(
   return { attempts: withAdvantages(kept, surroundings), notes };
 }
 
-/** Returns the first attempt whose first row begins with another prompt than that of the first attempt. */
+/** Returns the first attempt that begins with another prompt than the first one, or `undefined`. */
 function findOtherPrompt<Attempt extends Pick<ReadyAttempt, "rows">>(
   attempts: readonly Attempt[],
 ): Attempt | undefined {
-  const [first] = attempts.map(({ rows }) => rows[0]!);
-  return attempts.find(({ rows }) => !beginsLike(rows[0]!, first!));
-}
-
-function beginsLike(row: ReadyRow, { tokenIds, promptLength }: ReadyRow): boolean {
-  if (row.promptLength !== promptLength) return false;
-  for (let index = 0; index < promptLength; index++) {
-    if (row.tokenIds[index] !== tokenIds[index]) return false;
-  }
-  return true;
+  const first = attempts[0]?.rows[0];
+  return attempts.find(({ rows }) => !hasSamePrompt(rows[0]!, first!));
 }
 
 /** Adds the advantages of plain GRPO: the reward minus the group's mean, or the return of each turn minus that mean. */
@@ -136,7 +129,7 @@ function droppedParts(
   );
 }
 
-/** Returns the first kind whose rule keeps a member out of the export. */
+/** Returns the reason why the rules leave an attempt out, or `undefined` if they keep it. */
 function findObstacle(
   { episode, samples }: ExportMember,
   rules: ExportRules,

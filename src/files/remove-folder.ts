@@ -3,8 +3,8 @@ import { chmod, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 
 /**
- * Removes a folder with its content, including read-only folders such as those of Go's modules, and nested folders whose
- * path is too long for the system.
+ * Removes a folder with its content. Also removes read-only folders, such as those of Go's modules, and nested folders
+ * with paths that are too long for the system.
  */
 export async function removeFolder(dir: string): Promise<void> {
   const remove = async (): Promise<void> =>

@@ -12,7 +12,7 @@ import { maxBatchAttempts } from "./batch-request.ts";
 /** The trainer's form that a reader requests. */
 export interface TrainerForm {
   readonly to: ExportTarget;
-  /** The whole number to write for `""`, the version of tokens whose engine reported none. */
+  /** The policy version, a whole number, of tokens without one (`""`). */
   readonly policyVersion?: number;
   /** slime only: true to write prompts as text in place of the messages. */
   readonly hasPromptText?: boolean;

@@ -1,6 +1,6 @@
 import type { EpisodeStory } from "../../run/folder/episode-row.ts";
 
-/** Returns the values of a reward's components by name, without their weights. `undefined` if there are none. */
+/** Returns the value of each component of a reward by its name, or `undefined` if there are no components. */
 export function componentValues({
   rewardComponents,
 }: Pick<EpisodeStory, "rewardComponents">): Readonly<Record<string, number>> | undefined {

@@ -1,4 +1,4 @@
-import type { Sample } from "../../trajectory/sample.ts";
+import { hasSamePrompt } from "../has-same-prompt.ts";
 import { namedGroupRules } from "./common-rules.ts";
 import { lineageIn } from "./lineage-in.ts";
 import { longestRow } from "./longest-row.ts";
@@ -29,7 +29,7 @@ export const nemoRlExporter: Exporter = {
   // NeMo-RL groups results by the ids of their first prompt.
   chooseRow(rows) {
     const first = rows.find((sample) => lineageIn({ sample })?.role === "main") ?? rows[0]!;
-    return longestRow(rows.filter((row) => hasPromptOf(first, row)));
+    return longestRow(rows.filter((row) => hasSamePrompt(first, row)));
   },
   toRecords: (attempt) =>
     attempt.rows.map((row) => ({
@@ -48,14 +48,6 @@ function componentsOf({ episode: { rewardComponents } }: ReadyAttempt): object {
     ([name, { value, weight }]) => [name, value * weight] as const,
   );
   return { reward_components: Object.fromEntries(components) };
-}
-
-function hasPromptOf(first: Sample, { promptLength, tokenIds }: Sample): boolean {
-  if (promptLength !== first.promptLength) return false;
-  for (let index = 0; index < promptLength; index++) {
-    if (tokenIds[index] !== first.tokenIds[index]) return false;
-  }
-  return true;
 }
 
 function toOutput(row: ReadyRow, { episode }: ReadyAttempt) {

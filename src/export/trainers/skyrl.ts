@@ -69,20 +69,13 @@ function tokenRewards(
     rewards[rewards.length - 1] = reward;
     return rewards;
   }
-  // The reward of a turn without a token goes to the turn before it.
-  let at = 0;
-  let waiting = 0;
-  const ends = new Map(
-    turns.map(({ turnIndex, start, end }) => [turnIndex, end > start ? end : 0]),
-  );
+  // The reward of a turn without a token goes to the turn before it, or to the first one.
+  const sampled = turns.filter(({ start, end }) => end > start);
+  const ends = new Map(sampled.map(({ turnIndex, end }) => [turnIndex, end]));
+  let end = sampled[0]!.end;
   for (const [turnIndex, own] of turnRewards.entries()) {
-    const end = ends.get(turnIndex) ?? 0;
-    if (end > 0) at = end;
-    if (at === 0) waiting += own;
-    else {
-      rewards[at - 1 - promptLength]! += own + waiting;
-      waiting = 0;
-    }
+    end = ends.get(turnIndex) ?? end;
+    rewards[end - 1 - promptLength]! += own;
   }
   return rewards;
 }

@@ -52,7 +52,7 @@ function toMilesRow({ session_id: routing_key, ...row }: SlimeSample): ExportRec
   return { ...row, routing_key };
 }
 
-/** Returns a row whose `prompt` is the text that the policy received, in place of the messages. */
+/** Replaces the messages in a row's `prompt` by the text that the policy received. */
 export async function withPromptText(
   record: ExportRecord,
   spell: (ids: readonly number[]) => Promise<string>,

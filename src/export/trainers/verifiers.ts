@@ -84,8 +84,8 @@ function toNodes({ rows, episode }: ReadyAttempt): readonly Node[] {
 }
 
 /**
- * Returns the links of each row's first sampled node. verifiers trains no compaction attempt that nothing
- * continues: a row whose summary no other row continues has no link, because it must be trained.
+ * Returns the links of each row's first sampled node. A summary that no other row continues gets no
+ * link: verifiers would not train it.
  */
 function linksOf(rows: readonly ReadyRow[]): readonly NonNullable<Node["semantic_parents"]>[] {
   const places = nodesOfTurns(rows);

@@ -25,10 +25,10 @@ const replyForm = "reply-form";
 /** Maximum length of a label, in characters. Longer labels are cut. */
 const maxLabelLength = 200;
 
-/** What a client stated about a request, mostly names of its conversation, by header. */
+/** A client's statements about a request by header, mostly names of its conversation. */
 export type ClientLabels = Readonly<Record<string, string>>;
 
-/** Returns what a client states about a request, in its headers and in the reply's required form. */
+/** Returns the statements of a client about a request, in its headers and in the reply's required form. */
 export function labelsOf(
   headers: Headers,
   { textFormat }: Pick<RequestedTurn, "textFormat"> = {},
@@ -96,4 +96,9 @@ export function linkOf(labels: ClientLabels): ClientLink {
     isTitle: labels[replyForm] === "title",
     ...(window !== undefined && { window: Number(window) }),
   };
+}
+
+/** Returns a name for the part of a client's conversation between two accepted summaries. */
+export function windowName({ thread, window }: Pick<ClientLink, "thread" | "window">): string {
+  return `${thread ?? ""}\n${window ?? ""}`;
 }

@@ -1,4 +1,5 @@
 import type { TurnEdge, TurnLink, TurnRole } from "../../episode/turn-lineage.ts";
+import { windowName } from "./client-labels.ts";
 import type { TurnEvidence } from "./turn-evidence.ts";
 
 /** One of the agent's conversations: a root, or the part of a tree that a sub-agent continues. */
@@ -71,7 +72,7 @@ export class Conversations {
     this.#findReturn(turn);
     if (!this.#firstOf.has(request)) this.#firstOf.set(request, index);
     if (link.thread === undefined) return;
-    if (link.isCompaction) this.#newest.set(windowKey(link.thread, link.window), index);
+    if (link.isCompaction) this.#newest.set(windowName(link), index);
     else this.#newest.set(link.thread, index);
   }
 
@@ -153,7 +154,8 @@ export class Conversations {
       if (compacted !== undefined) return { summary: lifted, compacted };
     }
     if (link.thread === undefined || link.window === undefined) return undefined;
-    const marked = this.#newest.get(windowKey(link.thread, link.window - 1));
+    const before = { thread: link.thread, window: link.window - 1 };
+    const marked = this.#newest.get(windowName(before));
     return marked === undefined ? undefined : { summary: marked, compacted: marked };
   }
 
@@ -238,8 +240,4 @@ export class Conversations {
     const edge: TurnEdge = this.isSummary(index) ? "compaction_attempt" : "continuation";
     this.links.set(index, { turn: parent, edge });
   }
-}
-
-function windowKey(thread: string, window: number | undefined): string {
-  return `${thread}\n${window ?? ""}`;
 }

@@ -1,4 +1,5 @@
 import type { Rejection } from "../../episode/turn-lineage.ts";
+import { windowName } from "./client-labels.ts";
 import type { Conversations } from "./conversations.ts";
 import type { TurnEvidence } from "./turn-evidence.ts";
 
@@ -28,7 +29,7 @@ export function findRejected(
       conversations.roleOf(index) === "subagent" &&
       resumedTexts.get(request)?.has(shortText) !== true;
     if (!mayBeReport && (resumed.get(request) ?? -1) > index) return "resumed-sibling";
-    const last = link.isCompaction ? windows.get(windowOf(turn)) : undefined;
+    const last = link.isCompaction ? windows.get(windowName(link)) : undefined;
     return last !== undefined && last > index ? "client" : undefined;
   };
   return new Map(
@@ -99,12 +100,12 @@ function usedSummaries(
 
 /** Returns names of the history that a request for a summary has. */
 function historiesOf(
-  { parent, repeated, link, ...turn }: TurnEvidence,
+  { parent, repeated, link }: TurnEvidence,
   evidence: readonly TurnEvidence[],
 ): readonly string[] {
   const before = parent ?? repeated;
   const root = before === undefined ? [] : [`root ${evidence[before]!.root}`];
-  return link.isCompaction ? [...root, `window ${windowOf({ ...turn, link })}`] : root;
+  return link.isCompaction ? [...root, `window ${windowName(link)}`] : root;
 }
 
 /** True if both are requests for a summary: the client says so, or one repeats the other's order. */
@@ -119,10 +120,6 @@ function lastTurnsOfWindows(evidence: readonly TurnEvidence[]): ReadonlyMap<stri
   return new Map(
     evidence
       .filter(({ link }) => !link.isCompaction && link.window !== undefined)
-      .map((turn) => [windowOf(turn), turn.index]),
+      .map(({ link, index }) => [windowName(link), index]),
   );
-}
-
-function windowOf({ link: { thread, window } }: Pick<TurnEvidence, "link">): string {
-  return `${thread ?? ""} ${window ?? ""}`;
 }

@@ -1,5 +1,5 @@
 import { digest } from "../tree/message-keys.ts";
-import { longLines, passedOnText, visitLinesIn } from "./text-pieces.ts";
+import { lineEnd, longLines, passedOnText, visitLinesIn } from "./text-pieces.ts";
 
 /** Maximum number of turns that are remembered for one line. */
 const maxTurnsOfLine = 32;
@@ -105,9 +105,4 @@ function isAt(message: string, begin: number, text: PassedText): boolean {
   const end = begin + text.length;
   const isWhole = message.slice(end, lineEnd(message, end)).trim() === "";
   return isWhole && digest(message.slice(begin, end)) === text.digest;
-}
-
-function lineEnd(text: string, start: number): number {
-  const end = text.indexOf("\n", start);
-  return end === -1 ? text.length : end;
 }

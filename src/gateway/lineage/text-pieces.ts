@@ -9,14 +9,19 @@ type VisitLine = (line: string) => void;
 /** Calls back with the long lines of a text, without the spaces around them. */
 function visitLines(text: string, visit: VisitLine): void {
   for (let start = 0; start < text.length;) {
-    const found = text.indexOf("\n", start);
-    const end = found === -1 ? text.length : found;
+    const end = lineEnd(text, start);
     if (end - start >= minLineLength) {
       const line = text.slice(start, end).trim();
       if (line.length >= minLineLength) visit(line);
     }
     start = end + 1;
   }
+}
+
+/** Returns the index of the next line feed, or the end of the text. */
+export function lineEnd(text: string, start: number): number {
+  const end = text.indexOf("\n", start);
+  return end === -1 ? text.length : end;
 }
 
 /** Returns the long lines of a text, each once. */

@@ -2,6 +2,7 @@ import { appendToList } from "../../../packages/python-values/src/support/append
 import type { Episode } from "../../episode/episode.ts";
 import { rowLineageOf } from "../../episode/row-lineage-of.ts";
 import type { RowLineage } from "../../episode/row-lineage.ts";
+import { countTrainedIn } from "../../trajectory/count-trained.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { isObject } from "../../values/is-object.ts";
 import type { StoredRun } from "../read-run.ts";
@@ -19,7 +20,7 @@ export function countRow(
   turns: Sample["turns"],
   lineage: CountedRow["lineage"],
 ): CountedRow | undefined {
-  const trainedTokenCount = turns.reduce((sum, { start, end }) => sum + end - start, 0);
+  const trainedTokenCount = countTrainedIn(turns);
   if (trainedTokenCount === 0) return undefined;
   const counts = { turnCount: turns.length, trainedTokenCount };
   return lineage === undefined ? counts : { ...counts, lineage };
