@@ -75,5 +75,5 @@ test.each([
   const { status, stdout, stderr } = await runInterop(args);
   expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
   expect(stderr.split("\n")[0]).toBe(message);
-  expect(stderr).toContain("Usage: npm run interop -- llama-cpp|vllm|sglang");
+  expect(stderr).toContain("Usage: npm run interop -- llama-cpp|vllm|vllm-0.33|sglang");
 });
