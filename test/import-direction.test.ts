@@ -16,6 +16,7 @@ const layers: readonly (readonly string[])[] = [
     "files",
     "http",
     "secrets",
+    "columns",
     "python",
     "message.ts",
     "errors.ts",

@@ -1,4 +1,6 @@
 import type { DiscardedSampling } from "../errors.ts";
+import type { ColumnParts } from "../columns/column-part.ts";
+import type { ColumnName, ColumnSpecs } from "../columns/column-specs.ts";
 import type { TokenIds } from "./token-id.ts";
 
 export type { DiscardedSampling };
@@ -58,6 +60,11 @@ export interface GenerateRequest {
    */
   readonly vocabularySize?: number;
   /**
+   * The side columns that the reply must have. A reply without one is refused (`engine/bad-reply`). An engine that
+   * cannot return one throws `engine/bad-request`.
+   */
+  readonly columns?: ColumnRequest;
+  /**
    * The name of the call in records. It need not be unique: an engine that identifies or aborts
    * requests by id makes its own ids.
    */
@@ -67,6 +74,16 @@ export interface GenerateRequest {
    * its prefix cached.
    */
   readonly sessionId: string;
+}
+
+/** The side columns of a request. */
+export interface ColumnRequest {
+  readonly specs: ColumnSpecs;
+  /**
+   * Number of rows that are known of each column with a row for each computed token: the reply has the rows of the
+   * tokens from this index to the last but one. At most the number of prompt ids.
+   */
+  readonly knownRows: number;
 }
 
 /** A form that the engine enforces by masking the tokens that would break it. */
@@ -123,6 +140,11 @@ export interface Generation {
    * reports it.
    */
   readonly queueMs?: number;
+  /**
+   * The requested side columns. Parts with a row for each computed token cover the tokens from the request's
+   * `knownRows` to the last but one; the others cover all sampled tokens. Absent if none were requested.
+   */
+  readonly columns?: ColumnParts;
   /** Requests that were repeated although they may have been sampled. Usually empty. */
   readonly discarded: readonly DiscardedSampling[];
 }
@@ -160,6 +182,8 @@ export interface EngineDescription {
    * Maximum length of prompt and output together, in tokens, at least 1, if the engine reports it.
    */
   readonly contextLength?: number;
+  /** The side columns that the engine can return. Absent if it can return none. */
+  readonly columns?: readonly ColumnName[];
   /** The fields of this description that are assumed, each with the reason. */
   readonly warnings?: readonly string[];
 }

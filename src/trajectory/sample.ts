@@ -1,3 +1,4 @@
+import type { ColumnParts } from "../columns/column-part.ts";
 import type { Failure } from "../errors.ts";
 import { type Segment, shareColumns, type TurnSpan } from "./segment.ts";
 
@@ -68,6 +69,8 @@ export interface Sample extends RolloutIdentity, RolloutEnd {
   /** The policy version that the engine reported. `""` if the mask is 0. */
   readonly policyVersions: readonly string[];
   readonly turns: readonly TurnSpan[];
+  /** The side columns, without their bytes. Absent if the run has none. */
+  readonly columns?: ColumnParts;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 

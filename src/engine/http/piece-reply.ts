@@ -1,4 +1,5 @@
 import type { Finish } from "../engine.ts";
+import type { ColumnParts } from "../../columns/column-part.ts";
 import type { AttemptFailure } from "./http-failure.ts";
 import { PromptCountProblem, ReplyProblem } from "./reply-reading.ts";
 
@@ -12,6 +13,11 @@ export interface SampledPiece {
   readonly cachedTokenCount?: number;
   /** Time that the request waited in the engine's queue, in milliseconds. */
   readonly queueMs?: number;
+  /**
+   * The side columns that the request asked for. `policyVersion` is `""`: the versions of `versions`
+   * apply. Absent if none were requested.
+   */
+  readonly columns?: ColumnParts;
 }
 
 /** Consecutive ids that one policy version sampled. */

@@ -10,7 +10,13 @@ export interface PieceRequest {
   readonly maxNewTokens: number;
   readonly turn: Pick<
     GenerateRequest,
-    "sampling" | "stopTokenIds" | "stopTexts" | "constraint" | "sessionId" | "vocabularySize"
+    | "sampling"
+    | "stopTokenIds"
+    | "stopTexts"
+    | "constraint"
+    | "columns"
+    | "sessionId"
+    | "vocabularySize"
   >;
 }
 
