@@ -34,7 +34,7 @@ export function decodeRagged(
   { rows, hasLogprobs }: { readonly rows: number; readonly hasLogprobs: boolean },
 ): RaggedRows {
   // A copy, because lists of 32-bit numbers begin at a multiple of four.
-  const { buffer } = bytes.slice();
+  const { buffer } = new Uint8Array(bytes);
   const wordCount = bytes.length / 4;
   if (!Number.isInteger(wordCount) || wordCount < rows)
     throw new RangeError(wrongSize(bytes, rows));

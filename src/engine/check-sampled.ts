@@ -106,7 +106,7 @@ export function checkGeneration(generation: Generation, request: GenerateRequest
 
 function copyOf(generation: Generation): Generation {
   const { outputIds, logprobs, finish, pieces, discarded } = generation;
-  const { promptTokenCount, cachedTokenCount, queueMs } = generation;
+  const { promptTokenCount, cachedTokenCount, queueMs, columns } = generation;
   const hasCounts =
     promptTokenCount !== undefined || cachedTokenCount !== undefined || queueMs !== undefined;
   return {
@@ -116,6 +116,7 @@ function copyOf(generation: Generation): Generation {
     finish: copyMembers(finish, finish.type === "stop" ? ["type", "matched"] : ["type"]),
     pieces: pieces.map((piece) => copyMembers(piece, pieceMembers)),
     ...(hasCounts ? withoutUndefined({ promptTokenCount, cachedTokenCount, queueMs }) : undefined),
+    ...(columns !== undefined && { columns }),
     discarded: discarded.map(copyOfDiscarded),
   };
 }

@@ -1,4 +1,5 @@
 import { remainingRequest } from "../../engine/continued-sampling.ts";
+import type { ColumnParts } from "../../columns/column-part.ts";
 import type { GenerateRequest, Generation } from "../../engine/engine.ts";
 import { isPromptTooLong } from "../../engine/http/is-prompt-too-long.ts";
 import { joinGenerations } from "../../engine/join-generations.ts";
@@ -97,7 +98,7 @@ function takePart(
     const sampledIds = before?.generation.outputIds ?? [];
     // This start may have smaller limits than the start that sampled the first part.
     if (roomTokens <= sampledIds.length) throw noRoom(play, turnIndex, sampledIds.length);
-    return askEngine(play, toRequest(play, turnIndex, { roomTokens, sampledIds }));
+    return askEngine(play, toRequest(play, turnIndex, { roomTokens, before: before?.generation }));
   });
 }
 
@@ -153,11 +154,9 @@ function noRoom({ assignment }: Play, turnIndex: number, sampledCount: number): 
 function toRequest(
   play: Play,
   turnIndex: number,
-  {
-    roomTokens,
-    sampledIds,
-  }: { readonly roomTokens: number; readonly sampledIds: readonly number[] },
+  { roomTokens, before }: { readonly roomTokens: number; readonly before: Generation | undefined },
 ): GenerateRequest {
+  const sampledIds = before?.outputIds ?? [];
   const { assignment, playback, recorder, setup } = play;
   const { codec, stopTokenIds } = setup.renderer;
   const { rolloutId, attempt = 1, start = 1 } = assignment;
@@ -171,6 +170,12 @@ function toRequest(
     maxNewTokens: roomTokens,
     stopTokenIds,
     vocabularySize: codec.vocabularySize,
+    ...(setup.columns !== undefined && {
+      columns: {
+        specs: setup.columns,
+        knownRows: knownRowsAfter(before?.columns) ?? recorder.knownRows,
+      },
+    }),
     // `join()`, because the id is kept with each turn: a text built in steps keeps every step in memory.
     requestId: [rolloutId, place, `${turnIndex}${part};`].join(":"),
     sessionId: rolloutId,
@@ -182,6 +187,12 @@ function toRequest(
     `the recording ends after ${sampledIds.length} ids of turn ${turnIndex}, which cannot continue: ` +
       `${findOutputRule(turn)} applies to the complete turn`,
   );
+}
+
+/** Returns the number of rows that are known after a part of a turn. `undefined` if it brought none. */
+function knownRowsAfter(columns: ColumnParts | undefined): number | undefined {
+  const last = (columns?.routedExperts ?? columns?.indexerTopK)?.at(-1);
+  return last && last.from + last.rows;
 }
 
 /** Returns the number of ids that the next turn may sample, and the limit that applies if that is 0. */

@@ -231,14 +231,18 @@ export class PolicyGate {
     const notifier = new TokenNotifier(options);
     const version = this.#announcedVersion();
     const handOver = (): Generation =>
-      notifier.toGeneration(request.requestId, version === undefined ? "" : `${version}`);
+      notifier.toGeneration(request, version === undefined ? "" : `${version}`);
     try {
       return await new Promise<Generation>((resolve, reject) => {
         time.signal.addEventListener("abort", () => {
           notifier.mute();
           if (!time.expired) return;
           options.onAbandoned?.();
-          resolve(handOver());
+          try {
+            resolve(handOver());
+          } catch (error) {
+            reject(error as Error);
+          }
         });
         const generating = this.#inner.generate(request, {
           ...notifier.options,
