@@ -1,4 +1,4 @@
-import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
+import { isSampledLogprob, logprobRange } from "../values/logprob-range.ts";
 import type { SampleParts } from "./sample-parts.ts";
 import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 import { quote, type Violation } from "./violation.ts";
