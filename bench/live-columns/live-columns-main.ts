@@ -40,8 +40,13 @@ const environment = defineEnvironment({
   score: () => 1,
 });
 
-/** More bytes than any reply: parts are views at different places, so that their hashes differ. */
-const invented = randomBytes(8 * newTokens * rowBytes);
+/** More rows than any reply has: parts are taken from different places, so that their hashes differ. */
+const inventedRows = 8 * newTokens;
+const invented = randomBytes(inventedRows * rowBytes);
+for (let at = 0; at < invented.length; at += 8) {
+  const first = invented[at]!;
+  for (let rank = 0; rank < 8; rank++) invented[at + rank] = (first + rank) % 128;
+}
 
 const engine: Engine = {
   kind: "instant",
@@ -49,7 +54,7 @@ const engine: Engine = {
     await sleep(200 + Math.random() * 200);
     const part = (knownRows: number) => {
       const rows = promptIds.length + call.length - 1 - knownRows;
-      const start = Math.floor(Math.random() * (invented.length - rows * rowBytes));
+      const start = Math.floor(Math.random() * (inventedRows - rows)) * rowBytes;
       // A copy, because a reply's bytes are its own.
       const bytes = new Uint8Array(invented.subarray(start, start + rows * rowBytes));
       return createColumnPart({ from: knownRows, rows, policyVersion: "1", bytes });
