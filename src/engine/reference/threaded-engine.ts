@@ -253,7 +253,7 @@ export function createThreadedEngine({
  * @throws RolloutError `engine/bad-reply` or `engine/nan`.
  */
 function checkTurn(
-  { columns: _, ...request }: GenerateRequest,
+  { columns: _columns, ...request }: GenerateRequest,
   { columns, ...turn }: Generation,
 ): Generation {
   return { ...checkGeneration(turn, request), ...(columns !== undefined && { columns }) };

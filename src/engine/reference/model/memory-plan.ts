@@ -94,7 +94,12 @@ export function toKernelShape(shape: DecoderShape): KernelShape {
   const groupSize = shape.queryHeadCount / keyValueHeadCount;
   const expertSize = shape.mixture?.expertSize;
   return {
-    ...{ hiddenSize, headSize, keyValueHeadCount, groupSize, feedForwardSize, normEpsilon },
+    hiddenSize,
+    headSize,
+    keyValueHeadCount,
+    groupSize,
+    feedForwardSize,
+    normEpsilon,
     ...(expertSize !== undefined && { expertSize }),
   };
 }
