@@ -31,8 +31,8 @@ export interface ReferenceEngineOptions {
    */
   readonly maxBatch?: number;
   /**
-   * Bytes for keys and values (and routes), in all threads together. The machine allocates them when they are
-   * first used. Default: 1 GiB.
+   * Bytes for keys, values and routes, in all threads together. The machine allocates them when they
+   * are first used. Default: 1 GiB.
    */
   readonly kvMemoryBytes?: number;
   /** The recorded policy version. Default `""`. */

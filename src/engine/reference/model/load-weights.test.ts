@@ -170,10 +170,12 @@ describe("weights", () => {
   });
 
   test("of an expert that are missing or too many are named", async () => {
+    const mixture = { ...config, architectures: ["Qwen3MoeForCausalLM"] } as const;
+    await expect(writeRandomModel(folder, { config: mixture })).rejects.toThrow(
+      /num_experts or moe_intermediate_size is missing/,
+    );
     const experts = { num_experts: 2, num_experts_per_tok: 1, moe_intermediate_size: 8 };
-    await writeRandomModel(folder, {
-      config: { ...config, ...experts, architectures: ["Qwen3MoeForCausalLM"] },
-    });
+    await writeRandomModel(folder, { config: { ...mixture, ...experts } });
     const tensors = await readTensors();
     const last = tensors.get("model.layers.0.mlp.experts.1.down_proj.weight")!;
     await writeTensors([...tensors, ["model.layers.0.mlp.experts.2.down_proj.weight", last]]);
