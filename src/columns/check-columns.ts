@@ -70,8 +70,7 @@ export function spanOf(
 
 function* checkColumns(columns: unknown, wanted: ColumnsWanted | undefined): PausingCheck {
   // A turn that was cut short before its first id has no rows.
-  const names =
-    wanted === undefined || wanted.sampledIds.length === 0 ? [] : namesOf(wanted.specs);
+  const names = wanted === undefined || wanted.sampledIds.length === 0 ? [] : namesOf(wanted.specs);
   if (columns === undefined && names.length === 0) return undefined;
   if (!isObject(columns)) {
     return { problem: `columns is ${shown(columns)}`, expected: `columns ${names.join(", ")}` };

@@ -70,7 +70,8 @@ function findWrongRow(
         repeats |= stamps[id] === stamp ? 1 : 0;
         stamps[id] = stamp;
       }
-      if (any >= expertCount && isForeign(ids, { from: place, to: next, expertCount })) return place;
+      if (any >= expertCount && isForeign(ids, { from: place, to: next, expertCount }))
+        return place;
       const isZero = any === 0 && perToken > 1;
       const state = isZero ? denseLayer : mixtureLayer;
       if (repeats !== 0 && !isZero) return place;

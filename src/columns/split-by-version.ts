@@ -41,7 +41,8 @@ export async function splitByVersion(
       for (const { tokenCount, policyVersion } of runs) {
         end += tokenCount;
         const to = Math.min(end, part.from + part.rows);
-        if (to > from) parts.push({ ...(await cut(part, { name, from, to, specs })), policyVersion });
+        if (to > from)
+          parts.push({ ...(await cut(part, { name, from, to, specs })), policyVersion });
         from = Math.max(from, to);
       }
     }
@@ -64,7 +65,12 @@ async function cut(
 
 function cutBytes(
   part: ColumnPart,
-  { name, first, rows, specs }: { name: ColumnName; first: number; rows: number; specs: ColumnSpecs },
+  {
+    name,
+    first,
+    rows,
+    specs,
+  }: { name: ColumnName; first: number; rows: number; specs: ColumnSpecs },
 ): Uint8Array {
   const bytes = part.bytes!;
   const rowBytes = rowBytesOf(name, specs);

@@ -70,10 +70,7 @@ export async function requestTurn(
     const stream = onTokens && new PieceStream(piece, onTokens);
     const at = { requestId: piece.requestId, worker: workers.pick(request.sessionId), stream };
     const answer = await call.request(at, (exchange) => protocol.samplePiece(piece, exchange));
-    const reply = await assignColumns(
-      completeStream(refuseUnusable(answer, piece), stream),
-      piece,
-    );
+    const reply = await assignColumns(completeStream(refuseUnusable(answer, piece), stream), piece);
     switch (reply.type) {
       case "finished":
         progress.add(piece, reply.piece, reply.finish.type);

@@ -26,6 +26,7 @@ let scratch = Buffer.alloc(0);
 /** Decodes base64 while it arrives. */
 export class Base64Reader implements BlobReader {
   readonly #options: Base64Options;
+  /** At most a quantum. */
   #carry = "";
   #charCount = 0;
   readonly #blocks: Uint8Array[] = [];
@@ -43,17 +44,21 @@ export class Base64Reader implements BlobReader {
     if (this.#charCount > Math.ceil(limitBytes / 3) * 4) {
       throw new ReplyProblem(`${name} has more than ${limitBytes} bytes`, "rows of this request");
     }
-    const first = Math.min(text.length, (quantum - this.#carry.length) % quantum);
-    const start = this.#carry + text.toString("latin1", 0, first);
-    const rest = (text.length - first) % quantum;
-    if (start.length < quantum && first === text.length) {
-      this.#carry = start;
+    const total = this.#carry.length + text.length;
+    // The last characters may have padding, so they wait for the end.
+    const usable = Math.floor((total - 1) / quantum) * quantum;
+    if (usable === 0) {
+      this.#carry += text.toString("latin1");
       return;
     }
-    if (start !== "") this.#decode(start, quantum);
-    const chars = text.toString("latin1", first, text.length - rest);
-    if (chars !== "") this.#decode(chars, chars.length);
-    this.#carry = text.toString("latin1", text.length - rest);
+    let first = 0;
+    if (this.#carry !== "") {
+      first = quantum - this.#carry.length;
+      this.#decode(this.#carry + text.toString("latin1", 0, first), quantum);
+    }
+    const end = text.length - (total - usable);
+    if (end > first) this.#decode(text.toString("latin1", first, end), end - first);
+    this.#carry = text.toString("latin1", end);
   }
 
   end(): void {

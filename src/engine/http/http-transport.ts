@@ -184,11 +184,14 @@ function exchange(
         onResponseStart(started, statusCode, replyHeaders) {
           status = statusCode;
           headers = replyHeaders;
-          const body = openBody({ status, headers }, {
-            ...options,
-            onEvent: request.onEvent,
-            cutter: request.cutter,
-          });
+          const body = openBody(
+            { status, headers },
+            {
+              ...options,
+              onEvent: request.onEvent,
+              cutter: request.cutter,
+            },
+          );
           receiver = openReceiver(headers, {
             onPiece(piece) {
               // Data that arrives after the end of an exchange is dropped.

@@ -31,7 +31,10 @@ export function readNpyRows(file: Uint8Array, shape: ExpertShape): Uint8Array {
   const header = bytes.toString("latin1", start, Math.min(end, npyHeaderBytes));
   const found = headerPattern.exec(header);
   if (found === null) {
-    throw new ReplyProblem(`${place} has the header ${show(header)}`, "a table of three dimensions");
+    throw new ReplyProblem(
+      `${place} has the header ${show(header)}`,
+      "a table of three dimensions",
+    );
   }
   const [, type, rows, layers, perToken] = found;
   const wantedType = expertBytes(shape) === 1 ? "|u1" : "<u2";

@@ -34,7 +34,8 @@ export function readColumnOptions(
     readonly served: ServedColumns;
   },
 ): ColumnOptions {
-  const returnsRoutes = body["return_routed_experts"] === true && served.routedExperts !== undefined;
+  const returnsRoutes =
+    body["return_routed_experts"] === true && served.routedExperts !== undefined;
   const start = Number(body["routed_experts_start_len"] ?? 0);
   if (returnsRoutes) checkStart(start, promptLength);
   const most = served.keptTokens?.maxCount;

@@ -46,7 +46,9 @@ export function encodePositions(
   { shape: { layerCount }, model }: { readonly shape: IndexerShape; readonly model: ColumnModel },
 ): Buffer {
   const tokens = computedTokens(sequence, 0);
-  const values = tokens.flatMap((token) => layersOf(layerCount, (at) => model.positions(token, at)));
+  const values = tokens.flatMap((token) =>
+    layersOf(layerCount, (at) => model.positions(token, at)),
+  );
   return Buffer.from(Int32Array.from(values).buffer);
 }
 
