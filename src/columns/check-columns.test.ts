@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { findColumnProblem, findValueProblem } from "./check-columns.ts";
-import { createColumnPart, type ColumnParts } from "./column-part.ts";
+import { createColumnPart, type ColumnPart, type ColumnParts } from "./column-part.ts";
 import type { ColumnSpecs } from "./column-specs.ts";
 import { encodeRagged } from "./ragged-rows.ts";
 
@@ -10,7 +10,7 @@ const sampledIds = [7, 8];
 /** Three prompt ids and two sampled ones: rows of tokens 1 to 3. */
 const wanted = { specs, knownRows: 1, promptLength: 3, sampledIds, vocabularySize: 10 };
 
-function routes(rows: readonly (readonly number[])[], from = 1): ColumnParts["routedExperts"] {
+function routes(rows: readonly (readonly number[])[], from = 1): readonly ColumnPart[] {
   return [
     {
       ...createColumnPart({
@@ -26,7 +26,7 @@ function routes(rows: readonly (readonly number[])[], from = 1): ColumnParts["ro
 function ragged(
   lists: readonly (readonly number[])[],
   logprobs?: readonly number[],
-): ColumnParts["keptTokens"] {
+): readonly ColumnPart[] {
   const bytes = encodeRagged({
     counts: Uint32Array.from(lists, ({ length }) => length),
     ids: Int32Array.from(lists.flat()),
@@ -53,7 +53,7 @@ test("columns without a problem", () => {
 });
 
 test("rows can come in several parts", () => {
-  const routedExperts = [...routes(goodRows.slice(0, 2))!, ...routes(goodRows.slice(2), 3)!];
+  const routedExperts = [...routes(goodRows.slice(0, 2)), ...routes(goodRows.slice(2), 3)];
   expect(findColumnProblem({ ...good, routedExperts }, wanted)).toBeUndefined();
 });
 
