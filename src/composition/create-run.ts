@@ -13,7 +13,7 @@ import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { probeUser } from "./probe-user.ts";
-import { describeEngine } from "./describe-engine.ts";
+import { describeEngine, recordedDescription, requireRunColumns } from "./describe-engine.ts";
 import { isForeignAgent } from "./config/agent-config.ts";
 import { createAgent } from "./create-agent.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
@@ -136,6 +136,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const limits = { maxContextTokens: contextLength, ...config.limits };
     const { sampling } = config;
     const columns = await resolveColumns(config.columns, config.renderer.modelDir);
+    await requireRunColumns(engine, columns, signal);
     const promptTime = new Date(now());
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
     const setup = { ...parts, ...withoutUndefined({ columns, play }) };
@@ -231,7 +232,7 @@ async function describeRun(
     configuration,
     identity: await describeIdentity(config, parts),
     found: {
-      engine: parts.engine,
+      engine: recordedDescription(parts.engine, parts.columns),
       template: parts.renderer.card,
       vocabularySize: parts.renderer.codec.vocabularySize,
       plan: describePlan(config.scope, { environment: parts.environment.name, ...parts.scope }),
