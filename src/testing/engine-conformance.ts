@@ -384,7 +384,9 @@ const CASES = {
       const generation = await tested.engine.generate(request, onTokens && { onTokens });
       checkGeneration(generation, request);
       const parts: ColumnParts = generation.columns ?? {};
-      const firsts = namesOf(specs).map((name) => parts[name]?.[0]?.from);
+      const firsts: readonly (number | undefined)[] = namesOf(specs).map(
+        (name) => parts[name]?.[0]?.from,
+      );
       assert.deepEqual(
         firsts,
         namesOf(specs).map((name) => (isOfAllTokens(name) ? 2 : 3)),
