@@ -91,6 +91,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "createReferenceEngine",
     "createSglangEngine",
     "createVllmEngine",
+    "requireColumns",
   ],
   "turnwright/environment": [
     "CopyOnWriteTable",
