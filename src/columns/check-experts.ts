@@ -16,7 +16,7 @@ const mixtureLayer = 2;
  * With one expert a token, a dense layer cannot be told from expert 0.
  */
 export function* checkExperts(part: CheckedPart, shape: ExpertShape): PausingCheck {
-  const { layerCount, perToken, expertCount } = shape;
+  const { layerCount, perToken } = shape;
   const name = "routedExperts";
   const rowLength = layerCount * perToken;
   const wrongSize = findSizeProblem(name, part, rowLength * expertBytes(shape));
