@@ -70,7 +70,8 @@ export interface Run extends AsyncDisposable {
    * @param options.isOpen - True if the caller chooses the tasks, so that their number is open.
    *   Default false.
    * @param options.manifest - The content of `run.json`, in place of `manifest`.
-   * @throws UsageError if the folder has a run with another configuration, or cannot be written.
+   * @throws UsageError if the folder has a run with another configuration, or cannot be written, or
+   *   if the engine does not return the run's side columns.
    */
   openFolder(
     onWait?: (why: string) => void,
@@ -136,7 +137,6 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const limits = { maxContextTokens: contextLength, ...config.limits };
     const { sampling } = config;
     const columns = await resolveColumns(config.columns, config.renderer.modelDir);
-    await requireRunColumns(engine, columns, signal);
     const promptTime = new Date(now());
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
     const setup = { ...parts, ...withoutUndefined({ columns, play }) };
@@ -153,6 +153,8 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
         redactor.text(each),
       ),
       async openFolder(onWait = () => {}, { isOpen = false, manifest: played = manifest } = {}) {
+        // A replay opens no folder and has no engine.
+        await requireRunColumns(engine, columns, signal);
         const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
         const command = around.command && redactor.text(around.command);
         const lock = { onWait, ...withoutUndefined({ signal, command }) };
