@@ -62,6 +62,7 @@ export class RunFolder implements AsyncDisposable {
   readonly #format: SinkFormat | undefined;
   #manifest: FolderManifest;
   #isPlayed = false;
+  #columns: ColumnWriter | undefined;
 
   private constructor(
     opened: OpenedFolder,
@@ -223,7 +224,13 @@ export class RunFolder implements AsyncDisposable {
         await ColumnWriter.open(dir, { files, name: await nextWriter(dir, files), guard }),
     );
     this.#episodes.syncsFirst(() => writer.flush());
+    this.#columns = writer;
     return writer;
+  }
+
+  /** Number of bytes of side columns that this start has synced. `undefined` if the run has none. */
+  get columnBytes(): number | undefined {
+    return this.#columns?.syncedBytes;
   }
 
   /** The path of the training rows. */
