@@ -1,3 +1,4 @@
+import { requireNoColumns } from "./columns/choose-columns.ts";
 import type { ExportMember, ExportNote, ExportRecord, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import { withPromptText } from "./trainers/slime.ts";
@@ -12,9 +13,10 @@ export interface ExportedGroup {
 
 /**
  * Converts one group to a trainer's records. Does no input or output, so a live run can call it
- * too.
+ * too. The records have no side columns.
  *
- * @throws UsageError if the trainer's rules refuse a row. The message names the row and the remedy.
+ * @throws UsageError if the trainer's rules refuse a row, or if the group has side columns that the trainer takes or
+ *   must not miss. The message names the row and the remedy.
  */
 export function exportGroup(
   target: ExportTarget,
@@ -22,6 +24,7 @@ export function exportGroup(
   surroundings: ExportSurroundings = {},
 ): ExportedGroup {
   const exporter = exporters[target];
+  requireNoColumns(target, members);
   const { attempts, notes } = prepareGroup(members, exporter, surroundings);
   return {
     records: attempts.flatMap((attempt) => exporter.toRecords(attempt, surroundings)),
@@ -31,7 +34,7 @@ export function exportGroup(
 
 /**
  * Exports each group of a stream as it arrives. Renders the prompts as text if the exporter needs
- * them.
+ * them. The records have no side columns.
  */
 export async function* exportGroups(
   target: ExportTarget,
