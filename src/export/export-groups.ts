@@ -1,7 +1,7 @@
 import { requireNoColumns } from "./columns/choose-columns.ts";
 import type { ExportMember, ExportNote, ExportRecord, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
-import { withPromptText } from "./trainers/slime.ts";
+import { exportRecords } from "./export-records.ts";
 import { prepareGroup } from "./prepare-group.ts";
 
 /** The records of a group in a trainer's form, with notes about each omission. */
@@ -41,13 +41,9 @@ export async function* exportGroups(
   groups: AsyncIterable<readonly ExportMember[]>,
   surroundings: ExportSurroundings = {},
 ): AsyncGenerator<ExportedGroup> {
-  const { spell } = surroundings;
-  for await (const members of groups) {
-    const group = exportGroup(target, members, surroundings);
-    if (spell === undefined || exporters[target].hasPromptText !== true) yield group;
-    else {
-      const records = group.records.map(async (record) => await withPromptText(record, spell));
-      yield { ...group, records: await Promise.all(records) };
-    }
+  for await (const group of exportRecords(target, groups, { surroundings, adder: undefined })) {
+    const records: ExportRecord[] = [];
+    for await (const record of group.records) records.push(record);
+    yield { records, notes: group.notes };
   }
 }

@@ -2,12 +2,12 @@ import { withoutUndefined } from "../values/without-undefined.ts";
 import type { ColumnSource } from "../columns/index.ts";
 import { namesOf } from "../columns/column-specs.ts";
 import { UsageError } from "../errors.ts";
-import { openColumnFolder } from "../run/columns/column-folder.ts";
 import { encodeLine } from "../run/disk/encode-line.ts";
 import { columnDocument } from "./column-document.ts";
 import { chooseColumns } from "./columns/choose-columns.ts";
 import { arraysFileOf, ArraysFile } from "./columns/column-sink.ts";
-import { ColumnAdder, type ColumnSummary } from "./columns/export-columns.ts";
+import type { ColumnAdder, ColumnSummary } from "./columns/export-columns.ts";
+import { openColumns } from "./columns/open-columns.ts";
 import type { ExportNote, ExportRecord, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import { exportRecords } from "./export-records.ts";
@@ -83,24 +83,18 @@ export async function exportRun(
 ): Promise<RunExport> {
   const run = await readRunGroups(dir, withoutUndefined(known));
   const { taken, leftOut: columnsLeftOut } = chooseColumns(to, run.columns);
-  const columns = namesOf(taken).length === 0 ? undefined : taken;
-  if (columns !== undefined) requireFile(to, file);
+  const hasColumns = namesOf(taken).length > 0;
+  if (hasColumns) requireFile(to, file);
   const { layout } = exporters[to];
   const counts = { groups: 0, records: 0, rowCount: 0, tokenCount: 0 };
   let adder: ColumnAdder | undefined;
   let byteCount: number | undefined;
 
   async function* records(): AsyncGenerator<ExportRecord> {
-    const { add, carrier } = exporters[to].columns;
-    await using arrays =
-      columns === undefined || carrier !== "file"
-        ? undefined
-        : await ArraysFile.create(arraysFileOf(file!));
-    if (columns !== undefined) {
-      const source = columnSource ?? (await openColumnFolder(dir));
-      adder = new ColumnAdder(add!, { specs: columns, source, ...(arrays && { sink: arrays }) });
-    }
-    const surroundings = { ...run.surroundings, ...(columns && { columns }) };
+    const hasFile = hasColumns && exporters[to].columns.carrier === "file";
+    await using arrays = hasFile ? await ArraysFile.create(arraysFileOf(file!)) : undefined;
+    adder = await openColumns(dir, to, { specs: run.columns, sink: arrays, source: columnSource });
+    const surroundings = { ...run.surroundings, ...adder?.surroundings };
     for await (const group of exportRecords(to, run.groups(), { surroundings, adder })) {
       for (const note of group.notes) {
         onNote?.(note);

@@ -158,7 +158,7 @@ function toReadyRow(
   { policyVersion, versionRemedy, columns = {} }: ExportSurroundings,
 ): {
   readonly row: ReadyRow;
-  readonly cut: Pick<ExportNote, "tokenCount"> & { readonly kind: TailKind } | undefined;
+  readonly cut: (Pick<ExportNote, "tokenCount"> & { readonly kind: TailKind }) | undefined;
 } {
   const { tokenIds, promptLength, lossMask, logprobs, policyVersions, turns } = sample;
   const kind = tailKindOf(sample, rules, columns);

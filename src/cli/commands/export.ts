@@ -171,7 +171,9 @@ function sayColumns(
     (name) => `Left out ${name} of all rows: ${exporters[to].columns.rules[name].why}`,
   );
   if (mixedRowCount > 0) {
-    lines.push(`${mixedRowCount} rows have columns of several policy versions: the first computed ones`);
+    lines.push(
+      `${mixedRowCount} rows have columns of several policy versions: the first computed ones`,
+    );
   }
   if (byteCount !== undefined) {
     lines.push(`Side columns of ${rowCount} rows: ${byteCount} bytes in ${arraysFileOf(out!)}`);

@@ -22,7 +22,10 @@ const tops: ColumnSpecs = {
 };
 
 let scratch = "";
-const runs = new Map<ColumnSpecs, { readonly dir: string; readonly truth: readonly ColumnTruth[] }>();
+const runs = new Map<
+  ColumnSpecs,
+  { readonly dir: string; readonly truth: readonly ColumnTruth[] }
+>();
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-columns-"));
   for (const [index, specs] of [routesOnly, wide, sets, tops].entries()) {
@@ -47,7 +50,12 @@ async function exported(to: ExportTarget, specs: ColumnSpecs) {
   await writeAtomically(file, content);
   const text = await readFile(file, "utf8");
   const records = (
-    to === "skyrl" ? [JSON.parse(text)] : text.trim().split("\n").map((line) => JSON.parse(line))
+    to === "skyrl"
+      ? [JSON.parse(text)]
+      : text
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line))
   ) as Records;
   const arrays = await readFile(arraysFileOf(file)).catch(() => Buffer.alloc(0));
   return { records, notes, summary: summary(), arrays, truth };
@@ -63,7 +71,9 @@ function valuesOf(arrays: Buffer, { offset, shape, dtype }: PlacedArray): readon
     uint16: Uint16Array,
     int32: Int32Array,
   };
-  const bytes = new Uint8Array(arrays.subarray(offset, offset + count * types[dtype].BYTES_PER_ELEMENT));
+  const bytes = new Uint8Array(
+    arrays.subarray(offset, offset + count * types[dtype].BYTES_PER_ELEMENT),
+  );
   return [...new types[dtype](bytes.buffer)];
 }
 
@@ -75,7 +85,10 @@ describe("slime", () => {
     const { records, arrays, truth, summary } = await exported("slime", routesOnly);
     expect(records).toHaveLength(13);
     for (const record of records) {
-      const { rollout, lineage } = record["metadata"] as { rollout: string; lineage?: { row: number } };
+      const { rollout, lineage } = record["metadata"] as {
+        rollout: string;
+        lineage?: { row: number };
+      };
       const placed = record["rollout_routed_experts"] as PlacedArray;
       const { routedExperts } = truthOf(truth, rollout, lineage?.row);
       expect(placed.dtype).toBe("uint8");
@@ -96,7 +109,9 @@ describe("slime", () => {
     expect(notes.filter(({ kind }) => kind === "uncomputedTail")).toEqual([
       { rolloutId: "lamps/train/1#0", kind: "uncomputedTail", action: "cut", tokenCount: 2 },
     ]);
-    const cut = records.find(({ metadata }) => (metadata as { rollout: string }).rollout === "lamps/train/1#0")!;
+    const cut = records.find(
+      ({ metadata }) => (metadata as { rollout: string }).rollout === "lamps/train/1#0",
+    )!;
     expect(cut["tokens"]).toEqual([1, 2, 11, 100, 101, 102, 60, 61, 103, 104]);
     expect(cut["loss_mask"]).toEqual([1, 1, 1, 0, 0, 1, 1]);
     expect(cut["response_length"]).toBe(7);
@@ -114,7 +129,10 @@ describe("slime", () => {
   test("kept tokens are ragged over the response, empty where the environment spoke", async () => {
     const { records, arrays, truth } = await exported("slime", sets);
     for (const record of records) {
-      const { rollout, lineage } = record["metadata"] as { rollout: string; lineage?: { row: number } };
+      const { rollout, lineage } = record["metadata"] as {
+        rollout: string;
+        lineage?: { row: number };
+      };
       const { keptTokens } = truthOf(truth, rollout, lineage?.row);
       const length = record["response_length"] as number;
       const start = (record["tokens"] as readonly number[]).length - length;
@@ -211,7 +229,9 @@ test("verifiers: nodes have the rows of their own ids, the last one has a copy; 
 
 test("ART: each choice has the rows of its prompt and its ids but the last, in one array a row", async () => {
   const { records, arrays, truth } = await exported("art", wide);
-  const choices = (records[0]!["messages_and_choices"] as Records).filter((one) => "finish_reason" in one);
+  const choices = (records[0]!["messages_and_choices"] as Records).filter(
+    (one) => "finish_reason" in one,
+  );
   const routes = choices.map(
     (one) => (one["art_moe_routing"] as { routed_experts: PlacedArray }).routed_experts,
   );
@@ -234,7 +254,9 @@ test("NeMo-RL: each item has signed rows for prompt and output, the last of the 
     "nrlre1:int8:11x3x2",
     "nrlre1:int8:16x3x2",
   ]);
-  const lists = texts.map((parts) => [...new Int8Array(new Uint8Array(Buffer.from(parts[3]!, "base64")).buffer)]);
+  const lists = texts.map((parts) => [
+    ...new Int8Array(new Uint8Array(Buffer.from(parts[3]!, "base64")).buffer),
+  ]);
   expect(lists[0]).toEqual(wanted.slice(0, 7).flat(2));
   expect(lists[2]).toEqual([...wanted.flat(2), -1, -1, -1, -1, -1, -1]);
   expect(summary.columns).toEqual({ rowCount: 12, mixedRowCount: 1, leftOut: [] });

@@ -1,5 +1,5 @@
 import { namesOf, type ColumnName } from "../../columns/column-specs.ts";
-import type { ReadyAttempt, ExportRecord } from "../exporter.ts";
+import type { ExportRecord, ExportSurroundings, ReadyAttempt } from "../exporter.ts";
 import type { ColumnExport } from "./column-rules.ts";
 import { hasMixedVersions, RowColumns, type ColumnPlaces } from "./row-columns.ts";
 
@@ -25,6 +25,11 @@ export class ColumnAdder {
   constructor(add: NonNullable<ColumnExport["add"]>, places: ColumnPlaces) {
     this.#add = add;
     this.#places = places;
+  }
+
+  /** The facts about the columns that the rules for rows need. */
+  get surroundings(): Pick<ExportSurroundings, "columns"> {
+    return { columns: this.#places.specs };
   }
 
   /**

@@ -108,7 +108,8 @@ export class RowColumns {
     const rowSize = rowBytesOf(name, this.specs)!;
     let known = 0;
     for (const { from, rows, size } of parts) {
-      if (from !== known) throw this.#wrong(name, `a part begins at token ${from}, not at ${known}`);
+      if (from !== known)
+        throw this.#wrong(name, `a part begins at token ${from}, not at ${known}`);
       if (size !== rows * rowSize) {
         throw this.#wrong(name, `a part of ${rows} rows has ${size} bytes, not ${rows * rowSize}`);
       }
