@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import type { ColumnPart, ColumnParts, ColumnSpecs } from "../../columns/index.ts";
+import { withoutBytes } from "../../columns/column-part.ts";
+import type { ColumnParts, ColumnSpecs } from "../../columns/index.ts";
 import { countEpisode } from "../../episode/count-episode.ts";
 import { episodeRow } from "../../episode/episode-row.fixture.ts";
 import type { Episode, TurnRecord } from "../../episode/episode.ts";
@@ -151,7 +152,7 @@ async function addColumns(dir: string, specs: ColumnSpecs): Promise<readonly Col
   );
   const lines = written.map(({ columns, ...row }) => {
     const parts = Object.entries(columns).map(
-      ([name, own]) => [name, own.map(({ bytes: _, ...part }) => part)] as const,
+      ([name, own]) => [name, own.map((part) => withoutBytes(part))] as const,
     );
     return `${JSON.stringify({ ...row, columns: Object.fromEntries(parts) })}\n`;
   });
@@ -165,7 +166,7 @@ async function writeParts(dir: string, rows: readonly ColumnParts[]): Promise<vo
   const blocks: Uint8Array[] = [];
   const lines = new Map<string, string>();
   let at = 0;
-  for (const part of rows.flatMap((columns) => Object.values(columns).flat() as ColumnPart[])) {
+  for (const part of rows.flatMap((columns) => Object.values(columns).flat())) {
     const { hash, size, bytes } = part;
     if (lines.has(hash)) continue;
     lines.set(hash, `${JSON.stringify({ hash, file: "0000.bin", at, size })}\n`);

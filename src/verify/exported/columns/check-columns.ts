@@ -122,5 +122,5 @@ function toPlaced(value: unknown): PlacedArray | undefined {
   const { offset, shape, dtype } = value;
   const isShape = Array.isArray(shape) && shape.length > 0 && shape.every((one) => isCount(one));
   if (!isCount(offset) || !isShape || !arrayTypes.includes(dtype)) return undefined;
-  return { offset, shape: shape as readonly number[], dtype: dtype as ArrayType };
+  return { offset, shape, dtype: dtype as ArrayType };
 }
