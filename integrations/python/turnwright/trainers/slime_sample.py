@@ -18,7 +18,6 @@ from .seeds import drawn_seed
 from .several_rows import require
 from .task_name import read_task
 
-
 SLIME_COLUMNS = ("routedExperts", "keptTokens")
 SETTINGS = {"keptTokens": ("rollout_top_p", "leave it at 1, or start the service with keptTokens"),
             "routedExperts": ("use_rollout_routing_replay", "remove it, or start the service with routedExperts")}

@@ -9,7 +9,7 @@ from verifiers.v1.trace import Reward
 
 from ..attempt import Attempt, lineage_of
 from .several_rows import warn_once
-from .verifiers_columns import columns_adder
+from .verifiers_columns import COLUMNS, columns_adder
 
 
 def to_nodes(attempt: Attempt) -> list[MessageNode]:

@@ -21,8 +21,7 @@ from verifiers.v1.trace import Trace
 from .play import connect, sampling_of
 from .played import played_once
 from .seeds import drawn_seed
-from .verifiers import rewards_of, to_nodes
-from .verifiers_columns import COLUMNS
+from .verifiers import COLUMNS, rewards_of, to_nodes
 from .verifiers_tasks import TurnwrightData
 
 
