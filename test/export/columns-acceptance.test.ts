@@ -60,7 +60,9 @@ beforeAll(async () => {
   for (const name of names) {
     const missing = missingFor(name);
     if (missing.length === 0) continue;
-    console.warn(`Skipping ${name}'s own code: ${missing.join(", ")} (accept -- --columns ${name})`);
+    console.warn(
+      `Skipping ${name}'s own code: ${missing.join(", ")} (accept -- --columns ${name})`,
+    );
   }
 });
 afterAll(async () => {

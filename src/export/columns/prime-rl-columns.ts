@@ -13,7 +13,7 @@ export const primeRlColumns: ColumnExport = {
     routedExperts: {
       action: "export",
       why: "`sample.routed_experts`: uint8 to 256 experts, else int16; a row for each id, the last one zero",
-      setting: "enable_router_replay = true",
+      setting: "trainer.enable_router_replay = true",
     },
   },
   carrier: "file",

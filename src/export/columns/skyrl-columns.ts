@@ -18,7 +18,7 @@ export const skyrlColumns: ColumnExport = {
     routedExperts: {
       action: "export",
       why: "`rollout_expert_indices`: uint8 to 256 experts, int16 to 32,768, else int32; a row for each id but the last",
-      setting: "generator.inference_engine.enable_return_routed_experts=true",
+      setting: "trainer.policy.megatron_config.moe_enable_routing_replay=true",
     },
     keptTokens: {
       action: "export",

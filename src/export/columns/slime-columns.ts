@@ -23,7 +23,7 @@ export const slimeColumns: ColumnExport = {
     keptTokens: {
       action: "export",
       why: "`rollout_top_p_token_ids` and `rollout_top_p_token_offsets`: int32, ragged over the response",
-      setting: "--rollout-top-p below 1",
+      setting: "--rollout-top-p",
     },
   },
   carrier: "file",

@@ -16,7 +16,7 @@ export const verlColumns: ColumnExport = {
     routedExperts: {
       action: "export",
       why: "`routed_experts`: uint8 to 256 experts, else int16; a row for each id, the last one zero",
-      setting: "actor_rollout_ref.actor.router_replay.mode=R3",
+      setting: "actor_rollout_ref.actor.megatron.router_replay.mode=R3",
     },
   },
   carrier: "file",
