@@ -1,5 +1,6 @@
 import { requireNoColumns } from "./columns/choose-columns.ts";
-import type { ExportMember, ExportNote, ExportRecord, ExportSurroundings } from "./exporter.ts";
+import type { ExportRecord } from "./export-record.ts";
+import type { ExportMember, ExportNote, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import { exportRecords } from "./export-records.ts";
 import { prepareGroup } from "./prepare-group.ts";

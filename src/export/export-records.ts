@@ -1,6 +1,7 @@
 import { requireNoColumns } from "./columns/choose-columns.ts";
 import type { ColumnAdder } from "./columns/export-columns.ts";
-import type { ExportMember, ExportNote, ExportRecord, ExportSurroundings } from "./exporter.ts";
+import type { ExportRecord } from "./export-record.ts";
+import type { ExportMember, ExportNote, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import { prepareGroup } from "./prepare-group.ts";
 import { withPromptText } from "./trainers/slime.ts";

@@ -3,6 +3,7 @@ import type { SlimePlace } from "../run/slime/slime.ts";
 import type { ColumnSpecs } from "../columns/index.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import type { ColumnExport } from "./columns/column-rules.ts";
+import type { ExportRecord } from "./export-record.ts";
 
 /** Kinds of rows for which a trainer needs a rule of its own. */
 export const exportKinds = [
@@ -152,9 +153,6 @@ export interface ColumnLayout {
   readonly defaults?: Readonly<Record<string, unknown>>;
   readonly rest: Readonly<Record<string, unknown>>;
 }
-
-/** One line of an export, or one entry of each of its lists. JSON-able. */
-export type ExportRecord = Readonly<Record<string, unknown>>;
 
 /** The export format of one trainer. */
 export interface Exporter {

@@ -5,12 +5,12 @@
  */
 export { exportGroup, exportGroups, type ExportedGroup } from "./export-groups.ts";
 export { exportRun, type ExportOptions, type ExportSummary, type RunExport } from "./export-run.ts";
+export type { ExportRecord } from "./export-record.ts";
 export type {
   ExportAction,
   ExportKind,
   ExportMember,
   ExportNote,
-  ExportRecord,
   ExportSurroundings,
 } from "./exporter.ts";
 export type { ExportTarget } from "./exporters.ts";

@@ -1,5 +1,5 @@
 import type { ColumnName } from "../../columns/index.ts";
-import type { ExportRecord } from "../exporter.ts";
+import type { ExportRecord } from "../export-record.ts";
 import type { RowColumns } from "./row-columns.ts";
 
 /** The action that an exporter takes for a side column of a run, and the reason for the action. */

@@ -1,5 +1,6 @@
 import { namesOf, type ColumnName } from "../../columns/column-specs.ts";
-import type { ExportRecord, ExportSurroundings, ReadyAttempt } from "../exporter.ts";
+import type { ExportRecord } from "../export-record.ts";
+import type { ExportSurroundings, ReadyAttempt } from "../exporter.ts";
 import type { ColumnExport } from "./column-rules.ts";
 import { hasMixedVersions, RowColumns, type ColumnPlaces } from "./row-columns.ts";
 

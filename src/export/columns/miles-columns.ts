@@ -1,4 +1,4 @@
-import type { ExportRecord } from "../exporter.ts";
+import type { ExportRecord } from "../export-record.ts";
 import { noColumnRules, type ColumnExport } from "./column-rules.ts";
 import type { RowColumns } from "./row-columns.ts";
 

@@ -1,5 +1,5 @@
 import { UsageError } from "../../errors.ts";
-import type { ExportRecord } from "../exporter.ts";
+import type { ExportRecord } from "../export-record.ts";
 import { elementBytes, expertType } from "./array-type.ts";
 import { noColumnRules, type ColumnExport } from "./column-rules.ts";
 import type { RowColumns } from "./row-columns.ts";

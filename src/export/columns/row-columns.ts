@@ -6,7 +6,7 @@ import {
 } from "../../columns/column-specs.ts";
 import { decodeRagged, type ColumnPart, type ColumnSource } from "../../columns/index.ts";
 import { assertInvariant, UsageError } from "../../errors.ts";
-import type { ReadyRow } from "../exporter.ts";
+import type { Sample } from "../../trajectory/sample.ts";
 import { elementBytes, widenIds, type ArrayType } from "./array-type.ts";
 import type { ColumnArray, ColumnSink, PlacedArray } from "./column-sink.ts";
 
@@ -15,6 +15,11 @@ const blockSize = 256 * 1024;
 
 /** The rows of an array that no token of the run has: zeros, ones in all bits (-1), or copies of the row before. */
 export type Padding = "zero" | "missing" | "copy";
+
+/** A training row whose columns are exported. Its ids may be fewer than those of `sample`. */
+interface ColumnRow extends Pick<Sample, "tokenIds" | "promptLength" | "lossMask"> {
+  readonly sample: Sample;
+}
 
 /** The rows of a ragged column by token. */
 export interface TokenSets {
@@ -34,11 +39,11 @@ export interface ColumnPlaces {
 
 /** The side columns of one row. Reads them in blocks, and holds at most one ragged column in memory. */
 export class RowColumns {
-  readonly row: ReadyRow;
+  readonly row: ColumnRow;
   readonly specs: ColumnSpecs;
   readonly #places: ColumnPlaces;
 
-  constructor(row: ReadyRow, places: ColumnPlaces) {
+  constructor(row: ColumnRow, places: ColumnPlaces) {
     this.row = row;
     this.specs = places.specs;
     this.#places = places;
@@ -176,7 +181,7 @@ export class RowColumns {
 }
 
 /** True if the rows of a column were computed by several policy versions. */
-export function hasMixedVersions({ sample }: ReadyRow, name: ColumnName): boolean {
+export function hasMixedVersions({ sample }: ColumnRow, name: ColumnName): boolean {
   const parts = sample.columns?.[name] ?? [];
   return parts.some(({ policyVersion }) => policyVersion !== parts[0]!.policyVersion);
 }

@@ -2,7 +2,8 @@ import { milesColumns } from "../columns/miles-columns.ts";
 import { slimeColumns } from "../columns/slime-columns.ts";
 import { toSlimeRow, type SlimeSample } from "../../run/slime/slime.ts";
 import { countedGroupRules } from "./common-rules.ts";
-import type { Exporter, ExportRecord } from "../exporter.ts";
+import type { ExportRecord } from "../export-record.ts";
+import type { Exporter } from "../exporter.ts";
 
 /**
  * Exports slime's `Sample`, one row a line, as `--format slime` writes it. The rows of an attempt have
