@@ -84,6 +84,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "repairableStatuses",
     "toolUsePolicies",
   ],
+  "turnwright/columns": ["columnNames", "decodeRagged"],
   "turnwright/composition": ["createReplay", "createRun", "openRecordedRun", "readRunConfig"],
   "turnwright/engine": [
     "createLlamaCppEngine",

@@ -25,6 +25,8 @@ import { readConductConfig, type ConductConfig } from "../composition/config/con
 import { readEngineConfig } from "../composition/config/engine-config.ts";
 import { readLimitsConfig } from "../composition/config/limits-config.ts";
 import { readRendererConfig } from "../composition/config/renderer-config.ts";
+import { readColumns } from "../composition/config/columns-config.ts";
+import { resolveColumns } from "../composition/resolve-columns.ts";
 import { readSampling } from "../composition/config/sampling-config.ts";
 import { readEnvironmentConfig, readScopeConfig } from "../composition/config/scope-config.ts";
 import { readUserConfig } from "../composition/config/user-config.ts";
@@ -108,6 +110,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const limits = { maxContextTokens: contextLength, ...asked };
     const conduct = readConductConfig(values, engineOf(options, values));
     const sampling = readSampling(values);
+    const columns = await resolveColumns(readColumns(values), values.model);
     // A renderer object may have its own date, which stays.
     const promptTime = renderer.now ?? new Date(now());
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
@@ -123,7 +126,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
       engine: description,
       redactor,
       identity,
-      setup: { ...parts, ...withoutUndefined({ clock: options.clock, play }) },
+      setup: { ...parts, ...withoutUndefined({ clock: options.clock, columns, play }) },
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {

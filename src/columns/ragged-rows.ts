@@ -33,7 +33,7 @@ export function decodeRagged(
   bytes: Uint8Array,
   { rows, hasLogprobs }: { readonly rows: number; readonly hasLogprobs: boolean },
 ): RaggedRows {
-  // A copy, because lists of 32-bit numbers begin at a multiple of four. The slice of a Buffer is no copy.
+  // A copy, because lists of 32-bit numbers begin at a multiple of four.
   const { buffer } = new Uint8Array(bytes);
   const wordCount = bytes.length / 4;
   if (!Number.isInteger(wordCount) || wordCount < rows)

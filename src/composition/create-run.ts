@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { ColumnSpecs } from "../columns/column-specs.ts";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
@@ -20,6 +21,7 @@ import { createRunRenderer } from "./create-run-renderer.ts";
 import { createRunUser } from "./create-run-user.ts";
 import { loadEnvironment } from "./environment/environments.ts";
 import { describePlan, sourceOf } from "./config/run-epochs.ts";
+import { resolveColumns } from "./resolve-columns.ts";
 import { toRunScope } from "./run-scope.ts";
 import type { RunConfig } from "./config/run-config.ts";
 import { describeIdentity } from "./run-identity.ts";
@@ -133,10 +135,11 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const { contextLength = Infinity } = description;
     const limits = { maxContextTokens: contextLength, ...config.limits };
     const { sampling } = config;
+    const columns = await resolveColumns(config.columns, config.renderer.modelDir);
     const promptTime = new Date(now());
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
-    const setup = { ...parts, ...(play !== undefined && { play }) };
-    const facts = { environment, scope, renderer, engine: description, limits };
+    const setup = { ...parts, ...withoutUndefined({ columns, play }) };
+    const facts = { environment, scope, renderer, engine: description, limits, columns };
     const manifest = redactor.clean(await describeRun(config, facts));
     return {
       config,
@@ -218,6 +221,7 @@ async function describeRun(
     readonly renderer: Renderer;
     readonly engine: EngineDescription;
     readonly limits: EpisodeLimits;
+    readonly columns: ColumnSpecs | undefined;
   },
 ): Promise<RunManifest & { readonly identity: Readonly<Record<string, string>> }> {
   const { configuration, settings } = describeSettings(config.settings);
@@ -231,6 +235,7 @@ async function describeRun(
       template: parts.renderer.card,
       vocabularySize: parts.renderer.codec.vocabularySize,
       plan: describePlan(config.scope, { environment: parts.environment.name, ...parts.scope }),
+      ...(parts.columns !== undefined && { columns: parts.columns }),
       settings,
     },
   };

@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { ColumnSpecs } from "../columns/column-specs.ts";
 import type { EngineDescription } from "../engine/engine.ts";
 import type { Episode } from "../episode/episode.ts";
 import { UsageError, describeError, describeStack } from "../errors.ts";
@@ -13,6 +14,7 @@ import { redactEpisode } from "../run/folder/redact-episode.ts";
 import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
 import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
+import { resolveColumns } from "./resolve-columns.ts";
 import { describeEngine } from "./describe-engine.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
 import { requireVariables } from "./config/require-variables.ts";
@@ -119,11 +121,15 @@ async function openParts(
   const description = await describeEngine(engine, { signal, clock });
   const { scorerFile } = config;
   const scorer = scorerFile === undefined ? undefined : await loadScorer(scorerFile);
-  const manifest = redactor.clean(await describeGateway(config, { renderer: made, description }));
+  const columns = await resolveColumns(config.columns, config.renderer.modelDir);
+  const manifest = redactor.clean(
+    await describeGateway(config, { renderer: made, description, columns }),
+  );
   const dir = config.dir ?? path.join("runs", `gateway-${stampOf(now())}`);
   const begun = { ...manifest, promptTime: toPromptTime(new Date(now())) };
   const folder = await RunFolder.open(dir, begun, { retryFailed: false, setsAside: true });
   opened.push(() => folder[Symbol.asyncDispose]());
+  const columnStore = columns && (await folder.openColumns());
   await folder.results.removeSummary();
   const renderer = renderAt(made, readPromptTime(folder.manifest.promptTime));
   const tally = new RunTally({ planned: 0, now });
@@ -152,6 +158,7 @@ async function openParts(
       onTrouble: report,
       onFailure: report,
       ...pick(config),
+      ...(columns && columnStore && { columns: { specs: columns, store: columnStore } }),
       ...(scorer !== undefined && { scorer }),
       onTurn: (turn) => tally.turnEnded({ ...turn, environmentMs: 0 }),
       onEpisode: async (episode) => await writeEpisode(folder, tally, { episode, redactor, now }),
@@ -161,7 +168,7 @@ async function openParts(
   opened.push(() => gateway[Symbol.asyncDispose]());
   const clean: Redactor["clean"] = (value) => redactor.clean(value);
   const journal = await SessionJournal.open(folder, { store: gateway.store, clean });
-  gateway.useJournal(journal);
+  gateway.useJournal(journal, { syncColumns: columnStore && (() => columnStore.flush()) });
   const { found: _found, ...asked } = folder.manifest;
   const resumed = folder.finished.length;
   const start = { type: "run-started", atMs: now(), planned: resumed, resumed, manifest: asked };
@@ -247,7 +254,15 @@ async function writeTrouble(
 
 async function describeGateway(
   config: GatewayConfig,
-  { renderer, description }: { renderer: Renderer; description: EngineDescription },
+  {
+    renderer,
+    description,
+    columns,
+  }: {
+    readonly renderer: Renderer;
+    readonly description: EngineDescription;
+    readonly columns: ColumnSpecs | undefined;
+  },
 ): Promise<RunManifest> {
   const table: readonly Setting[] = gatewaySettings;
   const { engine, scorerFile, limits } = config;
@@ -275,6 +290,7 @@ async function describeGateway(
       vocabularySize: renderer.codec.vocabularySize,
       // The clients decide the number of sessions.
       plan: { environment: gatewayEnvironment.name, split: gatewayEnvironment.split, isOpen: true },
+      ...(columns !== undefined && { columns }),
       settings: Object.fromEntries(kept),
     },
   };

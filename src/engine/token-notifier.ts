@@ -1,5 +1,6 @@
-import type { GenerateOptions, Generation } from "./engine.ts";
+import type { GenerateOptions, GenerateRequest, Generation } from "./engine.ts";
 import { emptyGeneration } from "./empty-generation.ts";
+import { interruptedAfterStreaming } from "./output-rule.ts";
 
 /**
  * Passes the events of one engine call on to its caller, until the call is abandoned, and keeps the streamed tokens.
@@ -58,9 +59,21 @@ export class TokenNotifier {
    * Returns the streamed tokens as a part of a turn, in place of an answer that was not awaited.
    *
    * @param policyVersion - The version that sampled the tokens.
+   * @throws RolloutError `engine/interrupted` if tokens were streamed and the request has side columns, which only the
+   *   answer brings.
    */
-  toGeneration(requestId: string, policyVersion: string): Generation {
+  toGeneration(
+    { requestId, columns }: Pick<GenerateRequest, "requestId" | "columns">,
+    policyVersion: string,
+  ): Generation {
     const tokenCount = this.#ids.length;
+    if (tokenCount > 0 && columns !== undefined) {
+      throw interruptedAfterStreaming(requestId, {
+        rule: "a request of side columns",
+        why: "the engine returned no answer",
+        discarded: [{ requestId, reason: "their columns did not arrive", tokenCount }],
+      });
+    }
     const what = tokenCount === 0 ? "nothing" : "no more";
     const reason = `the engine had ${what} to show when it was cut short`;
     const nothing = emptyGeneration([{ requestId, reason }]);

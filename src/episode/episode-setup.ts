@@ -1,5 +1,7 @@
 import type { EpisodeTracer } from "./episode-tracer.ts";
 import type { Agent } from "../agent/agent.ts";
+import type { ColumnSpecs } from "../columns/column-specs.ts";
+import type { ColumnStore } from "../columns/column-store.ts";
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { RolloutError } from "../errors.ts";
@@ -62,6 +64,10 @@ export interface EpisodeSetup {
   readonly agent: Agent;
   readonly sampling: SamplingParameters;
   readonly limits: EpisodeLimits;
+  /** The side columns that the engine returns with each turn. Default: none. */
+  readonly columns?: ColumnSpecs;
+  /** Keeps the columns' bytes. Default: in memory, with the rows. A run with a folder writes them there. */
+  readonly columnStore?: ColumnStore;
   /**
    * A custom player instead of `playEpisode()`, for agents that keep their conversations themselves. Such attempts are
    * not recorded: they restart from the beginning after a stop, and cannot be replayed. An episode is checked as

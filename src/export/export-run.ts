@@ -94,7 +94,12 @@ export async function exportRun(
   async function* records(): AsyncGenerator<ExportRecord> {
     const hasFile = hasColumns && exporters[to].columns.carrier === "file";
     await using arrays = hasFile ? await ArraysFile.create(arraysFileOf(file!)) : undefined;
-    adder = await openColumns(dir, to, { specs: run.columns, sink: arrays, source: columnSource });
+    await using own = openColumns(dir, to, {
+      specs: run.columns,
+      sink: arrays,
+      source: columnSource,
+    });
+    adder = own;
     const surroundings = { ...run.surroundings, ...adder?.surroundings };
     for await (const group of exportRecords(to, run.groups(), { surroundings, adder })) {
       for (const note of group.notes) {

@@ -110,6 +110,6 @@ async function readFound(file: string): Promise<FoundFacts> {
   const { sampling } = samplingFactsIn(manifest.found);
   // Engines sample at temperature 1 by default.
   const temperature = sampling && (sampling.temperature ?? 1);
-  const { settings } = (manifest.found ?? {}) as { settings?: { columns?: ColumnSpecs } };
-  return { plan: plan as PlanRecord | OpenPlan, temperature, columns: settings?.columns ?? {} };
+  const { columns = {} } = (manifest.found ?? {}) as { columns?: ColumnSpecs };
+  return { plan: plan as PlanRecord | OpenPlan, temperature, columns };
 }

@@ -1,3 +1,5 @@
+import type { ColumnSpecs } from "../columns/column-specs.ts";
+import type { ColumnStore } from "../columns/column-store.ts";
 import type { Engine, SamplingConstraint, SamplingParameters } from "../engine/engine.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import type { Clock } from "../async/clock.ts";
@@ -37,6 +39,8 @@ export interface TurnServices {
   readonly builder: PromptBuilder;
   readonly formats: ReplyFormats;
   readonly sampling: SamplingParameters;
+  /** The side columns of each turn, and the store of their bytes. Clients never see them. Absent: none. */
+  readonly columns?: SessionColumns;
   /**
    * The source of the sampling parameters: the gateway (`pin`), or the client (`honour`), if its
    * request sets any.
@@ -67,6 +71,12 @@ export interface TurnServices {
     node: TurnNode<GatewayTurn>,
     tools: RequestedTurn["tools"],
   ) => Promise<void>;
+}
+
+/** The side columns of a gateway's turns. */
+export interface SessionColumns {
+  readonly specs: ColumnSpecs;
+  readonly store: ColumnStore;
 }
 
 /** The services with the counters of the request's session. */
@@ -185,35 +195,42 @@ async function sampleAndWrite(
     clock,
   });
   using watch = new CallWatch(stop.signal, clock);
+  const { columns } = services;
   const { reply, held } = await sampleInForm(counted, form, async (constraint) =>
-    sampleReply({
-      engine,
-      renderer,
-      request: {
-        // Copied, because an engine may change its argument.
-        promptIds: [...built.recorder.promptIds],
-        sampling,
-        maxNewTokens,
-        stopTokenIds: renderer.stopTokenIds,
-        ...(constraint !== undefined && { constraint }),
-        vocabularySize: renderer.codec.vocabularySize,
-        requestId: session.nextRequestId(),
-        sessionId: session.identity.sessionId,
-      },
-      read: {
-        formats,
-        tools: requested.toolChoice.type === "none" ? [] : requested.tools,
-        callForms: requested.callForms,
-        parallelCalls: requested.parallelCalls,
-        reasoningOpened: built.reasoningOpened,
-        stops: requested.stop,
-        ids: { mint, callPrefix: dialect.idPrefixes.call },
-      },
-      onEvents: (events) => output.write(events),
-      isStreamed: requested.isStreamed,
-      watch,
-      engineTimeoutMs: services.limits.engineTimeoutMs,
-    }),
+    keepColumns(
+      columns,
+      await sampleReply({
+        engine,
+        renderer,
+        request: {
+          // Copied, because an engine may change its argument.
+          promptIds: [...built.recorder.promptIds],
+          sampling,
+          maxNewTokens,
+          stopTokenIds: renderer.stopTokenIds,
+          ...(constraint !== undefined && { constraint }),
+          ...(columns !== undefined && {
+            columns: { specs: columns.specs, knownRows: built.recorder.knownRows },
+          }),
+          vocabularySize: renderer.codec.vocabularySize,
+          requestId: session.nextRequestId(),
+          sessionId: session.identity.sessionId,
+        },
+        read: {
+          formats,
+          tools: requested.toolChoice.type === "none" ? [] : requested.tools,
+          callForms: requested.callForms,
+          parallelCalls: requested.parallelCalls,
+          reasoningOpened: built.reasoningOpened,
+          stops: requested.stop,
+          ids: { mint, callPrefix: dialect.idPrefixes.call },
+        },
+        onEvents: (events) => output.write(events),
+        isStreamed: requested.isStreamed,
+        watch,
+        engineTimeoutMs: services.limits.engineTimeoutMs,
+      }),
+    ),
   );
   const record = {
     ...toRecord(services, { request, placement, built, start, reply, sampling }),
@@ -241,6 +258,17 @@ async function sampleAndWrite(
     : undefined;
   output.finish(dialect, start, reply, withoutUndefined({ tokens, reasoningTokenCount }));
   return node;
+}
+
+/** Hands the bytes of a reply's columns to the store. */
+async function keepColumns(
+  columns: SessionColumns | undefined,
+  reply: SampledReply,
+): Promise<SampledReply> {
+  const { generation } = reply;
+  if (columns === undefined || generation.columns === undefined) return reply;
+  const kept = await columns.store.keep(generation.columns);
+  return { ...reply, generation: { ...generation, columns: kept } };
 }
 
 function chooseSampling(

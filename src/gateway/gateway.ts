@@ -13,6 +13,7 @@ import {
   answerTurn,
   placeAndRender,
   type ClientRequest,
+  type SessionColumns,
   type TurnServices,
 } from "./answer-turn.ts";
 import { ClientError } from "./client-error.ts";
@@ -70,6 +71,8 @@ export interface GatewayOptions {
    * back-references, so that it runs in linear time. Default: Claude Code's billing line.
    */
   readonly ignore?: readonly RegExp[];
+  /** The side columns of each turn, and the store of their bytes. Default: none. */
+  readonly columns?: SessionColumns;
   /** Names of the trained models. Turns of other models are kept but not trained. Default all. */
   readonly policyModels?: readonly string[];
   readonly rows?: RowChoice;
@@ -119,6 +122,7 @@ export class Gateway implements AsyncDisposable {
   readonly #running = new Map<GatewaySession, Set<Promise<unknown>>>();
   #activeCount = 0;
   #journal: SessionJournal | undefined;
+  #syncColumns: (() => Promise<void>) | undefined;
   #stopIdleCheck: (() => void) | undefined;
   readonly store: SessionStore;
 
@@ -160,11 +164,16 @@ export class Gateway implements AsyncDisposable {
       clientSampling: options.clientSampling ?? "pin",
       constraints: options.constraints ?? "ignore",
       ...(options.policyModels !== undefined && { policyModels: options.policyModels }),
+      ...(options.columns !== undefined && { columns: options.columns }),
       mint: options.mint ?? createMintId(),
       onFailure: (error) => this.#options.onFailure?.(error),
       onTurn: (turn) => this.#options.onTurn?.(turn),
       whenOpen: (signal) => this.#gate.whenOpen(signal),
-      journal: async (...turn) => await this.#journal?.turn(...turn, this.#takeUnwritten()),
+      journal: async (...turn) => {
+        // A line names columns by hash, so their bytes come first.
+        await this.#syncColumns?.();
+        await this.#journal?.turn(...turn, this.#takeUnwritten());
+      },
     };
     this.#watchIdle();
   }
@@ -173,8 +182,12 @@ export class Gateway implements AsyncDisposable {
    * Sets the journal of all later events, and adds the counts that it has. Call it before the first
    * request.
    */
-  useJournal(journal: SessionJournal): void {
+  useJournal(
+    journal: SessionJournal,
+    { syncColumns }: { readonly syncColumns?: (() => Promise<void>) | undefined } = {},
+  ): void {
     this.#journal = journal;
+    this.#syncColumns = syncColumns;
     this.#counters.add(journal.counts);
   }
 

@@ -40,7 +40,8 @@ export class RunFiles {
   async #completeManifest(closing: AbortSignal): Promise<void> {
     const { folder, player, setup } = this.#options;
     const { vocabularySize } = setup.renderer.codec;
-    const known = { plan: openPlan, vocabularySize };
+    const { columns } = setup;
+    const known = { plan: openPlan, vocabularySize, ...(columns !== undefined && { columns }) };
     // Tokens of an earlier start were sampled with the settings that are there.
     if (await folder.holdsSampled()) {
       await folder.completeFound(known);

@@ -1,5 +1,6 @@
 import { measuring, systemClock, type Clock } from "../async/clock.ts";
 import { Branches } from "./attempt/branches.ts";
+import type { ColumnStore } from "../columns/column-store.ts";
 import { AttemptWorkers } from "./attempt/attempt-workers.ts";
 import { EarlierGroups } from "./schedule/earlier-groups.ts";
 import type { EpisodeGroup } from "./schedule/group.ts";
@@ -188,13 +189,15 @@ class GroupRun implements LiveRun {
     await files?.start(this.#scheduler.closing);
     const planned = await PlannedRun.open(this.#options);
     await files?.writeStartEvent();
+    const columns = this.#setup.columns && (await folder?.openColumns());
     await using recording = await folder?.recordings.open({
       clock: this.#clock,
       ...(setup.clock === undefined && { diskClock: systemClock }),
       ...(redactor && { redactor }),
+      ...(columns && { syncColumns: () => columns.flush() }),
       onFailure: (error) => stop.fail(error),
     });
-    await this.#workers(planned, recording).play(this.#workerCount());
+    await this.#workers(planned, recording, columns).play(this.#workerCount());
     await this.#scheduler.settle().catch((error: unknown) => stop.fail(error));
     await this.#listeners.settle();
     await recording?.flush();
@@ -204,10 +207,14 @@ class GroupRun implements LiveRun {
     return { progress: this.#tally.progress(), end, ...(slime && { slime }) };
   }
 
-  #workers(planned: PlannedRun, recording: RecordingJournal | undefined): AttemptWorkers {
+  #workers(
+    planned: PlannedRun,
+    recording: RecordingJournal | undefined,
+    columnStore: ColumnStore | undefined,
+  ): AttemptWorkers {
     return new AttemptWorkers({
       run: this.#options,
-      setup: this.#setup,
+      setup: { ...this.#setup, ...(columnStore && { columnStore }) },
       branches: this.#branches,
       delivery: this.#delivery,
       earlier: this.#earlier,

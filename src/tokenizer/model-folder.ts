@@ -2,6 +2,8 @@ import type { JsonObject } from "../values/is-object.ts";
 import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
 import type { PyDict } from "../../packages/python-values/src/value.ts";
 import { isPyDict } from "../../packages/python-values/src/value.ts";
+import type { ExpertShape } from "../columns/column-specs.ts";
+import { readExpertShape } from "./read-expert-shape.ts";
 import { assertModelFolder, objectOf, readModelJson, readModelText } from "./model-file.ts";
 
 /** The files of a model folder other than its tokenizer and weights. */
@@ -20,6 +22,8 @@ export interface ModelFolder {
   readonly eosTokenIds: readonly number[];
   /** Maximum length of a sequence in tokens, from config.json. */
   readonly contextLength?: number;
+  /** The shape of a mixture of experts, from config.json. Absent for other models. */
+  readonly experts?: ExpertShape;
   /** The format of the model's turns, from tokenizer_config.json. */
   readonly responseTemplate?: PyDict;
 }
@@ -48,8 +52,10 @@ export async function readModelFolder(dir: string): Promise<ModelFolder> {
   // A model for text and images has a separate configuration for text.
   const textConfig = objectOf(config["text_config"]);
   const contextLength = config["max_position_embeddings"] ?? textConfig["max_position_embeddings"];
+  const experts = readExpertShape(config);
   return {
     dir,
+    ...(experts !== undefined && { experts }),
     ...(await readChatTemplate(dir, tokenizerConfig)),
     specialTokens: {
       ...readSpecialTokens(specialTokensMap),

@@ -1,4 +1,5 @@
-import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
+import type { ColumnSpecs } from "../columns/column-specs.ts";
+import { isSampledLogprob, logprobRange } from "../values/logprob-range.ts";
 import type { SampleParts } from "./sample-parts.ts";
 import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 import { quote, type Violation } from "./violation.ts";
@@ -11,6 +12,8 @@ export interface SampleFacts {
   readonly namesVersions?: boolean;
   /** True if all logprobs may be 0, as in greedy sampling. */
   readonly mayBeCertain?: boolean;
+  /** The side columns that each row with a trained token has. Default: not checked. */
+  readonly columns?: ColumnSpecs;
 }
 
 /** With at least this many sampled ids, logprobs that are all 0 are not plausible. */

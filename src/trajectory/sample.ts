@@ -107,6 +107,7 @@ export function toSamples(
         return segment.policyVersions;
       },
       turns: segment.turns,
+      ...(segment.columns !== undefined && { columns: segment.columns }),
       ...(end.reward !== undefined && { reward: end.reward }),
       outcome: end.outcome,
       stopReason: end.stopReason,

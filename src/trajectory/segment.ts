@@ -1,3 +1,4 @@
+import type { ColumnParts } from "../columns/column-part.ts";
 import type { GenerationPiece } from "../engine/engine.ts";
 import { defineLazy } from "../values/define-lazy.ts";
 import { listsOf } from "../values/filled-list.ts";
@@ -38,6 +39,8 @@ export interface Segment {
   /** `policyVersions[i]` belongs to `tokenIds[i]`. `""` if the mask is 0. */
   readonly policyVersions: readonly string[];
   readonly turns: readonly TurnSpan[];
+  /** The side columns, without their bytes. Absent if the run has none. */
+  readonly columns?: ColumnParts;
 }
 
 /** The sampled ids of one trained turn. */
@@ -77,14 +80,15 @@ export function createSegment({
   promptLength,
   spans,
   turns,
-}: SegmentColumns & Pick<Segment, "promptLength" | "spans" | "turns">): Segment {
+  columns: sideColumns,
+}: SegmentColumns & Pick<Segment, "promptLength" | "spans" | "turns" | "columns">): Segment {
   const segment = {};
   defineLazy(segment, "tokenIds", () => Array.from(ids));
   Object.assign(segment, { promptLength, spans });
   defineLazy(segment, "lossMask", () => lossMask(spans));
   defineLazy(segment, "logprobs", () => logprobList(ids.length, sampled));
   defineLazy(segment, "policyVersions", () => versionList(ids.length, sampled));
-  Object.assign(segment, { turns });
+  Object.assign(segment, { turns, ...(sideColumns !== undefined && { columns: sideColumns }) });
   columns.set(segment, { ids, sampled });
   return segment as Segment;
 }

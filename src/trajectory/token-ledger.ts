@@ -1,5 +1,7 @@
+import type { ColumnPart, ColumnParts } from "../columns/column-part.ts";
+import { isOfAllTokens, type ColumnName } from "../columns/column-specs.ts";
 import type { Generation, GenerationPiece } from "../engine/engine.ts";
-import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
+import { isSampledLogprob, logprobRange } from "../values/logprob-range.ts";
 import { InvariantError } from "../errors.ts";
 import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { Span, SpanKind } from "./span.ts";
@@ -41,6 +43,7 @@ export class TokenLedger {
    */
   #unhashed: TokenIds = [];
   #lastTurnIndex = -1;
+  readonly #columns: Partial<Record<ColumnName, ColumnPart[]>> = {};
   #digest: string | undefined;
 
   /** All ids so far, as a view: the next prompt. Readers must not change it. Later ids do not appear in it. */
@@ -59,6 +62,16 @@ export class TokenLedger {
 
   get droppedStops(): readonly DroppedStop[] {
     return this.#droppedStops;
+  }
+
+  /** The side columns so far. A part may have a row for a stop id that was removed. */
+  get columns(): ColumnParts {
+    return this.#columns;
+  }
+
+  /** Number of tokens whose rows are known, in columns with a row for each computed token. */
+  get knownRows(): number {
+    return Math.max(this.knownRowsOf("routedExperts"), this.knownRowsOf("indexerTopK"));
   }
 
   /** Returns the hash of all ids so far (see `hashIds()`). */
@@ -96,7 +109,7 @@ export class TokenLedger {
   }
 
   /** Records sampled ids that were checked when they arrived (see `checkGeneration()` in `src/engine`). */
-  appendChecked(turnIndex: number, { outputIds, logprobs, pieces }: Generation): void {
+  appendChecked(turnIndex: number, { outputIds, logprobs, pieces, columns }: Generation): void {
     requireThat(this.#spans.length > 0, "a segment begins with its prompt");
     requireThat(
       turnIndex > this.#lastTurnIndex,
@@ -104,12 +117,37 @@ export class TokenLedger {
     );
     requireSameCounts({ outputIds, logprobs, pieces });
     if (outputIds.length === 0) return;
+    if (columns !== undefined) this.#appendColumns(columns, outputIds.length);
     this.#append("sampled", outputIds, {
       turnIndex,
       logprobs: [...logprobs],
       pieces: pieces.map((piece) => ({ ...piece })),
     });
     this.#lastTurnIndex = turnIndex;
+  }
+
+  /** @throws InvariantError if a part does not follow the rows so far. */
+  #appendColumns(columns: ColumnParts, sampledCount: number): void {
+    const start = this.#ids.length;
+    for (const name of Object.keys(columns) as ColumnName[]) {
+      const isWhole = isOfAllTokens(name);
+      let next = isWhole ? this.knownRowsOf(name) : start;
+      for (const { from, rows } of columns[name]!) {
+        requireThat(from === next, `${name} goes on at token ${next}, not ${from}`);
+        next += rows;
+      }
+      const end = start + sampledCount - (isWhole ? 1 : 0);
+      requireThat(next === end, `${name} of ${end} tokens has rows up to ${next}`);
+    }
+    for (const name of Object.keys(columns) as ColumnName[]) {
+      (this.#columns[name] ??= []).push(...columns[name]!);
+    }
+  }
+
+  /** Returns the number of tokens whose rows are known in a column. */
+  knownRowsOf(name: ColumnName): number {
+    const last = this.#columns[name]?.at(-1);
+    return last === undefined ? 0 : last.from + last.rows;
   }
 
   /** Records ids of observations. */

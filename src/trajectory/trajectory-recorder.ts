@@ -1,3 +1,5 @@
+import type { ColumnPart, ColumnParts } from "../columns/column-part.ts";
+import { isOfAllTokens, type ColumnName } from "../columns/column-specs.ts";
 import type { Generation } from "../engine/engine.ts";
 import type { TokenIds } from "../engine/token-id.ts";
 import { InvariantError, assertInvariant, ownBug } from "../errors.ts";
@@ -52,6 +54,11 @@ export class TrajectoryRecorder {
   /** Number of ids in the open segment. */
   get length(): number {
     return this.#open().ledger.length;
+  }
+
+  /** Number of tokens of the open segment whose rows are known (see `ColumnRequest`). */
+  get knownRows(): number {
+    return this.#open().ledger.knownRows;
   }
 
   /** Number of ids in the episode after the first prompt of each segment, sampled or not. */
@@ -185,6 +192,7 @@ function toSegment({ ledger, turns }: OpenSegment): Segment {
     spans.push({ kind, start, end, turnIndex });
     sampled.push({ start, logprobs: span.logprobs, pieces: span.pieces });
   }
+  const columns = columnsOfTurns(ledger.columns, turns);
   // A copy, because the ledger's memory has room for more ids and a copy of them as JSON.
   return createSegment({
     ids: ledger.ids.slice(),
@@ -192,5 +200,19 @@ function toSegment({ ledger, turns }: OpenSegment): Segment {
     promptLength,
     spans,
     turns: [...turns],
+    ...(columns !== undefined && { columns }),
   });
+}
+
+/** Returns the columns of a row: all rows of computed tokens, and the rows of the tokens that it trains. */
+function columnsOfTurns(columns: ColumnParts, turns: readonly TurnSpan[]): ColumnParts | undefined {
+  const names = Object.keys(columns) as ColumnName[];
+  if (names.length === 0 || turns.length === 0) return undefined;
+  const kept: Partial<Record<ColumnName, readonly ColumnPart[]>> = {};
+  for (const name of names) {
+    const isTrained = ({ from }: ColumnPart): boolean =>
+      turns.some(({ start, end }) => from >= start && from < end);
+    kept[name] = isOfAllTokens(name) ? [...columns[name]!] : columns[name]!.filter(isTrained);
+  }
+  return kept;
 }

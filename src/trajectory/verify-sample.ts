@@ -1,4 +1,5 @@
 import { isObject } from "../values/is-object.ts";
+import { checkColumns } from "./check-columns.ts";
 import { checkEnd } from "./check-end.ts";
 import { checkTokens, type SampleFacts } from "./check-tokens.ts";
 import { checkTurns } from "./check-turns.ts";
@@ -18,5 +19,11 @@ export type { SampleFacts };
 export function verifySample(row: unknown, facts: SampleFacts = {}): readonly Violation[] {
   if (!isObject(row)) return [{ rule: "shape", detail: "the line is not a JSON object" }];
   const { parts, found } = readSampleParts(row);
-  return [...found, ...checkTurns(parts), ...checkTokens(parts, facts), ...checkEnd(row)];
+  return [
+    ...found,
+    ...checkTurns(parts),
+    ...checkTokens(parts, facts),
+    ...checkColumns(parts, facts.columns),
+    ...checkEnd(row),
+  ];
 }

@@ -10,6 +10,8 @@ import type { RecordedGrouping } from "../run/folder/episode-events.ts";
 import { attemptCountsOf } from "../run/schedule/attempt-counts.ts";
 import { attemptsByPlace } from "./attempts-by-place.ts";
 import { checkEvents, checkSummary, isFinishedBy, readSummary } from "./check-records.ts";
+import { openColumnFolder } from "../run/columns/column-folder.ts";
+import { ColumnBytes } from "./check-column-bytes.ts";
 import { checkEpochs } from "./check-epochs.ts";
 import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
 import { checkRecording } from "./check-recording.ts";
@@ -87,11 +89,15 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
   const findings: Finding[] = [...findingsIn("run.json", found)];
   await using episodes = await EpisodeFile.open(held, dir);
   const samplesFile = path.join(dir, "samples.jsonl");
+  await using source = openColumnFolder(dir, files);
+  const columnBytes = new ColumnBytes(source, facts.sampleFacts);
   const samples = await verifyLines(samplesFile, readRows(held, samplesFile), {
     facts: facts.sampleFacts,
     checkRow: async (row, found) => {
       const isKnown = episodes.episodes.has(nameOf(row["rolloutId"]));
-      return isFinished || isKnown ? await episodes.check(row, found) : [];
+      if (!isFinished && !isKnown) return [];
+      const columnFaults = found.length === 0 ? await columnBytes.check(row) : [];
+      return [...(await episodes.check(row, found)), ...columnFaults];
     },
   });
   findings.push(...findingsIn("samples.jsonl", samples.violations));

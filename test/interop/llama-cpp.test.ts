@@ -34,7 +34,7 @@ test(
       console.info(`skips llama.cpp's own server: ${why}`);
       skip(why);
     }
-    const { status, stdout, stderr } = await runInterop(["llama-cpp", "--episodes", "16"]);
+    const { status, stdout, stderr } = await runInterop(["llama-cpp", "--episodes", "6"]);
     if (status === CANNOT_INSTALL) {
       console.info(`skips llama.cpp's own server: ${stderr.trim()}`);
       skip(stderr.trim());
@@ -54,10 +54,10 @@ test(
     ]);
     const played = rounds.filter(({ episodes }) => episodes !== undefined);
     expect(played.map(({ episodes, verified }) => [episodes, verified])).toEqual([
-      [16, true],
-      [16, true],
-      [16, true],
-      [16, true],
+      [6, true],
+      [6, true],
+      [6, true],
+      [6, true],
     ]);
   },
 );

@@ -85,7 +85,7 @@ async function read(url: string, cursor: number, count: number): Promise<readonl
 }
 
 describe("turnwright serve", () => {
-  test("is killed after each group, and neither loses nor repeats one", async () => {
+  test("is killed after every second group, and neither loses nor repeats one", async () => {
     let url = await start();
     expect(await submit(url)).toBe(201);
     const taken: Line[] = [];
@@ -93,6 +93,7 @@ describe("turnwright serve", () => {
       const lines = await read(url, taken.at(-1)?.cursor ?? 0, 1);
       // The end may come with the last group.
       taken.push(...lines.filter(({ type }) => type !== "end"));
+      if (taken.length % 2 !== 0) continue;
       await kill();
       url = await start();
       expect(await submit(url)).toBe(200);

@@ -38,7 +38,7 @@ def write_folder(folder, specs):
         at += len(content)
     (folder / "columns/a.bin").write_bytes(b"".join(parts.values()))
     (folder / "columns/a.jsonl").write_text("".join(lines))
-    (folder / "run.json").write_text(json.dumps({"found": {"settings": {"columns": specs}}}))
+    (folder / "run.json").write_text(json.dumps({"found": {"columns": specs}}))
     return row
 
 

@@ -55,7 +55,7 @@ class ColumnFolder:
     def __init__(self, run: str | Path) -> None:
         folder = Path(run)
         manifest = json.loads((folder / "run.json").read_text("utf-8"))
-        specs = ((manifest.get("found") or {}).get("settings") or {}).get("columns")
+        specs = (manifest.get("found") or {}).get("columns")
         if not specs:
             raise ValueError(f"Cannot read columns of {folder}: its run.json names none")
         self.specs: dict[str, Any] = specs

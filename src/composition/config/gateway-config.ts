@@ -1,5 +1,6 @@
 import type { SamplingParameters } from "../../engine/engine.ts";
 import { UsageError, describeError } from "../../errors.ts";
+import { columnSettings, readColumns, type ColumnsConfig } from "./columns-config.ts";
 import { engineSettings, readEngineConfig, type EngineConfig } from "./engine-config.ts";
 import { limitSettings } from "./limits-config.ts";
 import { readRendererConfig, rendererSettings, type RendererConfig } from "./renderer-config.ts";
@@ -156,6 +157,7 @@ export const gatewaySettings = [
   ...engineSettings,
   ...rendererSettings,
   ...samplingSettings,
+  ...columnSettings,
   ...sharedLimits,
   ...ownSettings,
 ] as const;
@@ -167,6 +169,8 @@ export interface GatewayConfig {
   readonly engine: EngineConfig;
   readonly renderer: RendererConfig;
   readonly sampling: SamplingParameters;
+  /** Absent if rows have no side columns. */
+  readonly columns?: ColumnsConfig;
   readonly limits: Partial<SessionLimits>;
   readonly host: string;
   readonly port: number;
@@ -221,6 +225,7 @@ export function readGatewayConfig(settings: GivenSettings): GatewayConfig {
     constraints: values.constraints,
     holdMs: values.hold * 1000,
     ...withoutUndefined({
+      columns: readColumns(values),
       ignore: ignore.length === 0 ? undefined : ignore.map(readPattern),
       adminTokenEnv: values["admin-token-env"],
       dir: values.out,

@@ -1,4 +1,5 @@
 import { agentSettings, readAgentConfig, type AgentConfig } from "./agent-config.ts";
+import { columnSettings, readColumns, type ColumnsConfig } from "./columns-config.ts";
 import { conductSettings, readConductConfig, type ConductConfig } from "./conduct-config.ts";
 import { engineSettings, readEngineConfig, type EngineConfig } from "./engine-config.ts";
 import { isTauName } from "../environment/environment-names.ts";
@@ -23,6 +24,7 @@ export const runSettings = [
   ...rendererSettings,
   ...agentSettings,
   ...samplingSettings,
+  ...columnSettings,
   ...userSettings,
   ...limitSettings,
   ...conductSettings,
@@ -40,6 +42,8 @@ export interface RunConfig {
   readonly renderer: RendererConfig;
   readonly agent: AgentConfig;
   readonly sampling: SamplingParameters;
+  /** Absent if rows have no side columns. */
+  readonly columns?: ColumnsConfig;
   readonly limits: LimitsConfig;
   readonly conduct: ConductConfig;
   /** The settings that the configuration was read from. The run's folder stores them. */
@@ -64,6 +68,7 @@ export function readRunConfig(settings: GivenSettings): RunConfig {
   const scope = readScopeConfig(values);
   const user: UserConfig = { ...readUserConfig(values), ...(isAssumed && { isAssumed }) };
   const engine = readEngineConfig(values);
+  const columns = readColumns(values);
   return deepFreeze({
     environment,
     scope,
@@ -72,6 +77,7 @@ export function readRunConfig(settings: GivenSettings): RunConfig {
     renderer: readRendererConfig(values, engine.kind),
     agent: readAgentConfig(values, scope.seed),
     sampling: readSampling(values),
+    ...(columns !== undefined && { columns }),
     limits,
     conduct: readConductConfig(values, engine),
     settings: values,

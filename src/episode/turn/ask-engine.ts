@@ -1,3 +1,4 @@
+import { memoryColumns } from "../../columns/column-store.ts";
 import { assertRequest } from "../../engine/check-request.ts";
 import type { GenerateRequest, Generation } from "../../engine/engine.ts";
 import { emptyGeneration } from "../../engine/empty-generation.ts";
@@ -58,7 +59,7 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
         isCancelled = isNotCut;
       },
     });
-    const generation = withoutSecrets(sampled, redactor);
+    const generation = await keepColumns(play, withoutSecrets(sampled, redactor));
     if (generation.outputIds.length === 0 && interrupt?.aborted !== true) {
       if (!time.expired) throw emptyReply(call.what);
       if (!isCancelled && leftMs >= graceTimeoutMs) throw hungEngine(call.what);
@@ -89,6 +90,14 @@ function assertSendable(play: Play, request: GenerateRequest): void {
   } catch (error) {
     throw play.recorder.isUnchanged() ? error : overwritten(play);
   }
+}
+
+/** Hands the bytes of a generation's columns to the store. */
+async function keepColumns({ setup }: Play, generation: Generation): Promise<Generation> {
+  const { columns } = generation;
+  if (columns === undefined) return generation;
+  const { columnStore = memoryColumns } = setup;
+  return { ...generation, columns: await columnStore.keep(columns) };
 }
 
 /** Removes secrets from the texts of a generation. Ids and logprobs stay. */

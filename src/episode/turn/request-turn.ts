@@ -39,7 +39,7 @@ export async function requestTurn(
       } catch (error) {
         if (!endedBy(cutShort, error)) throw error;
         // The tokens so far carry no version of their own.
-        reply = notifier.toGeneration(request.requestId, "");
+        reply = notifier.toGeneration(request, "");
       }
       const generation = withEnd(checkGeneration(reply, request), request);
       if (notifier.isStartOf(generation)) return generation;

@@ -97,7 +97,7 @@ function takePart(
     const sampledIds = before?.generation.outputIds ?? [];
     // This start may have smaller limits than the start that sampled the first part.
     if (roomTokens <= sampledIds.length) throw noRoom(play, turnIndex, sampledIds.length);
-    return askEngine(play, toRequest(play, turnIndex, { roomTokens, sampledIds }));
+    return askEngine(play, toRequest(play, turnIndex, { roomTokens, before: before?.generation }));
   });
 }
 
@@ -153,11 +153,9 @@ function noRoom({ assignment }: Play, turnIndex: number, sampledCount: number): 
 function toRequest(
   play: Play,
   turnIndex: number,
-  {
-    roomTokens,
-    sampledIds,
-  }: { readonly roomTokens: number; readonly sampledIds: readonly number[] },
+  { roomTokens, before }: { readonly roomTokens: number; readonly before: Generation | undefined },
 ): GenerateRequest {
+  const sampledIds = before?.outputIds ?? [];
   const { assignment, playback, recorder, setup } = play;
   const { codec, stopTokenIds } = setup.renderer;
   const { rolloutId, attempt = 1, start = 1 } = assignment;
@@ -171,11 +169,17 @@ function toRequest(
     maxNewTokens: roomTokens,
     stopTokenIds,
     vocabularySize: codec.vocabularySize,
+    ...(setup.columns !== undefined && {
+      columns: {
+        specs: setup.columns,
+        knownRows: recorder.knownRows,
+      },
+    }),
     // `join()`, because the id is kept with each turn: a text built in steps keeps every step in memory.
     requestId: [rolloutId, place, `${turnIndex}${part};`].join(":"),
     sessionId: rolloutId,
   };
-  const rest = remainingRequest(turn, sampledIds);
+  const rest = remainingRequest(turn, sampledIds, before?.columns);
   if (rest !== undefined) return rest;
   // The rule on the complete output is new: the turn was recorded under other settings.
   throw playback!.end(

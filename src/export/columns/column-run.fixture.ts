@@ -100,7 +100,8 @@ function manifestOf(columns: ColumnSpecs): RunManifest {
       engine: { kind: "fake", logprobConvention: "tempered", policyVersion: "3" },
       vocabularySize: 200,
       plan: { environment: "lamps", split: "train", taskIndexes, sampleCount, seed: 7 },
-      settings: { temperature: 1, columns },
+      settings: { temperature: 1 },
+      columns,
     },
   };
 }

@@ -17,15 +17,27 @@ export interface ColumnSummary {
 }
 
 /** Adds side columns to the records of attempts, and counts rows. */
-export class ColumnAdder {
+export class ColumnAdder implements AsyncDisposable {
   rowCount = 0;
   mixedRowCount = 0;
   readonly #add: NonNullable<ColumnExport["add"]>;
   readonly #places: ColumnPlaces;
+  readonly #close: () => Promise<void>;
 
-  constructor(add: NonNullable<ColumnExport["add"]>, places: ColumnPlaces) {
+  /** @param close - Closes the source. */
+  constructor(
+    add: NonNullable<ColumnExport["add"]>,
+    places: ColumnPlaces,
+    close: () => Promise<void>,
+  ) {
     this.#add = add;
     this.#places = places;
+    this.#close = close;
+  }
+
+  /** Closes the files of the columns. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#close();
   }
 
   /** The facts about the columns that the rules for rows need. */

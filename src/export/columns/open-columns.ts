@@ -12,7 +12,7 @@ import { ColumnAdder } from "./export-columns.ts";
  * @param dir - The run's folder.
  * @throws UsageError if a column is refused.
  */
-export async function openColumns(
+export function openColumns(
   dir: string,
   to: ExportTarget,
   {
@@ -25,12 +25,11 @@ export async function openColumns(
     /** Default: the columns of the folder. */
     readonly source?: ColumnSource | undefined;
   },
-): Promise<ColumnAdder | undefined> {
+): ColumnAdder | undefined {
   const { taken } = chooseColumns(to, specs);
   if (namesOf(taken).length === 0) return undefined;
-  return new ColumnAdder(exporters[to].columns.add!, {
-    specs: taken,
-    source: source ?? (await openColumnFolder(dir)),
-    ...(sink && { sink }),
-  });
+  const folder = openColumnFolder(dir);
+  const places = { specs: taken, source: source ?? folder, ...(sink && { sink }) };
+  const close = async (): Promise<void> => await folder[Symbol.asyncDispose]();
+  return new ColumnAdder(exporters[to].columns.add!, places, close);
 }

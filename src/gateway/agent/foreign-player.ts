@@ -1,3 +1,4 @@
+import { memoryColumns } from "../../columns/column-store.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { Engine } from "../../engine/engine.ts";
 import type { Episode } from "../../episode/episode.ts";
@@ -175,7 +176,8 @@ class Player {
   }
 
   #openServer(setup: EpisodeSetup): AttemptServer {
-    const { promptTime, sampling, limits, clock, now } = setup;
+    const { promptTime, sampling, limits, clock, columns, now } = setup;
+    const { columnStore = memoryColumns } = setup;
     const renderer = renderAt(setup.renderer, promptTime);
     const engine = this.#dispatch(setup.engine);
     const onTrouble = (error: unknown): void => void (this.#crash ??= { error });
@@ -186,6 +188,7 @@ class Player {
       now,
       onTrouble,
       ...(clock !== undefined && { clock }),
+      ...(columns !== undefined && { columns: { specs: columns, store: columnStore } }),
     };
     const gateway = new Gateway({ ...options, limits: toSessionLimits(limits) });
     const endpointOf = (session: GatewaySession) => this.#endpoints.get(session);

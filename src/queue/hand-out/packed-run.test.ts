@@ -20,7 +20,7 @@ import { QueueStore } from "../store/queue-store.ts";
 import { QueueWorker } from "../worker/queue-worker.ts";
 import { HandOut } from "./hand-out.ts";
 
-const lampCount = 12;
+const lampCount = 6;
 
 let scratch = "";
 beforeAll(async () => {

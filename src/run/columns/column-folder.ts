@@ -1,70 +1,96 @@
 import path from "node:path";
 import type { ColumnSource } from "../../columns/column-source.ts";
 import { UsageError } from "../../errors.ts";
-import { isObject } from "../../values/is-object.ts";
-import { diskFiles, withFile } from "../disk/files.ts";
-import { readJsonl } from "../disk/read-jsonl.ts";
+import { codeOf, type Files, type OpenFile, readBytes } from "../disk/files.ts";
+import { storageError } from "../disk/storage-error.ts";
+import { storedFiles } from "../gzip/stored-files.ts";
+import { columnsFolder, ColumnIndex, type ColumnPlace } from "./column-index.ts";
 
-/** The place of a part's bytes in a run's folder. */
-interface ColumnPlace {
-  /** The path of the file. */
-  readonly file: string;
-  readonly at: number;
-  readonly size: number;
+/** The columns of a run's folder, open for reading. */
+export interface ColumnFolder extends ColumnSource, AsyncDisposable {
+  /** The place of a part's bytes. `undefined` if no file has it. */
+  placeOf(hash: string): Promise<ColumnPlace | undefined>;
+  /** The absolute path of the columns' folder. */
+  readonly dir: string;
 }
 
+/** Maximum number of files that stay open. */
+const mostOpen = 64;
+
 /**
- * Opens the side columns of a run's folder: `columns/*.jsonl` says in which file of `columns/` the part with a hash
- * lies. A folder without columns has no parts.
+ * Opens the columns of a run's folder for reading, also while the run is being written. A folder without columns has no
+ * parts.
  *
- * @throws UsageError if a line is no place of a part.
+ * @param runDir - The run's folder.
  */
-export async function openColumnFolder(dir: string): Promise<ColumnSource> {
-  const folder = path.join(dir, "columns");
-  const places = new Map<string, ColumnPlace>();
-  const isThere = (await diskFiles.facts(folder)) !== undefined;
-  for (const name of isThere ? await diskFiles.list(folder) : []) {
-    if (!name.endsWith(".jsonl")) continue;
-    for await (const line of readJsonl(path.join(folder, name))) {
-      const [hash, place] = readPlace(line, folder, name);
-      places.set(hash, place);
-    }
+export function openColumnFolder(runDir: string, files: Files = storedFiles): ColumnFolder {
+  const dir = path.resolve(runDir, columnsFolder);
+  const index = new ColumnIndex(dir, files);
+  const open = new Map<string, Promise<OpenFile>>();
+
+  async function placeOf(hash: string): Promise<ColumnPlace | undefined> {
+    if (index.find(hash) === undefined) await index.refresh();
+    return index.find(hash);
   }
+
+  /** Closes the file that was opened first. */
+  async function makeRoom(): Promise<void> {
+    if (open.size < mostOpen) return;
+    const [oldest] = open;
+    if (oldest === undefined) return;
+    open.delete(oldest[0]);
+    await (await oldest[1]).close();
+  }
+
+  async function fileOf(name: string): Promise<OpenFile> {
+    let opened = open.get(name);
+    if (opened === undefined) {
+      await makeRoom();
+      opened = files.open(path.join(dir, name), "read");
+      open.set(name, opened);
+      opened.catch(() => open.delete(name));
+    }
+    return await opened;
+  }
+
   return {
-    read: async ({ hash, size }, { start, end } = { start: 0, end: size }) => {
-      const place = places.get(hash);
-      if (place?.size === size) return await readRange(place.file, place.at + start, end - start);
-      throw new UsageError(
-        `Cannot read the column part ${hash} of ${size} bytes: ${folder} has no such part; copy the folder again`,
-      );
+    dir,
+    placeOf,
+    async read({ hash, size }, range = { start: 0, end: size }) {
+      const place = await placeOf(hash);
+      if (place === undefined) throw missing(dir, hash, "no index names it");
+      const { start, end } = range;
+      if (place.size !== size || start < 0 || end > size || start > end) {
+        throw missing(
+          dir,
+          hash,
+          `it has ${place.size} bytes, and ${start} to ${end} of ${size} are asked for`,
+        );
+      }
+      const file = path.join(dir, place.file);
+      let bytes: Buffer;
+      try {
+        bytes = await readBytes(await fileOf(place.file), {
+          start: place.at + start,
+          end: place.at + end,
+        });
+      } catch (error) {
+        if (codeOf(error) === "ENOENT") throw missing(dir, hash, `${place.file} does not exist`);
+        throw storageError("read", file, error);
+      }
+      if (bytes.length === end - start) return bytes;
+      throw missing(dir, hash, `${place.file} ends before it`);
+    },
+    async [Symbol.asyncDispose]() {
+      const opened = [...open.values()];
+      open.clear();
+      for (const file of opened) await (await file).close();
     },
   };
 }
 
-function readPlace(line: unknown, folder: string, name: string): readonly [string, ColumnPlace] {
-  const { hash, file, at, size } = isObject(line) ? line : {};
-  const isFile = typeof file === "string" && path.basename(file) === file;
-  if (typeof hash !== "string" || !isFile || typeof at !== "number" || typeof size !== "number") {
-    throw new UsageError(
-      `Cannot read ${path.join(folder, name)}: a line is no place of a column part; copy the folder again`,
-    );
-  }
-  return [hash, { file: path.join(folder, file), at, size }];
-}
-
-async function readRange(path: string, at: number, size: number): Promise<Uint8Array> {
-  // Memory of its own, because lists of numbers view it.
-  const bytes = new Uint8Array(size);
-  let count = 0;
-  await withFile(diskFiles, path, async (file) => {
-    while (count < size) {
-      const read = await file.read(bytes.subarray(count), at + count);
-      if (read === 0) break;
-      count += read;
-    }
-  });
-  if (count === size) return bytes;
-  throw new UsageError(
-    `Cannot read ${path}: it ends before byte ${at + size}; copy the folder again`,
+function missing(dir: string, hash: string, why: string): UsageError {
+  return new UsageError(
+    `Cannot read the column part ${hash} from ${dir}: ${why}; copy the run's folder again with its ${columnsFolder} folder`,
   );
 }

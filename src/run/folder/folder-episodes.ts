@@ -32,9 +32,16 @@ export class FolderEpisodes {
   /** The places of the episodes in their files; replaced when an episode is not found in it. */
   #index: Promise<EpisodeIndex> | undefined;
 
+  #syncColumns: (() => Promise<void>) | undefined;
+
   constructor(folder: LockedFolder, journals: EpisodeJournals) {
     this.#folder = folder;
     this.#journals = journals;
+  }
+
+  /** Makes each write wait for the side columns that its rows name. */
+  syncsFirst(syncColumns: () => Promise<void>): void {
+    this.#syncColumns = syncColumns;
   }
 
   /**
@@ -45,6 +52,7 @@ export class FolderEpisodes {
    */
   async write(episode: Episode, beforeLine: () => Promise<void>): Promise<string> {
     const packed = packedOf(episode);
+    await this.#syncColumns?.();
     const hashes =
       packed === undefined
         ? await this.#rowLimit.run(episode.counts.tokenCount, () => this.#encodeRows(episode))

@@ -52,10 +52,23 @@ export class LockedFolder implements AsyncDisposable {
     name: FolderJournal,
     toClosable: (journal: JsonlJournal) => Closable,
   ): Promise<Closable> {
-    return await this.whileLocked(async () => {
-      const guard = (): Promise<void> => this.#lock.confirm();
+    return await this.open(async (guard) => {
       const options = { files: this.files, guard };
-      const closable = toClosable(await JsonlJournal.open(this.pathOf(name), options));
+      return toClosable(await JsonlJournal.open(this.pathOf(name), options));
+    });
+  }
+
+  /**
+   * Opens files of the folder. The result is closed together with the folder.
+   *
+   * @param work - `guard` checks the lock, and is called before each write.
+   * @throws UsageError if the folder was closed, or another process has taken it over.
+   */
+  async open<Closable extends AsyncDisposable>(
+    work: (guard: () => Promise<void>) => Promise<Closable>,
+  ): Promise<Closable> {
+    return await this.whileLocked(async () => {
+      const closable = await work(() => this.#lock.confirm());
       this.#opened.push(closable);
       return closable;
     });

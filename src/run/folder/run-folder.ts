@@ -9,6 +9,8 @@ import type { RecordPolicy } from "../recording/read-recording.ts";
 import type { SlimeAttempt, SlimeChoice, SlimeSummary } from "../slime/slime-file.ts";
 import type { RecordedGrouping } from "./episode-events.ts";
 import type { FinishedEpisode } from "./episode-row.ts";
+import { columnsFolder } from "../columns/column-index.ts";
+import { ColumnWriter, nextWriter } from "../columns/column-writer.ts";
 import { FolderEpisodes } from "./folder-episodes.ts";
 import type { FolderJournal } from "./folder-journals.ts";
 import { FolderRecordings } from "./folder-recordings.ts";
@@ -206,6 +208,22 @@ export class RunFolder implements AsyncDisposable {
    */
   async openJournal(name: FolderJournal): Promise<JsonlJournal> {
     return await this.#folder.openJournal(name, (journal) => journal);
+  }
+
+  /**
+   * Opens files for the side columns of this start. The folder syncs them before it writes rows, and closes them.
+   *
+   * @throws UsageError if the disk fails, or the folder was closed.
+   */
+  async openColumns(): Promise<ColumnWriter> {
+    const dir = this.#folder.pathOf(columnsFolder);
+    const { files } = this.#folder;
+    const writer = await this.#folder.open(
+      async (guard) =>
+        await ColumnWriter.open(dir, { files, name: await nextWriter(dir, files), guard }),
+    );
+    this.#episodes.syncsFirst(() => writer.flush());
+    return writer;
   }
 
   /** The path of the training rows. */

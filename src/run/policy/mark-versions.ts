@@ -1,3 +1,5 @@
+import type { ColumnPart } from "../../columns/column-part.ts";
+import { mapParts } from "../../columns/column-store.ts";
 import type { Engine, Generation } from "../../engine/engine.ts";
 import { passOn } from "./engine-watch.ts";
 import { readVersion } from "../disk/read-version.ts";
@@ -43,5 +45,14 @@ export function withVersion(
     if (typeof named !== "string" || (!overrules && readVersion(named) !== undefined)) return piece;
     return { ...piece, policyVersion: name };
   });
-  return { ...generation, pieces: marked };
+  const { columns } = generation;
+  const mark = (part: ColumnPart): ColumnPart =>
+    !overrules && readVersion(part.policyVersion) !== undefined
+      ? part
+      : { ...part, policyVersion: name };
+  return {
+    ...generation,
+    pieces: marked,
+    ...(columns !== undefined && { columns: mapParts(columns, mark) }),
+  };
 }

@@ -125,7 +125,7 @@ export class PolicyGate {
       const part = sampled;
       const partIds = part?.outputIds ?? [];
       // A turn that cannot be continued is sampled again from its start.
-      const rest = remainingRequest(request, partIds) ?? request;
+      const rest = remainingRequest(request, partIds, part?.columns) ?? request;
       const next: GenerateRequest =
         part === undefined ? rest : { ...rest, requestId: `${request.requestId}w${round};` };
       const passed = await this.#passPart(next, options, part).catch((error: unknown) => {
@@ -231,14 +231,18 @@ export class PolicyGate {
     const notifier = new TokenNotifier(options);
     const version = this.#announcedVersion();
     const handOver = (): Generation =>
-      notifier.toGeneration(request.requestId, version === undefined ? "" : `${version}`);
+      notifier.toGeneration(request, version === undefined ? "" : `${version}`);
     try {
       return await new Promise<Generation>((resolve, reject) => {
         time.signal.addEventListener("abort", () => {
           notifier.mute();
           if (!time.expired) return;
           options.onAbandoned?.();
-          resolve(handOver());
+          try {
+            resolve(handOver());
+          } catch (error) {
+            reject(error as Error);
+          }
         });
         const generating = this.#inner.generate(request, {
           ...notifier.options,

@@ -23,6 +23,8 @@ export interface RecordingOptions {
   readonly diskClock?: Pick<Clock, "sleep" | "now">;
   /** Removes secrets from the written texts. Ids and logprobs are numbers and stay. */
   readonly redactor?: Redactor;
+  /** Syncs the columns of the turns so far. Called before each write. Default: nothing to sync. */
+  readonly syncColumns?: () => Promise<void>;
   /** Called once, with the error of the disk. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -169,6 +171,8 @@ export class RecordingJournal {
     const blocks = this.#gathered.take();
     if (blocks.length === 0 || this.#failure !== undefined) return;
     try {
+      // A line names columns by hash, so their bytes come first.
+      await this.#options.syncColumns?.();
       // The hash of these lines is not used.
       await this.#options.journal.appendLines([{ blocks, hash: "" }]);
     } catch (error) {

@@ -122,7 +122,7 @@ async function* expectedRecords(
   { surroundings, sink }: { readonly surroundings: ExportSurroundings; readonly sink: ColumnSink },
 ): AsyncGenerator<RawRow> {
   const run = await readRunGroups(dir, surroundings);
-  const adder = await openColumns(dir, as, { specs: run.columns, sink });
+  await using adder = openColumns(dir, as, { specs: run.columns, sink });
   const about = { surroundings: { ...run.surroundings, ...adder?.surroundings }, adder };
   for await (const { records } of exportRecords(as, run.groups(), about)) {
     for await (const record of records) yield JSON.parse(JSON.stringify(record)) as RawRow;

@@ -31,9 +31,13 @@ def with_columns(client: Client, attempt: Attempt, names: Sequence[str]) -> Atte
                     "field for these; play without keptTokens, or use slime, SkyRL or verifiers")
     for name in sorted(there - set(names)):
         warn_once(f"no {name}", f"This trainer has no field for {name}: they are left out of all rows")
-    specs = {name: spec for name, spec in client.column_specs().items() if name in names} if there else {}
-    if not specs:
+    taken = [name for name in names if name in there]
+    if not taken:
         return attempt
+    specs = {name: client.column_specs().get(name) for name in taken}
+    if None in specs.values():
+        raise Unfit(f"Cannot read the columns of {attempt.rollout_id}: the service's health does not say their shapes; update "
+                    "the service")
     parts = {part["hash"]: part for row in attempt.trained_rows for name in specs
              for part in (row.get("columns") or {}).get(name, [])}
     loaded = LoadedColumns(specs, {key: client.columns(part) for key, part in parts.items()})

@@ -1,0 +1,220 @@
+import path from "node:path";
+import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
+import { withoutBytes, type ColumnPart, type ColumnParts } from "../../columns/column-part.ts";
+import { mapParts, type ColumnStore } from "../../columns/column-store.ts";
+import { acquireBytes, releaseBytes } from "../../text/lent-bytes.ts";
+import { closedEarly } from "../disk/closed-early.ts";
+import { codeOf, type Files, type OpenFile, writeAll } from "../disk/files.ts";
+import { JsonlJournal } from "../disk/jsonl-journal.ts";
+import { storageError } from "../disk/storage-error.ts";
+import type { ColumnPlace } from "./column-index.ts";
+
+/** Settings of a `ColumnWriter`. */
+export interface ColumnWriterOptions {
+  readonly files: Files;
+  /** The first part of the names of this writer's files. No other writer has it. */
+  readonly name: string;
+  /** Called before each write. If it throws, nothing is written. */
+  readonly guard?: () => Promise<void>;
+  /** A new file begins when a file has this many bytes. Default 1 GiB. */
+  readonly fileBytes?: number;
+  /** `keep()` waits while more bytes than this are not written yet. Default 64 MiB. */
+  readonly waitingBytes?: number;
+}
+
+const defaultFileBytes = 2 ** 30;
+const defaultWaitingBytes = 64 * 2 ** 20;
+/** Small parts are joined to blocks of this size before they are written. */
+const blockBytes = 2 ** 20;
+
+interface ColumnFile {
+  readonly name: string;
+  readonly open: OpenFile;
+  /** Number of bytes that are synced. */
+  size: number;
+}
+
+interface Waiting {
+  readonly hash: string;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Writes the columns of a run. Bytes are appended to a file as they are; the index gets a line for each part after the
+ * bytes are synced. All parts that arrive during a write are written and synced together.
+ *
+ * Each start of a run writes files of its own, so what a crash left unnamed stays where it is and is never read.
+ */
+export class ColumnWriter implements ColumnStore, AsyncDisposable {
+  readonly #dir: string;
+  readonly #options: Required<ColumnWriterOptions>;
+  readonly #index: JsonlJournal;
+  #file: ColumnFile | undefined;
+  #fileCount = 0;
+  #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  /** Callers of `keep()` that wait for room. */
+  #room: Resolvers<void> | undefined;
+  #writing: Promise<void> | undefined;
+  #broken: { readonly reason: unknown } | undefined;
+  #isClosed = false;
+
+  private constructor(dir: string, index: JsonlJournal, options: Required<ColumnWriterOptions>) {
+    this.#dir = dir;
+    this.#index = index;
+    this.#options = options;
+  }
+
+  /**
+   * Opens the index of a new writer, and creates the columns' folder.
+   *
+   * @throws UsageError if the disk fails.
+   */
+  static async open(dir: string, options: ColumnWriterOptions): Promise<ColumnWriter> {
+    const { files, name, guard = () => Promise.resolve() } = options;
+    try {
+      await files.makeFolder(dir);
+      await files.syncFolder(path.dirname(dir));
+    } catch (error) {
+      throw storageError("create the columns' folder", dir, error);
+    }
+    const index = await JsonlJournal.open(path.join(dir, `${name}.jsonl`), { files, guard });
+    const { fileBytes = defaultFileBytes, waitingBytes = defaultWaitingBytes } = options;
+    return new ColumnWriter(dir, index, { ...options, guard, fileBytes, waitingBytes });
+  }
+
+  async keep(columns: ColumnParts): Promise<ColumnParts> {
+    if (this.#isClosed) throw closedEarly(path.dirname(this.#dir));
+    for (const parts of Object.values(columns)) for (const part of parts) this.#add(part);
+    while (this.#waitingBytes > this.#options.waitingBytes && this.#broken === undefined) {
+      this.#room ??= withResolvers();
+      await this.#room.promise;
+    }
+    if (this.#broken !== undefined) throw this.#broken.reason;
+    return mapParts(columns, withoutBytes);
+  }
+
+  #add({ hash, bytes }: ColumnPart): void {
+    // A part without bytes is in a file already.
+    if (bytes === undefined || bytes.length === 0) return;
+    this.#waiting.push({ hash, bytes });
+    this.#waitingBytes += bytes.length;
+    this.#writing ??= this.#write();
+  }
+
+  /**
+   * Resolves when all parts so far are synced, with their lines in the index.
+   *
+   * @throws UsageError if the disk fails.
+   */
+  async flush(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#broken !== undefined) throw this.#broken.reason;
+  }
+
+  async #write(): Promise<void> {
+    // One tick, so that turns that end together share a sync.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0 && this.#broken === undefined) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      try {
+        await this.#writeBatch(batch);
+      } catch (error) {
+        this.#broken = { reason: storageError("write", this.#dir, error) };
+      }
+      for (const { bytes } of batch) this.#waitingBytes -= bytes.length;
+      this.#room?.resolve();
+      this.#room = undefined;
+    }
+    this.#writing = undefined;
+  }
+
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    await this.#options.guard();
+    for (let start = 0; start < batch.length;) {
+      const file = await this.#currentFile();
+      const places: ColumnPlace[] = [];
+      let end = start;
+      let at = file.size;
+      while (end < batch.length && (end === start || at < this.#options.fileBytes)) {
+        const { hash, bytes } = batch[end]!;
+        places.push({ hash, file: file.name, at, size: bytes.length });
+        at += bytes.length;
+        end += 1;
+      }
+      await writeBlocks(file.open, batch.slice(start, end), file.size);
+      await file.open.sync();
+      file.size = at;
+      const text = places.map((place) => `${JSON.stringify(place)}\n`).join("");
+      await this.#index.appendLines([{ blocks: [Buffer.from(text)], hash: "" }]);
+      start = end;
+    }
+  }
+
+  /** Returns the file that the next part goes to: a new one if the last one is full. */
+  async #currentFile(): Promise<ColumnFile> {
+    const { files, fileBytes, name } = this.#options;
+    if (this.#file !== undefined && this.#file.size < fileBytes) return this.#file;
+    await this.#file?.open.close();
+    const fileName = `${name}-${String(this.#fileCount++).padStart(4, "0")}.bin`;
+    const open = await files.open(path.join(this.#dir, fileName), "create");
+    this.#file = { name: fileName, open, size: 0 };
+    await files.syncFolder(this.#dir);
+    return this.#file;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    while (this.#writing !== undefined) await this.#writing;
+    await this.#file?.open.close();
+    this.#file = undefined;
+    await this.#index[Symbol.asyncDispose]();
+  }
+}
+
+/** Writes parts one after the other. Small ones are joined, so that a thousand of them need few writes. */
+async function writeBlocks(
+  file: OpenFile,
+  parts: readonly Waiting[],
+  position: number,
+): Promise<void> {
+  let at = position;
+  for (let start = 0; start < parts.length;) {
+    let end = start;
+    let length = 0;
+    while (
+      end < parts.length &&
+      (end === start || length + parts[end]!.bytes.length <= blockBytes)
+    ) {
+      length += parts[end]!.bytes.length;
+      end += 1;
+    }
+    if (end === start + 1) {
+      await writeAll(file, parts[start]!.bytes, at);
+    } else {
+      const block = acquireBytes(length);
+      let filled = 0;
+      for (const { bytes } of parts.slice(start, end)) {
+        block.set(bytes, filled);
+        filled += bytes.length;
+      }
+      await writeAll(file, block, at);
+      releaseBytes(block);
+    }
+    at += length;
+    start = end;
+  }
+}
+
+/** Returns a name that no writer in the columns' folder has: `start-0`, `start-1`, … */
+export async function nextWriter(dir: string, files: Files): Promise<string> {
+  let names: readonly string[] = [];
+  try {
+    names = await files.list(dir);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw storageError("read", dir, error);
+  }
+  const used = names.flatMap((name) => /^start-(\d+)[-.]/.exec(name)?.[1] ?? []);
+  return `start-${Math.max(-1, ...used.map(Number)) + 1}`;
+}

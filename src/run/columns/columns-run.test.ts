@@ -1,0 +1,181 @@
+import { appendFile, mkdtemp, readFile, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { decodeRagged } from "../../columns/ragged-rows.ts";
+import type { ColumnSpecs } from "../../columns/column-specs.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { preparedEngine, says, switchCall } from "../../episode/lamp-episode.fixture.ts";
+import { inventedRoutes, inventedSet, withInventedColumns } from "../../testing/column-engine.ts";
+import type { Sample } from "../../trajectory/sample.ts";
+import { runRollouts, type RunOptions, type RunResult } from "../run-rollouts.ts";
+import { fakeMachine } from "../machine.fixture.ts";
+import { lampPlan, lamps, lampSetup } from "../lamp-run.fixture.ts";
+import { testManifest } from "../folder/run-folder.fixture.ts";
+import { RunFolder } from "../folder/run-folder.ts";
+import { openColumnFolder } from "./column-folder.ts";
+
+let dir = "";
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(tmpdir(), "turnwright-columns-"));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true });
+});
+
+const specs: ColumnSpecs = {
+  routedExperts: { layerCount: 3, perToken: 2, expertCount: 8 },
+  keptTokens: { maxCount: 4 },
+  topLogprobs: { count: 2 },
+};
+
+let pid = 1;
+async function open(): Promise<RunFolder> {
+  pid += 1;
+  const lock = { machine: fakeMachine({ pid }) };
+  return await RunFolder.open(dir, testManifest, { retryFailed: false, lock });
+}
+
+/** Switches the lamp on in the first turn, and says goodbye in the second. */
+function lampEngine(stopAt: (turn: string) => void = () => {}): Engine {
+  const engine = preparedEngine([]);
+  return withInventedColumns({
+    ...engine,
+    generate: async (request, options) => {
+      stopAt(request.requestId);
+      const isFirst = request.requestId.endsWith(":0;");
+      const reply = isFirst ? says(switchCall) : says("Goodbye!");
+      return await preparedEngine([reply]).generate(request, options);
+    },
+  });
+}
+
+const environment = { ...lamps(2), repeatable: true };
+
+async function play(
+  folder: RunFolder,
+  engine: Engine,
+  options: Partial<RunOptions> = {},
+): Promise<RunResult> {
+  return await runRollouts({
+    plan: lampPlan(environment),
+    setup: { ...lampSetup({ environment, engine }), columns: specs },
+    folder,
+    concurrency: 2,
+    attempts: 1,
+    maxFailuresInRow: 10,
+    signal: new AbortController().signal,
+    ...options,
+  });
+}
+
+async function readRows(): Promise<readonly Sample[]> {
+  const text = await readFile(path.join(dir, "samples.jsonl"), "utf8");
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Sample);
+}
+
+/** Reads each row's columns back, and compares them with the invented ones. */
+async function checkRows(rows: readonly Sample[]): Promise<number> {
+  await using source = openColumnFolder(dir);
+  let partCount = 0;
+  for (const { columns, tokenIds, lossMask } of rows) {
+    const { routedExperts = [], keptTokens = [], topLogprobs = [] } = columns!;
+    let next = 0;
+    for (const part of routedExperts) {
+      const { from, rows: count, policyVersion } = part;
+      expect(from).toBe(next);
+      next += count;
+      const shape = specs.routedExperts!;
+      const wanted = inventedRoutes(tokenIds, { from, rows: count, policyVersion, shape });
+      expect(Buffer.from(await source.read(part))).toEqual(Buffer.from(wanted));
+    }
+    expect(next).toBe(tokenIds.length - 1);
+    for (const part of keptTokens) {
+      const { counts, ids } = decodeRagged(await source.read(part), {
+        rows: part.rows,
+        hasLogprobs: false,
+      });
+      const own = tokenIds.slice(part.from, part.from + part.rows);
+      expect([...ids]).toEqual(own.flatMap((id) => inventedSet(id, 4)));
+      expect([...counts]).toEqual(own.map((id) => inventedSet(id, 4).length));
+    }
+    const sampledCount = lossMask.filter((bit) => bit === 1).length;
+    expect(keptTokens.reduce((sum, part) => sum + part.rows, 0)).toBe(sampledCount);
+    expect(topLogprobs.reduce((sum, part) => sum + part.rows, 0)).toBe(sampledCount);
+    partCount += routedExperts.length + keptTokens.length + topLogprobs.length;
+  }
+  return partCount;
+}
+
+test("rows name their columns by hash, and the folder has their bytes once", async () => {
+  {
+    await using folder = await open();
+    await play(folder, lampEngine());
+  }
+  const rows = await readRows();
+  expect(rows).toHaveLength(4);
+  // Two turns of four attempts with three columns.
+  expect(await checkRows(rows)).toBe(24);
+  expect(rows[0]!.columns!.routedExperts![0]).not.toHaveProperty("bytes");
+  const names = await readdir(path.join(dir, "columns"));
+  expect(names.toSorted()).toEqual(["start-0-0000.bin", "start-0.jsonl"]);
+  const parts = new Map(
+    rows.flatMap(({ columns }) => Object.values(columns!).flat()).map((part) => [part.hash, part]),
+  );
+  const { size } = await stat(path.join(dir, "columns", "start-0-0000.bin"));
+  const named = [...parts.values()].reduce((sum, part) => sum + part.size, 0);
+  // Equal attempts have equal parts, which are written again.
+  expect(size).toBeGreaterThanOrEqual(named);
+});
+
+test("a run that was stopped resumes with the columns that it has, and asks for no row twice", async () => {
+  const abort = new AbortController();
+  {
+    await using folder = await open();
+    const engine = lampEngine((requestId) => {
+      if (requestId.endsWith(":1;")) abort.abort(new Error("stopped"));
+    });
+    await play(folder, engine, { signal: abort.signal, concurrency: 1 }).catch(() => {});
+  }
+  await appendFile(path.join(dir, "columns", "start-0-0000.bin"), "half a part");
+  const known: (number | undefined)[] = [];
+  {
+    await using folder = await open();
+    const engine = lampEngine();
+    await play(folder, {
+      ...engine,
+      generate: async (request, options) => {
+        known.push(request.columns?.knownRows);
+        return await engine.generate(request, options);
+      },
+    });
+  }
+  const rows = await readRows();
+  expect(rows).toHaveLength(4);
+  await checkRows(rows);
+  // The first attempt's first turn was sampled before the stop.
+  expect(known.filter((count) => count === 0)).toHaveLength(3);
+  const names = await readdir(path.join(dir, "columns"));
+  expect(names.toSorted()).toEqual([
+    "start-0-0000.bin",
+    "start-0.jsonl",
+    "start-1-0000.bin",
+    "start-1.jsonl",
+  ]);
+});
+
+test("a branch shares the parts of its prefix", async () => {
+  {
+    await using folder = await open();
+    await play(folder, lampEngine(), { branchAt: [1] });
+  }
+  const rows = await readRows();
+  await checkRows(rows);
+  const [first, branch] = rows;
+  expect(branch!.columns!.routedExperts![0]).toEqual(first!.columns!.routedExperts![0]);
+  // The branch trains its own turn only.
+  expect(branch!.columns!.keptTokens).toHaveLength(1);
+});
