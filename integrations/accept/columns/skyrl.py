@@ -20,6 +20,8 @@ COLUMNS = ("prompt_token_ids", "response_ids", "rewards", "loss_masks", "rollout
 def check(out, names, what):
     """`names` are the attempt and the place of each row."""
     validate_generator_output(len({one.to_string() for one in out["trajectory_ids"]}), out, step_wise=True, routes_expected=True)
+    # The trainer spreads a row's reward over its tokens before this step.
+    out = {**out, "rewards": [[0.0] * len(ids) for ids in out["response_ids"]]}
     *_, routes, support = convert_prompts_responses_to_batch_tensors(0, *(out[name] for name in COLUMNS))
     at = place = 0
     for number, (name, index) in enumerate(names):

@@ -3,8 +3,12 @@ from column_rows import *
 
 import sys
 import types
+from unittest.mock import MagicMock
 
 sys.path.insert(0, f"{ROOT}/pkgs/verifiers")
+# The client of a cloud runtime, which is not used here.
+for name in ("prime_sandboxes", "prime_sandboxes.models", "prime_tunnel"):
+    sys.modules.setdefault(name, MagicMock())
 from verifiers.v1.graph import MessageNode
 from verifiers.v1.trace import Branch
 from verifiers.v1.types import SamplingMask
