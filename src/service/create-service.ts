@@ -200,6 +200,7 @@ async function openQueue(
     sampling: config.sampling,
     isMarked: true,
     limits: setup.limits,
+    columns: setup.columns,
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
       const text = describeHandOut(news);

@@ -45,7 +45,7 @@ process.once("disconnect", () => {
   void leave();
 });
 
-async function start({ settings, shared, name, leaseMs }: WorkerStart): Promise<void> {
+async function start({ settings, shared, columnsDir, name, leaseMs }: WorkerStart): Promise<void> {
   try {
     const run = readRunConfig(withoutUndefined(settings));
     opened = await openWorker(
@@ -53,6 +53,7 @@ async function start({ settings, shared, name, leaseMs }: WorkerStart): Promise<
       {
         connect: async () => await QueueStore.over(localClients(() => channel.connect())),
         onNote: (note) => send({ type: "note", note }),
+        columnsDir,
       },
     );
     opened.worker.failed.catch(fail);

@@ -19,6 +19,8 @@ export interface WorkerProcessesOptions {
   readonly settings: RunSettings;
   /** The folder for recordings and large results. */
   readonly shared: string;
+  /** The run's own folder of side columns. */
+  readonly columnsDir: string;
   readonly env: Variables;
   /** Stops the start when it aborts. */
   readonly signal?: AbortSignal | undefined;
@@ -77,7 +79,7 @@ export class WorkerProcesses implements AsyncDisposable {
 
   /** Starts the worker with this number. Resolves when it is ready. */
   async #start(number: number): Promise<void> {
-    const { count, env, onFailure, say, settings, shared, store } = this.#options;
+    const { columnsDir, count, env, onFailure, say, settings, shared, store } = this.#options;
     const started = new WorkerProcess(store, { env });
     this.#processes.add(started);
     const name = `worker ${number}`;
@@ -98,7 +100,8 @@ export class WorkerProcesses implements AsyncDisposable {
       this.#replace(number, waitMs).catch(onFailure);
     });
     try {
-      await started.start({ settings, shared, name: `worker-${number}`, leaseMs });
+      const name = `worker-${number}`;
+      await started.start({ settings, shared, columnsDir, name, leaseMs });
       readyAt = systemClock.now();
     } catch (error) {
       if (this.#closing.signal.aborted) return;
