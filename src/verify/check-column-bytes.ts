@@ -1,15 +1,18 @@
 import { isObject } from "../values/is-object.ts";
 import { hashColumnBytes } from "../columns/column-part.ts";
-import type { ColumnSource } from "../columns/column-source.ts";
+import type { ColumnFolder } from "../run/columns/column-folder.ts";
 import { UsageError } from "../errors.ts";
 import type { RawRow, Violation } from "../trajectory/violation.ts";
 
-/** Reads the parts that rows name, and compares their bytes with their hashes. Rows that share a part read it once. */
+/**
+ * Reads the parts that rows name, and compares their bytes with their hashes. Rows that share a part read it once. Parts
+ * that a service freed, because their rows were acknowledged, are not missing.
+ */
 export class ColumnBytes {
-  readonly #source: ColumnSource;
+  readonly #source: Pick<ColumnFolder, "read" | "isFreed">;
   readonly #checked = new Map<string, string | undefined>();
 
-  constructor(source: ColumnSource) {
+  constructor(source: Pick<ColumnFolder, "read" | "isFreed">) {
     this.#source = source;
   }
 
@@ -37,6 +40,7 @@ export class ColumnBytes {
   }
 
   async #read(hash: string, size: number): Promise<string | undefined> {
+    if (await this.#source.isFreed(hash)) return undefined;
     try {
       const bytes = await this.#source.read({ hash, size });
       const found = hashColumnBytes(bytes);

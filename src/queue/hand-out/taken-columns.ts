@@ -33,6 +33,8 @@ export class TakenColumns implements AsyncDisposable {
   readonly #open = new Map<string, Set<string>>();
   /** The number of the last file of each writer. It still grows. */
   readonly #last = new Map<string, number>();
+  /** The end of the last part that was noted of each file: an index may be read again. */
+  readonly #ends = new Map<string, number>();
 
   /** @param dir - The shared folder with the run's side columns. */
   constructor(dir: string | undefined, clock: Pick<Clock, "sleep">) {
@@ -40,7 +42,9 @@ export class TakenColumns implements AsyncDisposable {
     this.#shared = dir === undefined ? undefined : openColumnsIn(dir, { onPlace: this.#note });
   }
 
-  readonly #note = ({ file, hash }: ColumnPlace): void => {
+  readonly #note = ({ file, hash, at, size }: ColumnPlace): void => {
+    if (at < (this.#ends.get(file) ?? 0)) return;
+    this.#ends.set(file, at + size);
     const hashes = this.#open.get(file) ?? new Set();
     this.#open.set(file, hashes.add(hash));
     const { writer, number } = numberOf(file);

@@ -14,7 +14,7 @@ export interface ColumnFolder extends ColumnSource, AsyncDisposable {
   placeOf(hash: string): Promise<ColumnPlace | undefined>;
   /** The absolute path of the columns' folder. */
   readonly dir: string;
-  /** Closes a file that was removed, so that the system frees its bytes. */
+  /** Closes a file that was removed, so that the system frees its bytes, and finds its parts in other files. */
   forget(file: string): Promise<void>;
 }
 
@@ -103,6 +103,7 @@ export function openColumnsIn(
       const opened = open.get(file);
       open.delete(file);
       await (await opened?.catch(() => undefined))?.close();
+      await index.rebuild();
     },
     async read({ hash, size }, range = { start: 0, end: size }) {
       const place = await placeOf(hash);
