@@ -6,6 +6,7 @@
  *
  * @module
  */
+export { openColumnFolder, type ColumnFolder } from "./columns/column-folder.ts";
 export type { EncodedLine } from "./disk/encode-line.ts";
 export type { FileFacts, Files, OpenFile, OpenMode } from "./disk/files.ts";
 export type { JournalOptions, JsonlJournal } from "./disk/jsonl-journal.ts";

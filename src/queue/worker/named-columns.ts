@@ -2,12 +2,13 @@ import type { ColumnPart, ColumnParts } from "../../columns/column-part.ts";
 import type { ColumnName } from "../../columns/column-specs.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { Inputs } from "../../episode/inputs/input.ts";
+import { namedParts, recordedParts, type NamedPart } from "../../run/columns/named-parts.ts";
 
 /** Gathers the parts of side columns that the lines of an attempt name, each once. */
 export class NamedColumns {
   /** The hashes of parts that the run has, because it sent the recording that names them. */
   readonly #sent = new Set<string>();
-  readonly #parts = new Map<string, { readonly name: ColumnName; readonly part: ColumnPart }>();
+  readonly #parts = new Map<string, NamedPart>();
 
   /** @param sent - The recording from which the attempt resumes. */
   constructor(sent: readonly Inputs[] = []) {
@@ -21,10 +22,10 @@ export class NamedColumns {
 
   /** Adds the parts of an episode's rows. */
   addRows({ segments }: Pick<Episode, "segments">): void {
-    for (const { columns } of segments) for (const named of partsOf(columns)) this.#add(named);
+    for (const { columns } of segments) for (const named of namedParts(columns)) this.#add(named);
   }
 
-  #add({ name, part }: { readonly name: ColumnName; readonly part: ColumnPart }): void {
+  #add({ name, part }: NamedPart): void {
     if (this.#sent.has(part.hash)) return;
     const key = `${name} ${part.hash}`;
     if (!this.#parts.has(key)) this.#parts.set(key, { name, part });
@@ -36,18 +37,4 @@ export class NamedColumns {
     for (const { name, part } of this.#parts.values()) (columns[name] ??= []).push(part);
     return this.#parts.size === 0 ? undefined : columns;
   }
-}
-
-function recordedParts({ inputs }: Inputs) {
-  return inputs.flatMap((input) =>
-    input.type === "generation" && "value" in input.outcome
-      ? partsOf(input.outcome.value.columns)
-      : [],
-  );
-}
-
-function partsOf(columns: ColumnParts = {}) {
-  return (Object.keys(columns) as ColumnName[]).flatMap((name) =>
-    columns[name]!.map((part) => ({ name, part })),
-  );
 }

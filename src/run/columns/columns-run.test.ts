@@ -2,14 +2,21 @@ import { appendFile, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { ColumnSource } from "../../columns/column-source.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { preparedEngine, says, switchCall } from "../../episode/lamp-episode.fixture.ts";
+import { inputsBefore, type Inputs } from "../../episode/inputs/input.ts";
 import { withInventedColumns } from "../../testing/column-engine.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run-rollouts.ts";
 import { fakeMachine } from "../machine.fixture.ts";
 import { lampPlan, lamps, lampSetup } from "../lamp-run.fixture.ts";
 import { testManifest } from "../folder/run-folder.fixture.ts";
+import { packRun, unpackRun } from "../gzip/pack-run.ts";
+import { planRun } from "../schedule/plan-run.ts";
+import { createPushedTasks } from "../schedule/pushed-tasks.ts";
+import { startRun } from "../start-run.ts";
 import { RunFolder } from "../folder/run-folder.ts";
+import { openColumnFolder } from "./column-folder.ts";
 import { checkInvented, inventedSpecs, readRows } from "./invented-columns.fixture.ts";
 
 let dir = "";
@@ -19,6 +26,8 @@ beforeEach(async () => {
 afterEach(async () => {
   await rm(dir, { recursive: true });
 });
+
+const oneLamp = { split: "test", taskIndexes: [0] };
 
 let pid = 1;
 async function open(): Promise<RunFolder> {
@@ -128,4 +137,69 @@ test("a branch shares the parts of its prefix", async () => {
   expect(branch!.columns!.routedExperts![0]).toEqual(first!.columns!.routedExperts![0]);
   // The branch trains its own turn only.
   expect(branch!.columns!.keptTokens).toHaveLength(1);
+});
+
+test("a fork into another folder brings the parts of the shared turns", async () => {
+  const other = await mkdtemp(path.join(tmpdir(), "turnwright-columns-fork-"));
+  try {
+    let inputs: Inputs | undefined;
+    {
+      await using folder = await open();
+      await play(folder, lampEngine());
+    }
+    {
+      await using folder = await open();
+      const recorded = await folder.recordings.read("lamp/test/0#0");
+      inputs = inputsBefore(recorded!.inputs, 1);
+    }
+    const [task] = [planRun(environment, { ...oneLamp, sampleCount: 1, seed: 0 }).at(0).task];
+    const place = { rolloutId: "lamp/test/0#0", turnIndex: 1 };
+    const forkWith = async (columns: ColumnSource | undefined): Promise<RunResult> => {
+      pid += 1;
+      await using folder = await RunFolder.open(other, testManifest, {
+        retryFailed: false,
+        lock: { machine: fakeMachine({ pid }) },
+      });
+      const pushed = createPushedTasks();
+      const fork = { place, inputs: inputs!, seed: 7, ...(columns && { columns }) };
+      pushed.push({ task, groupId: "fork", fork });
+      pushed.end();
+      const run = startRun({
+        source: pushed,
+        setup: { ...lampSetup({ environment, engine: lampEngine() }), columns: inventedSpecs },
+        grouping: { size: 2 },
+        admission: { concurrency: 2 },
+        folder,
+      });
+      for await (const _ of run);
+      return await run.result;
+    };
+    await expect(forkWith(undefined)).rejects.toThrow(
+      "Cannot part from lamp/test/0#0 with turn 1: its turns have side columns, and the fork does not say where they " +
+        "are; give it `columns`",
+    );
+    await using source = openColumnFolder(dir);
+    expect(await forkWith(source)).toMatchObject({ end: "finished" });
+    const rows = await readRows(other);
+    expect(rows).toHaveLength(2);
+    await checkInvented(other, rows);
+    const [original] = await readRows(dir);
+    expect(rows[0]!.columns!.routedExperts![0]).toEqual(original!.columns!.routedExperts![0]);
+  } finally {
+    await rm(other, { recursive: true });
+  }
+});
+
+test("a packed run has its columns", async () => {
+  {
+    await using folder = await open();
+    await play(folder, lampEngine());
+  }
+  const rows = await readRows(dir);
+  const files = await readdir(path.join(dir, "columns"));
+  await packRun(dir);
+  expect(await readdir(path.join(dir, "columns"))).toEqual(files);
+  await checkInvented(dir, rows);
+  await unpackRun(dir);
+  expect(await readRows(dir)).toEqual(rows);
 });
