@@ -15,6 +15,8 @@ import { ServedStore } from "./serve-store.ts";
 export interface WorkerProcessesOptions {
   readonly store: LocalStore;
   readonly count: number;
+  /** The file of the program that each process runs. Default: the worker of this package. */
+  readonly program?: string;
   /** The settings of the run. `concurrency` is the share of each worker. */
   readonly settings: RunSettings;
   /** The folder for recordings and large results. */
@@ -80,7 +82,8 @@ export class WorkerProcesses implements AsyncDisposable {
   /** Starts the worker with this number. Resolves when it is ready. */
   async #start(number: number): Promise<void> {
     const { columnsDir, count, env, onFailure, say, settings, shared, store } = this.#options;
-    const started = new WorkerProcess(store, { env });
+    const { program = packageFile("dist/src/queue/local/worker-process.js") } = this.#options;
+    const started = new WorkerProcess(store, { env, program });
     this.#processes.add(started);
     const name = `worker ${number}`;
     started.onNote = ({ about, text }) => {
@@ -138,11 +141,14 @@ class WorkerProcess {
   /** The reason that the process sent before it ended. */
   #failure: string | undefined;
 
-  constructor(store: LocalStore, { env }: { readonly env: Variables }) {
+  constructor(
+    store: LocalStore,
+    { env, program }: { readonly env: Variables; readonly program: string },
+  ) {
     const ended = withResolvers<string>();
     this.ended = ended.promise;
     this.#ready.promise.catch(() => {});
-    this.#child = fork(packageFile("dist/src/queue/local/worker-process.js"), [], {
+    this.#child = fork(program, [], {
       env,
       execArgv: process.execArgv.filter((argument) => !argument.startsWith("--inspect")),
       // The output of an environment does not go to this process's standard output.

@@ -1,12 +1,11 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "vitest";
-import { decodeRagged } from "../../columns/ragged-rows.ts";
 import type { ColumnSpecs } from "../../columns/column-specs.ts";
 import type { ColumnSource } from "../../columns/column-source.ts";
-import { inventedRoutes, inventedSet } from "../../testing/column-engine.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { openColumnFolder } from "./column-folder.ts";
+import { inventedFaults } from "./invented-faults.fixture.ts";
 
 /** Columns that `withInventedColumns()` returns. */
 export const inventedSpecs = {
@@ -33,32 +32,7 @@ export async function checkInvented(dir: string, rows: readonly Sample[]): Promi
 }
 
 /** Compares the columns of a row with the invented ones. Returns the number of parts. */
-export async function checkInventedRow(
-  { columns, tokenIds, lossMask }: Sample,
-  source: ColumnSource,
-): Promise<number> {
-  const { routedExperts = [], keptTokens = [], topLogprobs = [] } = columns!;
-  let next = 0;
-  for (const part of routedExperts) {
-    const { from, rows: count, policyVersion } = part;
-    expect(from).toBe(next);
-    next += count;
-    const shape = inventedSpecs.routedExperts;
-    const wanted = inventedRoutes(tokenIds, { from, rows: count, policyVersion, shape });
-    expect(Buffer.from(await source.read(part))).toEqual(Buffer.from(wanted));
-  }
-  expect(next).toBe(tokenIds.length - 1);
-  for (const part of keptTokens) {
-    const { counts, ids } = decodeRagged(await source.read(part), {
-      rows: part.rows,
-      hasLogprobs: false,
-    });
-    const own = tokenIds.slice(part.from, part.from + part.rows);
-    expect([...ids]).toEqual(own.flatMap((id) => inventedSet(id, 4)));
-    expect([...counts]).toEqual(own.map((id) => inventedSet(id, 4).length));
-  }
-  const sampledCount = lossMask.filter((bit) => bit === 1).length;
-  expect(keptTokens.reduce((sum, part) => sum + part.rows, 0)).toBe(sampledCount);
-  expect(topLogprobs.reduce((sum, part) => sum + part.rows, 0)).toBe(sampledCount);
-  return routedExperts.length + keptTokens.length + topLogprobs.length;
+export async function checkInventedRow(row: Sample, source: ColumnSource): Promise<number> {
+  expect(await inventedFaults(row, { source, specs: inventedSpecs })).toEqual([]);
+  return Object.values(row.columns!).flat().length;
 }
