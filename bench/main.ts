@@ -15,6 +15,8 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
     (await import("./long-attempts/bench-long-attempts.ts")).benchLongAttempts(base),
   "many-long-attempts": async () =>
     (await import("./long-attempts/bench-long-attempts.ts")).benchManyLongAttempts(base),
+  "live-columns": async () =>
+    (await import("./live-columns/bench-live-columns.ts")).benchLiveColumns(),
   disk: async () => (await import("./long-attempts/bench-disk.ts")).benchDisk(base),
   resume: async () => (await import("./long-attempts/bench-resume.ts")).benchResume(base),
   tokenizer: async () => (await import("./tokenizer.ts")).benchTokenizer(base),

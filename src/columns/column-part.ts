@@ -35,9 +35,12 @@ export function createColumnPart({
   return { from, rows, policyVersion, size: bytes.length, hash: hashColumnBytes(bytes), bytes };
 }
 
+/** Number of hexadecimal digits of a part's hash. */
+export const columnHashDigits = 32;
+
 /** Returns the hash under which a part's bytes are stored. */
 export function hashColumnBytes(bytes: Uint8Array): string {
-  return hash("sha256", bytes, "hex").slice(0, 32);
+  return hash("sha256", bytes, "hex").slice(0, columnHashDigits);
 }
 
 /** Returns the part as it is written: without its bytes. */

@@ -1,10 +1,13 @@
+import { findColumnProblem, isChecked } from "../columns/check-columns.ts";
+import type { ColumnPart, ColumnParts } from "../columns/column-part.ts";
+import type { ColumnName } from "../columns/column-specs.ts";
 import { isObject } from "../values/is-object.ts";
 import { RolloutError, type DiscardedSampling } from "../errors.ts";
 import { copyMembers } from "../values/copy-members.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import { whyNotJson } from "../json/why-not-json.ts";
 import type { GenerateRequest, Generation } from "./engine.ts";
-import { isSampledLogprob, logprobRange } from "./logprob-range.ts";
+import { isSampledLogprob, logprobRange } from "../values/logprob-range.ts";
 import { ReplyProblem, show } from "./http/reply-reading.ts";
 import { findForeignId, idExpectation } from "./token-id.ts";
 
@@ -78,10 +81,10 @@ function showNumber(value: unknown): string {
 
 /**
  * Checks the generation that an engine returned for a turn: ids of the vocabulary, a credible
- * logprob for each id, pieces that add up to all ids, and a valid finish.
+ * logprob for each id, pieces that add up to all ids, a valid finish, and the requested columns.
  *
  * @returns a copy of the generation's own fields, including those that are getters of a class. The
- *   engine may reuse its lists.
+ *   engine may reuse its lists. The bytes of columns that were checked as they arrived are not copied.
  * @throws RolloutError `engine/bad-reply`, or `engine/nan` if a logprob is not a number. The
  *   sampled tokens are listed as discarded.
  */
@@ -115,10 +118,21 @@ function copyOf(generation: Generation): Generation {
     // A turn that was cut short has no `matched`.
     finish: copyMembers(finish, finish.type === "stop" ? ["type", "matched"] : ["type"]),
     pieces: pieces.map((piece) => copyMembers(piece, pieceMembers)),
+    ...(columns && { columns: copyOfColumns(columns) }),
     ...(hasCounts ? withoutUndefined({ promptTokenCount, cachedTokenCount, queueMs }) : undefined),
-    ...(columns !== undefined && { columns }),
     discarded: discarded.map(copyOfDiscarded),
   };
+}
+
+function copyOfColumns(columns: ColumnParts): ColumnParts {
+  const copied: Partial<Record<ColumnName, readonly ColumnPart[]>> = {};
+  for (const name of Object.keys(columns) as ColumnName[]) {
+    copied[name] = (columns[name] ?? []).map(({ bytes, ...part }) => ({
+      ...copyMembers(part, ["from", "rows", "policyVersion", "size", "hash"]),
+      ...(bytes && { bytes: isChecked(bytes) ? bytes : bytes.slice() }),
+    }));
+  }
+  return copied;
 }
 
 const pieceMembers = ["requestId", "tokenCount", "policyVersion", "finish"];
@@ -150,7 +164,8 @@ function findGenerationProblem(
     findPieceProblem(pieces, ids.length) ??
     findDiscardedProblem(discarded) ??
     findCountProblem(generation, request) ??
-    findWritingProblem(generation)
+    findWritingProblem(generation) ??
+    findColumnsProblem(generation["columns"], ids as readonly number[], request)
   );
 }
 
@@ -235,6 +250,18 @@ function findCountProblem(
   return new ReplyProblem(`cachedTokenCount is ${show(cachedTokenCount)}`, "a count");
 }
 
+function findColumnsProblem(
+  columns: unknown,
+  sampledIds: readonly number[],
+  { columns: wanted, promptIds, vocabularySize }: GenerateRequest,
+): ReplyProblem | undefined {
+  const found = findColumnProblem(
+    columns,
+    wanted && { ...wanted, promptLength: promptIds.length, sampledIds, vocabularySize },
+  );
+  return found && new ReplyProblem(found.problem, found.expected);
+}
+
 const writtenObjects = ["finish", "pieces", "discarded"];
 
 /** Finds a field other than ids and logprobs that cannot be written as JSON. */
@@ -247,7 +274,7 @@ function findWritingProblem(generation: Readonly<Record<string, unknown>>) {
   // Getters of a class are not listed among its own keys, but they are written too.
   if (Object.getPrototypeOf(generation) !== Object.prototype) names.push(...writtenObjects);
   for (const name of names) {
-    if (name === "outputIds" || name === "logprobs") continue;
+    if (name === "outputIds" || name === "logprobs" || name === "columns") continue;
     const why = whyNotJson(generation[name]);
     if (why === undefined) continue;
     return new ReplyProblem(`${name} cannot be written as JSON (${why})`, "plain values");

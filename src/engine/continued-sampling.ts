@@ -1,26 +1,61 @@
-import type { GenerateRequest, SamplingParameters } from "./engine.ts";
+import type { ColumnParts } from "../columns/column-part.ts";
+import { isOfAllTokens, namesOf, type ColumnName } from "../columns/column-specs.ts";
+import type { ColumnRequest, GenerateRequest, SamplingParameters } from "./engine.ts";
 import { findOutputRule } from "./output-rule.ts";
 
 /**
  * Returns the request for the rest of a turn after the ids that were already sampled.
  *
- * Returns the same request if no ids were sampled. Returns `undefined` if a rule applies to the
- * turn's complete output (`findOutputRule()`), because such a turn must be sampled again from its
- * start. The result's `maxNewTokens` can be 0.
+ * Returns the same request if no ids were sampled. Returns `undefined` if the turn must be sampled
+ * again from its start: a rule applies to its complete output (`findOutputRule()`), or the sampled ids lack a column
+ * that no later request returns. The result's `maxNewTokens` can be 0.
+ *
+ * @param columns - The columns of the sampled ids. The rest of the turn starts after their rows.
  */
 export function remainingRequest(
   request: GenerateRequest,
   sampledIds: readonly number[],
+  columns?: ColumnParts,
 ): GenerateRequest | undefined {
   const sampledCount = sampledIds.length;
   if (sampledCount === 0) return request;
   if (findOutputRule(request) !== undefined) return undefined;
+  if (findLostColumn(request, sampledCount, columns) !== undefined) return undefined;
   return {
     ...request,
+    ...(request.columns && { columns: remainingColumns(request.columns, columns) }),
     promptIds: [...request.promptIds, ...sampledIds],
     sampling: samplingAfter(request.sampling, sampledCount),
     maxNewTokens: request.maxNewTokens - sampledCount,
   };
+}
+
+/**
+ * Returns the name of a column that some of the sampled ids lack and that no later request returns: one with a row for
+ * each sampled token. A later request returns the rows of all computed tokens.
+ */
+export function findLostColumn(
+  { columns: wanted }: Pick<GenerateRequest, "columns">,
+  sampledCount: number,
+  columns: ColumnParts | undefined,
+): ColumnName | undefined {
+  if (wanted === undefined || sampledCount === 0) return undefined;
+  return namesOf(wanted.specs).find(
+    (name) => !isOfAllTokens(name) && countRows(columns, name) !== sampledCount,
+  );
+}
+
+function remainingColumns(
+  { specs, knownRows }: ColumnRequest,
+  columns: ColumnParts | undefined,
+): ColumnRequest {
+  const name = namesOf(specs).find(isOfAllTokens);
+  return { specs, knownRows: knownRows + (name === undefined ? 0 : countRows(columns, name)) };
+}
+
+/** Returns the number of rows of a column. */
+export function countRows(columns: ColumnParts | undefined, name: ColumnName): number {
+  return (columns?.[name] ?? []).reduce((sum, { rows }) => sum + rows, 0);
 }
 
 /**

@@ -110,3 +110,28 @@ export function interruptedAfterStreaming(
     { retryable: true, discarded },
   );
 }
+
+/**
+ * Returns the error for a turn whose first ids were already streamed, and arrived without a column that no later
+ * request returns.
+ */
+export function lostColumns(
+  requestId: string,
+  {
+    column,
+    why,
+    discarded,
+  }: {
+    readonly column: string;
+    /** The reason of the interruption. */
+    readonly why: string;
+    readonly discarded: readonly DiscardedSampling[];
+  },
+): RolloutError {
+  return new RolloutError(
+    "engine/interrupted",
+    `Cannot continue request ${requestId}: it was interrupted (${why || "no reason given"}) after tokens ` +
+      `were streamed, and their column ${column} did not arrive, expected the turn to be requested again`,
+    { retryable: true, discarded },
+  );
+}

@@ -13,7 +13,8 @@ import { RepeatedCall } from "./http/repeated-call.ts";
 import { ReplyProblem } from "./http/reply-reading.ts";
 import type { SamplingProtocol } from "./http/sampling-protocol.ts";
 import { TurnProgress } from "./turn-progress.ts";
-import { interruptedAfterStreaming } from "./output-rule.ts";
+import { splitByVersion } from "../columns/split-by-version.ts";
+import { interruptedAfterStreaming, lostColumns } from "./output-rule.ts";
 
 /** The objects that `sampleTurn()` works with. */
 interface TurnContext extends CallContext {
@@ -45,17 +46,31 @@ export async function requestTurn(
     if (rule === undefined || streamedPart(stream) === undefined) return;
     throw interruptedAfterStreaming(requestId, { rule, why, discarded: progress.lost() });
   };
+  /** Throws if ids were streamed without a column that no later request returns. */
+  const throwIfLost = (
+    { requestId, stream }: Pick<CallRequest, "requestId" | "stream">,
+    column: string,
+    why: string,
+  ): void => {
+    if (streamedPart(stream) === undefined) return;
+    throw lostColumns(requestId, { column, why, discarded: progress.lost() });
+  };
   using call = new RepeatedCall({ verb: "sample", noun: "the turn", lost }, context);
   for (;;) {
     await takeTurn();
     call.throwIfOver();
-    if (call.isCutShort) return progress.toGeneration({ type: "length" });
+    if (call.isCutShort) {
+      const { lackingColumn: column } = progress;
+      if (column === undefined) return progress.toGeneration({ type: "length" });
+      const why = "the turn was cut short";
+      throw lostColumns(request.requestId, { column, why, discarded: progress.lost() });
+    }
     const piece = progress.nextPiece();
     const { maxNewTokens } = piece;
     const stream = onTokens && new PieceStream(piece, onTokens);
     const at = { requestId: piece.requestId, worker: workers.pick(request.sessionId), stream };
     const answer = await call.request(at, (exchange) => protocol.samplePiece(piece, exchange));
-    const reply = completeStream(refuseUnusable(answer, piece), stream);
+    const reply = await assignColumns(completeStream(refuseUnusable(answer, piece), stream), piece);
     switch (reply.type) {
       case "finished":
         progress.add(piece, reply.piece, reply.finish.type);
@@ -65,6 +80,14 @@ export async function requestTurn(
         return progress.toGeneration(reply.finish);
       case "interrupted": {
         const finish = findEnd(reply.piece.ids, { ...piece.turn, maxNewTokens });
+        const lacking = progress.findLacking(reply.piece, { isLast: finish !== undefined });
+        if (lacking !== undefined) {
+          throwIfLost(at, lacking, reply.message);
+          const reason = `it was interrupted, and its column ${lacking} did not arrive`;
+          progress.discard(piece, reason, reply.piece.ids.length);
+          await call.waitToResume(at, reply.message);
+          break;
+        }
         progress.add(piece, reply.piece, finish?.type ?? "abort");
         if (reply.piece.ids.length > 0) call.noteProgress();
         if (finish !== undefined) return progress.toGeneration(finish);
@@ -82,6 +105,8 @@ export async function requestTurn(
         const isContradicted = streamed !== undefined && isUnsound(failure);
         if (streamed !== undefined && !isContradicted) {
           const finish = findEnd(streamed.ids, { ...piece.turn, maxNewTokens });
+          const lacking = progress.findLacking(streamed, { isLast: finish !== undefined });
+          if (lacking !== undefined) throwIfLost(at, lacking, failure.problem);
           progress.add(piece, streamed, finish?.type ?? "abort");
           call.noteProgress();
           if (finish !== undefined) return progress.toGeneration(finish);
@@ -119,6 +144,19 @@ function completeStream(reply: PieceReply, stream: PieceStream | undefined): Pie
 
 function nanAfterStreaming(): ReplyProblem {
   return new ReplyProblem("NaN happened", "finite logits", "engine/nan");
+}
+
+/** Assigns the rows of a reply's columns to the versions of the weights. */
+async function assignColumns(
+  reply: PieceReply,
+  { inputIds, turn }: PieceRequest,
+): Promise<PieceReply> {
+  if (reply.type !== "finished" && reply.type !== "interrupted") return reply;
+  const { piece } = reply;
+  if (piece.columns === undefined || turn.columns === undefined) return reply;
+  const { specs } = turn.columns;
+  const options = { runs: piece.versions, promptLength: inputIds.length, specs };
+  return { ...reply, piece: { ...piece, columns: await splitByVersion(piece.columns, options) } };
 }
 
 /** Returns the ids that were streamed before a request failed. */

@@ -1,4 +1,6 @@
-import { remainingRequest } from "./continued-sampling.ts";
+import { joinColumns, type ColumnParts } from "../columns/column-part.ts";
+import { isOfAllTokens, namesOf, type ColumnName } from "../columns/column-specs.ts";
+import { countRows, findLostColumn, remainingRequest } from "./continued-sampling.ts";
 import type {
   DiscardedSampling,
   Finish,
@@ -23,6 +25,7 @@ export class TurnProgress {
   readonly #discarded: DiscardedSampling[] = [];
   #counts: Pick<Generation, "promptTokenCount" | "cachedTokenCount"> = {};
   #queueMs: number | undefined;
+  #columns: ColumnParts | undefined;
   #requestCount = 0;
   /** Number of the turn's requests that ended on NaN. */
   nanCount = 0;
@@ -38,7 +41,7 @@ export class TurnProgress {
    */
   nextPiece(): PieceRequest {
     // A turn that cannot be resumed is requested from its start.
-    const rest = remainingRequest(this.#turn, this.#ids) ?? this.#turn;
+    const rest = remainingRequest(this.#turn, this.#ids, this.#columns) ?? this.#turn;
     const number = this.#requestCount++;
     const { requestId } = this.#turn;
     return {
@@ -65,6 +68,7 @@ export class TurnProgress {
         ...(cachedTokenCount !== undefined && { cachedTokenCount }),
       };
     }
+    this.#columns = joinColumns(this.#columns, sampled.columns);
     if (sampled.queueMs !== undefined) this.#queueMs = (this.#queueMs ?? 0) + sampled.queueMs;
     for (const id of sampled.ids) this.#ids.push(id);
     for (const logprob of sampled.logprobs) this.#logprobs.push(logprob);
@@ -75,10 +79,41 @@ export class TurnProgress {
     }
   }
 
+  /**
+   * Returns the name of a column of sampled ids that no later request of the turn returns, if the ids arrived without
+   * columns.
+   *
+   * @param isLast - True if the turn ends with these ids.
+   */
+  findLacking(
+    { ids, columns }: SampledPiece,
+    { isLast }: { readonly isLast: boolean },
+  ): ColumnName | undefined {
+    const { columns: wanted } = this.#turn;
+    if (wanted === undefined || columns !== undefined) return undefined;
+    const lost = findLostColumn(this.#turn, ids.length, undefined);
+    return lost ?? (isLast && ids.length > 0 ? namesOf(wanted.specs)[0] : undefined);
+  }
+
+  /**
+   * Returns the name of a column that the kept ids lack. A request that breaks after streaming leaves ids without rows,
+   * which the next request returns.
+   */
+  get lackingColumn(): ColumnName | undefined {
+    const { columns: wanted, promptIds } = this.#turn;
+    if (wanted === undefined || this.#ids.length === 0) return undefined;
+    const computed = promptIds.length + this.#ids.length - 1 - wanted.knownRows;
+    return namesOf(wanted.specs).find((name) => {
+      const rows = isOfAllTokens(name) ? computed : this.#ids.length;
+      return countRows(this.#columns, name) < rows;
+    });
+  }
+
   /** Discards the kept pieces, because the turn starts again. */
   #drop(reason: string): void {
     for (const piece of this.#pieces) this.discard(piece, reason, piece.tokenCount);
     for (const list of [this.#ids, this.#logprobs, this.#pieces]) list.length = 0;
+    this.#columns = undefined;
   }
 
   /** Records a request with tokens that are not part of the generation. */
@@ -111,6 +146,7 @@ export class TurnProgress {
       finish,
       pieces: this.#pieces,
       ...this.#counts,
+      ...(this.#columns !== undefined && { columns: this.#columns }),
       ...(this.#queueMs !== undefined && { queueMs: this.#queueMs }),
       discarded: this.#discarded,
     };

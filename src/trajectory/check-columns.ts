@@ -17,7 +17,7 @@ export function checkColumns(
   const { columns } = row;
   if (columns === undefined) {
     const isTrained = turns?.some((turn) => turn !== undefined && turn.end > turn.start) ?? false;
-    if (specs === undefined || !isTrained) return [];
+    if (specs === undefined || namesOf(specs).length === 0 || !isTrained) return [];
     return [broken(`the row has no columns, and its run has ${namesOf(specs).join(", ")}`)];
   }
   if (!isObject(columns)) return [broken(`columns is ${quote(columns)}, expected an object`)];

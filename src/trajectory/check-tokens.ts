@@ -1,5 +1,5 @@
 import type { ColumnSpecs } from "../columns/column-specs.ts";
-import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
+import { isSampledLogprob, logprobRange } from "../values/logprob-range.ts";
 import type { SampleParts } from "./sample-parts.ts";
 import { isTokenId, largestTokenId } from "../engine/token-id.ts";
 import { quote, type Violation } from "./violation.ts";

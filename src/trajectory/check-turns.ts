@@ -1,5 +1,5 @@
 import { isObject } from "../values/is-object.ts";
-import { isSampledLogprob } from "../engine/logprob-range.ts";
+import { isSampledLogprob } from "../values/logprob-range.ts";
 import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { SampleParts, TurnPart } from "./sample-parts.ts";
 import { isTokenId } from "../engine/token-id.ts";

@@ -1,5 +1,5 @@
 import { isObject } from "../values/is-object.ts";
-import { isSampledLogprob } from "../engine/logprob-range.ts";
+import { isSampledLogprob } from "../values/logprob-range.ts";
 import { isTokenId } from "../engine/token-id.ts";
 import { whyNotJson } from "../json/why-not-json.ts";
 import type { Segment } from "./segment.ts";

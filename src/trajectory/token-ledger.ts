@@ -1,7 +1,7 @@
 import type { ColumnPart, ColumnParts } from "../columns/column-part.ts";
 import { isOfAllTokens, type ColumnName } from "../columns/column-specs.ts";
 import type { Generation, GenerationPiece } from "../engine/engine.ts";
-import { isSampledLogprob, logprobRange } from "../engine/logprob-range.ts";
+import { isSampledLogprob, logprobRange } from "../values/logprob-range.ts";
 import { InvariantError } from "../errors.ts";
 import { RollingHash, hashIds } from "./rolling-hash.ts";
 import type { Span, SpanKind } from "./span.ts";

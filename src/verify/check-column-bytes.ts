@@ -1,54 +1,97 @@
-import { isObject } from "../values/is-object.ts";
-import { hashColumnBytes } from "../columns/column-part.ts";
+import { findValueProblem } from "../columns/check-columns.ts";
+import { hashColumnBytes, type ColumnPart, type ColumnParts } from "../columns/column-part.ts";
+import {
+  isOfAllTokens,
+  namesOf,
+  type ColumnName,
+  type ColumnSpecs,
+} from "../columns/column-specs.ts";
 import type { ColumnFolder } from "../run/columns/column-folder.ts";
 import { UsageError } from "../errors.ts";
+import type { Sample } from "../trajectory/sample.ts";
 import type { RawRow, Violation } from "../trajectory/violation.ts";
 
+/** The facts of a run that its columns are checked against. */
+interface ColumnFacts {
+  readonly columns?: ColumnSpecs;
+  readonly vocabularySize?: number;
+}
+
+type FreeableSource = Pick<ColumnFolder, "read" | "isFreed">;
+
 /**
- * Reads the parts that rows name, and compares their bytes with their hashes. Rows that share a part read it once. Parts
- * that a service freed, because their rows were acknowledged, are not missing.
+ * Reads the parts that rows name, and checks their bytes: the hash, and each value. Rows that share a part of routes
+ * read it once. Parts that a service freed, because their rows were acknowledged, are not missing.
  */
 export class ColumnBytes {
-  readonly #source: Pick<ColumnFolder, "read" | "isFreed">;
+  readonly #source: FreeableSource;
+  readonly #facts: ColumnFacts;
+  /** The faults of parts that only depend on their bytes. */
   readonly #checked = new Map<string, string | undefined>();
 
-  constructor(source: Pick<ColumnFolder, "read" | "isFreed">) {
+  constructor(source: FreeableSource, facts: ColumnFacts) {
     this.#source = source;
+    this.#facts = facts;
   }
 
-  /** Returns the first fault of each column of a row. */
-  async check({ columns }: RawRow): Promise<readonly Violation[]> {
-    if (!isObject(columns)) return [];
+  /**
+   * Returns the first fault of each column of a row.
+   *
+   * @param row - A row without violations.
+   */
+  async check(row: RawRow): Promise<readonly Violation[]> {
+    const { columns = {} } = row as { readonly columns?: ColumnParts };
+    const { columns: specs } = this.#facts;
+    if (specs === undefined) return [];
     const found: Violation[] = [];
-    for (const [name, parts] of Object.entries(columns)) {
-      for (const part of Array.isArray(parts) ? (parts as unknown[]) : []) {
-        const { hash, size } = isObject(part) ? part : {};
-        if (typeof hash !== "string" || typeof size !== "number") continue;
-        const fault = await this.#findFault(hash, size);
+    for (const name of namesOf(specs)) {
+      for (const part of columns[name] ?? []) {
+        const fault = await this.#findFault(name, part, row as unknown as Sample);
         if (fault === undefined) continue;
-        found.push({ rule: "column-bytes", detail: `${name}: ${fault}` });
+        found.push({ rule: "column-bytes", detail: `${name}, part ${part.hash}: ${fault}` });
         break;
       }
     }
     return found;
   }
 
-  async #findFault(hash: string, size: number): Promise<string | undefined> {
-    const key = `${hash}:${size}`;
-    if (!this.#checked.has(key)) this.#checked.set(key, await this.#read(hash, size));
+  async #findFault(name: ColumnName, part: ColumnPart, row: Sample): Promise<string | undefined> {
+    if (!isOfAllTokens(name)) return await this.#read(name, part, row);
+    // The checks of such a part do not depend on the row.
+    const key = `${part.hash}:${part.rows}`;
+    if (!this.#checked.has(key)) this.#checked.set(key, await this.#read(name, part, row));
     return this.#checked.get(key);
   }
 
-  async #read(hash: string, size: number): Promise<string | undefined> {
-    if (await this.#source.isFreed(hash)) return undefined;
+  async #read(name: ColumnName, part: ColumnPart, row: Sample): Promise<string | undefined> {
+    if (await this.#source.isFreed(part.hash)) return undefined;
+    let bytes: Uint8Array;
     try {
-      const bytes = await this.#source.read({ hash, size });
-      const found = hashColumnBytes(bytes);
-      if (found === hash) return undefined;
-      return `the bytes of part ${hash} have the hash ${found}: they were changed after they were written`;
+      bytes = await this.#source.read(part);
     } catch (error) {
       if (error instanceof UsageError) return error.message;
       throw error;
     }
+    const hash = hashColumnBytes(bytes);
+    if (hash !== part.hash) return `its bytes have the hash ${hash}, so they were changed`;
+    const { from, rows } = part;
+    const { columns = {}, vocabularySize } = this.#facts;
+    const wanted = {
+      specs: columns,
+      knownRows: 0,
+      promptLength: from,
+      sampledIds: sampledIds(part, row),
+      vocabularySize,
+    };
+    const problem = await findValueProblem(name, { rows, bytes, start: 0 }, wanted);
+    return problem && `${problem.problem}, expected ${problem.expected}`;
   }
+}
+
+/** Returns the ids of a part's tokens as they were sampled: with a stop id that left the row. */
+function sampledIds({ from, rows }: ColumnPart, { tokenIds, turns }: Sample): readonly number[] {
+  const ids = tokenIds.slice(from, from + rows);
+  const dropped = turns.find(({ end }) => end >= from && end < from + rows);
+  if (dropped?.droppedStopId !== undefined) ids[dropped.end - from] = dropped.droppedStopId;
+  return ids;
 }

@@ -53,7 +53,8 @@ export async function readRunFacts(
     sampleFacts: {
       ...(isCount(vocabularySize) && { vocabularySize }),
       namesVersions: typeof policyVersion === "string" && policyVersion !== "",
-      ...(isObject(started["columns"]) && { columns: started["columns"] as ColumnSpecs }),
+      // Rows of a run without columns have none.
+      columns: isObject(started["columns"]) ? (started["columns"] as ColumnSpecs) : {},
       mayBeCertain: logprobConvention === "processed" && isGreedy(sampling),
     },
     plan: isPlan(plan) ? plan : undefined,

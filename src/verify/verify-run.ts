@@ -90,13 +90,14 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
   await using episodes = await EpisodeFile.open(held, dir);
   const samplesFile = path.join(dir, "samples.jsonl");
   await using source = openColumnFolder(dir, files);
-  const columnBytes = new ColumnBytes(source);
+  const columnBytes = new ColumnBytes(source, facts.sampleFacts);
   const samples = await verifyLines(samplesFile, readRows(held, samplesFile), {
     facts: facts.sampleFacts,
     checkRow: async (row, found) => {
       const isKnown = episodes.episodes.has(nameOf(row["rolloutId"]));
       if (!isFinished && !isKnown) return [];
-      return [...(await episodes.check(row, found)), ...(await columnBytes.check(row))];
+      const columnFaults = found.length === 0 ? await columnBytes.check(row) : [];
+      return [...(await episodes.check(row, found)), ...columnFaults];
     },
   });
   findings.push(...findingsIn("samples.jsonl", samples.violations));

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { checkGeneration } from "../../src/engine/check-sampled.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { createLlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
-import { isSampledLogprob } from "../../src/engine/logprob-range.ts";
+import { isSampledLogprob } from "../../src/values/logprob-range.ts";
 import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
 import { createVllmEngine } from "../../src/engine/vllm/vllm-engine.ts";
 import { RolloutError } from "../../src/errors.ts";

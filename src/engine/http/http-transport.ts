@@ -5,6 +5,7 @@ import type { Redactor } from "../../secrets/redactor.ts";
 import { utf8Bytes } from "../../text/utf8-bytes.ts";
 import { loadPool } from "./load-pool.ts";
 import type { ReplyHead } from "./reply-body.ts";
+import type { BlobCutter, BlobReader } from "./blob-cutter.ts";
 import type { BodyBytes } from "./byte-parts.ts";
 import { openBody } from "./reply-body.ts";
 import { openReceiver, type ReplyReceiver } from "./reply-receiver.ts";
@@ -25,6 +26,8 @@ export interface HttpRequest {
    * text is then empty. An error that it throws ends the exchange.
    */
   readonly onEvent?: (data: string) => void;
+  /** Cuts long texts out of the reply. An error of one of its readers ends the exchange. */
+  readonly cutter?: BlobCutter<BlobReader> | undefined;
   /** Bounds the wait. When it aborts, the connection is dropped. */
   readonly signal: AbortSignal;
 }
@@ -57,7 +60,7 @@ export interface HttpTransport {
   /**
    * Makes one HTTP exchange. Repeats nothing, follows no redirect.
    *
-   * @throws only errors that `onEvent` throws.
+   * @throws only errors that `onEvent` and the cutter's readers throw.
    */
   send(request: HttpRequest): Promise<HttpOutcome>;
   /** Drops all connections. Pending exchanges end as `broken`. */
@@ -147,7 +150,7 @@ function exchange(
       receiver?.destroy();
       controller?.abort(new Error(why));
     };
-    /** Runs `act` and rejects with an error that `onEvent` throws. */
+    /** Runs `act` and rejects with an error that `onEvent` or the cutter throws. */
     const orReject = (act: () => void): void => {
       try {
         act();
@@ -181,7 +184,14 @@ function exchange(
         onResponseStart(started, statusCode, replyHeaders) {
           status = statusCode;
           headers = replyHeaders;
-          const body = openBody({ status, headers }, { ...options, onEvent: request.onEvent });
+          const body = openBody(
+            { status, headers },
+            {
+              ...options,
+              onEvent: request.onEvent,
+              cutter: request.cutter,
+            },
+          );
           receiver = openReceiver(headers, {
             onPiece(piece) {
               // Data that arrives after the end of an exchange is dropped.

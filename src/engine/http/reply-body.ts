@@ -1,6 +1,7 @@
 import { createParser } from "eventsource-parser";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { decodeText } from "../../text/decode-text.ts";
+import type { BlobCutter, BlobReader } from "./blob-cutter.ts";
 import { ReplyProblem } from "./reply-reading.ts";
 
 /** The start of a reply. */
@@ -23,18 +24,41 @@ interface ReplyBody {
 
 /** Settings of `openBody()`. */
 interface ReplyBodyOptions {
-  /** Maximum number of bytes of the body, or of an incomplete event of a stream. */
+  /**
+   * Maximum number of bytes of the body, or of an incomplete event of a stream, without the texts that
+   * are cut out.
+   */
   readonly limitBytes: number;
   /** Applied to events. */
   readonly redactor: Redactor;
   readonly onEvent: ((data: string) => void) | undefined;
+  /** Cuts texts out of the body of a reply with status 200. */
+  readonly cutter?: BlobCutter<BlobReader> | undefined;
 }
 
 /**
  * Opens a body: a stream of events if the caller takes events and the reply is one, a text
- * otherwise.
+ * otherwise. Its functions also throw the errors of the cutter.
  */
-export function openBody({ status, headers }: ReplyHead, options: ReplyBodyOptions): ReplyBody {
+export function openBody(head: ReplyHead, options: ReplyBodyOptions): ReplyBody {
+  const body = openWhole(head, options);
+  const { cutter } = options;
+  if (cutter === undefined || head.status !== 200) return body;
+  return {
+    add(chunk) {
+      for (const piece of cutter.take(chunk)) {
+        if (body.add(piece) === "too-long") return "too-long";
+      }
+      return undefined;
+    },
+    end() {
+      body.add(cutter.end());
+      return body.end();
+    },
+  };
+}
+
+function openWhole({ status, headers }: ReplyHead, options: ReplyBodyOptions): ReplyBody {
   const { onEvent, limitBytes, redactor } = options;
   const type = headers["content-type"];
   const isStream = typeof type === "string" && /^text\/event-stream\b/i.test(type);

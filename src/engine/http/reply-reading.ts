@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../../values/is-object.ts";
 import { shorten } from "../../secrets/shorten.ts";
-import { isSampledLogprob, logprobRange } from "../logprob-range.ts";
+import { isSampledLogprob, logprobRange } from "../../values/logprob-range.ts";
 import { idExpectation, isTokenId, type TokenIds } from "../token-id.ts";
 
 const SHOWN_LENGTH = 80;

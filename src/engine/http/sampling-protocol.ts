@@ -55,11 +55,11 @@ export interface PieceExchange {
   /**
    * Makes one HTTP exchange under `signal`. Repeats nothing.
    *
-   * @throws only errors that `onEvent` throws.
+   * @throws only errors that `onEvent` and the cutter's readers throw.
    */
   readonly post: (
     request: Required<Pick<HttpRequest, "path" | "headers" | "body">> &
-      Pick<HttpRequest, "onEvent">,
+      Pick<HttpRequest, "onEvent" | "cutter">,
   ) => Promise<HttpOutcome>;
 }
 

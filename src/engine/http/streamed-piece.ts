@@ -23,14 +23,14 @@ export async function readStreamedPiece(
   }: {
     readonly ask: () => Promise<HttpOutcome>;
     /** Reads the reply's text, or the streamed frames if the text is empty. */
-    readonly read: (text: string) => PieceReply | undefined;
+    readonly read: (text: string) => PieceReply | undefined | Promise<PieceReply | undefined>;
   },
 ): Promise<PieceReply | Unanswered> {
   try {
     const outcome = await ask();
     if (outcome.type !== "reply" || outcome.status !== 200) return { type: "unanswered", outcome };
-    const reply = await readPieceReply(() => {
-      const complete = read(outcome.text);
+    const reply = await readPieceReply(async () => {
+      const complete = await read(outcome.text);
       return complete ?? ({ type: "unanswered", outcome: endedEarly } as const);
     });
     return reply;

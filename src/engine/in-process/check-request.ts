@@ -1,6 +1,9 @@
 import { RolloutError } from "../../errors.ts";
 import { checkScoreRequest } from "../check-request.ts";
 import type { GenerateRequest, SamplingParameters, ScoreRequest } from "../engine.ts";
+import { badRequest } from "./bad-request.ts";
+import { isGreedy } from "./is-greedy.ts";
+import { checkColumns, type ColumnLimits } from "./check-columns.ts";
 import { findForeignId, idExpectation } from "../token-id.ts";
 
 /** Sampling parameters with every default filled in. */
@@ -13,10 +16,9 @@ export interface RequestLimits {
   readonly vocabularySize: number;
   /** Maximum length of prompt and output together, in tokens. */
   readonly contextLength: number;
+  /** The side columns that the engine returns. Absent if it returns none. */
+  readonly columns?: ColumnLimits;
 }
-
-/** Lower temperatures are greedy, as in SGLang: python/sglang/srt/sampling/sampling_params.py. */
-const GREEDY_BELOW = 1e-6;
 
 /**
  * Checks a policy call.
@@ -41,6 +43,7 @@ export function checkGenerateRequest(request: GenerateRequest, limits: RequestLi
   if (request.constraint !== undefined) {
     throw badRequest(`constraint is ${request.constraint.type}`, "none: this engine has none");
   }
+  checkColumns(request, limits.columns);
   if (promptIds.length + maxNewTokens <= limits.contextLength) return;
   throw new RolloutError(
     "engine/prompt-too-long",
@@ -65,12 +68,12 @@ export function checkScoreLimits(request: ScoreRequest, limits: RequestLimits): 
   );
 }
 
-/** Checks the temperature of a request to score. */
+/** Checks a temperature. Returns 0 if it is greedy. */
 export function checkTemperature(temperature = 1): number {
   if (!(temperature >= 0 && temperature < Infinity)) {
     throw badRequest(`temperature is ${temperature}`, "a number of at least 0");
   }
-  return temperature < GREEDY_BELOW ? 0 : temperature;
+  return isGreedy(temperature) ? 0 : temperature;
 }
 
 /**
@@ -99,8 +102,4 @@ export function checkSampling(
     throw badRequest(`extra has ${extra}`, "nothing: this engine has no parameters of its own");
   }
   return { temperature: checkTemperature(sampling.temperature), topP, topK, minP, seed };
-}
-
-function badRequest(problem: string, expected: string): RolloutError {
-  return new RolloutError("engine/bad-request", `Cannot sample: ${problem}, expected ${expected}`);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { seededRandomNumbers } from "./random-numbers.ts";
 import type { SamplingFilter } from "./sample-id.ts";
-import { mostLikelyId, sampleId } from "./sample-id.ts";
+import { mostLikelyId, sampleId, sampleKept } from "./sample-id.ts";
 
 const ALL: SamplingFilter = { topK: -1, topP: 1, minP: 0 };
 // Exact in binary.
@@ -54,6 +54,31 @@ describe("sampleId()", () => {
   test("draws a possible id if rounding left the sum below the goal", () => {
     const tail = Float32Array.of(0.5, 0.5, 0);
     expect(sampleId(tail, { total: 1.000_000_1, filter: ALL, random: 1 - 2 ** -53 })).toBe(1);
+  });
+});
+
+describe("sampleKept()", () => {
+  test("draws the same id as sampleId(), with the ids that it is drawn from", () => {
+    for (const [filter, keptIds, keptTotal] of [
+      [{ topK: 2 }, [1, 3], 0.75],
+      [{ topK: 4 }, [0, 1, 2, 3], 0.9375],
+      [{ topK: 9, topP: 0.51 }, [1, 3], 0.75],
+      [{ minP: 0.25 }, [0, 1, 3], 0.875],
+      [{}, [0, 1, 2, 3, 4], 1],
+    ] as const) {
+      for (let index = 0; index < 64; index++) {
+        const random = index / 64;
+        const drawing = { total: 1, filter: { ...ALL, ...filter }, random };
+        const id = sample(random, filter);
+        expect(sampleKept(weights, drawing)).toEqual({ id, keptIds, keptTotal });
+        expect(keptIds).toContain(id);
+      }
+    }
+  });
+
+  test("keeps no id with the weight 0", () => {
+    const drawing = { total: 1, filter: { ...ALL, topK: 3 }, random: 0 };
+    expect(sampleKept(Float32Array.of(0, 0.5, 0, 0.5), drawing).keptIds).toEqual([1, 3]);
   });
 });
 

@@ -21,10 +21,37 @@ export function sampleId(
   weights: Float32Array,
   { total, filter, random }: { total: number; filter: SamplingFilter; random: number },
 ): number {
+  return draw(weights, { ...keptOf(weights, total, filter), random });
+}
+
+/** The drawn id, and the ids that it was drawn from. */
+interface SampledKept {
+  readonly id: number;
+  /** All ids that the filters keep and that have a weight above 0, ascending. */
+  readonly keptIds: readonly number[];
+  /** The sum of their weights. */
+  readonly keptTotal: number;
+}
+
+/** Draws the id that `sampleId()` draws, and returns the kept ids too. */
+export function sampleKept(
+  weights: Float32Array,
+  { total, filter, random }: { total: number; filter: SamplingFilter; random: number },
+): SampledKept {
+  const kept = keptOf(weights, total, filter);
+  const keptIds = listKept(weights, kept.cut);
+  return { id: draw(weights, { ...kept, random }), keptIds, keptTotal: kept.total };
+}
+
+/** Returns the cut of the filters, and the sum of the weights that they keep. */
+function keptOf(
+  weights: Float32Array,
+  total: number,
+  filter: SamplingFilter,
+): { readonly total: number; readonly cut: Cut } {
   const cut = cutOf(weights, total, filter);
-  return cut === undefined
-    ? draw(weights, { total, random, cut: { weight: 0, tieCount: 0 } })
-    : draw(weights, { total: keptTotal(weights, cut), random, cut });
+  if (cut === undefined) return { total, cut: { weight: 0, tieCount: 0 } };
+  return { total: sumOfKept(weights, cut), cut };
 }
 
 /** Keeps ids with a larger weight, and the first `tieCount` ids with exactly this weight. */
@@ -56,13 +83,22 @@ function cutOf(
   return { weight, tieCount: count - descending.indexOf(weight) };
 }
 
-function keptTotal(weights: Float32Array, cut: Cut): number {
+function sumOfKept(weights: Float32Array, cut: Cut): number {
   let sum = 0;
   let ties = cut.tieCount;
   for (const weight of weights) {
     if (weight > cut.weight || (weight === cut.weight && ties-- > 0)) sum += weight;
   }
   return sum;
+}
+
+function listKept(weights: Float32Array, cut: Cut): number[] {
+  const ids: number[] = [];
+  let ties = cut.tieCount;
+  for (const [id, weight] of weights.entries()) {
+    if (weight > cut.weight || (weight === cut.weight && ties-- > 0)) ids.push(id);
+  }
+  return ids;
 }
 
 /** Returns the first kept id at which the sum of weights exceeds `random` times the total. */

@@ -6,6 +6,7 @@ import type { HttpOutcome } from "../http/http-transport.ts";
 import type { FailedReply } from "../http/piece-reply.ts";
 import { readPieceReply } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
+import { refuseRequest } from "../http/refuse-request.ts";
 import type { SamplingProtocol } from "../http/sampling-protocol.ts";
 import { toHeaderValue } from "../http/sampling-protocol.ts";
 import type { Worker } from "../http/worker-set.ts";
@@ -24,7 +25,7 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
   const refusing = new Set<Worker>();
   return {
     async samplePiece(piece, { worker, post }) {
-      const refused = refuseConstraint(piece);
+      const refused = refuseConstraint(piece) ?? refuseColumns(piece);
       if (refused !== undefined) return refused;
       const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
       const send = (body: BodyBytes): Promise<HttpOutcome> =>
@@ -70,6 +71,11 @@ export function createLlamaCppProtocol(settings: LlamaCppSettings): SamplingProt
     },
     abortRequest: async () => false,
   };
+}
+
+function refuseColumns({ turn }: PieceRequest): FailedReply | undefined {
+  if (turn.columns === undefined) return undefined;
+  return refuseRequest("side columns", "none: llama.cpp's server returns none");
 }
 
 /** Refuses constraints other than JSON schemas. */

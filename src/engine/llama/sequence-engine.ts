@@ -84,6 +84,7 @@ export function createSequenceEngine({
       closing.signal.throwIfAborted();
       checkGenerateRequest(request, limits);
       checkRequest(request);
+      if (request.columns !== undefined) throw noColumns();
       const { sessionId } = request;
       // The library expects an array.
       const promptIds = [...request.promptIds];
@@ -222,4 +223,11 @@ async function sampleSequence(
     }
   }
   return { ...turn, finish: { type: "length" } };
+}
+
+function noColumns(): RolloutError {
+  return new RolloutError(
+    "engine/bad-request",
+    "Cannot sample: the request has side columns, expected none: llama.cpp returns none",
+  );
 }

@@ -1,25 +1,23 @@
-import type { Kernels } from "./kernels/build-kernels.ts";
+import { assertInvariant } from "../../errors.ts";
+import type { ExpertKernels, Kernels } from "./kernels/build-kernels.ts";
 import { headPartBytes } from "./kernels/key-value-block.ts";
 import { PANEL_WIDTH } from "./kernels/multiply.ts";
 import { ROW_ENTRY_BYTES } from "./kernels/rotate.ts";
 import type { DecoderShape } from "./model/decoder-shape.ts";
-import type {
-  LayerAddresses,
-  LinearAddress,
-  WeightAddresses,
-  WorkAddresses,
-} from "./model/memory-plan.ts";
+import { routeShapeOf } from "./model/decoder-shape.ts";
+import type { WorkAddresses } from "./model/memory-plan.ts";
 import { RotaryAngles } from "./model/rotary-angles.ts";
+import type { LayerAddresses, LinearAddress, WeightAddresses } from "./model/weight-plan.ts";
+import { multiplyRows } from "./multiply-rows.ts";
+import { ExpertLayers } from "./expert-layers.ts";
 import type { LogitRow } from "./logit-row.ts";
+import { RouteMemory } from "./route-memory.ts";
 import type { AttentionTile, DecoderPart, StepRow } from "./step-rows.ts";
 import { StepRows } from "./step-rows.ts";
 import type { WasmMemory } from "./wasm/web-assembly.ts";
 
 /** Called with each requested row of logits. Rows of one part come in order. */
 type OnLogits = (partIndex: number, row: LogitRow) => void;
-
-/** Number of rows that are multiplied together, so that they stay in the core's cache. */
-const ROWS_IN_CACHE = 32;
 
 /** The forward pass of one thread over its own blocks of keys and values. */
 export class Decoder {
@@ -30,6 +28,8 @@ export class Decoder {
   readonly #floats: Float32Array;
   readonly #stepRows: StepRows;
   readonly #angles: RotaryAngles;
+  /** Absent if no layer has experts. */
+  readonly #experts: { readonly layers: ExpertLayers; readonly routes: RouteMemory } | undefined;
 
   constructor({
     shape,
@@ -51,11 +51,33 @@ export class Decoder {
     this.#floats = new Float32Array(memory.buffer);
     this.#stepRows = new StepRows(shape, { work, integers: new Int32Array(memory.buffer) });
     this.#angles = new RotaryAngles(shape, { floats: this.#floats, address: work.angles });
+    this.#experts = this.#createExperts(memory);
+  }
+
+  #createExperts({ buffer }: WasmMemory) {
+    const { mixture } = this.#shape;
+    const { experts: work } = this.#work;
+    const routeShape = routeShapeOf(this.#shape);
+    if (mixture === undefined || work === undefined || routeShape === undefined) return undefined;
+    const kernels = this.#kernels as ExpertKernels;
+    return {
+      layers: new ExpertLayers(this.#shape, { mixture, kernels, work, floats: this.#floats }),
+      routes: new RouteMemory(routeShape, { buffer, address: work.routes }),
+    };
   }
 
   /** Sets a block of a sequence's table. `index` counts blocks from the sequence's start. */
   setBlock(slot: number, at: { index: number; block: number }): void {
     this.#stepRows.setBlock(slot, at);
+  }
+
+  /**
+   * Copies a sequence's rows of the column `routedExperts`, of computed positions from `from` to before `end`. The model
+   * has experts.
+   */
+  readRoutes(slot: number, range: { from: number; end: number }): Uint8Array {
+    assertInvariant(this.#experts !== undefined, "routes are read of a model without experts");
+    return this.#experts.routes.read(range, (index) => this.#stepRows.blockAt(slot, index));
   }
 
   /**
@@ -82,7 +104,7 @@ export class Decoder {
     }
     for (const [index, layer] of this.#weights.layers.entries()) {
       this.#attend(tiles, { layer, layerIndex: index, rows: rows.length });
-      this.#feedForward(layer, rows.length);
+      this.#feedForward(layer, { layerIndex: index, rows });
     }
     this.#output(rows, onLogits);
   }
@@ -158,13 +180,27 @@ export class Decoder {
     }
   }
 
-  /** Adds the feed-forward result to each row. */
-  #feedForward(layer: LayerAddresses, rows: number): void {
+  /** Adds the feed-forward result to each row, and keeps the rows' experts. */
+  #feedForward(
+    { feedForward, feedForwardNorm }: LayerAddresses,
+    { layerIndex, rows: stepRows }: { layerIndex: number; rows: readonly StepRow[] },
+  ): void {
     const { hidden, normalized, gated, activated } = this.#work;
-    this.#normalize(hidden, { rows, weights: layer.feedForwardNorm, out: normalized });
-    this.#multiply(layer.gate, { x: normalized, rows, out: gated });
-    this.#kernels.gate(gated, rows, activated);
-    this.#multiply(layer.feedForwardOutput, { x: activated, rows, out: hidden, adds: true });
+    const rows = stepRows.length;
+    this.#normalize(hidden, { rows, weights: feedForwardNorm, out: normalized });
+    if ("gate" in feedForward) {
+      this.#multiply(feedForward.gate, { x: normalized, rows, out: gated });
+      this.#kernels.gate(gated, rows, activated);
+      this.#multiply(feedForward.output, { x: activated, rows, out: hidden, adds: true });
+      return;
+    }
+    assertInvariant(this.#experts !== undefined, "a layer has experts, and the model has none");
+    const { layers, routes } = this.#experts;
+    const ids = layers.forward(feedForward, { x: normalized, rows, out: hidden });
+    for (const [row, { blocks, position }] of stepRows.entries()) {
+      const block = this.#stepRows.toBlock(blocks.at(-1)!);
+      routes.write({ block, position }, layerIndex, ids[row]!);
+    }
   }
 
   /** Computes the requested logits, a few rows at a time. */
@@ -222,30 +258,10 @@ export class Decoder {
     this.#kernels.normalizeHidden(x, rowBytes, rows, weights, out, rowBytes);
   }
 
-  /**
-   * Multiplies rows with a matrix. `adds` adds the product to `out`; the matrix then has no bias.
-   */
   #multiply(
-    { weights, bias, inputSize, outputSize }: LinearAddress,
-    { x, rows, out, adds = false }: { x: number; rows: number; out: number; adds?: boolean },
+    linear: LinearAddress,
+    at: { x: number; rows: number; out: number; adds?: boolean },
   ): void {
-    const inputBytes = inputSize * 4;
-    const outputBytes = outputSize * 4;
-    for (let row = 0; row < rows; row += ROWS_IN_CACHE) {
-      const to = out + row * outputBytes;
-      this.#kernels.multiply(
-        x + row * inputBytes,
-        inputBytes,
-        Math.min(ROWS_IN_CACHE, rows - row),
-        inputBytes,
-        weights,
-        inputBytes * PANEL_WIDTH,
-        outputSize / PANEL_WIDTH,
-        to,
-        outputBytes,
-        adds ? to : bias,
-        adds ? outputBytes : 0,
-      );
-    }
+    multiplyRows(this.#kernels, linear, at);
   }
 }

@@ -11,7 +11,7 @@ export interface LogitRow {
 }
 
 /** A softmax before its division. The next call overwrites the array. */
-interface SoftmaxRow {
+export interface SoftmaxRow {
   readonly exponentials: Float32Array;
   readonly sum: number;
   /** The largest logit. Its exponential is 1. */

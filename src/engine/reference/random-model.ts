@@ -1,11 +1,14 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
+import { UsageError } from "../../errors.ts";
 import { makeFolder } from "../../files/make-folder.ts";
 import { spreadBits } from "../../values/hash-text.ts";
+import type { Architecture } from "./model/decoder-shape.ts";
+import { hasExperts } from "./model/read-mixture-shape.ts";
 
 /** The fields of `config.json` that describe a model's shape. */
 export interface RandomModelConfig {
-  readonly architectures: readonly ["LlamaForCausalLM" | "Qwen2ForCausalLM" | "Qwen3ForCausalLM"];
+  readonly architectures: readonly [Architecture];
   readonly vocab_size: number;
   readonly hidden_size: number;
   readonly intermediate_size: number;
@@ -15,6 +18,13 @@ export interface RandomModelConfig {
   readonly head_dim: number;
   readonly max_position_embeddings: number;
   readonly tie_word_embeddings: boolean;
+  /** The experts of `Qwen3MoeForCausalLM`. Other models have none. */
+  readonly num_experts?: number;
+  readonly num_experts_per_tok?: number;
+  readonly moe_intermediate_size?: number;
+  readonly norm_topk_prob?: boolean;
+  readonly decoder_sparse_step?: number;
+  readonly mlp_only_layers?: readonly number[];
   readonly [field: string]: unknown;
 }
 
@@ -56,7 +66,7 @@ function elementCount(shape: readonly number[]): number {
 function listTensors(config: RandomModelConfig): readonly Tensor[] {
   const hidden = config.hidden_size;
   const layers = Array.from({ length: config.num_hidden_layers }, (_, index) =>
-    listLayerTensors(config, `model.layers.${index}.`),
+    listLayerTensors(config, index),
   );
   return [
     { name: "model.embed_tokens.weight", shape: [config.vocab_size, hidden] },
@@ -68,8 +78,8 @@ function listTensors(config: RandomModelConfig): readonly Tensor[] {
   ];
 }
 
-function listLayerTensors(config: RandomModelConfig, prefix: string): readonly Tensor[] {
-  const { hidden_size: hidden, intermediate_size: inner, head_dim: head } = config;
+function listLayerTensors(config: RandomModelConfig, layer: number): readonly Tensor[] {
+  const { hidden_size: hidden, head_dim: head } = config;
   const queries = config.num_attention_heads * head;
   const keys = config.num_key_value_heads * head;
   const [architecture] = config.architectures;
@@ -87,16 +97,39 @@ function listLayerTensors(config: RandomModelConfig, prefix: string): readonly T
     ...(architecture === "Qwen2ForCausalLM"
       ? projections.map(([name, size]) => ({ name: `self_attn.${name}.bias`, shape: [size] }))
       : []),
-    ...(architecture === "Qwen3ForCausalLM"
+    ...(architecture.startsWith("Qwen3")
       ? ["q_norm", "k_norm"].map((name) => ({ name: `self_attn.${name}.weight`, shape: [head] }))
       : []),
     { name: "self_attn.o_proj.weight", shape: [hidden, queries] },
     { name: "post_attention_layernorm.weight", shape: [hidden] },
-    { name: "mlp.gate_proj.weight", shape: [inner, hidden] },
-    { name: "mlp.up_proj.weight", shape: [inner, hidden] },
-    { name: "mlp.down_proj.weight", shape: [hidden, inner] },
+    ...listFeedForwardTensors(config, layer),
   ];
-  return tensors.map(({ name, shape }) => ({ name: prefix + name, shape }));
+  return tensors.map(({ name, shape }) => ({ name: `model.layers.${layer}.${name}`, shape }));
+}
+
+function listFeedForwardTensors(config: RandomModelConfig, layer: number): readonly Tensor[] {
+  const { hidden_size: hidden, intermediate_size, num_experts, moe_intermediate_size } = config;
+  const { decoder_sparse_step: sparseStep = 1, mlp_only_layers: denseLayers = [] } = config;
+  const list = (prefix: string, inner: number): readonly Tensor[] => [
+    { name: `${prefix}.gate_proj.weight`, shape: [inner, hidden] },
+    { name: `${prefix}.up_proj.weight`, shape: [inner, hidden] },
+    { name: `${prefix}.down_proj.weight`, shape: [hidden, inner] },
+  ];
+  const isMixture = config.architectures[0] === "Qwen3MoeForCausalLM";
+  if (!isMixture || !hasExperts(layer, { sparseStep, denseLayers })) {
+    return list("mlp", intermediate_size);
+  }
+  const [count, inner] = [num_experts, moe_intermediate_size];
+  if (count === undefined || inner === undefined) {
+    throw new UsageError(
+      "Cannot write a random model: num_experts or moe_intermediate_size is missing, expected both " +
+        "in the config of Qwen3MoeForCausalLM",
+    );
+  }
+  const experts = Array.from({ length: count }, (_, expert) =>
+    list(`mlp.experts.${expert}`, inner),
+  );
+  return [{ name: "mlp.gate.weight", shape: [count, hidden] }, ...experts.flat()];
 }
 
 /**

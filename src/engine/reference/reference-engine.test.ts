@@ -1,12 +1,11 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GenerateRequest, Generation } from "../engine.ts";
+import { builtWorker, hasBuiltWorker } from "./built-worker.fixture.ts";
 import type { RandomModelConfig } from "./random-model.ts";
 import { writeRandomModel } from "./random-model.ts";
 import type { ReferenceEngineOptions } from "./reference-engine.ts";
@@ -310,6 +309,7 @@ describe("describe()", () => {
       policyVersion: "7",
       logprobConvention: "tempered",
       contextLength: 160,
+      columns: ["keptTokens", "topLogprobs"],
     });
     const longest = { promptIds: prompt(100, 1), maxNewTokens: 60 };
     const generation = await engine.generate(toRequest(0, longest));
@@ -322,23 +322,7 @@ describe("describe()", () => {
   });
 });
 
-/** Threads run the compiled code. An older build would be another engine. */
-const built = new URL("../../../dist/src/engine/reference/thread/worker.js", import.meta.url);
-const hasWorker = await isBuildFresh();
-if (!hasWorker) console.log("Worker threads are not tested: run `npm run build` first");
-
-async function isBuildFresh(): Promise<boolean> {
-  if (!existsSync(built)) return false;
-  const sources = fileURLToPath(new URL(".", import.meta.url));
-  const files = await readdir(sources, { recursive: true, withFileTypes: true });
-  const changes = files
-    .filter(({ name }) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
-    .map(async ({ parentPath, name }) => (await stat(path.join(parentPath, name))).mtimeMs);
-  const builtAt = (await stat(new URL("../../../../.tsbuildinfo", built))).mtimeMs;
-  return Math.max(...(await Promise.all(changes))) <= builtAt;
-}
-
-describe.skipIf(!hasWorker)("in worker threads", () => {
+describe.skipIf(!hasBuiltWorker)("in worker threads", () => {
   test("the same bytes are sampled as in this thread", async () => {
     for (const threads of [1, 3]) {
       const engine = await start({ threads });
@@ -357,7 +341,7 @@ describe.skipIf(!hasWorker)("in worker threads", () => {
   });
 
   test("neither idle threads nor an open engine keep the process alive", async () => {
-    const module = new URL("../reference-engine.js", built);
+    const module = new URL("../reference-engine.js", builtWorker);
     const script = `
       import { createReferenceEngine } from ${JSON.stringify(module.href)};
       const modelDir = ${JSON.stringify(path.join(folder, "model"))};

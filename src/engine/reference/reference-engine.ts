@@ -5,6 +5,9 @@ import { checkCount } from "../in-process/check-count.ts";
 import { buildKernels } from "./kernels/build-kernels.ts";
 import { loadWeights } from "./model/load-weights.ts";
 import { planMemory, toKernelShape } from "./model/memory-plan.ts";
+import type { ColumnLimits } from "../in-process/check-columns.ts";
+import type { DecoderShape } from "./model/decoder-shape.ts";
+import { routeShapeOf } from "./model/decoder-shape.ts";
 import { readDecoderShape } from "./model/read-decoder-shape.ts";
 import { readTensorDirectory } from "./model/tensor-directory.ts";
 import type { ThreadSetup } from "./thread/serve-thread.ts";
@@ -28,8 +31,8 @@ export interface ReferenceEngineOptions {
    */
   readonly maxBatch?: number;
   /**
-   * Bytes for keys and values, in all threads together. The machine allocates them when they are
-   * first used. Default: 1 GiB.
+   * Bytes for keys, values and routes, in all threads together. The machine allocates them when they
+   * are first used. Default: 1 GiB.
    */
   readonly kvMemoryBytes?: number;
   /** The recorded policy version. Default `""`. */
@@ -41,15 +44,19 @@ const PREFILL_ROWS = 128;
 const KEY_VALUE_BYTES = 2 ** 30;
 
 /**
- * Loads a small decoder of type Llama, Qwen2 or Qwen3 and samples from it in this process, without
- * a server or GPU.
+ * Loads a small decoder of type Llama, Qwen2, Qwen3 or Qwen3-MoE and samples from it in this process,
+ * without a server or GPU.
  *
  * Weights and arithmetic are in single precision. A token's logprob has the same bits with any
  * other calls at the same time, from cache or not, and in `score()`. With a seed, the ids depend
  * only on the seed, the session and the prompt.
  *
  * Logprobs are those of the softmax of logits divided by the temperature, before top-k, top-p and
- * min-p. At temperature 0 they are those at temperature 1.
+ * min-p. At temperature 0 they are those at temperature 1. With the side column `keptTokens`, they are
+ * over the kept ids only.
+ *
+ * The engine returns the side columns `keptTokens` and `topLogprobs`, and `routedExperts` of a model
+ * with experts. Routes have the same bits with any other calls at the same time, and from cache.
  *
  * The model's own end ids (`eos_token_id`) end a turn as well as the request's stop ids.
  *
@@ -75,6 +82,7 @@ export async function createReferenceEngine({
   });
   const memory = createSharedMemory(plan.pages);
   const { weights, contextLength } = plan;
+  const columns = columnsOf(shape);
   const load = async (dir: string): Promise<void> =>
     await loadWeights(await readTensorDirectory(dir), { shape, weights, memory });
   await load(modelDir);
@@ -92,8 +100,9 @@ export async function createReferenceEngine({
       ...(policyVersion !== undefined && { policyVersion }),
       logprobConvention: "tempered",
       contextLength,
+      columns: columns.names,
     },
-    limits: { vocabularySize: shape.vocabularySize, contextLength },
+    limits: { vocabularySize: shape.vocabularySize, contextLength, columns },
     async reload(dir) {
       const other = await readDecoderShape(dir);
       if (!isDeepStrictEqual(other, shape)) {
@@ -111,4 +120,10 @@ export async function createReferenceEngine({
       loadedDir = dir;
     },
   });
+}
+
+function columnsOf(shape: DecoderShape): ColumnLimits {
+  const routedExperts = routeShapeOf(shape);
+  if (routedExperts === undefined) return { names: ["keptTokens", "topLogprobs"] };
+  return { names: ["routedExperts", "keptTokens", "topLogprobs"], routedExperts };
 }

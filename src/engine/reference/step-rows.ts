@@ -71,6 +71,16 @@ export class StepRows {
     this.#blockTables[slot * tableLength + index] = blocks + block * headPartBytes(this.#headSize);
   }
 
+  /** Returns a block of a sequence's table. */
+  blockAt(slot: number, index: number): number {
+    return this.toBlock(this.#blockTables[slot * this.#work.tableLength + index]!);
+  }
+
+  /** Returns the block with keys at an address of a table. */
+  toBlock(address: number): number {
+    return (address - this.#work.blocks) / headPartBytes(this.#headSize);
+  }
+
   /**
    * Assigns rows to the parts' tokens and writes the table of rows. Sequences that share blocks get
    * consecutive rows, so that attention reads these blocks once for all of them.

@@ -178,6 +178,7 @@ export function createThreadedEngine({
       stopTokenIds,
       sampling: checkSampling(request.sampling, () => randomInt(2 ** 48 - 1)),
       sessionId,
+      ...(request.columns !== undefined && { columns: request.columns }),
       streams: onTokens !== undefined,
     } as const;
     const listener = new TokenListener(request, onTokens);
@@ -185,7 +186,7 @@ export function createThreadedEngine({
     if (reply.type === "listener-failed") listener.complete({ outputIds: [], logprobs: [] });
     if (reply.type !== "generated") throw failureOf(reply);
     const version = described.policyVersion ?? "";
-    const generation = checkGeneration(toGeneration(request, reply, version), request);
+    const generation = checkTurn(request, toGeneration(request, reply, version));
     listener.complete(generation);
     return generation;
   }
@@ -244,6 +245,18 @@ export function createThreadedEngine({
       await Promise.all(threads.map((thread) => thread.close()));
     },
   };
+}
+
+/**
+ * Checks a turn without its columns, which this engine made itself.
+ *
+ * @throws RolloutError `engine/bad-reply` or `engine/nan`.
+ */
+function checkTurn(
+  { columns: _columns, ...request }: GenerateRequest,
+  { columns, ...turn }: Generation,
+): Generation {
+  return { ...checkGeneration(turn, request), ...(columns !== undefined && { columns }) };
 }
 
 function failureOf(reply: ThreadReply | ListenerFailed): Error {

@@ -32,6 +32,7 @@ export function encodeGenerateBody(
     return_logprob: true,
     logprob_start_len: -1,
     ...(listsPrompt && { return_prompt_token_ids: true }),
+    ...encodeColumns(piece.turn.columns),
     stream,
   };
   return jsonWithIds(fields, { name: "input_ids", ids: piece.inputIds });
@@ -78,6 +79,24 @@ function encodeSampling(sampling: SamplingParameters): Record<string, unknown> {
     repetition_penalty: sampling.repetitionPenalty ?? 1,
     ...(sampling.seed !== undefined && { sampling_seed: sampling.seed }),
     ...sampling.extra,
+  };
+}
+
+/**
+ * Encodes the side columns. The server returns routes from a token on, and positions of the indexer always of all
+ * tokens.
+ */
+function encodeColumns(columns: PieceRequest["turn"]["columns"]): Record<string, unknown> {
+  if (columns === undefined) return {};
+  const { routedExperts, keptTokens, topLogprobs, indexerTopK } = columns.specs;
+  return {
+    ...(routedExperts && {
+      return_routed_experts: true,
+      routed_experts_start_len: columns.knownRows,
+    }),
+    ...(keptTokens && { return_sampling_mask: true }),
+    ...(topLogprobs && { top_logprobs_num: topLogprobs.count }),
+    ...(indexerTopK && { return_indexer_topk: true }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { joinGenerations } from "../join-generations.ts";
 import { TurnProgress } from "../turn-progress.ts";
-import { readGenerateReply } from "./generate-reply.ts";
+import { readReplyObject } from "./generate-reply.ts";
 
 const turn = {
   promptIds: [1, 2],
@@ -21,12 +21,12 @@ function read(more: object) {
     weight_version: "1",
     ...more,
   };
-  const reply = readGenerateReply(JSON.stringify({ output_ids: [9], meta_info: meta }), request);
+  const reply = readReplyObject({ output_ids: [9], meta_info: meta }, request);
   if (reply.type !== "finished") throw new Error(reply.type);
   return reply.piece;
 }
 
-test("readGenerateReply() reads the time in the queue, and ignores invalid values", () => {
+test("readReplyObject() reads the time in the queue, and ignores invalid values", () => {
   expect(read({ queue_time: 0.001054586999998719 }).queueMs).toBe(1.055);
   expect(read({ queue_time: 0 }).queueMs).toBe(0);
   for (const odd of [undefined, null, "0.1", -1]) {

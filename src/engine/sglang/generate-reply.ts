@@ -6,7 +6,6 @@ import type { PieceRequest } from "../http/piece-request.ts";
 import { findStop } from "../find-end.ts";
 import {
   ReplyProblem,
-  parseObject,
   readCount,
   readPromptCount,
   readLogprob,
@@ -15,19 +14,6 @@ import {
   show,
 } from "../http/reply-reading.ts";
 import { readVersionRuns } from "./version-runs.ts";
-
-/**
- * Reads the body of an HTTP 200 of `/generate`. Ids and logprobs come from
- * `meta_info.output_token_logprobs`. All other fields of the reply that repeat them must agree.
- *
- * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`meta_info`) and
- * schedule_batch.py (`finish_reason`).
- *
- * @throws ReplyProblem
- */
-export function readGenerateReply(text: string, request: PieceRequest): PieceReply {
-  return readReplyObject(parseObject(text), request);
-}
 
 /** Returns the failure if the engine aborted the request with an error status. */
 export function readEngineFailure(
@@ -40,7 +26,15 @@ export function readEngineFailure(
   return { type: "failed", failure, tokenCount: countReported(reply, meta) };
 }
 
-/** Reads a parsed reply, or one that was assembled from a stream. */
+/**
+ * Reads the body of an HTTP 200 of `/generate`, or a reply that was assembled from a stream, without its columns. Ids
+ * and logprobs come from `meta_info.output_token_logprobs`. All other fields of the reply that repeat them must agree.
+ *
+ * **Source:** sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py (`meta_info`) and
+ * schedule_batch.py (`finish_reason`).
+ *
+ * @throws ReplyProblem
+ */
 export function readReplyObject(reply: JsonObject, request: PieceRequest): PieceReply {
   const meta = readObject(reply, "meta_info");
   const reason = readObject(meta, "finish_reason", "meta_info.");
@@ -82,7 +76,7 @@ function readStop(matched: unknown, ids: readonly number[]): Finish {
 }
 
 function readPiece(reply: JsonObject, meta: JsonObject, request: PieceRequest): SampledPiece {
-  const { ids, logprobs } = readTokens(meta["output_token_logprobs"] ?? emptyIfNone(reply, meta));
+  const { ids, logprobs } = readTokens(entriesOf(meta, request) ?? emptyIfNone(reply, meta));
   if (ids.length > request.maxNewTokens) {
     throw new ReplyProblem(`${ids.length} ids were sampled`, `at most ${request.maxNewTokens}`);
   }
@@ -139,6 +133,31 @@ function readQueueMs({ queue_time: seconds }: JsonObject): number | undefined {
 function emptyIfNone(reply: JsonObject, meta: JsonObject): unknown {
   const reason = meta["finish_reason"] as JsonObject;
   return reason["type"] === "abort" && countReported(reply, meta) === 0 ? [] : undefined;
+}
+
+/**
+ * Returns the entries of `meta_info.output_token_logprobs`. With kept tokens, they have the logprobs over the kept
+ * tokens instead of those over the complete vocabulary.
+ *
+ * **Source:** recorded from SGLang 0.5.23.
+ *
+ * @throws ReplyProblem if the reply lacks the logprobs over the kept tokens.
+ */
+export function entriesOf(meta: JsonObject, { turn }: PieceRequest): unknown {
+  const entries = meta["output_token_logprobs"];
+  const isEmpty = !Array.isArray(entries) || entries.length === 0;
+  if (turn.columns?.specs.keptTokens === undefined || isEmpty) return entries;
+  const kept = meta["output_token_sampling_logprobs"];
+  if (!Array.isArray(kept)) {
+    throw new ReplyProblem(
+      `meta_info.output_token_sampling_logprobs is ${show(kept)}`,
+      "the logprobs over the kept tokens, as return_sampling_mask requests",
+    );
+  }
+  checkCount(entries.length, kept.length, "the length of meta_info.output_token_sampling_logprobs");
+  return entries.map((entry: unknown, index) =>
+    Array.isArray(entry) ? [kept[index], entry[1]] : entry,
+  );
 }
 
 /** Reads `meta_info.output_token_logprobs`. `logprobs[i]` belongs to `ids[i]`. */

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../values/is-object.ts";
-import type { FailedReply, PieceReply } from "../http/piece-reply.ts";
+import type { FailedReply } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import type { PieceStream } from "../http/piece-stream.ts";
 import {
@@ -10,7 +10,10 @@ import {
   readObject,
 } from "../http/reply-reading.ts";
 import { STREAM_END, readStreamedError } from "../http/streamed-piece.ts";
-import { readEngineFailure, readSeenCount, readTokens, readReplyObject } from "./generate-reply.ts";
+import { entriesOf, readEngineFailure, readSeenCount, readTokens } from "./generate-reply.ts";
+
+/** The lists with columns of sampled tokens. */
+const columnLists = ["output_token_sampling_mask", "output_top_logprobs"] as const;
 
 /**
  * Reads the frames of a streamed `/generate`, and assembles the reply that the request would have
@@ -27,6 +30,11 @@ export class GenerateStream {
   readonly #stream: PieceStream;
   #last: JsonObject | undefined;
   #failed: FailedReply | undefined;
+  /** Lists with an entry for each token, by their name in `meta_info`. */
+  readonly #lists: Record<(typeof columnLists)[number], unknown[]> = {
+    output_token_sampling_mask: [],
+    output_top_logprobs: [],
+  };
 
   constructor(request: PieceRequest, stream: PieceStream) {
     this.#request = request;
@@ -59,50 +67,66 @@ export class GenerateStream {
     this.#last = frame;
   }
 
-  /**
-   * Returns the complete reply, or `undefined` if the stream ended early.
-   *
-   * @throws ReplyProblem
-   */
-  end(): PieceReply | undefined {
-    if (this.#failed !== undefined) return this.#failed;
+  /** The failure that the stream reported. */
+  get failed(): FailedReply | undefined {
+    return this.#failed;
+  }
+
+  /** Returns the complete reply, or `undefined` if the stream ended early. */
+  end(): JsonObject | undefined {
     const meta = this.#last?.["meta_info"];
     if (this.#last === undefined || !isObject(meta) || !isObject(meta["finish_reason"])) {
       return undefined;
     }
     const { ids, logprobs } = this.#stream;
-    return readReplyObject(
-      {
-        ...this.#last,
-        output_ids: ids,
-        meta_info: {
-          ...meta,
-          output_token_logprobs: ids.map((id, index) => [logprobs[index], id, null]),
-          output_token_logprobs_length: ids.length,
-        },
+    return {
+      ...this.#last,
+      output_ids: ids,
+      meta_info: {
+        ...meta,
+        output_token_logprobs: ids.map((id, index) => [logprobs[index], id, null]),
+        output_token_logprobs_length: ids.length,
+        // The streamed logprobs are those over the kept tokens, if these were requested.
+        output_token_sampling_logprobs: logprobs,
+        ...this.#lists,
       },
-      this.#request,
-    );
+    };
   }
 
   #newEntries(meta: JsonObject): readonly unknown[] {
     const streamedCount = this.#stream.ids.length;
     const field = "output_token_logprobs";
     // A request that was aborted before it ran has no list.
-    const entries = meta[field] === undefined ? [] : readList(meta, field, "meta_info.");
+    const listed = entriesOf(meta, this.#request);
+    const entries = listed === undefined ? [] : readList({ [field]: listed }, field, "meta_info.");
     const totalCount =
       readCount(meta, "completion_tokens", "meta_info.") ??
       readCount(meta, "output_token_logprobs_length", "meta_info.") ??
       entries.length;
     if (entries.length === totalCount) {
       this.#checkStreamed(entries);
+      this.#noteLists(meta, { isComplete: true });
       return entries.slice(streamedCount);
     }
-    if (streamedCount + entries.length === totalCount) return entries;
+    if (streamedCount + entries.length === totalCount) {
+      this.#noteLists(meta, { isComplete: false });
+      return entries;
+    }
     throw new ReplyProblem(
       `a frame has ${entries.length} tokens after ${streamedCount}, and counts ${totalCount}`,
       "all tokens so far, or those that are new",
     );
+  }
+
+  /** Keeps the lists of a frame, which has all entries so far or only new ones. */
+  #noteLists(meta: JsonObject, { isComplete }: { readonly isComplete: boolean }): void {
+    if (this.#request.turn.columns === undefined) return;
+    for (const name of columnLists) {
+      const list = meta[name];
+      if (!Array.isArray(list)) continue;
+      if (isComplete) this.#lists[name] = list;
+      else for (const entry of list as unknown[]) this.#lists[name].push(entry);
+    }
   }
 
   /** Checks that a frame with all tokens starts with the streamed ones. */

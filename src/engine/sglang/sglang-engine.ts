@@ -1,13 +1,15 @@
 import type { ScoringHttpEngine, ScoringKind } from "../http/http-engine.ts";
 import { createHttpEngine } from "../http/http-engine.ts";
 import { readPieceReply } from "../http/piece-reply.ts";
+import { refuseKeptTokens } from "../http/refuse-request.ts";
+import { parseObject } from "../http/reply-reading.ts";
 import type { SamplingProtocol } from "../http/sampling-protocol.ts";
 import { toHeaderValue } from "../http/sampling-protocol.ts";
 import type { Worker } from "../http/worker-set.ts";
 import { readStreamedPiece } from "../http/streamed-piece.ts";
 import { describeSglang } from "./describe-sglang.ts";
 import { encodeGenerateBody, encodeScoreBody } from "./generate-body.ts";
-import { readGenerateReply } from "./generate-reply.ts";
+import { openCutter, readReply } from "./reply-columns.ts";
 import { GenerateStream } from "./generate-stream.ts";
 import { createRequestAborter } from "./request-aborter.ts";
 import { createRouterAborter } from "./router-aborter.ts";
@@ -46,6 +48,9 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
       const listsPrompt = miscounting.has(worker);
       // In a stream, every frame would list the prompt.
       const frames = stream && !listsPrompt ? new GenerateStream(piece, stream) : undefined;
+      const refused = refuseKeptTokens(piece, { allowsGreedy: true });
+      if (refused !== undefined) return refused;
+      const cutter = openCutter(piece);
       const reply = await readStreamedPiece(exchange, {
         ask: () =>
           post({
@@ -53,9 +58,16 @@ export function createSglangEngine(options: SglangEngineOptions): SglangEngine {
             headers: { "x-smg-routing-key": toHeaderValue(piece.turn.sessionId) },
             body: encodeGenerateBody(piece, { wireId, stream: frames !== undefined, listsPrompt }),
             ...(frames && { onEvent: (data) => frames.take(data) }),
+            cutter,
           }),
-        read: (text) =>
-          frames !== undefined && text === "" ? frames.end() : readGenerateReply(text, piece),
+        async read(text) {
+          if (frames === undefined || text !== "") {
+            return await readReply(parseObject(text), piece, cutter);
+          }
+          if (frames.failed !== undefined) return frames.failed;
+          const complete = frames.end();
+          return complete && (await readReply(complete, piece, cutter));
+        },
       });
       if (reply.type === "failed" && reply.isMiscounted === true) miscounting.add(worker);
       return reply;

@@ -1,9 +1,9 @@
 import { isObject } from "../../values/is-object.ts";
-import type { AttemptFailure } from "../http/http-failure.ts";
 import { readErrorMessage } from "../http/http-failure.ts";
 import type { HttpOutcome, HttpReply } from "../http/http-transport.ts";
 import type { FailedReply } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
+import { refuseRequest } from "../http/refuse-request.ts";
 import { parseLenientObject } from "../http/reply-reading.ts";
 
 /** True if the server has no such path, as opposed to no such model. */
@@ -30,10 +30,10 @@ export function isDisabled(outcome: HttpOutcome): boolean {
  * used.
  */
 export function refuseDisabled(): FailedReply {
-  return failed({
-    problem: "HTTP 403 (the server was started without /inference/v1/generate)",
-    expected: "`vllm serve` with --enable-scale-out, or --engine-api completions",
-  });
+  return refuseRequest(
+    "HTTP 403 (the server was started without /inference/v1/generate)",
+    "`vllm serve` with --enable-scale-out, or --engine-api completions",
+  );
 }
 
 /**
@@ -46,6 +46,36 @@ export function refuseDisabled(): FailedReply {
 export function leavesNoRoom({ status, text }: HttpReply): boolean {
   return (
     status === 400 && readErrorMessage(text).startsWith("max_tokens must be at least 1, got 0")
+  );
+}
+
+/** Returns the reply for a request with columns to a server without `/inference/v1/generate`. */
+export function refuseColumns(): FailedReply {
+  return refuseRequest(
+    "side columns, which vLLM returns on /inference/v1/generate only",
+    "`vllm serve` with --enable-scale-out, and not --engine-api completions",
+  );
+}
+
+/**
+ * True for the answer of a server that returns kept tokens to a request that bounds no set: HTTP 500 with an empty
+ * message.
+ *
+ * **Source:** recorded from vLLM 0.32.0 with `--return-sampling-mask`.
+ */
+export function needsMask({ status, text }: HttpReply, { turn }: PieceRequest): boolean {
+  const { error } = status === 500 ? parseLenientObject(text) : {};
+  if (!isObject(error) || error["message"] !== "") return false;
+  const { temperature = 1, topK = -1, extra = {} } = turn.sampling;
+  const bound = extra["top_k"] ?? topK;
+  return temperature <= 0 || !(typeof bound === "number" && bound > 0);
+}
+
+/** Returns the reply for such a request. */
+export function refuseUnbounded(): FailedReply {
+  return refuseRequest(
+    "HTTP 500 without a message",
+    "a temperature and a topK above 0, if the server was started with --return-sampling-mask",
   );
 }
 
@@ -106,13 +136,12 @@ export function refuseModel(
 ): FailedReply {
   const names = served.map((name) => JSON.stringify(name)).join(", ");
   const message = readErrorMessage(reply.text);
-  return failed({
-    problem: `HTTP 404 (${message})`,
-    expected:
-      names === ""
-        ? `a server of model ${JSON.stringify(model ?? "")}`
-        : `model to be one that is served: ${names}`,
-  });
+  return refuseRequest(
+    `HTTP 404 (${message})`,
+    names === ""
+      ? `a server of model ${JSON.stringify(model ?? "")}`
+      : `model to be one that is served: ${names}`,
+  );
 }
 
 /** The lowest temperature above 0. The server raises lower ones to it. */
@@ -126,15 +155,8 @@ const LOWEST_TEMPERATURE = 0.01;
 export function refuseAlteredTemperature({ turn }: PieceRequest): FailedReply | undefined {
   const { temperature = 1 } = turn.sampling;
   if (temperature <= 0 || temperature >= LOWEST_TEMPERATURE) return undefined;
-  return failed({
-    problem: `a temperature of ${temperature}, which vLLM raises to ${LOWEST_TEMPERATURE}`,
-    expected: `0, or at least ${LOWEST_TEMPERATURE}`,
-  });
-}
-
-function failed({ problem, expected }: Pick<AttemptFailure, "problem" | "expected">): FailedReply {
-  return {
-    type: "failed",
-    failure: { code: "engine/bad-request", problem, expected, retry: false, maySample: false },
-  };
+  return refuseRequest(
+    `a temperature of ${temperature}, which vLLM raises to ${LOWEST_TEMPERATURE}`,
+    `0, or at least ${LOWEST_TEMPERATURE}`,
+  );
 }

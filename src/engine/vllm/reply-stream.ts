@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../values/is-object.ts";
-import type { FailedReply, PieceReply } from "../http/piece-reply.ts";
+import type { FailedReply } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
 import type { PieceStream } from "../http/piece-stream.ts";
 import {
@@ -11,7 +11,7 @@ import {
   show,
 } from "../http/reply-reading.ts";
 import { STREAM_END, readStreamedError } from "../http/streamed-piece.ts";
-import { readLogprobs, readVllmReplyObject } from "./piece-reading.ts";
+import { readLogprobs } from "./piece-reading.ts";
 import type { VllmApi } from "./vllm-options.ts";
 
 /**
@@ -34,6 +34,11 @@ export class VllmReplyStream {
   #usage: unknown;
   #isEnded = false;
   #failed: FailedReply | undefined;
+  #routes: unknown;
+  /** Kept tokens of each token, if the server returns them. */
+  readonly #masks: unknown[] = [];
+  /** Top logprobs of each token, if they are requested. */
+  readonly #tops: unknown[] = [];
 
   constructor(request: PieceRequest, { stream, api }: { stream: PieceStream; api: VllmApi }) {
     this.#request = request;
@@ -59,31 +64,45 @@ export class VllmReplyStream {
     if (!isObject(choice)) throw new ReplyProblem(`choices[0] is ${show(choice)}`, "an object");
     this.#takePrompt(choice["prompt_token_ids"] ?? chunk["prompt_token_ids"]);
     this.#choice = choice;
+    this.#routes = choice["routed_experts"] ?? this.#routes;
     const { token_ids: listed } = choice;
     if (listed === null || (Array.isArray(listed) && listed.length === 0)) return;
     const ids = readTokenIds(choice, "token_ids", "choices[0].");
-    this.#stream.append(ids, readLogprobs(choice, ids, this.#api));
+    const logprobs = readLogprobs(choice, ids, this.#api);
+    this.#takeColumns(choice);
+    this.#stream.append(ids, logprobs);
   }
 
-  /**
-   * Returns the complete reply, or `undefined` if the stream ended early.
-   *
-   * @throws ReplyProblem
-   */
-  end(): PieceReply | undefined {
-    if (this.#failed !== undefined) return this.#failed;
+  /** The failure that the stream reported. */
+  get failed(): FailedReply | undefined {
+    return this.#failed;
+  }
+
+  /** Returns the complete reply, or `undefined` if the stream ended early. */
+  end(): JsonObject | undefined {
     const reason = this.#choice["finish_reason"] ?? (this.#isEnded ? "abort" : undefined);
     if (reason === undefined) return undefined;
-    const { ids } = this.#stream;
     const choice = {
       ...this.#choice,
       finish_reason: reason,
-      token_ids: ids,
+      token_ids: this.#stream.ids,
       logprobs: this.#joinLogprobs(),
       prompt_token_ids: this.#promptIds,
+      routed_experts: this.#routes,
+      sampling_mask: this.#masks,
     };
-    const reply = { choices: [choice], usage: this.#usage };
-    return readVllmReplyObject(reply, { request: this.#request, api: this.#api });
+    return { choices: [choice], usage: this.#usage };
+  }
+
+  /** Keeps the columns of a chunk's tokens. */
+  #takeColumns(choice: JsonObject): void {
+    const specs = this.#request.turn.columns?.specs;
+    const { sampling_mask: masks, logprobs } = choice;
+    if (specs?.keptTokens !== undefined && Array.isArray(masks)) this.#masks.push(...masks);
+    if (specs?.topLogprobs === undefined || !isObject(logprobs)) return;
+    for (const entry of readList(logprobs, "content", "choices[0].logprobs.")) {
+      this.#tops.push(isObject(entry) ? entry["top_logprobs"] : undefined);
+    }
   }
 
   /**
@@ -98,7 +117,13 @@ export class VllmReplyStream {
   #joinLogprobs(): JsonObject {
     const { ids, logprobs } = this.#stream;
     return this.#api === "generate"
-      ? { content: ids.map((id, index) => ({ token_id: id, logprob: logprobs[index] })) }
+      ? {
+          content: ids.map((id, index) => ({
+            token_id: id,
+            logprob: logprobs[index],
+            top_logprobs: this.#tops[index],
+          })),
+        }
       : { tokens: ids.map((id) => `token_id:${id}`), token_logprobs: logprobs };
   }
 }

@@ -94,6 +94,17 @@ function encodeEnds({ stopTexts = [], constraint }: PieceRequest["turn"]): Recor
 }
 
 /**
+ * Encodes the side columns. Without top logprobs, 0 requests only the sampled token's logprob; if it were absent, there
+ * would be none. The server returns routes and kept tokens with every reply if it was started so.
+ */
+function encodeColumns(columns: PieceRequest["turn"]["columns"]): Record<string, unknown> {
+  return {
+    logprobs: columns?.specs.topLogprobs?.count ?? 0,
+    ...(columns?.specs.routedExperts && { routed_experts_prompt_start: columns.knownRows }),
+  };
+}
+
+/**
  * Encodes the parameters that both APIs share. The returned ids include the stop id in any case.
  */
 function encodeSampling({ turn, maxNewTokens }: PieceRequest): Record<string, unknown> {
@@ -103,8 +114,7 @@ function encodeSampling({ turn, maxNewTokens }: PieceRequest): Record<string, un
     n: 1,
     max_tokens: maxNewTokens,
     stop_token_ids: turn.stopTokenIds,
-    // Only the sampled token's logprob. If absent, there would be none.
-    logprobs: 0,
+    ...encodeColumns(turn.columns),
     skip_special_tokens: false,
     spaces_between_special_tokens: false,
     include_stop_str_in_output: true,

@@ -10,6 +10,8 @@ import type {
   Unanswered,
 } from "../http/sampling-protocol.ts";
 import { toHeaderValue } from "../http/sampling-protocol.ts";
+import { refuseKeptTokens } from "../http/refuse-request.ts";
+import { parseObject } from "../http/reply-reading.ts";
 import { readStreamedPiece } from "../http/streamed-piece.ts";
 import type { Worker } from "../http/worker-set.ts";
 import { readVllmReply } from "./piece-reading.ts";
@@ -22,13 +24,17 @@ import {
   lacksModel,
   lacksPath,
   leavesNoRoom,
+  needsMask,
+  refuseColumns,
   refuseDisabled,
   refuseFullContext,
   refuseModel,
   refuseNan,
   refuseAlteredTemperature,
+  refuseUnbounded,
 } from "./refusals.ts";
 import { createRequestAborter } from "./request-aborter.ts";
+import { openCutter, readReply, type ColumnCutter } from "./reply-columns.ts";
 import { VllmReplyStream } from "./reply-stream.ts";
 import { isCutStream, lastVersion, namesVersions, withVersion } from "./reply-versions.ts";
 import { encodeCompletionsBody, encodeGenerateBody } from "./request-body.ts";
@@ -57,6 +63,12 @@ interface ServerState {
   spanVersion: string;
   readonly versions: PolicyVersions;
   readonly abort: (wireId: string) => Promise<boolean>;
+}
+
+/** The readers of one reply. */
+interface ReplyReaders {
+  readonly chunks?: VllmReplyStream | undefined;
+  readonly cutter?: ColumnCutter | undefined;
 }
 
 const DISABLED_WARNING =
@@ -100,9 +112,12 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     piece: PieceRequest,
     exchange: PieceExchange,
   ): Promise<PieceReply | Unanswered> {
-    const refusal = refuseAlteredTemperature(piece);
-    if (refusal !== undefined) return refusal;
     const state = stateOf(exchange.worker);
+    const hasColumns = piece.turn.columns !== undefined;
+    if (hasColumns && state.api === "completions") return refuseColumns();
+    const refusal =
+      refuseAlteredTemperature(piece) ?? refuseKeptTokens(piece, { allowsGreedy: false });
+    if (refusal !== undefined) return refusal;
     const { versions } = state;
     const { signal } = exchange;
     const versionBefore = state.reportsSpans
@@ -139,23 +154,28 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     let refused: PieceReply | Unanswered | undefined;
     let answeredBy: VllmApi = "generate";
     let chunks: VllmReplyStream | undefined;
+    let cutter: ColumnCutter | undefined;
     const reply = await readStreamedPiece(exchange, {
       async ask() {
         const { outcome, api } = await askEither(piece, exchange, (api) => {
           chunks = stream && new VllmReplyStream(piece, { stream, api });
-          return chunks;
+          cutter = openCutter(piece);
+          return { chunks, cutter };
         });
         answeredBy = api;
         if (outcome.type !== "reply") return outcome;
         refused = isNanRefusal(outcome)
           ? { type: "nan-happened" }
-          : await readRefusal(outcome, { exchange, promptLength: piece.inputIds.length });
+          : await readRefusal(outcome, { exchange, piece });
         return outcome;
       },
-      read: (text) =>
-        chunks !== undefined && text === ""
-          ? chunks.end()
-          : readVllmReply(text, { request: piece, api: answeredBy }),
+      async read(text) {
+        const options = { request: piece, api: answeredBy, cutter };
+        if (chunks === undefined || text !== "") return await readReply(parseObject(text), options);
+        if (chunks.failed !== undefined) return chunks.failed;
+        const complete = chunks.end();
+        return complete && (await readReply(complete, options));
+      },
     });
     if (refused !== undefined) return refused;
     if (reply.type === "unanswered") return reply;
@@ -167,25 +187,25 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
 
   /**
    * Sends a request to the server's API, or tries the ids-only API first if the server's is
-   * unknown. `open` is called with the API and returns the reader for a stream's chunks.
+   * unknown. `open` is called with the API and returns the readers of the reply. Only the ids-only API returns columns.
    */
   async function askEither(
     piece: PieceRequest,
     exchange: PieceExchange,
-    open: (api: VllmApi) => VllmReplyStream | undefined = () => undefined,
+    open: (api: VllmApi) => ReplyReaders = () => ({}),
   ): Promise<{ outcome: HttpOutcome; api: VllmApi }> {
     const state = stateOf(exchange.worker);
     const { api, isMiscounting: listsPrompt } = state;
-    const outcome = await ask(api, { piece, exchange, model, listsPrompt, chunks: open(api) });
+    const outcome = await ask(api, { piece, exchange, model, listsPrompt, ...open(api) });
     const disabled = isDisabled(outcome);
-    if (settings.api !== "auto" || api !== "generate" || (!disabled && !lacksPath(outcome))) {
+    const lacksGenerate = api === "generate" && (disabled || lacksPath(outcome));
+    if (settings.api !== "auto" || !lacksGenerate || piece.turn.columns !== undefined) {
       return { outcome, api };
     }
     state.api = "completions";
     state.isDisabled = disabled;
-    const chunks = open(state.api);
     return {
-      outcome: await ask(state.api, { piece, exchange, model, listsPrompt, chunks }),
+      outcome: await ask(state.api, { piece, exchange, model, listsPrompt, ...open(state.api) }),
       api: state.api,
     };
   }
@@ -204,7 +224,7 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     const { outcome, api } = await askEither(piece, exchange);
     if (outcome.type !== "reply") return { type: "unanswered", outcome };
     if (isNanRefusal(outcome)) return refuseNan();
-    const refused = await readRefusal(outcome, { exchange, promptLength: ids.length });
+    const refused = await readRefusal(outcome, { exchange, piece });
     if (refused !== undefined) return refused;
     const { text } = outcome;
     return await readPieceReply<ScoreReply>(() => {
@@ -218,12 +238,15 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
   /** Translates a status other than 200. Returns `undefined` for 200. */
   async function readRefusal(
     reply: HttpReply,
-    { exchange, promptLength }: { exchange: PieceExchange; promptLength: number },
+    { exchange, piece }: { exchange: PieceExchange; piece: PieceRequest },
   ): Promise<FailedReply | Unanswered | undefined> {
     if (reply.status === 200) return undefined;
     if (lacksModel(reply)) return await refuseLackingModel(reply, exchange);
+    const hasColumns = piece.turn.columns !== undefined;
+    if (hasColumns && (isDisabled(reply) || lacksPath(reply))) return refuseColumns();
     if (isDisabled(reply)) return refuseDisabled();
-    if (leavesNoRoom(reply)) return refuseFullContext(reply, promptLength);
+    if (leavesNoRoom(reply)) return refuseFullContext(reply, piece.inputIds.length);
+    if (needsMask(reply, piece)) return refuseUnbounded();
     return { type: "unanswered", outcome: reply };
   }
 
@@ -258,20 +281,21 @@ function ask(
     model,
     listsPrompt,
     chunks,
+    cutter,
   }: {
     piece: PieceRequest;
     exchange: PieceExchange;
     model: string | undefined;
     listsPrompt: boolean;
-    chunks: VllmReplyStream | undefined;
-  },
+  } & ReplyReaders,
 ): Promise<HttpOutcome> {
   const headers = { "x-session-id": toHeaderValue(piece.turn.sessionId) };
   // A stream counts the prompt at its end, after tokens were streamed, but lists it at its start.
   const stream = chunks !== undefined;
   const { wireId } = exchange;
   const options = { wireId, model, listsPrompt: listsPrompt || stream, stream };
-  const further = { headers, ...(chunks && { onEvent: (data: string) => chunks.take(data) }) };
+  const onEvent = chunks && ((data: string) => chunks.take(data));
+  const further = { headers, cutter, ...(onEvent && { onEvent }) };
   return api === "generate"
     ? exchange.post({
         path: "/inference/v1/generate",

@@ -1,5 +1,4 @@
 import { remainingRequest } from "../../engine/continued-sampling.ts";
-import type { ColumnParts } from "../../columns/column-part.ts";
 import type { GenerateRequest, Generation } from "../../engine/engine.ts";
 import { isPromptTooLong } from "../../engine/http/is-prompt-too-long.ts";
 import { joinGenerations } from "../../engine/join-generations.ts";
@@ -173,26 +172,20 @@ function toRequest(
     ...(setup.columns !== undefined && {
       columns: {
         specs: setup.columns,
-        knownRows: knownRowsAfter(before?.columns) ?? recorder.knownRows,
+        knownRows: recorder.knownRows,
       },
     }),
     // `join()`, because the id is kept with each turn: a text built in steps keeps every step in memory.
     requestId: [rolloutId, place, `${turnIndex}${part};`].join(":"),
     sessionId: rolloutId,
   };
-  const rest = remainingRequest(turn, sampledIds);
+  const rest = remainingRequest(turn, sampledIds, before?.columns);
   if (rest !== undefined) return rest;
   // The rule on the complete output is new: the turn was recorded under other settings.
   throw playback!.end(
     `the recording ends after ${sampledIds.length} ids of turn ${turnIndex}, which cannot continue: ` +
       `${findOutputRule(turn)} applies to the complete turn`,
   );
-}
-
-/** Returns the number of rows that are known after a part of a turn. `undefined` if it brought none. */
-function knownRowsAfter(columns: ColumnParts | undefined): number | undefined {
-  const last = (columns?.routedExperts ?? columns?.indexerTopK)?.at(-1);
-  return last && last.from + last.rows;
 }
 
 /** Returns the number of ids that the next turn may sample, and the limit that applies if that is 0. */

@@ -1,11 +1,10 @@
 import path from "node:path";
 import { rm } from "node:fs/promises";
-import { createHash } from "node:crypto";
 import type { ColumnPart, ColumnParts } from "../../columns/column-part.ts";
 import type { ColumnName } from "../../columns/column-specs.ts";
 import type { ColumnStore } from "../../columns/column-store.ts";
+import { hashInTurns } from "../../columns/hash-in-turns.ts";
 import type { Clock } from "../../async/clock.ts";
-import { takeTurn } from "../../async/take-turn.ts";
 import { WeightLimit } from "../../async/weight-limit.ts";
 import { UsageError } from "../../errors.ts";
 import { backOffMs } from "../../async/back-off.ts";
@@ -17,9 +16,6 @@ const looks = 6;
 
 /** Maximum number of bytes that are read and not yet handed to the run's folder. A larger part is read alone. */
 const mostReadBytes = 64 * 2 ** 20;
-
-/** Number of bytes that are hashed in one turn on the event loop. */
-const hashedTogether = 2 ** 20;
 
 /**
  * The side columns that workers wrote. Copies those in a shared folder into the run's folder, and removes a shared file
@@ -127,14 +123,4 @@ export class TakenColumns implements AsyncDisposable {
 function numberOf(file: string): { readonly writer: string; readonly number: number } {
   const [, writer = file, number = "0"] = /^(.*)-(\d+)\.bin$/.exec(file) ?? [];
   return { writer, number: Number(number) };
-}
-
-/** Computes the hash of a part. Hashing a long prompt's rows at once would block the event loop. */
-async function hashInTurns(bytes: Uint8Array): Promise<string> {
-  const hash = createHash("sha256");
-  for (let start = 0; start < bytes.length; start += hashedTogether) {
-    await takeTurn();
-    hash.update(bytes.subarray(start, start + hashedTogether));
-  }
-  return hash.digest("hex").slice(0, 32);
 }

@@ -125,7 +125,7 @@ export class PolicyGate {
       const part = sampled;
       const partIds = part?.outputIds ?? [];
       // A turn that cannot be continued is sampled again from its start.
-      const rest = remainingRequest(request, partIds) ?? request;
+      const rest = remainingRequest(request, partIds, part?.columns) ?? request;
       const next: GenerateRequest =
         part === undefined ? rest : { ...rest, requestId: `${request.requestId}w${round};` };
       const passed = await this.#passPart(next, options, part).catch((error: unknown) => {

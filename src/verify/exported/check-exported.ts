@@ -1,4 +1,4 @@
-import { isSampledLogprob } from "../../engine/logprob-range.ts";
+import { isSampledLogprob } from "../../values/logprob-range.ts";
 import { isTokenId } from "../../engine/token-id.ts";
 import { quote, type Violation } from "../../trajectory/violation.ts";
 import { checkSpecialTokens, type SpecialTokens } from "./special-tokens.ts";

@@ -26,7 +26,7 @@ const base: RandomModelConfig = {
   tie_word_embeddings: true,
 };
 
-/** The shipped policy's heads, and heads that fill neither panels nor tiles. */
+/** The shipped policy's heads, heads that fill neither panels nor tiles, and experts. */
 const models: Readonly<Record<string, RandomModelConfig>> = {
   "two heads of 64 share keys": base,
   "each head of 24 has its keys": {
@@ -43,6 +43,14 @@ const models: Readonly<Record<string, RandomModelConfig>> = {
     num_key_value_heads: 1,
     head_dim: 8,
     tie_word_embeddings: false,
+  },
+  "three of ten experts compute a token": {
+    ...base,
+    architectures: ["Qwen3MoeForCausalLM"],
+    head_dim: 16,
+    num_experts: 10,
+    num_experts_per_tok: 3,
+    moe_intermediate_size: 16,
   },
 };
 

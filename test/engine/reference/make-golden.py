@@ -90,7 +90,57 @@ CASES = [
     },
 ]
 
+MIXTURE = {
+    **BASE,
+    "architectures": ["Qwen3MoeForCausalLM"],
+    "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
+    "moe_intermediate_size": 24,
+}
+
+MIXTURE_CASES = [
+    {
+        "name": "Qwen3-MoE, a dense layer before two with experts, weights divided by their sum",
+        "config": {
+            **MIXTURE,
+            "num_hidden_layers": 3,
+            "num_experts": 8,
+            "num_experts_per_tok": 2,
+            "norm_topk_prob": True,
+            "mlp_only_layers": [0],
+        },
+        "seed": 6,
+    },
+    {
+        "name": "Qwen3-MoE, experts in every second layer, weights as they are",
+        "config": {
+            **MIXTURE,
+            "num_hidden_layers": 4,
+            "num_experts": 5,
+            "num_experts_per_tok": 3,
+            "norm_topk_prob": False,
+            "decoder_sparse_step": 2,
+        },
+        "seed": 7,
+    },
+    {
+        "name": "Qwen3-MoE, tied, 300 experts",
+        "config": {
+            **MIXTURE,
+            "num_hidden_layers": 1,
+            "moe_intermediate_size": 8,
+            "num_experts": 300,
+            "num_experts_per_tok": 4,
+            "norm_topk_prob": True,
+            "tie_word_embeddings": True,
+        },
+        "seed": 8,
+    },
+]
+
 TEMPERATURES = [1.0, 0.7]
+
+# Two orders of adding floats may not decide which expert comes first.
+SMALLEST_MARGIN = 5e-6
 
 
 def mix(value):
@@ -113,15 +163,36 @@ def random_tensor(name, shape, seed):
     return torch.from_numpy((start + scale * centered).astype(numpy.float32).reshape(shape))
 
 
+def weights_of(name, shape, seed):
+    """The weights of a parameter. Those of experts are one tensor in memory, and one an expert in files."""
+    if ".experts." not in name:
+        return random_tensor(name, shape, seed)
+    prefix, _, stacked = name.rpartition(".")
+    parts = {"gate_up_proj": ["gate_proj", "up_proj"], "down_proj": ["down_proj"]}[stacked]
+    part_shape = (shape[1] // len(parts), shape[2])
+    return torch.stack(
+        [
+            torch.cat(
+                [
+                    random_tensor(f"{prefix}.{expert}.{part}.weight", part_shape, seed)
+                    for part in parts
+                ]
+            )
+            for expert in range(shape[0])
+        ]
+    )
+
+
 def build_model(config, seed):
     architecture = config["architectures"][0]
     config_class = getattr(transformers, architecture.replace("ForCausalLM", "Config"))
     model_config = config_class(**config)
     model_config._attn_implementation = "eager"
+    model_config._experts_implementation = "eager"
     model = getattr(transformers, architecture)(model_config).float().eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(random_tensor(name, parameter.shape, seed))
+            parameter.copy_(weights_of(name, parameter.shape, seed))
     model.tie_weights()
     return model
 
@@ -135,6 +206,28 @@ def score(config, seed, ids, temperature):
     return [float(logprobs[index, following]) for index, following in enumerate(ids[1:])]
 
 
+def find_routes(config, seed, ids):
+    """The experts of each token and layer, the largest weight first, zeros in dense layers."""
+    model = build_model(config, seed)
+    count = config["num_experts_per_tok"]
+    layers = [[[0] * count for _ in ids] for _ in range(config["num_hidden_layers"])]
+    with torch.no_grad():
+        for index, layer in enumerate(model.model.layers):
+            if not hasattr(layer.mlp, "gate"):
+                continue
+
+            def keep(router, inputs, outputs, index=index):
+                probabilities = torch.softmax(outputs[0], dim=-1, dtype=torch.float32)
+                best = torch.topk(probabilities, count + 1, dim=-1).values
+                margin = float((best[:, :-1] - best[:, 1:]).min())
+                assert margin > SMALLEST_MARGIN, f"layer {index} has a near tie: {margin}"
+                layers[index] = outputs[2].tolist()
+
+            layer.mlp.gate.register_forward_hook(keep)
+        model(torch.tensor([ids]))
+    return [list(token) for token in zip(*layers, strict=True)]
+
+
 def case_ids(vocab_size, seed, length):
     bits = mix(numpy.arange(length, dtype=numpy.uint32) + numpy.uint32(seed * 1000))
     return [int(value) for value in bits % numpy.uint32(vocab_size)]
@@ -142,7 +235,7 @@ def case_ids(vocab_size, seed, length):
 
 def main():
     cases = []
-    for case in CASES:
+    for case in CASES + MIXTURE_CASES:
         ids = case_ids(case["config"]["vocab_size"], case["seed"], 75)
         logprobs = {
             str(temperature): [
@@ -151,7 +244,10 @@ def main():
             ]
             for temperature in TEMPERATURES
         }
-        cases.append({**case, "ids": ids, "logprobs": logprobs})
+        routes = {}
+        if "num_experts" in case["config"]:
+            routes["routes"] = find_routes(case["config"], case["seed"], ids)
+        cases.append({**case, "ids": ids, "logprobs": logprobs, **routes})
     recorded_with = {"torch": torch.__version__, "transformers": transformers.__version__}
     # One line a case.
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)

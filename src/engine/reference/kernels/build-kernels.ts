@@ -1,4 +1,5 @@
 import { createModuleBuilder } from "../wasm/module-builder.ts";
+import { addAccumulate } from "./accumulate.ts";
 import { addAttend } from "./attend.ts";
 import { addGate } from "./gate.ts";
 import type { KernelShape } from "./kernel-shape.ts";
@@ -59,6 +60,12 @@ export interface Kernels {
   exponentials(row: number, end: number, largest: number, temperature: number, out: number): number;
 }
 
+/** The further kernels of a model with experts. */
+export interface ExpertKernels extends Kernels {
+  gateExpert: Kernels["gate"];
+  accumulate(x: number, end: number, factor: number, out: number): void;
+}
+
 /** Builds the kernels of a model as a WebAssembly module that imports its memory. */
 export function buildKernels(shape: KernelShape): Uint8Array<ArrayBuffer> {
   const { hiddenSize, headSize, feedForwardSize, normEpsilon: epsilon } = shape;
@@ -68,8 +75,12 @@ export function buildKernels(shape: KernelShape): Uint8Array<ArrayBuffer> {
   addRotate(module, shape);
   addNormalize(module, { name: "normalizeHidden", width: hiddenSize, epsilon });
   addNormalize(module, { name: "normalizeHead", width: headSize, epsilon });
-  addGate(module, { width: feedForwardSize });
+  addGate(module, { name: "gate", width: feedForwardSize });
   addLargest(module);
   addExponentials(module);
+  if (shape.expertSize !== undefined) {
+    addGate(module, { name: "gateExpert", width: shape.expertSize });
+    addAccumulate(module);
+  }
   return module.build();
 }

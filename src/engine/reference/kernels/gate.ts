@@ -4,15 +4,18 @@ import { countUp, countUpOnce } from "../wasm/module-builder.ts";
 import { exponential } from "./exponential.ts";
 
 /**
- * Adds the kernel `gate(x, rows, out)`: `out[r][i] = silu(x[r][i]) · x[r][width + i]`, rows without
+ * Adds the kernel `name(x, rows, out)`: `out[r][i] = silu(x[r][i]) · x[r][width + i]`, rows without
  * gaps. `width` is a multiple of 4.
  *
  * **Source:** Shazeer, "GLU Variants Improve Transformer", 2020 (SwiGLU).
  */
-export function addGate(module: ModuleBuilder, { width }: { width: number }): void {
+export function addGate(
+  module: ModuleBuilder,
+  { name, width }: { name: string; width: number },
+): void {
   const rowBytes = width * 4;
   module.add({
-    name: "gate",
+    name,
     parameters: { x: "i32", rows: "i32", out: "i32" },
     body(scope, { x, rows, out }) {
       const [row, at, from] = scope.locals("i32", "i32", "i32");

@@ -6,5 +6,7 @@ export interface KernelShape {
   /** Number of query heads that share a head of keys and values. */
   readonly groupSize: number;
   readonly feedForwardSize: number;
+  /** The feed-forward size of an expert. Absent if no layer has experts. */
+  readonly expertSize?: number;
   readonly normEpsilon: number;
 }

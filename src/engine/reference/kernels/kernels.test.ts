@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { compileModule, createSharedMemory, instantiate } from "../wasm/web-assembly.ts";
-import type { Kernels } from "./build-kernels.ts";
+import type { ExpertKernels } from "./build-kernels.ts";
 import { buildKernels } from "./build-kernels.ts";
 
 const shape = {
@@ -9,12 +9,13 @@ const shape = {
   keyValueHeadCount: 2,
   groupSize: 3,
   feedForwardSize: 40,
+  expertSize: 24,
   normEpsilon: 1e-6,
 };
 
 const memory = createSharedMemory(16);
 const floats = new Float32Array(memory.buffer);
-const kernels = instantiate(await compileModule(buildKernels(shape)), memory) as Kernels;
+const kernels = instantiate(await compileModule(buildKernels(shape)), memory) as ExpertKernels;
 
 /** Returns deterministic values between -1 and 1. */
 function values(count: number, seed: number): Float32Array {
@@ -150,15 +151,29 @@ describe("normalizeHidden()", () => {
   });
 });
 
-describe("gate()", () => {
+describe.each([
+  ["gate", shape.feedForwardSize],
+  ["gateExpert", shape.expertSize],
+] as const)("%s()", (name, width) => {
   test("multiplies the second half of a row with the silu of the first", () => {
-    const { feedForwardSize: width } = shape;
     const x = values(4 * width, 9).map((value) => value * 5);
-    kernels.gate(put(1_024, x), 2, 16_384);
+    kernels[name](put(1_024, x), 2, 16_384);
     for (const [index, value] of take(16_384, 2 * width).entries()) {
       const row = Math.floor(index / width) * 2 * width + (index % width);
       const [gate, factor] = [x[row] ?? 0, x[row + width] ?? 0];
       expect(value).toBeCloseTo((gate / (1 + Math.exp(-gate))) * factor, 4);
     }
+  });
+});
+
+describe("accumulate()", () => {
+  test("adds each float times the factor", () => {
+    const [x, before] = [values(12, 10), values(16, 11)];
+    const out = put(16_384, before);
+    kernels.accumulate(put(1_024, x), 1_024 + 48, 0.75, out);
+    const expected = [...before].map((value, index) =>
+      Math.fround(value + (index < 12 ? Math.fround(x[index]! * 0.75) : 0)),
+    );
+    expect(take(out, 16)).toEqual(expected);
   });
 });

@@ -169,6 +169,24 @@ describe("weights", () => {
     );
   });
 
+  test("of an expert that are missing or too many are named", async () => {
+    const mixture = { ...config, architectures: ["Qwen3MoeForCausalLM"] } as const;
+    await expect(writeRandomModel(folder, { config: mixture })).rejects.toThrow(
+      /num_experts or moe_intermediate_size is missing/,
+    );
+    const experts = { num_experts: 2, num_experts_per_tok: 1, moe_intermediate_size: 8 };
+    await writeRandomModel(folder, { config: { ...mixture, ...experts } });
+    const tensors = await readTensors();
+    const last = tensors.get("model.layers.0.mlp.experts.1.down_proj.weight")!;
+    await writeTensors([...tensors, ["model.layers.0.mlp.experts.2.down_proj.weight", last]]);
+    await expect(score()).rejects.toThrow(/experts\.2\.down_proj\.weight, which no Qwen3Moe/);
+    tensors.delete("model.layers.0.mlp.experts.1.down_proj.weight");
+    await writeTensors(tensors);
+    await expect(score()).rejects.toThrow(
+      /experts\.1\.down_proj\.weight is missing, expected one of shape \[16, 8\]/,
+    );
+  });
+
   test("of another shape are named", async () => {
     const tensors = await readTensors();
     const norm = tensors.get("model.norm.weight");

@@ -2,9 +2,14 @@ import { UsageError } from "../../../errors.ts";
 import { PANEL_WIDTH } from "../kernels/multiply.ts";
 import type { WasmMemory } from "../wasm/web-assembly.ts";
 import type { DecoderShape } from "./decoder-shape.ts";
-import type { LayerAddresses, LinearAddress, WeightAddresses } from "./memory-plan.ts";
 import type { TensorDirectory, TensorEntry } from "./tensor-directory.ts";
 import { readTensor } from "./tensor-directory.ts";
+import type {
+  FeedForwardAddresses,
+  LayerAddresses,
+  LinearAddress,
+  WeightAddresses,
+} from "./weight-plan.ts";
 
 /**
  * The destination of a tensor's floats. `store()` receives them in pieces, rows first; `start` is
@@ -20,7 +25,7 @@ interface Placement {
 /**
  * Reads a model's weights into memory, without blocking the event loop for long.
  *
- * **Source:** huggingface/transformers src/transformers/models/{llama,qwen2,qwen3}/modeling_*.py
+ * **Source:** huggingface/transformers src/transformers/models/{llama,qwen2,qwen3,qwen3_moe}/modeling_*.py
  * (names and shapes of the tensors).
  *
  * @throws UsageError naming folder and tensor if one is missing, has another shape, or is not part
@@ -115,7 +120,7 @@ function layerPlacements(
   floats: Float32Array,
   { shape, layer, prefix }: { shape: DecoderShape; layer: LayerAddresses; prefix: string },
 ): readonly Placement[] {
-  const { hiddenSize, headSize, feedForwardSize } = shape;
+  const { hiddenSize, headSize } = shape;
   const queries = shape.queryHeadCount * headSize;
   const keys = shape.keyValueHeadCount * headSize;
   const vector = (name: string, address: number, size: number): Placement =>
@@ -123,7 +128,7 @@ function layerPlacements(
   const matrix = (
     name: string,
     target: LinearAddress,
-    { firstOutput, outputs }: { firstOutput: number; outputs: number },
+    { firstOutput, outputs }: MatrixOutputs,
   ): Placement =>
     intoPanels(floats, { name: `${prefix}${name}.weight`, target, firstOutput, outputs });
   const projections = [
@@ -150,9 +155,34 @@ function layerPlacements(
         ]
       : []),
     matrix("self_attn.o_proj", layer.attentionOutput, { firstOutput: 0, outputs: hiddenSize }),
-    matrix("mlp.gate_proj", layer.gate, { firstOutput: 0, outputs: feedForwardSize }),
-    matrix("mlp.up_proj", layer.gate, { firstOutput: feedForwardSize, outputs: feedForwardSize }),
-    matrix("mlp.down_proj", layer.feedForwardOutput, { firstOutput: 0, outputs: hiddenSize }),
+    ...feedForwardMatrices(shape, layer).map((part) => matrix(part.name, part.target, part)),
+  ];
+}
+
+/** The rows of a matrix in memory that a tensor fills. */
+interface MatrixOutputs {
+  readonly firstOutput: number;
+  readonly outputs: number;
+}
+
+/** Lists the tensors of a feed-forward layer, or of a router and its experts. */
+function feedForwardMatrices(
+  { hiddenSize }: DecoderShape,
+  { feedForward }: LayerAddresses,
+): readonly (MatrixOutputs & { readonly name: string; readonly target: LinearAddress })[] {
+  const matrices = (name: string, { gate, output }: FeedForwardAddresses) => {
+    const size = output.inputSize;
+    return [
+      { name: `${name}.gate_proj`, target: gate, firstOutput: 0, outputs: size },
+      { name: `${name}.up_proj`, target: gate, firstOutput: size, outputs: size },
+      { name: `${name}.down_proj`, target: output, firstOutput: 0, outputs: hiddenSize },
+    ];
+  };
+  if ("gate" in feedForward) return matrices("mlp", feedForward);
+  const { router, experts } = feedForward;
+  return [
+    { name: "mlp.gate", target: router, firstOutput: 0, outputs: experts.length },
+    ...experts.flatMap((expert, index) => matrices(`mlp.experts.${index}`, expert)),
   ];
 }
 

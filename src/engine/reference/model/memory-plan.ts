@@ -1,3 +1,4 @@
+import { rowBytesOf } from "../../../columns/column-specs.ts";
 import { UsageError } from "../../../errors.ts";
 import { attendScratchBytes, SPAN_ENTRY_BYTES } from "../kernels/attend.ts";
 import { BLOCK_POSITIONS, headPartBytes } from "../kernels/key-value-block.ts";
@@ -6,43 +7,27 @@ import { padToPanel } from "../kernels/multiply.ts";
 import { ROW_ENTRY_BYTES } from "../kernels/rotate.ts";
 import { MAX_PAGES } from "../wasm/module-builder.ts";
 import { PAGE_BYTES } from "../wasm/web-assembly.ts";
-import type { DecoderShape } from "./decoder-shape.ts";
+import type { Allocator } from "./allocator.ts";
+import { createAllocator } from "./allocator.ts";
+import type { DecoderShape, MixtureShape } from "./decoder-shape.ts";
+import { routeShapeOf } from "./decoder-shape.ts";
+import type { WeightAddresses } from "./weight-plan.ts";
+import { planWeights } from "./weight-plan.ts";
 
-/**
- * A matrix in panels, and the bias that is added to each row's product. All addresses are in bytes.
- */
-export interface LinearAddress {
-  readonly weights: number;
-  readonly bias: number;
-  readonly inputSize: number;
-  /** Number of outputs, rounded up to full panels. */
-  readonly outputSize: number;
-}
-
-/** The addresses of a layer's weights. */
-export interface LayerAddresses {
-  readonly inputNorm: number;
-  /** The weights of `q_proj`, `k_proj` and `v_proj`, one after the other. */
-  readonly projection: LinearAddress;
-  readonly queryNorm: number;
-  readonly keyNorm: number;
-  readonly attentionOutput: LinearAddress;
-  readonly feedForwardNorm: number;
-  /** The weights of `gate_proj` and `up_proj`, one after the other. */
-  readonly gate: LinearAddress;
-  readonly feedForwardOutput: LinearAddress;
-}
-
-/** The addresses of all weights. */
-export interface WeightAddresses {
-  /** Zeros, enough for the widest bias. */
-  readonly zeros: number;
-  /** One row of `hiddenSize` for each id, packed as the output layer is. */
-  readonly embedding: LinearAddress;
-  readonly layers: readonly LayerAddresses[];
-  readonly finalNorm: number;
-  /** The output layer: the embedding itself if it is tied. */
-  readonly output: LinearAddress;
+/** The addresses of a thread's working memory for layers with experts. */
+export interface ExpertWorkAddresses {
+  /** A row for each token, with a logit for each expert. */
+  readonly routerLogits: number;
+  /** The inputs of one expert, without gaps. */
+  readonly gathered: number;
+  readonly gated: number;
+  readonly activated: number;
+  /** The outputs of one expert. */
+  readonly outputs: number;
+  /** The sum of each token's experts. */
+  readonly mixed: number;
+  /** The routes of the first block's positions. The next block's follow. */
+  readonly routes: number;
 }
 
 /** The addresses of a thread's working memory, and its capacities. */
@@ -73,6 +58,8 @@ export interface WorkAddresses {
   readonly scratch: number;
   readonly logits: number;
   readonly exponentials: number;
+  /** Absent if no layer has experts. */
+  readonly experts?: ExpertWorkAddresses;
 }
 
 /** The layout of the shared memory. JSON-able. */
@@ -95,47 +82,43 @@ interface EngineSize {
   readonly slotCount: number;
   /** Maximum number of prompt tokens in one step, in each thread. */
   readonly prefillRowCount: number;
-  /** Bytes for keys and values of all threads together. */
+  /** Bytes for keys, values and routes of all threads together. */
   readonly keyValueBytes: number;
 }
 
 const LOGIT_ROWS = 32;
-const ALIGNMENT = 64;
 
 /** Returns the sizes that kernels are built for. */
 export function toKernelShape(shape: DecoderShape): KernelShape {
   const { hiddenSize, headSize, keyValueHeadCount, feedForwardSize, normEpsilon } = shape;
   const groupSize = shape.queryHeadCount / keyValueHeadCount;
-  return { hiddenSize, headSize, keyValueHeadCount, groupSize, feedForwardSize, normEpsilon };
+  const expertSize = shape.mixture?.expertSize;
+  return {
+    hiddenSize,
+    headSize,
+    keyValueHeadCount,
+    groupSize,
+    feedForwardSize,
+    normEpsilon,
+    ...(expertSize !== undefined && { expertSize }),
+  };
 }
 
-/** Returns the bytes of a block of positions: keys and values of all layers. */
+/** Returns the bytes of a block of positions: keys, values and routes of all layers. */
 export function blockBytesOf(shape: DecoderShape): number {
+  return keyValueBytesOf(shape) + routeBytesOf(shape);
+}
+
+/** Returns the bytes of a block's keys and values. */
+function keyValueBytesOf(shape: DecoderShape): number {
   return 2 * shape.layerCount * shape.keyValueHeadCount * headPartBytes(shape.headSize);
 }
 
-/** Assigns consecutive addresses. */
-interface Allocator {
-  readonly floats: (count: number) => number;
-  readonly bytes: (count: number) => number;
-  readonly end: number;
-}
-
-function createAllocator(): Allocator {
-  // Address 0 stays unused.
-  let end = ALIGNMENT;
-  const bytes = (count: number): number => {
-    const address = end;
-    end = Math.ceil((end + count) / ALIGNMENT) * ALIGNMENT;
-    return address;
-  };
-  return {
-    bytes,
-    floats: (count) => bytes(count * 4),
-    get end() {
-      return end;
-    },
-  };
+/** Returns the bytes of a block's routes: 0 if no layer has experts. */
+function routeBytesOf(shape: DecoderShape): number {
+  const routedExperts = routeShapeOf(shape);
+  if (routedExperts === undefined) return 0;
+  return BLOCK_POSITIONS * (rowBytesOf("routedExperts", { routedExperts }) ?? 0);
 }
 
 /**
@@ -171,38 +154,12 @@ export function planMemory(shape: DecoderShape, size: EngineSize): MemoryPlan {
   return { pages, weights, threads, contextLength };
 }
 
-function planWeights(shape: DecoderShape, allocator: Allocator): WeightAddresses {
-  const { hiddenSize, headSize, queryHeadCount, keyValueHeadCount, feedForwardSize } = shape;
-  const queriesSize = queryHeadCount * headSize;
-  const projectionSize = padToPanel(queriesSize + 2 * keyValueHeadCount * headSize);
-  const zeros = allocator.floats(
-    Math.max(projectionSize, 2 * feedForwardSize, hiddenSize, padToPanel(shape.vocabularySize)),
-  );
-  const linear = (inputSize: number, outputSize: number, bias = zeros): LinearAddress => {
-    const padded = padToPanel(outputSize);
-    return { weights: allocator.floats(inputSize * padded), bias, inputSize, outputSize: padded };
-  };
-  const embedding = linear(hiddenSize, shape.vocabularySize);
-  const layers = Array.from({ length: shape.layerCount }, () => ({
-    inputNorm: allocator.floats(hiddenSize),
-    projection: linear(hiddenSize, projectionSize, allocator.floats(projectionSize)),
-    queryNorm: allocator.floats(headSize),
-    keyNorm: allocator.floats(headSize),
-    attentionOutput: linear(queriesSize, hiddenSize),
-    feedForwardNorm: allocator.floats(hiddenSize),
-    gate: linear(hiddenSize, 2 * feedForwardSize),
-    feedForwardOutput: linear(feedForwardSize, hiddenSize),
-  }));
-  const finalNorm = allocator.floats(hiddenSize);
-  const output = shape.tiesEmbedding ? embedding : linear(hiddenSize, shape.vocabularySize);
-  return { zeros, embedding, layers, finalNorm, output };
-}
-
 function planThread(
   shape: DecoderShape,
   work: EngineSize & { blockCount: number; contextLength: number },
-  { bytes, floats }: Allocator,
+  allocator: Allocator,
 ): WorkAddresses {
+  const { bytes, floats } = allocator;
   const { slotCount, prefillRowCount, blockCount, contextLength } = work;
   const rowCount = slotCount + prefillRowCount;
   const { hiddenSize, headSize, queryHeadCount, keyValueHeadCount, feedForwardSize } = shape;
@@ -229,6 +186,30 @@ function planThread(
     scratch: bytes(attendScratchBytes(toKernelShape(shape), contextLength)),
     logits: floats(LOGIT_ROWS * vocabularySize),
     exponentials: floats(vocabularySize),
-    blocks: bytes(blockCount * blockBytesOf(shape)),
+    blocks: bytes(blockCount * keyValueBytesOf(shape)),
+    ...(shape.mixture !== undefined && {
+      experts: {
+        ...planExperts(shape.mixture, { rowCount, hiddenSize, allocator }),
+        routes: bytes(blockCount * routeBytesOf(shape)),
+      },
+    }),
+  };
+}
+
+function planExperts(
+  { expertCount, expertSize }: MixtureShape,
+  {
+    rowCount,
+    hiddenSize,
+    allocator: { floats },
+  }: { rowCount: number; hiddenSize: number; allocator: Allocator },
+): Omit<ExpertWorkAddresses, "routes"> {
+  return {
+    routerLogits: floats(rowCount * padToPanel(expertCount)),
+    gathered: floats(rowCount * hiddenSize),
+    gated: floats(rowCount * 2 * expertSize),
+    activated: floats(rowCount * expertSize),
+    outputs: floats(rowCount * hiddenSize),
+    mixed: floats(rowCount * hiddenSize),
   };
 }

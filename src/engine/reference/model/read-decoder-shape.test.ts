@@ -82,6 +82,32 @@ describe("readDecoderShape()", () => {
     expect((await read({ eos_token_id: 5 }, { eos_token_id: [7, 8] })).endTokenIds).toEqual([7, 8]);
   });
 
+  const mixture = {
+    architectures: ["Qwen3MoeForCausalLM"],
+    num_experts: 16,
+    num_experts_per_tok: 4,
+    moe_intermediate_size: 24,
+  };
+
+  test("reads the experts of a mixture, and the layers that have some", async () => {
+    const expected = {
+      expertCount: 16,
+      perToken: 4,
+      expertSize: 24,
+      normalizesWeights: false,
+      layers: [0, 1, 2],
+    };
+    expect(await read(mixture)).toMatchObject({ mixture: expected, normalizesHeads: true });
+    const newer = { ...mixture, num_experts: undefined, num_local_experts: 16 };
+    expect((await read({ ...newer, norm_topk_prob: true })).mixture).toEqual({
+      ...expected,
+      normalizesWeights: true,
+    });
+    expect((await read({ ...mixture, decoder_sparse_step: 2 })).mixture?.layers).toEqual([1]);
+    expect((await read({ ...mixture, mlp_only_layers: [0, 2] })).mixture?.layers).toEqual([1]);
+    expect(await read({ ...mixture, decoder_sparse_step: 4 })).not.toHaveProperty("mixture");
+  });
+
   const refused: readonly [string, Readonly<Record<string, unknown>>, RegExp][] = [
     [
       "another architecture",
@@ -116,6 +142,21 @@ describe("readDecoderShape()", () => {
       "scaling without its factor",
       { rope_scaling: { type: "linear" } },
       /rope_scaling\.factor .* is missing/,
+    ],
+    [
+      "more experts a token than there are",
+      { ...mixture, num_experts_per_tok: 17 },
+      /num_experts_per_tok .* is 17, expected at most the number of experts, 16/,
+    ],
+    [
+      "experts of an odd size",
+      { ...mixture, moe_intermediate_size: 20 },
+      /moe_intermediate_size .* is 20, expected a multiple of 8/,
+    ],
+    [
+      "dense layers that are no list",
+      { ...mixture, mlp_only_layers: 2 },
+      /mlp_only_layers .* is 2, expected a list of layers/,
     ],
     ["an end id that is none", { eos_token_id: "</s>" }, /eos_token_id .* expected an id/],
     [

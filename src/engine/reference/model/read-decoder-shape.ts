@@ -2,14 +2,14 @@ import type { Architecture, DecoderShape, RotaryScaling } from "./decoder-shape.
 import { ARCHITECTURES } from "./decoder-shape.ts";
 import type { JsonFields } from "./json-fields.ts";
 import { readJsonFields, readOptionalJsonFields } from "./json-fields.ts";
-
-const REMEDY = "serve other models with an inference server and use its engine";
+import { readMixtureShape } from "./read-mixture-shape.ts";
+import { readSize, REMEDY } from "./read-size.ts";
 
 /**
  * Reads a model's shape from `config.json` and `generation_config.json`.
  *
  * **Source:** huggingface/transformers
- * src/transformers/models/{llama,qwen2,qwen3}/configuration_*.py (fields and their defaults).
+ * src/transformers/models/{llama,qwen2,qwen3,qwen3_moe}/configuration_*.py (fields and their defaults).
  *
  * @throws UsageError naming folder, file, field and remedy if the engine does not support the
  *   model.
@@ -20,6 +20,7 @@ export async function readDecoderShape(folder: string): Promise<DecoderShape> {
   const architecture = readArchitecture(config);
   refuseUnsupported(config);
   const queryHeadCount = config.count("num_attention_heads");
+  const layerCount = config.count("num_hidden_layers");
   const hiddenSize = readSize(config, "hidden_size", { multipleOf: 16 });
   const keyValueHeadCount = config.count("num_key_value_heads", queryHeadCount);
   if (queryHeadCount % keyValueHeadCount !== 0) {
@@ -30,7 +31,8 @@ export async function readDecoderShape(folder: string): Promise<DecoderShape> {
     vocabularySize: config.count("vocab_size"),
     hiddenSize,
     feedForwardSize: readSize(config, "intermediate_size", { multipleOf: 8 }),
-    layerCount: config.count("num_hidden_layers"),
+    ...readMixture(config, { architecture, layerCount }),
+    layerCount,
     queryHeadCount,
     keyValueHeadCount,
     headSize: readSize(config, "head_dim", {
@@ -40,11 +42,20 @@ export async function readDecoderShape(folder: string): Promise<DecoderShape> {
     normEpsilon: config.positive("rms_norm_eps", 1e-6),
     rotaryTheta: (config.object("rope_parameters") ?? config).positive("rope_theta", 10_000),
     rotaryScaling: readRotaryScaling(config),
-    normalizesHeads: architecture === "Qwen3ForCausalLM",
+    normalizesHeads: architecture.startsWith("Qwen3"),
     tiesEmbedding: config.flag("tie_word_embeddings", false),
     contextLength: config.count("max_position_embeddings"),
     endTokenIds: readEndTokenIds(generation) ?? readEndTokenIds(config) ?? [],
   };
+}
+
+function readMixture(
+  config: JsonFields,
+  { architecture, layerCount }: Pick<DecoderShape, "architecture" | "layerCount">,
+): Pick<DecoderShape, "mixture"> {
+  if (architecture !== "Qwen3MoeForCausalLM") return {};
+  const mixture = readMixtureShape(config, layerCount);
+  return { ...(mixture !== undefined && { mixture }) };
 }
 
 function readArchitecture(config: JsonFields): Architecture {
@@ -71,20 +82,6 @@ function refuseUnsupported(config: JsonFields): void {
   if (config.positive("partial_rotary_factor", 1) !== 1) {
     throw config.error("partial_rotary_factor", `1; ${REMEDY}`);
   }
-}
-
-/**
- * Reads a size. Kernels process 16 floats at a time, so sizes are multiples of 16, or of 8 if they
- * have two halves.
- */
-function readSize(
-  config: JsonFields,
-  field: string,
-  { multipleOf, fallback }: { multipleOf: number; fallback?: number },
-): number {
-  const size = config.count(field, fallback);
-  if (size % multipleOf === 0) return size;
-  throw config.error(field, `a multiple of ${multipleOf}; ${REMEDY}`);
 }
 
 /**

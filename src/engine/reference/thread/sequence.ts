@@ -142,7 +142,12 @@ export class Sequence {
 
   /** Passes the logits of the next requested position to the goal. */
   take(row: Parameters<TokenGoal["take"]>[0]): GoalStep {
-    const step = this.goal.take(row, this.#firstLogit, { cachedTokenCount: this.#cachedCount });
+    const slot = this.#slot;
+    assertInvariant(slot !== undefined, "a sequence without a slot has no logits");
+    const step = this.goal.take(row, this.#firstLogit, {
+      cachedTokenCount: this.#cachedCount,
+      readRoutes: (range) => this.#decoder.readRoutes(slot, range),
+    });
     this.#firstLogit++;
     if (step.type === "append") this.#ids[this.#length++] = step.id;
     return step;

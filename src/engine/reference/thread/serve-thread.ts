@@ -1,7 +1,8 @@
 import { Decoder } from "../decoder.ts";
 import type { Kernels } from "../kernels/build-kernels.ts";
 import type { DecoderShape } from "../model/decoder-shape.ts";
-import type { WeightAddresses, WorkAddresses } from "../model/memory-plan.ts";
+import type { WorkAddresses } from "../model/memory-plan.ts";
+import type { WeightAddresses } from "../model/weight-plan.ts";
 import type { WasmMemory, WasmModule } from "../wasm/web-assembly.ts";
 import { instantiate } from "../wasm/web-assembly.ts";
 import { ContinuousBatch } from "./continuous-batch.ts";

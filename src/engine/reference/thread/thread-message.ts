@@ -1,5 +1,6 @@
 import type { FailureCode } from "../../../errors.ts";
 import type { CheckedSampling } from "../../in-process/check-request.ts";
+import type { ColumnRequest } from "../../engine.ts";
 import type { SampledTurn } from "../../in-process/to-generation.ts";
 
 /** A request to a thread. `key` is unique among pending calls. */
@@ -23,6 +24,8 @@ export interface GenerateCall {
   readonly sampling: CheckedSampling;
   /** Determines the random numbers, together with the seed. */
   readonly sessionId: string;
+  /** The side columns that the reply must have. The engine has checked them. */
+  readonly columns?: ColumnRequest;
   /** True if each token is reported when it is sampled. */
   readonly streams: boolean;
 }

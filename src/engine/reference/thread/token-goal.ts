@@ -1,7 +1,8 @@
 import type { LogitRow } from "../logit-row.ts";
-import { mostLikelyId, sampleId } from "../../in-process/sample-id.ts";
 import { seededRandomNumbers } from "../../in-process/random-numbers.ts";
 import type { Finish } from "../../engine.ts";
+import { drawToken, softmaxTemperature, toLogprob } from "./draw-token.ts";
+import { TurnColumns, type ReadRoutes } from "./turn-columns.ts";
 import type { GenerateCall, ScoreCall, TokenMessage, ThreadReply } from "./thread-message.ts";
 
 /** The result of a row of logits. */
@@ -11,6 +12,13 @@ export type GoalStep =
   /** The sequence continues with the next given id. */
   | { readonly type: "advance" }
   | { readonly type: "finish"; readonly reply: ThreadReply };
+
+/** The state of the sequence that a goal belongs to. */
+export interface SequenceContext {
+  /** Number of leading ids that were in the cache. */
+  readonly cachedTokenCount: number;
+  readonly readRoutes: ReadRoutes;
+}
 
 /** The purpose of a sequence: sampling or scoring. */
 export interface TokenGoal {
@@ -27,7 +35,7 @@ export interface TokenGoal {
   /** The index of the first id with requested logits. */
   readonly firstLogit: number;
   /** Receives the logits after the id at `index`. Called once for each index, in order. */
-  take(row: LogitRow, index: number, context: { readonly cachedTokenCount: number }): GoalStep;
+  take(row: LogitRow, index: number, context: SequenceContext): GoalStep;
   /** Returns the tokens sampled so far. Absent if a part of the result is useless. */
   readonly cutShort?: () => ThreadReply;
 }
@@ -37,12 +45,14 @@ export function generationGoal(call: GenerateCall, modelEndIds: readonly number[
   const { key, promptIds, sampling, maxNewTokens, streams } = call;
   const stopIds = new Set([...call.stopTokenIds, ...modelEndIds]);
   const random = seededRandomNumbers(sampling.seed, call.sessionId);
+  const columns = call.columns && new TurnColumns(call.columns);
   const outputIds: number[] = [];
   const logprobs: number[] = [];
   let cachedCount = 0;
   const toReply = (finish: Finish): ThreadReply => {
     const turn = { outputIds, logprobs, finish, cachedTokenCount: cachedCount };
-    return { type: "generated", key, ...turn };
+    const bytes = outputIds.length === 0 ? undefined : columns?.toBytes();
+    return { type: "generated", key, ...turn, ...(bytes !== undefined && { columns: bytes }) };
   };
   return {
     key,
@@ -50,15 +60,10 @@ export function generationGoal(call: GenerateCall, modelEndIds: readonly number[
     maxNewIds: maxNewTokens,
     uncomputedCount: 0,
     firstLogit: promptIds.length - 1,
-    take(row, index, { cachedTokenCount }) {
-      const probabilities = row.softmax(softmaxTemperature(sampling.temperature));
-      const { exponentials, sum } = probabilities;
-      const id =
-        sampling.temperature === 0
-          ? mostLikelyId(row.logits)
-          : sampleId(exponentials, { total: sum, filter: sampling, random: random(index + 1) });
-      const logprob = toLogprob(row, { id, temperature: sampling.temperature, ...probabilities });
+    take(row, index, { cachedTokenCount, readRoutes }) {
+      const { id, logprob } = drawToken(row, { sampling, random: random(index + 1), columns });
       if (!Number.isFinite(logprob)) return { type: "finish", reply: notANumber(key, index) };
+      columns?.addRoutes(readRoutes, index + 1);
       outputIds.push(id);
       logprobs.push(logprob);
       const stops = stopIds.has(id);
@@ -93,26 +98,6 @@ export function scoringGoal({ key, ids, from, temperature }: ScoreCall): TokenGo
       return { type: "finish", reply: { type: "scored", key, logprobs } };
     },
   };
-}
-
-/**
- * Returns the temperature of the softmax. Greedy sampling reports probabilities at temperature 1.
- */
-function softmaxTemperature(temperature: number): number {
-  return temperature === 0 ? 1 : temperature;
-}
-
-/**
- * Returns the natural logarithm of an id's probability, in single precision, at most 0. Sampling
- * and scoring share this function, so that both give the same bits.
- */
-function toLogprob(
-  { logits }: LogitRow,
-  at: { id: number; temperature: number; sum: number; largest: number },
-): number {
-  const difference = (logits[at.id] ?? NaN) - at.largest;
-  const logprob = difference / softmaxTemperature(at.temperature) - Math.log(at.sum);
-  return Math.min(0, Math.fround(logprob));
 }
 
 function notANumber(key: number, index: number): ThreadReply {

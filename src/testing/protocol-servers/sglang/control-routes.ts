@@ -2,6 +2,7 @@ import type { HttpExchange } from "../shared/http-exchange.ts";
 import { sendJson, sendText } from "../shared/http-exchange.ts";
 import type { PrefixCache } from "../shared/prefix-cache.ts";
 import type { PauseMode, RequestScheduler } from "../shared/request-scheduler.ts";
+import type { ServedColumns } from "./column-options.ts";
 import { sendErrorResponse } from "./error-replies.ts";
 import type { DecodedRequest } from "./request-decoding.ts";
 
@@ -15,6 +16,7 @@ export interface ControlContext {
   readonly weightVersion: () => string;
   readonly setWeightVersion: (version: string) => void;
   readonly cache: PrefixCache;
+  readonly columns: ServedColumns;
   /** The content of `/test/stats`. */
   readonly stats: () => unknown;
 }
@@ -72,6 +74,11 @@ function sendServerInfo(exchange: HttpExchange, context: ControlContext): void {
     max_req_input_len: context.contextLength - 1,
     max_total_num_tokens: CACHE_TOKENS,
     internal_states: [{}],
+    enable_return_routed_experts: context.columns.routedExperts !== undefined,
+    enable_return_indexer_topk: context.columns.indexerTopK !== undefined,
+    ...(context.columns.keptTokens && {
+      sampling_mask_max_tokens: context.columns.keptTokens.maxCount,
+    }),
     version: "test",
   });
 }

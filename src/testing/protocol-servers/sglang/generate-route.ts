@@ -11,7 +11,8 @@ import { sendErrorResponse, sendValueError } from "./error-replies.ts";
 import type { ReplyContext } from "./reply-encoding.ts";
 import { encodeReply } from "./reply-encoding.ts";
 import type { DecodedGenerate, DecodedRequest } from "./request-decoding.ts";
-import { RequestRefused, decodeGenerate } from "./request-decoding.ts";
+import { decodeGenerate } from "./request-decoding.ts";
+import { RequestRefused } from "./request-refused.ts";
 
 /** The parts that `/generate` needs. */
 export interface GenerateContext extends ReplyContext {
@@ -94,10 +95,11 @@ function decodeOrRefuse(
   exchange: HttpExchange,
   context: GenerateContext,
 ): DecodedGenerate | undefined {
-  const { scheduler, contextLength, newRid, traits, eosTokenId } = context;
+  const { scheduler, contextLength, newRid, traits, eosTokenId, columns } = context;
   try {
     const isLive = (rid: string): boolean => scheduler.isLive(rid);
-    return decodeGenerate(exchange.body, { contextLength, newRid, isLive, traits, eosTokenId });
+    const decoding = { contextLength, newRid, isLive, traits, eosTokenId, columns };
+    return decodeGenerate(exchange.body, decoding);
   } catch (error) {
     if (!(error instanceof RequestRefused)) throw error;
     const { style, status, message, isStream } = error;

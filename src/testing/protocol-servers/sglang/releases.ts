@@ -12,6 +12,8 @@ export interface ReleaseTraits {
    * crashes the request.
    */
   readonly checksParameters: boolean;
+  /** True if the server returns kept tokens. */
+  readonly keepsTokens: boolean;
   /** The paths that report the load. `/v1/loads` replaced `/get_load`. */
   readonly loadPaths: readonly string[];
 }
@@ -24,12 +26,14 @@ export const SGLANG_RELEASES: Readonly<Record<SglangRelease, ReleaseTraits>> = {
     reportsVersionSpans: false,
     samplesNothing: false,
     checksParameters: false,
+    keepsTokens: false,
     loadPaths: ["/v1/loads", "/get_load"],
   },
   "0.5.23": {
     reportsVersionSpans: true,
     samplesNothing: true,
     checksParameters: true,
+    keepsTokens: true,
     loadPaths: ["/v1/loads"],
   },
 };

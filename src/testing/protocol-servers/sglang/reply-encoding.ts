@@ -1,4 +1,6 @@
 import type { FinishReason, LiveSequence } from "../shared/request-scheduler.ts";
+import { drawnTokens, encodeExperts, encodePositions } from "../shared/column-rows.ts";
+import type { ServedColumns } from "./column-options.ts";
 import type { ReleaseTraits } from "./releases.ts";
 import type { DecodedRequest } from "./request-decoding.ts";
 
@@ -6,6 +8,7 @@ import type { DecodedRequest } from "./request-decoding.ts";
 export interface ReplyContext {
   readonly weightVersion: () => string;
   readonly traits: ReleaseTraits;
+  readonly columns: ServedColumns;
   /** The number of ids. The last of them scores 0 in an input. */
   readonly vocabularySize: number;
   /** Returns the text of ids. */
@@ -69,7 +72,52 @@ function encodeMeta(
       }),
     ...(request.returnLogprob && encodeLogprobs(sequence, context, window)),
     completion_tokens: outputIds.length,
+    ...encodeBlobs(sequence, context),
     e2e_latency: 0,
+  };
+}
+
+/** Encodes the columns in base64, which only the last frame of a stream has. */
+function encodeBlobs(
+  sequence: LiveSequence<DecodedRequest>,
+  { columns: { routedExperts, indexerTopK, model } }: ReplyContext,
+): Record<string, unknown> {
+  const { request, finish, hasRun } = sequence;
+  if (finish === undefined || !hasRun) return {};
+  const { routesFrom: start, returnsIndexer } = request.columns;
+  const routes =
+    start !== undefined &&
+    encodeExperts(sequence, { start, shape: routedExperts!, model, type: Int32Array });
+  return {
+    ...(routes && { routed_experts: routes.bytes.toString("base64") }),
+    ...(returnsIndexer && {
+      indexer_topk: encodePositions(sequence, { shape: indexerTopK!, model }).toString("base64"),
+    }),
+  };
+}
+
+/** Encodes the kept tokens and top logprobs of the tokens from `start` on. */
+function encodeSampledColumns(
+  sequence: LiveSequence<DecodedRequest>,
+  { columns: { model } }: ReplyContext,
+  { start }: Window,
+): Record<string, unknown> {
+  const { request, outputIds } = sequence;
+  const { topLogprobsNum: count, samplingParams } = request;
+  const tokens = drawnTokens(sequence, start);
+  const topK = Number(samplingParams["top_k"]);
+  const kept = request.columns.returnsMask ? tokens.map((token) => model.kept(token, topK)) : [];
+  return {
+    ...(count > 0 && {
+      output_top_logprobs: tokens.map((token) =>
+        model.tops(token, count).map(({ id, logprob }) => [logprob, id, null]),
+      ),
+    }),
+    ...(request.columns.returnsMask && {
+      output_token_sampling_mask: kept.map(({ ids }) => ids),
+      output_token_sampling_logprobs: kept.map(({ logprob }) => logprob),
+      output_token_sampling_mask_length: outputIds.length,
+    }),
   };
 }
 
@@ -85,10 +133,13 @@ function encodeFinish(finish: FinishReason, { traits }: ReplyContext): unknown {
 }
 
 function encodeLogprobs(
-  { request, outputIds, outputLogprobs, inputLogprobs }: LiveSequence<DecodedRequest>,
-  { detokenize, vocabularySize }: ReplyContext,
-  { start, end }: Window,
+  sequence: LiveSequence<DecodedRequest>,
+  context: ReplyContext,
+  window: Window,
 ): Record<string, unknown> {
+  const { request, outputIds, outputLogprobs, inputLogprobs } = sequence;
+  const { detokenize, vocabularySize } = context;
+  const { start, end } = window;
   const toText = (id: number): string | null =>
     request.returnTextInLogprobs ? detokenize([id]) : null;
   const output: [logprob: number | undefined, id: number, text: string | null][] = [];
@@ -108,7 +159,7 @@ function encodeLogprobs(
     }),
     output_token_logprobs: output,
     output_token_logprobs_length: outputIds.length,
-    ...(request.topLogprobsNum > 0 && { output_top_logprobs: output.map((entry) => [entry]) }),
+    ...encodeSampledColumns(sequence, context, window),
   };
 }
 

@@ -1,23 +1,7 @@
 import type { ReleaseTraits } from "./releases.ts";
 import type { SequenceRequest } from "../shared/sequence-request.ts";
-
-/** Thrown for a request that the engine refuses before it is queued. */
-export class RequestRefused extends Error {
-  readonly status: 400 | 500;
-  /**
-   * `value`: `{"error": {"message"}}`; `text`: `{"error": "…"}`; `shape`: `{"object": "error", …}`;
-   * `crash`: plain text.
-   */
-  readonly style: "value" | "text" | "shape" | "crash";
-  /** True if the request asked for a stream. Refused values are frames then. */
-  isStream = false;
-
-  constructor(style: RequestRefused["style"], message: string) {
-    super(message);
-    this.status = style === "crash" ? 500 : 400;
-    this.style = style;
-  }
-}
+import { readColumnOptions, type ColumnOptions, type ServedColumns } from "./column-options.ts";
+import { RequestRefused } from "./request-refused.ts";
 
 /** One sequence to sample, with the options of its reply. */
 export interface DecodedRequest extends SequenceRequest {
@@ -26,6 +10,7 @@ export interface DecodedRequest extends SequenceRequest {
   readonly topLogprobsNum: number;
   readonly returnTextInLogprobs: boolean;
   readonly returnPromptTokenIds: boolean;
+  readonly columns: ColumnOptions;
 }
 
 /** One decoded HTTP request. */
@@ -94,6 +79,7 @@ interface DecodingContext {
   readonly eosTokenId: number;
   readonly contextLength: number;
   readonly newRid: () => string;
+  readonly columns: ServedColumns;
   /** True if a request of this name is running. */
   readonly isLive: (rid: string) => boolean;
 }
@@ -218,6 +204,11 @@ function toRequest(
     topLogprobsNum: Number(perItem(body["top_logprobs_num"], index) ?? 0),
     returnTextInLogprobs: body["return_text_in_logprobs"] === true,
     returnPromptTokenIds: body["return_prompt_token_ids"] === true,
+    columns: readColumnOptions(body, {
+      promptLength: inputIds.length,
+      topK: Number(parameters["top_k"]),
+      served: context.columns,
+    }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { createColumnModel, type TestColumns } from "../shared/column-model.ts";
 import { findRelease } from "../shared/find-release.ts";
 import type { HttpExchange } from "../shared/http-exchange.ts";
 import { sendJson } from "../shared/http-exchange.ts";
@@ -38,6 +39,11 @@ export interface SglangTestServerOptions extends TestServerOptions {
    * accepted.
    */
   readonly vocabularySize?: number;
+  /**
+   * The side columns that the server returns. Default: kept tokens up to 4 096, as in 0.5.23, and top
+   * logprobs.
+   */
+  readonly columns?: TestColumns;
   /** True if `/abort_request` gets no answer, as on an engine that hangs. Default false. */
   readonly hangsOnAbort?: boolean;
 }
@@ -125,7 +131,8 @@ interface ServerState extends GenerateContext, ControlContext, ServerCore<Decode
 }
 
 function createServerState(options: SglangTestServerOptions): ServerState {
-  const { release = "0.5.23" } = options;
+  const { release = "0.5.23", columns = {} } = options;
+  const traits = findRelease(SGLANG_RELEASES, { server: "SGLang", release });
   let version = options.weightVersion ?? "default";
   let modelPath = options.modelPath ?? "test-model";
   let ridCount = 0;
@@ -143,7 +150,12 @@ function createServerState(options: SglangTestServerOptions): ServerState {
       modelPath = changed;
     },
     incrementalStreaming: options.incrementalStreaming ?? false,
-    traits: findRelease(SGLANG_RELEASES, { server: "SGLang", release }),
+    traits,
+    columns: {
+      ...(traits.keepsTokens && { keptTokens: { maxCount: 4_096 } }),
+      ...columns,
+      model: columns.model ?? createColumnModel(columns),
+    },
     vocabularySize: options.vocabularySize ?? Number.POSITIVE_INFINITY,
     eosTokenId: options.eosTokenId ?? 2,
     isDead: false,

@@ -1,6 +1,8 @@
+import type { ColumnModel, DrawnToken } from "../shared/column-model.ts";
 import type { FinishReason, LiveSequence } from "../shared/request-scheduler.ts";
 import type { ReleaseTraits } from "./releases.ts";
 import type { DecodedRequest } from "./request-decoding.ts";
+import { encodeMask, encodeRoutes, type ServedColumns } from "./served-columns.ts";
 import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 
 /** The facts that a reply depends on. */
@@ -8,6 +10,7 @@ export interface ReplyContext {
   readonly traits: ReleaseTraits;
   readonly modelName: string;
   readonly eosTokenId: number;
+  readonly columns: ServedColumns;
   /** The kind of the reported logprobs. */
   readonly logprobsMode: "raw_logprobs" | "processed_logprobs";
   /** True if `usage` has the number of cached prompt tokens. */
@@ -123,6 +126,7 @@ export function encodeChoice(
   { decoded, context, missingAt }: ChoiceOptions,
 ): Record<string, unknown> {
   const { request, finish, outputIds } = sequence;
+  const { model } = context.columns;
   const ids = outputIds.slice(since);
   const logprobs = ids.map((_, offset) =>
     since + offset === missingAt ? undefined : toLogprob(sequence, since + offset, context),
@@ -131,13 +135,19 @@ export function encodeChoice(
   if (decoded.api === "generate") {
     const { hasTokensOutput } = context.traits;
     const encode = hasTokensOutput ? encodeNumbered : encodeContent;
+    const topCount = request.logprobCount ?? 0;
+    const tops = ids.map((id, offset) => {
+      const logprob = logprobs[offset];
+      if (logprob === undefined) return [];
+      return topsOf({ id, logprob, index: since + offset }, { count: topCount, model });
+    });
     return {
       index,
-      logprobs: request.logprobCount === undefined ? null : encode(ids, logprobs),
+      logprobs: request.logprobCount === undefined ? null : encode(ids, logprobs, tops),
       finish_reason: finishReason,
       token_ids: ids,
-      routed_experts: null,
-      sampling_mask: null,
+      routed_experts: encodeRoutes(sequence, context.columns),
+      sampling_mask: encodeMask(sequence, since, context.columns),
       ...(hasTokensOutput && {
         stop_reason: toStopReason(finish, context),
         weight_versions: finish === undefined ? null : sequence.versionSpans,
@@ -156,20 +166,23 @@ export function encodeChoice(
     token_ids: decoded.returnTokenIds ? ids : null,
     prompt_logprobs: encodePromptLogprobs(sequence, context),
     prompt_token_ids: decoded.returnTokenIds && since === 0 ? request.inputIds : null,
-    routed_experts: null,
+    routed_experts: encodeRoutes(sequence, context.columns),
   };
 }
 
 /** Returns the logprob as the reply has it, or `undefined` if it is missing. */
 function toLogprob(
-  { request, outputLogprobs }: Sequence,
+  { request, outputIds, outputLogprobs }: Sequence,
   index: number,
-  { logprobsMode }: ReplyContext,
+  { logprobsMode, columns: { keptTokens, model } }: ReplyContext,
 ): number | undefined {
   const logprob = outputLogprobs[index];
   if (logprob === undefined) return undefined;
   refuseNan(logprob);
   const { temperature, top_k: topK } = request.samplingParams;
+  if (keptTokens !== undefined) {
+    return model.kept({ id: outputIds[index]!, logprob, index }, Number(topK)).logprob;
+  }
   const isOnlyCandidate = temperature !== 0 && topK === 1;
   if (logprobsMode === "processed_logprobs" && isOnlyCandidate) return 0;
   return Math.max(logprob, LOGPROB_FLOOR);
@@ -204,10 +217,32 @@ function encodePromptLogprobs(
   });
 }
 
+/** A token of the list of the most probable ones. */
+interface RankedToken {
+  readonly id: number;
+  readonly logprob: number;
+  readonly rank: number;
+}
+
+/** Returns the sampled token, and then the most probable others: `count` together, and one at least. */
+function topsOf(
+  token: DrawnToken,
+  { count, model }: { count: number; model: ColumnModel },
+): readonly RankedToken[] {
+  const tops = count === 0 ? [] : model.tops(token, count);
+  const place = tops.findIndex(({ id }) => id === token.id);
+  const ranked = tops.map((top, index) => ({ ...top, rank: index + 1 }));
+  const sampledRank = place < 0 ? tops.length + 1 : place + 1;
+  const { id, logprob } = token;
+  const others = ranked.filter((top) => top.id !== id);
+  return [{ id, logprob, rank: sampledRank }, ...others.slice(0, Math.max(0, count - 1))];
+}
+
 /** Encodes numeric ids with their logprobs. */
 function encodeNumbered(
   ids: readonly number[],
   logprobs: readonly (number | undefined)[],
+  tops: readonly (readonly RankedToken[])[],
 ): Record<string, unknown> {
   return {
     content: ids.map((id, index) => {
@@ -215,8 +250,11 @@ function encodeNumbered(
       if (logprob === undefined) {
         return { token_id: id, logprob: LOGPROB_FLOOR, rank: null, top_logprobs: [] };
       }
-      const top = { token_id: id, logprob, rank: 1 };
-      return { ...top, top_logprobs: [top] };
+      const [first, ...others] = (tops[index] ?? []).map(({ id: token_id, ...top }) => ({
+        token_id,
+        ...top,
+      }));
+      return { ...first, top_logprobs: [first, ...others] };
     }),
   };
 }
@@ -224,6 +262,7 @@ function encodeNumbered(
 function encodeContent(
   ids: readonly number[],
   logprobs: readonly (number | undefined)[],
+  tops: readonly (readonly RankedToken[])[],
 ): Record<string, unknown> {
   return {
     content: ids.map((id, index) => {
@@ -232,8 +271,12 @@ function encodeContent(
       if (logprob === undefined) {
         return { token, logprob: LOGPROB_FLOOR, bytes: null, top_logprobs: [] };
       }
-      const top = { token, logprob, bytes: null };
-      return { ...top, top_logprobs: [top] };
+      const [first, ...others] = (tops[index] ?? []).map((top) => ({
+        token: `token_id:${top.id}`,
+        logprob: top.logprob,
+        bytes: null,
+      }));
+      return { ...first, top_logprobs: [first, ...others] };
     }),
   };
 }

@@ -1,5 +1,7 @@
 import { RequestRefused, badRequest, badShape, missing, toPython } from "./error-replies.ts";
 import type { ReleaseTraits } from "./releases.ts";
+import type { ServedColumns } from "./served-columns.ts";
+import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 
 /**
  * Reads a prompt of ids.
@@ -134,4 +136,26 @@ function shorten({
   throw new RequestRefused(
     badRequest(message, { parameter: "input_tokens", value: `${promptLength}` }),
   );
+}
+
+/**
+ * Checks a request as a server that returns columns does. With kept tokens, the real server fails on a request whose set
+ * has no bound.
+ *
+ * **Source:** recorded from vLLM 0.32.0.
+ *
+ * @throws RequestRefused
+ */
+export function checkColumns(
+  { routesFrom, samplingParams }: Pick<VllmSequenceRequest, "routesFrom" | "samplingParams">,
+  { promptLength, served }: { readonly promptLength: number; readonly served: ServedColumns },
+): void {
+  const parameter = "routed_experts_prompt_start";
+  if (served.routedExperts !== undefined && (routesFrom < 0 || routesFrom > promptLength)) {
+    const message = `${parameter} must be between 0 and the prompt length (${promptLength}), inclusive.`;
+    throw new RequestRefused(badRequest(message, { parameter, value: `${routesFrom}` }));
+  }
+  const { temperature, top_k: topK } = samplingParams;
+  if (served.keptTokens === undefined || (Number(temperature) > 0 && Number(topK) > 0)) return;
+  throw new RequestRefused({ status: 500, message: "", type: "InternalServerError" });
 }

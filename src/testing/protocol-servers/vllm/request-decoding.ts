@@ -3,7 +3,8 @@ import type { HttpExchange } from "../shared/http-exchange.ts";
 import { RequestRefused, badRequest, badShape, missing, toPython } from "./error-replies.ts";
 import { findJsonProblem } from "./json-problem.ts";
 import type { ReleaseTraits } from "./releases.ts";
-import { checkModel, fitCompletionBudget, readPrompt } from "./request-checks.ts";
+import type { ServedColumns } from "./served-columns.ts";
+import { checkColumns, checkModel, fitCompletionBudget, readPrompt } from "./request-checks.ts";
 import { readSampling } from "./sampling-parameters.ts";
 import type { VllmSequenceRequest } from "./vllm-sequence-request.ts";
 
@@ -31,6 +32,7 @@ export interface DecodingContext {
   readonly contextLength: number;
   /** The id that ends a turn, as the model defines it. */
   readonly eosTokenId: number;
+  readonly columns: ServedColumns;
   readonly newId: () => string;
   /** Returns a name for a sequence that no unfinished one has. */
   readonly toUniqueName: (name: string) => string;
@@ -77,6 +79,7 @@ export function decodeGenerate(exchange: HttpExchange, context: DecodingContext)
       `of text tokens${suffix === "" ? "" : " (prompt + requested output tokens)"}.`;
     throw new RequestRefused(badRequest(message));
   }
+  checkColumns(sampling.sequence, { promptLength: inputIds.length, served: context.columns });
   const name = nameRequest(exchange, body, context);
   const externalId = `generate-tokens-${name}`;
   const requests = Array.from({ length: sampling.sampleCount }, () => ({
@@ -137,6 +140,7 @@ export function decodeCompletions(
     place: "",
   });
   const requests = prompts.flatMap((inputIds, index) => {
+    checkColumns(sampling.sequence, { promptLength: inputIds.length, served: context.columns });
     const maxNewTokens = fitCompletionBudget({
       promptLength: inputIds.length,
       maxNewTokens: sampling.sequence.maxNewTokens,

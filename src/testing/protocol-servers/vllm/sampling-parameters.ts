@@ -20,6 +20,7 @@ const DEFAULTS: JsonObject = {
   min_tokens: 0,
   logprobs: null,
   prompt_logprobs: null,
+  routed_experts_prompt_start: null,
   skip_special_tokens: true,
   spaces_between_special_tokens: true,
   include_stop_str_in_output: false,
@@ -112,6 +113,7 @@ export function readSampling(
       stopTokenIds: samplingParams["ignore_eos"] === true ? stopIds : [...stopIds, eosTokenId],
       logprobCount: typeof logprobs === "number" ? logprobs : undefined,
       scoresInput: promptLogprobs !== null,
+      routesFrom: Number(samplingParams["routed_experts_prompt_start"] ?? 0),
     },
   };
 }

@@ -155,7 +155,8 @@ function answer(
 
 /**
  * Sends server-sent events with the new tokens, and then `[DONE]`. The ids-only API sends no events
- * without tokens, so an aborted sequence may end without a reason.
+ * without tokens, so an aborted sequence may end without a reason. If it has routes, it ends with an event without
+ * tokens that has them.
  */
 function streamReply(
   exchange: HttpExchange,
@@ -176,7 +177,9 @@ function streamReply(
       if (isBroken) return;
       const isFinished = sequence.state === "finished";
       const hasTokens = sequence.outputIds.length > since;
-      if (hasTokens || decoded.api === "completions") {
+      const isAborted = isFinished && sequence.finish?.type === "abort" && sequence.hasRun;
+      const hasRoutes = isAborted && context.columns.routedExperts !== undefined;
+      if (hasTokens || hasRoutes || decoded.api === "completions") {
         const choice = encodeChoice(sequence, { index, since }, { decoded, context });
         const prompt = since === 0 ? encodePrompt(sequence, decoded) : {};
         const chunk = { ...toChunk(choice, decoded, context), ...prompt };

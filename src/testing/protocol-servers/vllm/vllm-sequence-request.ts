@@ -6,4 +6,6 @@ export interface VllmSequenceRequest extends SequenceRequest {
   readonly externalId: string;
   /** The number of most likely tokens to list beside the sampled one. Absent for no logprobs. */
   readonly logprobCount: number | undefined;
+  /** The first row of routed experts in the reply. */
+  readonly routesFrom: number;
 }

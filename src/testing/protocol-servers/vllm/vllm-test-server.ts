@@ -1,3 +1,4 @@
+import { createColumnModel, type TestColumns } from "../shared/column-model.ts";
 import { findRelease } from "../shared/find-release.ts";
 import type { HttpExchange } from "../shared/http-exchange.ts";
 import { sendJson } from "../shared/http-exchange.ts";
@@ -42,6 +43,8 @@ export interface VllmTestServerOptions extends TestServerOptions {
   readonly reportsCachedTokens?: boolean;
   /** The initial version of the weights. Default `default`. */
   readonly weightVersion?: string;
+  /** The side columns that the server returns with each reply. Default: top logprobs only. */
+  readonly columns?: TestColumns;
 }
 
 /** Controls of a running vLLM test server. */
@@ -137,7 +140,7 @@ const SAMPLING_PATHS: Readonly<Record<string, "generate" | "completions">> = {
 function createServerState(options: VllmTestServerOptions): ServerState {
   let version = options.weightVersion ?? "default";
   let idCount = 0;
-  const { servedModels = ["test-model"], release = "0.32" } = options;
+  const { servedModels = ["test-model"], release = "0.32", columns = {} } = options;
   const core = createServerCore<VllmSequenceRequest>(options, {
     weightVersion: () => version,
     stopsBeforeBudget: true,
@@ -145,13 +148,15 @@ function createServerState(options: VllmTestServerOptions): ServerState {
   return {
     ...core,
     traits: findRelease(VLLM_RELEASES, { server: "vLLM", release }),
+    columns: { ...columns, model: columns.model ?? createColumnModel(columns) },
     vocabularySize: options.vocabularySize,
     answersServerInfo: options.answersServerInfo ?? true,
     servedModels,
     modelName: servedModels[0] ?? "test-model",
     apis: options.apis ?? ["generate", "completions"],
     isDevelopment: options.isDevelopment ?? false,
-    logprobsMode: options.logprobsMode ?? "raw_logprobs",
+    logprobsMode:
+      options.logprobsMode ?? (columns.keptTokens ? "processed_logprobs" : "raw_logprobs"),
     eosTokenId: options.eosTokenId ?? 2,
     reportsCachedTokens: options.reportsCachedTokens ?? false,
     liveNames: new Map(),

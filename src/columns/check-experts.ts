@@ -1,0 +1,113 @@
+import { expertBytes, type ExpertShape } from "./column-specs.ts";
+import { findSizeProblem, type CheckedPart, type PausingCheck } from "./column-problem.ts";
+
+/** Number of ids that are checked without a pause. */
+const idsAtOnce = 131_072;
+
+/** State of a layer. In a dense layer, all ids of all rows are 0. */
+const unknownLayer = 0;
+const denseLayer = 1;
+const mixtureLayer = 2;
+
+/**
+ * Checks the ids of routed experts: below the number of experts, different from one another in each layer, and zero
+ * in all rows of a layer or in none.
+ *
+ * With one expert a token, a dense layer cannot be told from expert 0.
+ */
+export function* checkExperts(part: CheckedPart, shape: ExpertShape): PausingCheck {
+  const { layerCount, perToken, expertCount } = shape;
+  const name = "routedExperts";
+  const rowLength = layerCount * perToken;
+  const wrongSize = findSizeProblem(name, part, rowLength * expertBytes(shape));
+  if (wrongSize !== undefined) return wrongSize;
+  const ids = toIds(part.bytes, shape);
+  const layers = new Uint8Array(layerCount);
+  /** `stamps[id]` is the number of the last layer of a row with this id. */
+  const stamps = new Uint32Array(expertCount);
+  const rowsAtOnce = Math.max(1, Math.floor(idsAtOnce / rowLength));
+  for (let row = 0; row < part.rows; row += rowsAtOnce) {
+    const end = Math.min(row + rowsAtOnce, part.rows);
+    const wrong = findWrongRow(ids, { row, end, layers, stamps, shape });
+    if (wrong >= 0) return describeLayer(ids, { place: wrong, layers, shape, start: part.start });
+    yield;
+  }
+  if (perToken === 1 || layers.some((state) => state !== denseLayer)) return undefined;
+  return {
+    problem: `column ${name} is zero in all ${layerCount} layers`,
+    expected: "a mixture of experts in one layer at least",
+  };
+}
+
+/** Returns the index of the first id of a layer that cannot be right, or -1. */
+function findWrongRow(
+  ids: Uint8Array | Uint16Array,
+  {
+    row,
+    end,
+    layers,
+    stamps,
+    shape: { layerCount, perToken, expertCount },
+  }: {
+    row: number;
+    end: number;
+    layers: Uint8Array;
+    stamps: Uint32Array;
+    shape: ExpertShape;
+  },
+): number {
+  let place = row * layerCount * perToken;
+  let stamp = row * layerCount;
+  for (; row < end; row++) {
+    for (let layer = 0; layer < layerCount; layer++) {
+      stamp++;
+      let any = 0;
+      let isWrong = false;
+      for (let rank = 0; rank < perToken; rank++) {
+        const id = ids[place + rank]!;
+        if (id >= expertCount) return place;
+        any |= id;
+        if (stamps[id] === stamp) isWrong = true;
+        stamps[id] = stamp;
+      }
+      const isZero = any === 0 && perToken > 1;
+      const state = isZero ? denseLayer : mixtureLayer;
+      if (isWrong && !isZero) return place;
+      if (layers[layer] === unknownLayer) layers[layer] = state;
+      else if (layers[layer] !== state) return place;
+      place += perToken;
+    }
+  }
+  return -1;
+}
+
+function describeLayer(
+  ids: Uint8Array | Uint16Array,
+  {
+    place,
+    layers,
+    shape: { layerCount, perToken, expertCount },
+    start,
+  }: { place: number; layers: Uint8Array; shape: ExpertShape; start: number },
+): { problem: string; expected: string } {
+  const layer = (place / perToken) % layerCount;
+  const row = Math.floor(place / (layerCount * perToken)) + start;
+  const found = [...ids.subarray(place, place + perToken)];
+  const at = `row ${row} of column routedExperts has the experts ${found.join(", ")} in layer ${layer}`;
+  if (found.some((id) => id >= expertCount)) {
+    return { problem: at, expected: `ids of experts, 0 to ${expertCount - 1}` };
+  }
+  const isZero = perToken > 1 && found.every((id) => id === 0);
+  if (isZero || new Set(found).size === perToken) {
+    const kind = layers[layer] === denseLayer ? "zeros" : "experts";
+    return { problem: at, expected: `${kind}, as in the rows before` };
+  }
+  return { problem: at, expected: `${perToken} different experts` };
+}
+
+function toIds(bytes: Uint8Array, shape: ExpertShape): Uint8Array | Uint16Array {
+  if (expertBytes(shape) === 1) return bytes;
+  // Lists of 16-bit numbers begin at a multiple of two.
+  const { buffer, byteOffset, length } = bytes.byteOffset % 2 === 0 ? bytes : bytes.slice();
+  return new Uint16Array(buffer, byteOffset, length / 2);
+}

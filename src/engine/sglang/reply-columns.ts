@@ -1,0 +1,179 @@
+import type { ColumnName, ExpertShape } from "../../columns/column-specs.ts";
+import { expertBytes, namesOf } from "../../columns/column-specs.ts";
+import type { JsonObject } from "../../values/is-object.ts";
+import { Base64Reader } from "../http/base64-reader.ts";
+import { BlobCutter } from "../http/blob-cutter.ts";
+import type { PieceReply } from "../http/piece-reply.ts";
+import type { PieceRequest } from "../http/piece-request.ts";
+import { encodeKept, encodeTops, type TopEntry } from "../http/ragged-lists.ts";
+import { joinChunks, mostRows, toColumns } from "../http/reply-columns.ts";
+import { ReplyProblem, readTokenId, show } from "../http/reply-reading.ts";
+import { readReplyObject } from "./generate-reply.ts";
+
+/** Cuts the columns in base64 out of a reply. */
+export type ColumnCutter = BlobCutter<Base64Reader>;
+
+/** Bytes of an id on the wire. */
+const wireBytes = 4;
+
+/**
+ * Opens a cutter for the columns of a request that come in base64: rows of 32-bit numbers without shape or type. Ids of
+ * experts are narrowed as they arrive.
+ *
+ * **Source:** recorded from SGLang 0.5.23; the indexer's field is from sgl-project/sglang
+ * python/sglang/srt/managers/tokenizer_manager.py.
+ */
+export function openCutter(request: PieceRequest): ColumnCutter | undefined {
+  const { columns } = request.turn;
+  if (columns === undefined) return undefined;
+  const { routedExperts: experts, indexerTopK: indexer } = columns.specs;
+  const rows = mostRows(request);
+  const allRows = rows + columns.knownRows;
+  return new BlobCutter<Base64Reader>({
+    ...(experts && {
+      routed_experts: () =>
+        new Base64Reader({
+          name: "meta_info.routed_experts",
+          limitBytes: rows * experts.layerCount * experts.perToken * wireBytes,
+          convert: (bytes) => narrow(bytes, experts),
+        }),
+    }),
+    ...(indexer && {
+      indexer_topk: () =>
+        new Base64Reader({
+          name: "meta_info.indexer_topk",
+          limitBytes: allRows * indexer.layerCount * indexer.perToken * wireBytes,
+        }),
+    }),
+  });
+}
+
+/**
+ * Reads a parsed reply with the columns that were requested. An interrupted reply may lack them.
+ *
+ * @throws ReplyProblem
+ */
+export async function readReply(
+  reply: JsonObject,
+  request: PieceRequest,
+  cutter: ColumnCutter | undefined,
+): Promise<PieceReply> {
+  const read = readReplyObject(reply, request);
+  if (cutter === undefined || (read.type !== "finished" && read.type !== "interrupted")) {
+    return read;
+  }
+  const { ids } = read.piece;
+  if (ids.length === 0) return read;
+  const meta = reply["meta_info"] as JsonObject;
+  const found = await findColumns(meta, { request, cutter, tokenCount: ids.length });
+  if (read.type === "interrupted" && found.lacking !== undefined) return read;
+  return { ...read, piece: { ...read.piece, columns: await toColumns(found, request, ids) } };
+}
+
+async function findColumns(
+  meta: JsonObject,
+  {
+    request,
+    cutter,
+    tokenCount,
+  }: { request: PieceRequest; cutter: ColumnCutter; tokenCount: number },
+): Promise<Partial<Record<ColumnName, Uint8Array>> & { readonly lacking?: ColumnName }> {
+  const { specs, knownRows } = request.turn.columns!;
+  const found: Partial<Record<ColumnName, Uint8Array>> = {};
+  if (specs.routedExperts) {
+    const chunks = readBlob(meta, "routed_experts", cutter);
+    if (chunks !== undefined) found.routedExperts = await joinChunks(chunks);
+  }
+  if (specs.indexerTopK) {
+    const chunks = readBlob(meta, "indexer_topk", cutter);
+    const { layerCount, perToken } = specs.indexerTopK;
+    const known = knownRows * layerCount * perToken * wireBytes;
+    if (chunks !== undefined) found.indexerTopK = await joinChunks(chunks, known);
+  }
+  if (specs.keptTokens) {
+    const lists = readLists(meta, "output_token_sampling_mask", tokenCount);
+    const place = "meta_info.output_token_sampling_mask";
+    if (lists !== undefined) found.keptTokens = await encodeKept(lists, place);
+  }
+  if (specs.topLogprobs) {
+    const lists = readLists(meta, "output_top_logprobs", tokenCount);
+    if (lists !== undefined) found.topLogprobs = await encodeTops(lists, readTop);
+  }
+  const lacking = namesOf(specs).find((name) => found[name] === undefined);
+  return { ...found, ...(lacking !== undefined && { lacking }) };
+}
+
+/** Returns the decoded bytes of a column. `undefined` if the reply lacks it. */
+function readBlob(
+  meta: JsonObject,
+  name: string,
+  cutter: ColumnCutter,
+): readonly Uint8Array[] | undefined {
+  const value = meta[name];
+  if (value === undefined || value === null) return undefined;
+  const reader = cutter.readerOf(value);
+  if (reader !== undefined) return reader.takeChunks();
+  throw new ReplyProblem(`meta_info.${name} is ${show(value)}`, "base64");
+}
+
+/** Returns a list with an entry for each sampled token. `undefined` if the reply lacks it. */
+function readLists(
+  meta: JsonObject,
+  name: string,
+  tokenCount: number,
+): readonly unknown[] | undefined {
+  const lists = meta[name];
+  if (lists === undefined || lists === null) return undefined;
+  // A stream without the list is assembled with an empty one.
+  if (Array.isArray(lists) && lists.length === 0) return undefined;
+  if (Array.isArray(lists) && lists.length === tokenCount) return lists;
+  const problem = Array.isArray(lists) ? `has ${lists.length} entries` : `is ${show(lists)}`;
+  throw new ReplyProblem(`meta_info.${name} ${problem}`, `${tokenCount}, one for each token`);
+}
+
+/**
+ * Reads `[[logprob, id, text], …]`, best first. An entry with probability 0, whose logprob JSON cannot express, is left
+ * out.
+ */
+function readTop(list: unknown, row: number): readonly TopEntry[] {
+  const place = `meta_info.output_top_logprobs[${row}]`;
+  if (!Array.isArray(list)) throw new ReplyProblem(`${place} is ${show(list)}`, "tops");
+  const entries: TopEntry[] = [];
+  for (const [rank, entry] of (list as unknown[]).entries()) {
+    const [logprob, id] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    if (logprob === null) continue;
+    if (typeof logprob !== "number") {
+      throw new ReplyProblem(`${place}[${rank}] is ${show(entry)}`, "[logprob, id, text]");
+    }
+    entries.push({ id: readTokenId(id, `${place}[${rank}][1]`), logprob });
+  }
+  return entries;
+}
+
+/**
+ * Narrows 32-bit ids to the bytes of an expert's id.
+ *
+ * @throws ReplyProblem for an id that does not fit. The ids are compared with the number of experts later.
+ */
+function narrow(bytes: Buffer, shape: ExpertShape): Uint8Array {
+  if (bytes.length % wireBytes !== 0) {
+    throw new ReplyProblem("meta_info.routed_experts ends within a number", "32-bit numbers");
+  }
+  const wide = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / wireBytes);
+  const width = expertBytes(shape);
+  const ids = width === 1 ? new Uint8Array(wide.length) : new Uint16Array(wide.length);
+  let bits = 0;
+  for (let index = 0; index < wide.length; index++) {
+    const id = wide[index]!;
+    bits |= id;
+    ids[index] = id;
+  }
+  if (bits >>> (8 * width) !== 0) {
+    const wrong = wide.find((id) => id < 0 || id >= shape.expertCount);
+    throw new ReplyProblem(
+      `meta_info.routed_experts has the id ${wrong}`,
+      `ids of experts, 0 to ${shape.expertCount - 1}`,
+    );
+  }
+  return new Uint8Array(ids.buffer);
+}
