@@ -81,6 +81,17 @@ test("a full file is freed when all groups that were played while it was open ar
   expect(await columns.free()).toEqual([]);
 });
 
+test("a group that a taker has keeps no file", async () => {
+  const { columns, writer, write } = await open();
+  await using _writer = writer;
+  columns.started(0);
+  await write();
+  await write();
+  expect(await columns.free()).toEqual([]);
+  columns.delivered(0, "taken");
+  expect(await columns.free()).toEqual(["start-0-0000.bin"]);
+});
+
 test("a group that an earlier start finished keeps no file of this start", async () => {
   const { columns, writer, write } = await open();
   await using _writer = writer;

@@ -38,10 +38,16 @@ export class BatchColumns {
     this.#spans.set(groupIndex, { first: this.#current, last: undefined, entry: undefined });
   }
 
-  /** Records that a group was stored for readers. A group without a start in this process has no parts in its files. */
-  delivered(groupIndex: number, entry: GroupEntry): void {
+  /**
+   * Records that a group was delivered. A group without a start in this process has no parts in its files.
+   *
+   * @param entry - The entry of a group that was stored for readers. `taken` if a taker has it: that is its
+   *   acknowledgement.
+   */
+  delivered(groupIndex: number, entry: GroupEntry | "taken"): void {
+    if (entry === "taken") this.#spans.delete(groupIndex);
     const span = this.#spans.get(groupIndex);
-    if (span === undefined) return;
+    if (span === undefined || entry === "taken") return;
     span.last = this.#current;
     span.entry = entry;
   }

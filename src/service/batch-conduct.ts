@@ -83,7 +83,7 @@ export class BatchConduct {
           const delivered = await this.#deliver(batch, groupIndex, group);
           if (delivered === undefined) return;
           batch.delivered.add(groupIndex);
-          if (delivered !== "taken") ofBatch?.delivered(groupIndex, delivered);
+          ofBatch?.delivered(groupIndex, delivered);
           // The reader may have acknowledged the group already.
           if (ofBatch !== undefined) await columns.free();
         },

@@ -73,7 +73,7 @@ export class ServiceColumns implements AsyncDisposable {
     for (const [batch, columns] of Array.from(this.#playing)) {
       for (const name of await columns.free()) await this.#open.get(batch)?.forget(name);
     }
-    for (const batch of this.#ownBatches()) {
+    for (const batch of this.#options.batches()) {
       const { id, hasEnded } = batch;
       const isNeeded = !hasEnded || this.#playing.has(id) || this.#freed.has(id);
       if (isNeeded || !this.#options.groups.isAllForgotten(id)) continue;
@@ -91,19 +91,14 @@ export class ServiceColumns implements AsyncDisposable {
     this.#open.delete(batch);
   }
 
-  /** The batches whose groups readers get, oldest first. Takers acknowledge nothing, so their files stay. */
-  #ownBatches(): readonly Batch[] {
-    return this.#options.batches().filter(({ taker }) => taker === undefined);
-  }
-
   /**
    * Finds the part with a hash.
    *
    * @throws ServiceError `not-found` if no batch has it, or its rows were acknowledged.
    */
   async find(hash: string): Promise<FoundColumn> {
-    for (const { id } of this.#ownBatches().toReversed()) {
-      if (this.#freed.has(id)) continue;
+    for (const { id, taker } of this.#options.batches().toReversed()) {
+      if (taker !== undefined || this.#freed.has(id)) continue;
       const folder = this.#folderOf(id);
       const place = await folder.placeOf(hash);
       if (place === undefined) continue;

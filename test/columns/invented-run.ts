@@ -105,6 +105,7 @@ async function changeWeights(run: LiveRun, ended: AbortSignal): Promise<void> {
     folder,
     ...(players && { player: players.player }),
   });
+  process.stdout.write("playing\n");
   const ended = new AbortController();
   const changing = changeWeights(run, ended.signal);
   for await (const _ of run);

@@ -5,7 +5,7 @@
  * with two workers that write into the run's folder, and every third with two that write into a shared
  * folder. There, half of the kills hit a worker. Every second run of each kind branches. Needs no build.
  *
- *     node test/columns/kill-columns.mjs [kills, 100] [seed, 1] [longest ms to a kill, 700]
+ *     node test/columns/kill-columns.mjs [kills, 100] [seed, 1] [longest ms to a kill, 600]
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,10 +17,12 @@ import { nodeInput } from "../../scripts/bundle.mjs";
 import { chance } from "../simulation/chance.mjs";
 
 const root = path.resolve(import.meta.dirname, "../..");
-const [wantedKills, seed, longestMs] = [100, 1, 700].map((value, index) =>
+const [wantedKills, seed, longestMs] = [100, 1, 600].map((value, index) =>
   Number(process.argv[index + 2] ?? value),
 );
 const random = chance(seed);
+/** Then a run ends without more kills, and one of another kind follows. */
+const mostInARun = 8;
 const folder = mkdtempSync(path.join(tmpdir(), "turnwright-kill-columns-"));
 /** Packages that are not bundled are found from here. */
 const programs = mkdtempSync(path.join(root, "node_modules", ".kill-columns-"));
@@ -65,8 +67,8 @@ function workersOf(pid) {
 /** Kills the process, or one of its workers. Returns false if the process was not killed. */
 function kill(child) {
   const workers = random() < 0.5 ? workersOf(child.pid) : [];
-  if (workers.length === 0) return child.kill("SIGKILL");
   sums.kills += 1;
+  if (workers.length === 0) return child.kill("SIGKILL");
   sums.workerKills += 1;
   try {
     process.kill(workers[Math.floor(random() * workers.length)], "SIGKILL");
@@ -77,21 +79,23 @@ function kill(child) {
 }
 
 /** Resolves with true if the process was killed, and with false if it ended well. */
-async function play(dir, flags) {
+async function play(dir, { flags, last }) {
   const program = path.join(programs, "invented-run.mjs");
   const child = spawn(process.execPath, [program, dir, ...flags], {
-    stdio: ["ignore", "ignore", "pipe"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
   let stderr = "";
   child.stderr.on("data", (data) => (stderr += data));
   let timer;
   const plan = () => {
-    if (sums.kills >= wantedKills) return;
+    if (sums.kills >= Math.min(wantedKills, last)) return;
     timer = setTimeout(() => {
       if (!kill(child)) plan();
-    }, 100 + random() * longestMs);
+    }, random() * longestMs);
   };
-  plan();
+  // Some die while they start.
+  if (random() < 0.15) plan();
+  else child.stdout.once("data", plan);
   return await new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("exit", (code, signal) => {
@@ -99,6 +103,8 @@ async function play(dir, flags) {
       if (stderr.includes("result-refused")) faults.push(stderr);
       if (signal === "SIGKILL") resolve(true);
       else if (code === 0) resolve(false);
+      // A worker that is killed before it can play ends the start.
+      else if (stderr.includes("ended by SIGKILL before it was ready")) resolve(true);
       else reject(new Error(`exit status ${code}: ${stderr}`));
     });
   });
@@ -114,7 +120,8 @@ try {
     const dir = path.join(folder, `run-${sums.runs}`);
     mkdirSync(dir);
     writeFileSync(path.join(dir, "version"), "1");
-    while (await play(dir, [...kind.flags, branches])) sums.kills += 1;
+    const last = sums.kills + mostInARun;
+    while (await play(dir, { flags: [...kind.flags, branches], last }));
     const checked = await checkKilled(path.join(dir, "run"));
     faults.push(...checked.faults.map((fault) => `${dir} (${kind.name}): ${fault}`));
     for (const name of ["rows", "mixedRows", "parts", "recordedParts"]) {
