@@ -56,8 +56,9 @@ function slowEngine(dir: string): Engine {
     async generate({ promptIds, sampling, requestId }, { signal, cutShort } = {}) {
       const policyVersion = String(readWeights(dir));
       const wanted = restOfTurn([...promptIds], sampling.seed);
+      const isOver = (): boolean => count === wanted.length || cutShort?.aborted === true;
       let count = 0;
-      while (count < wanted.length && cutShort?.aborted !== true) {
+      while (!isOver()) {
         await systemClock.sleep(3);
         signal?.throwIfAborted();
         count = Math.min(count + sampledTogether, wanted.length);
