@@ -20,6 +20,7 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   disk: async () => (await import("./long-attempts/bench-disk.ts")).benchDisk(base),
   resume: async () => (await import("./long-attempts/bench-resume.ts")).benchResume(base),
   tokenizer: async () => (await import("./tokenizer.ts")).benchTokenizer(base),
+  columns: async () => (await import("./columns/bench-columns.ts")).benchColumns(),
   parse: async () => (await import("./parse.ts")).benchParse(),
   journal: async () => (await import("./journal.ts")).benchJournal(),
   recording: async () => (await import("./recording.ts")).benchRecording(),

@@ -84,6 +84,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "repairableStatuses",
     "toolUsePolicies",
   ],
+  "turnwright/columns": ["columnNames", "decodeRagged"],
   "turnwright/composition": ["createReplay", "createRun", "openRecordedRun", "readRunConfig"],
   "turnwright/engine": [
     "createLlamaCppEngine",
@@ -91,6 +92,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "createReferenceEngine",
     "createSglangEngine",
     "createVllmEngine",
+    "requireColumns",
   ],
   "turnwright/environment": [
     "CopyOnWriteTable",

@@ -1,5 +1,5 @@
 import { createEngine } from "../composition/create-engine.ts";
-import { describeEngine } from "../composition/describe-engine.ts";
+import { describeEngine, requireRunColumns } from "../composition/describe-engine.ts";
 import { createAgent } from "../composition/create-agent.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import { requireVariables } from "../composition/config/require-variables.ts";
@@ -111,6 +111,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const conduct = readConductConfig(values, engineOf(options, values));
     const sampling = readSampling(values);
     const columns = await resolveColumns(readColumns(values), values.model);
+    await requireRunColumns(engine, columns, signal);
     // A renderer object may have its own date, which stays.
     const promptTime = renderer.now ?? new Date(now());
     const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };

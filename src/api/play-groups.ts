@@ -1,4 +1,5 @@
 import type { Episode } from "../episode/episode.ts";
+import { recordedDescription } from "../composition/describe-engine.ts";
 import { RolloutError } from "../errors.ts";
 import { openLoadGate } from "../run/schedule/load-gate.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
@@ -93,9 +94,10 @@ async function openFolder(
     configuration,
     identity: await parts.identity(),
     found: {
-      engine,
+      engine: recordedDescription(engine, setup.columns),
       template: renderer.card,
       plan: source === undefined ? planned : openPlan,
+      ...(setup.columns !== undefined && { columns: setup.columns }),
       settings,
       vocabularySize: renderer.codec.vocabularySize,
     },

@@ -51,6 +51,15 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
   // The folder's name as the user wrote it is familiar and shorter.
   const shown = (file: string): string => path.join(folder.name, path.basename(file));
   rows.push(["samples", shown(folder.samplesFile)]);
+  if (folder.columnBytes !== undefined) {
+    const { found } = folder.manifest;
+    const names = Object.keys((found["columns"] ?? {}) as object).join(", ");
+    const megabytes = (folder.columnBytes / 1e6).toFixed(1);
+    rows.push([
+      "columns",
+      `${names}: ${megabytes} MB${ofThis} in ${path.join(folder.name, "columns")}`,
+    ]);
+  }
   if (folder.slimeFile !== undefined) rows.push(["for slime", shown(folder.slimeFile)]);
   if (slime?.leftOut !== undefined) {
     rows.push(["not for it", `groups that slime cannot be given: ${listCounts(slime.leftOut)}`]);

@@ -43,6 +43,12 @@ export const engineSettings: readonly Setting[] = runSettings.filter(({ name }) 
   engineSettingNames.includes(name),
 );
 
+/** The settings of a run that decide if it can be scored again. The columns cannot be chosen then. */
+const recordedSettings: readonly Setting[] = [
+  ...engineSettings,
+  ...runSettings.filter(({ name }) => name === "columns"),
+];
+
 /** An engine that recomputes the logprobs of a run. The caller closes it. */
 export interface ScoringEngine {
   readonly engine: Engine;
@@ -79,6 +85,12 @@ export async function openScoringEngine(
  *   cut.
  */
 function checkTruncation(settings: RunSettings, engine: EngineDescription): void {
+  if (settings.columns?.includes("keptTokens") === true) {
+    throw new UsageError(
+      `Cannot score samples with ${engine.kind} again: the run keeps the tokens of --top-k (--columns keptTokens), ` +
+        "and its logprobs are over these sets, which cannot be scored",
+    );
+  }
   if (engine.logprobConvention !== "processed") return;
   for (const name of truncationNames) {
     const value = settings[name];
@@ -105,5 +117,5 @@ async function settingsOfRun(dir: string): Promise<GivenSettings> {
     () => true,
     () => false,
   );
-  return isRun ? storedSettings((await openStoredRun(dir)).manifest, engineSettings) : {};
+  return isRun ? storedSettings((await openStoredRun(dir)).manifest, recordedSettings) : {};
 }

@@ -165,6 +165,7 @@ function isEmptyList(value: unknown): boolean {
 function shown(value: unknown): string {
   if (value === undefined) return "absent";
   if (typeof value === "string") return JSON.stringify(value.slice(0, 40));
+  if (typeof value === "number") return String(value);
   if (Array.isArray(value)) return `a list of ${value.length}`;
-  return isObject(value) ? "an object" : String(value);
+  return value === null ? "null" : `a value of type ${typeof value}`;
 }

@@ -16,7 +16,7 @@ const mixtureLayer = 2;
  * With one expert a token, a dense layer cannot be told from expert 0.
  */
 export function* checkExperts(part: CheckedPart, shape: ExpertShape): PausingCheck {
-  const { layerCount, perToken, expertCount } = shape;
+  const { layerCount, perToken } = shape;
   const name = "routedExperts";
   const rowLength = layerCount * perToken;
   const wrongSize = findSizeProblem(name, part, rowLength * expertBytes(shape));
@@ -24,7 +24,7 @@ export function* checkExperts(part: CheckedPart, shape: ExpertShape): PausingChe
   const ids = toIds(part.bytes, shape);
   const layers = new Uint8Array(layerCount);
   /** `stamps[id]` is the number of the last layer of a row with this id. */
-  const stamps = new Uint32Array(expertCount);
+  const stamps = new Uint32Array(2 ** (8 * expertBytes(shape)));
   const rowsAtOnce = Math.max(1, Math.floor(idsAtOnce / rowLength));
   for (let row = 0; row < part.rows; row += rowsAtOnce) {
     const end = Math.min(row + rowsAtOnce, part.rows);
@@ -62,23 +62,33 @@ function findWrongRow(
     for (let layer = 0; layer < layerCount; layer++) {
       stamp++;
       let any = 0;
-      let isWrong = false;
-      for (let rank = 0; rank < perToken; rank++) {
-        const id = ids[place + rank]!;
-        if (id >= expertCount) return place;
+      let repeats = 0;
+      const next = place + perToken;
+      for (let at = place; at < next; at++) {
+        const id = ids[at]!;
         any |= id;
-        if (stamps[id] === stamp) isWrong = true;
+        repeats |= stamps[id] === stamp ? 1 : 0;
         stamps[id] = stamp;
       }
+      if (any >= expertCount && isForeign(ids, { from: place, to: next, expertCount }))
+        return place;
       const isZero = any === 0 && perToken > 1;
       const state = isZero ? denseLayer : mixtureLayer;
-      if (isWrong && !isZero) return place;
+      if (repeats !== 0 && !isZero) return place;
       if (layers[layer] === unknownLayer) layers[layer] = state;
       else if (layers[layer] !== state) return place;
-      place += perToken;
+      place = next;
     }
   }
   return -1;
+}
+
+/** True if a layer has an id that no expert has. The bits of valid ids together can exceed the number of experts. */
+function isForeign(
+  ids: Uint8Array | Uint16Array,
+  { from, to, expertCount }: { from: number; to: number; expertCount: number },
+): boolean {
+  return ids.subarray(from, to).some((id) => id >= expertCount);
 }
 
 function describeLayer(

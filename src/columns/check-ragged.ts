@@ -45,11 +45,11 @@ export function* checkRagged(
         return { problem: `${at} has the id ${id} twice`, expected: "different ids" };
       }
       if (logprobs === undefined) continue;
-      const logprob = logprobs[index]!;
-      if (!isSampledLogprob(logprob)) {
-        return { problem: `${at} has the logprob ${logprob}`, expected: "a logarithm, at most 0" };
+      if (!isSampledLogprob(logprobs[index])) {
+        const problem = `${at} has the logprob ${logprobs[index]}`;
+        return { problem, expected: "a logarithm, at most 0" };
       }
-      if (index > place && logprob > logprobs[index - 1]!) {
+      if (index > place && logprobs[index]! > logprobs[index - 1]!) {
         return { problem: `${at} has a higher logprob after a lower one`, expected: "best first" };
       }
     }

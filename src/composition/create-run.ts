@@ -13,7 +13,7 @@ import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { probeUser } from "./probe-user.ts";
-import { describeEngine } from "./describe-engine.ts";
+import { describeEngine, recordedDescription, requireRunColumns } from "./describe-engine.ts";
 import { isForeignAgent } from "./config/agent-config.ts";
 import { createAgent } from "./create-agent.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
@@ -70,7 +70,8 @@ export interface Run extends AsyncDisposable {
    * @param options.isOpen - True if the caller chooses the tasks, so that their number is open.
    *   Default false.
    * @param options.manifest - The content of `run.json`, in place of `manifest`.
-   * @throws UsageError if the folder has a run with another configuration, or cannot be written.
+   * @throws UsageError if the folder has a run with another configuration, or cannot be written, or
+   *   if the engine does not return the run's side columns.
    */
   openFolder(
     onWait?: (why: string) => void,
@@ -152,6 +153,8 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
         redactor.text(each),
       ),
       async openFolder(onWait = () => {}, { isOpen = false, manifest: played = manifest } = {}) {
+        // A replay opens no folder and has no engine.
+        await requireRunColumns(engine, columns, signal);
         const { dir = newFolder(environment, now), retryFailed, record, format } = config.conduct;
         const command = around.command && redactor.text(around.command);
         const lock = { onWait, ...withoutUndefined({ signal, command }) };
@@ -231,7 +234,7 @@ async function describeRun(
     configuration,
     identity: await describeIdentity(config, parts),
     found: {
-      engine: parts.engine,
+      engine: recordedDescription(parts.engine, parts.columns),
       template: parts.renderer.card,
       vocabularySize: parts.renderer.codec.vocabularySize,
       plan: describePlan(config.scope, { environment: parts.environment.name, ...parts.scope }),

@@ -1,3 +1,5 @@
+import type { ColumnSpecs } from "../columns/column-specs.ts";
+import { requireColumns } from "../engine/require-columns.ts";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { askDescription, type AskDescriptionOptions } from "../episode/ask-description.ts";
 import { RolloutError } from "../errors.ts";
@@ -23,6 +25,29 @@ export async function describeEngine(
       discarded,
     });
   }
+}
+
+/**
+ * Checks that an engine returns a run's side columns.
+ *
+ * @throws UsageError naming the column, the server and the way to start it.
+ * @throws RolloutError if the engine does not answer.
+ */
+export async function requireRunColumns(
+  engine: Engine,
+  columns: ColumnSpecs | undefined,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (columns !== undefined) await requireColumns(engine, columns, { ...(signal && { signal }) });
+}
+
+/** Returns the description as a run records it. A run without side columns does not record which ones there are. */
+export function recordedDescription(
+  description: EngineDescription,
+  columns: ColumnSpecs | undefined,
+): EngineDescription {
+  const { columns: _possible, ...rest } = description;
+  return columns === undefined ? rest : description;
 }
 
 function hintOf({ code, message }: RolloutError): string | undefined {

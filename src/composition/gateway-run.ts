@@ -15,7 +15,7 @@ import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
 import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { resolveColumns } from "./resolve-columns.ts";
-import { describeEngine } from "./describe-engine.ts";
+import { describeEngine, recordedDescription, requireRunColumns } from "./describe-engine.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
 import { requireVariables } from "./config/require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
@@ -122,6 +122,7 @@ async function openParts(
   const { scorerFile } = config;
   const scorer = scorerFile === undefined ? undefined : await loadScorer(scorerFile);
   const columns = await resolveColumns(config.columns, config.renderer.modelDir);
+  await requireRunColumns(engine, columns, signal);
   const manifest = redactor.clean(
     await describeGateway(config, { renderer: made, description, columns }),
   );
@@ -285,7 +286,7 @@ async function describeGateway(
       ...withoutUndefined({ scorer: await describeScorer(scorerFile) }),
     },
     found: {
-      engine: description,
+      engine: recordedDescription(description, columns),
       template: renderer.card,
       vocabularySize: renderer.codec.vocabularySize,
       // The clients decide the number of sessions.

@@ -182,7 +182,7 @@ export interface EngineDescription {
    * Maximum length of prompt and output together, in tokens, at least 1, if the engine reports it.
    */
   readonly contextLength?: number;
-  /** The side columns that the engine can return. Absent if it can return none. */
+  /** The side columns that the engine can return. Absent if it does not say: `requireColumns()` then finds out. */
   readonly columns?: readonly ColumnName[];
   /** The fields of this description that are assumed, each with the reason. */
   readonly warnings?: readonly string[];

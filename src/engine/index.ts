@@ -4,6 +4,7 @@
  * @module
  */
 export type {
+  ColumnRequest,
   DiscardedSampling,
   EngineDescription,
   EngineLoad,
@@ -48,6 +49,7 @@ export {
   type ReloadableEngine,
   type ScoringEngine,
 } from "./reference/index.ts";
+export { requireColumns } from "./require-columns.ts";
 export { createSglangEngine, type SglangEngine } from "./sglang/sglang-engine.ts";
 export type { SglangEngineOptions } from "./sglang/sglang-options.ts";
 export type { TokenIds } from "./token-id.ts";

@@ -24,6 +24,7 @@ const members: readonly string[] = [
   "logprobConvention",
   "isConventionAssumed",
   "contextLength",
+  "columns",
   "warnings",
   ...optionalTexts,
 ];
@@ -84,7 +85,7 @@ function checkDescription(answer: unknown, kind: string): EngineDescription {
     is: (field) => field === undefined || isText(field),
     expected: "a text or nothing",
   });
-  requireFields(copy, ["warnings"], {
+  requireFields(copy, ["warnings", "columns"], {
     ...origin,
     is: (field) => field === undefined || (Array.isArray(field) && field.every(isText)),
     expected: "a list of texts or nothing",

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import type { ColumnParts } from "../columns/column-part.ts";
+import { isOfAllTokens, namesOf, type ColumnSpecs } from "../columns/column-specs.ts";
+import { checkGeneration } from "../engine/check-sampled.ts";
 import type { Engine, GenerateRequest, StreamedTokens } from "../engine/engine.ts";
 import { RolloutError } from "../errors.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
@@ -78,6 +81,8 @@ export interface EngineHarness {
    * returns stops everything that it started.
    */
   readonly start: (scenario: EngineScenario) => Promise<EngineUnderTest>;
+  /** The side columns that the engine returns. Default: none, and requests for them must fail. */
+  readonly columns?: ColumnSpecs;
   /** Cases that do not apply, with the reason. */
   readonly skip?: Partial<Readonly<Record<EngineCase, string>>>;
 }
@@ -132,6 +137,10 @@ const TURN: ConformanceTurn = {
 };
 const PLAYS_TURN: EngineScenario = { kind: "plays", turns: { "session-0": [TURN] } };
 const MALFORMS = { kind: "malforms", turns: { "session-0": [TURN] } } as const;
+
+const SOME_COLUMNS: ColumnSpecs = {
+  routedExperts: { layerCount: 2, perToken: 2, expertCount: 8 },
+};
 
 /** The vocabulary of the tests. All ids of the turns are below it. */
 const VOCABULARY_SIZE = 1_000;
@@ -345,6 +354,43 @@ const CASES = {
       const reason = new Error("enough");
       controller.abort(reason);
       await assert.rejects(call, (error) => error === reason);
+    }
+  },
+
+  "returns the requested side columns, or fails": async (harness: EngineHarness) => {
+    await using tested = await harness.start(PLAYS_TURN);
+    const { columns: specs } = harness;
+    const request = toRequest({ columns: { specs: specs ?? SOME_COLUMNS, knownRows: 0 } });
+    if (specs === undefined) {
+      const { code } = await failureOf(tested.engine.generate(request));
+      assert.ok(code === "engine/bad-request" || code === "engine/bad-reply", code);
+      return;
+    }
+    const generation = await tested.engine.generate(request);
+    checkGeneration(generation, request);
+    assert.deepEqual(Object.keys(generation.columns ?? {}), namesOf(specs));
+    assert.deepEqual(generation.outputIds, TURN.outputIds);
+  },
+
+  "returns only the rows that are not known, of each part of an interrupted turn": async (
+    harness: EngineHarness,
+  ) => {
+    const { columns: specs } = harness;
+    if (specs === undefined) return;
+    const turns = { "session-0": [TURN] };
+    for (const onTokens of [undefined, () => undefined]) {
+      await using tested = await harness.start({ kind: "interrupts", turns, afterTokens: 2 });
+      const request = toRequest({ columns: { specs, knownRows: 2 } });
+      const generation = await tested.engine.generate(request, onTokens && { onTokens });
+      checkGeneration(generation, request);
+      const parts: ColumnParts = generation.columns ?? {};
+      const firsts: readonly (number | undefined)[] = namesOf(specs).map(
+        (name) => parts[name]?.[0]?.from,
+      );
+      assert.deepEqual(
+        firsts,
+        namesOf(specs).map((name) => (isOfAllTokens(name) ? 2 : 3)),
+      );
     }
   },
 

@@ -172,24 +172,27 @@ describe.each(Object.entries(serves))("%s", (kind, serve) => {
     expect(bytesOf(routes)).toEqual(routesOf([...promptIds, ...outputIds], 3, "default"));
   });
 
-  test.each(ways)("an interrupted turn has rows of each piece (streamed: %s)", async (isStreamed) => {
-    const faults: ServerFault[] = [{ kind: "abort-after", tokens: 2 }];
-    const generation = await sample({}, { isStreamed, faults });
-    expect(generation.outputIds).toEqual(outputIds);
-    const { routedExperts = [], keptTokens = [], topLogprobs = [] } = generation.columns!;
-    const places = (parts: readonly ColumnPart[]) => parts.map(({ from, rows }) => [from, rows]);
-    expect(places(routedExperts)).toEqual([
-      [0, 5],
-      [5, 4],
-    ]);
-    expect(places(keptTokens)).toEqual([
-      [4, 2],
-      [6, 4],
-    ]);
-    expect(places(topLogprobs)).toEqual(places(keptTokens));
-    const all = routesOf([...promptIds, ...outputIds], 0, "default");
-    expect(routedExperts.flatMap(bytesOf)).toEqual(all);
-  });
+  test.each(ways)(
+    "an interrupted turn has rows of each piece (streamed: %s)",
+    async (isStreamed) => {
+      const faults: ServerFault[] = [{ kind: "abort-after", tokens: 2 }];
+      const generation = await sample({}, { isStreamed, faults });
+      expect(generation.outputIds).toEqual(outputIds);
+      const { routedExperts = [], keptTokens = [], topLogprobs = [] } = generation.columns!;
+      const places = (parts: readonly ColumnPart[]) => parts.map(({ from, rows }) => [from, rows]);
+      expect(places(routedExperts)).toEqual([
+        [0, 5],
+        [5, 4],
+      ]);
+      expect(places(keptTokens)).toEqual([
+        [4, 2],
+        [6, 4],
+      ]);
+      expect(places(topLogprobs)).toEqual(places(keptTokens));
+      const all = routesOf([...promptIds, ...outputIds], 0, "default");
+      expect(routedExperts.flatMap(bytesOf)).toEqual(all);
+    },
+  );
 
   test("a stream that breaks continues if the next request returns all rows", async () => {
     const faults: ServerFault[] = [{ kind: "reset", when: "within-reply", afterTokens: 2 }];
@@ -221,38 +224,44 @@ describe.each(Object.entries(serves))("%s", (kind, serve) => {
     ).rejects.toMatchObject({ code: "engine/interrupted" });
   });
 
-  test.each(ways)("rows belong to the version of their weights (streamed: %s)", async (isStreamed) => {
-    const { server, engine } = await serve({
-      policy: watchedPolicy((index) => {
-        if (index === 3) server.setWeightVersion("v2");
-      }),
-    });
-    const streaming = isStreamed ? { onTokens: () => undefined } : {};
-    const generation = await engine.generate(request, streaming);
-    await engine.close();
-    await server.close();
-    expect(generation.pieces.map(({ policyVersion }) => policyVersion)).toEqual(["default", "v2"]);
-    const checked = checkGeneration(generation, request);
-    const { routedExperts = [], keptTokens = [], topLogprobs = [] } = checked.columns!;
-    const places = (parts: readonly ColumnPart[]) =>
-      parts.map(({ from, rows, policyVersion }) => [from, rows, policyVersion]);
-    expect(places(routedExperts)).toEqual([
-      [0, 6, "default"],
-      [6, 3, "v2"],
-    ]);
-    expect(places(keptTokens)).toEqual([
-      [4, 3, "default"],
-      [7, 3, "v2"],
-    ]);
-    expect(places(topLogprobs)).toEqual(places(keptTokens));
-    const ids = [...promptIds, ...outputIds];
-    expect(bytesOf(routedExperts[0])).toEqual(routesOf(ids.slice(0, 7), 0, "default"));
-    expect(bytesOf(routedExperts[1])).toEqual(routesOf(ids, 6, "v2"));
-    for (const part of [...routedExperts, ...keptTokens, ...topLogprobs]) {
-      expect(part.hash).toBe(hashColumnBytes(part.bytes!));
-      expect(part.size).toBe(part.bytes!.length);
-    }
-  });
+  test.each(ways)(
+    "rows belong to the version of their weights (streamed: %s)",
+    async (isStreamed) => {
+      const { server, engine } = await serve({
+        policy: watchedPolicy((index) => {
+          if (index === 3) server.setWeightVersion("v2");
+        }),
+      });
+      const streaming = isStreamed ? { onTokens: () => undefined } : {};
+      const generation = await engine.generate(request, streaming);
+      await engine.close();
+      await server.close();
+      expect(generation.pieces.map(({ policyVersion }) => policyVersion)).toEqual([
+        "default",
+        "v2",
+      ]);
+      const checked = checkGeneration(generation, request);
+      const { routedExperts = [], keptTokens = [], topLogprobs = [] } = checked.columns!;
+      const places = (parts: readonly ColumnPart[]) =>
+        parts.map(({ from, rows, policyVersion }) => [from, rows, policyVersion]);
+      expect(places(routedExperts)).toEqual([
+        [0, 6, "default"],
+        [6, 3, "v2"],
+      ]);
+      expect(places(keptTokens)).toEqual([
+        [4, 3, "default"],
+        [7, 3, "v2"],
+      ]);
+      expect(places(topLogprobs)).toEqual(places(keptTokens));
+      const ids = [...promptIds, ...outputIds];
+      expect(bytesOf(routedExperts[0])).toEqual(routesOf(ids.slice(0, 7), 0, "default"));
+      expect(bytesOf(routedExperts[1])).toEqual(routesOf(ids, 6, "v2"));
+      for (const part of [...routedExperts, ...keptTokens, ...topLogprobs]) {
+        expect(part.hash).toBe(hashColumnBytes(part.bytes!));
+        expect(part.size).toBe(part.bytes!.length);
+      }
+    },
+  );
 
   test("a cut turn keeps its columns", async () => {
     const { server, engine } = await serve({ policy: stuckPolicy(...tokens.slice(0, 3)) });
@@ -275,21 +284,20 @@ describe.each(Object.entries(serves))("%s", (kind, serve) => {
   test("wide ids have two bytes", async () => {
     const shape = { layerCount: 2, perToken: 3, expertCount: 384 };
     const wide = { specs: { routedExperts: shape }, knownRows: 0 };
-    const generation = await sample(
-      { columns: wide },
-      { columns: { routedExperts: shape } },
-    );
+    const generation = await sample({ columns: wide }, { columns: { routedExperts: shape } });
     const [part] = generation.columns!.routedExperts!;
     expect(part!.size).toBe(9 * 12);
     const ids = new Uint16Array(part!.bytes!.slice().buffer);
-    const expected = [...promptIds, ...outputIds].slice(0, -1).flatMap((id, position) =>
-      [0, 1].flatMap((layer) =>
-        createColumnModel({ routedExperts: shape }).experts(
-          { id, position, version: "default" },
-          layer,
+    const expected = [...promptIds, ...outputIds]
+      .slice(0, -1)
+      .flatMap((id, position) =>
+        [0, 1].flatMap((layer) =>
+          createColumnModel({ routedExperts: shape }).experts(
+            { id, position, version: "default" },
+            layer,
+          ),
         ),
-      ),
-    );
+      );
     expect([...ids]).toEqual(expected);
   });
 

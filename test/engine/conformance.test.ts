@@ -1,3 +1,5 @@
+import type { ColumnSpecs } from "../../src/columns/column-specs.ts";
+import type { TestColumns } from "../../src/testing/protocol-servers/shared/column-model.ts";
 import { describe, test } from "vitest";
 import type { Engine } from "../../src/engine/engine.ts";
 import { createLlamaCppEngine } from "../../src/engine/llama-cpp/llama-cpp-engine.ts";
@@ -140,12 +142,38 @@ function toFault(
   }
 }
 
+/** Columns that every server returns without further sampling parameters. */
+const columns: ColumnSpecs = {
+  routedExperts: { layerCount: 3, perToken: 2, expertCount: 8 },
+  topLogprobs: { count: 2 },
+};
+const { routedExperts } = columns;
+
 function vllmHarness(name: string, options: VllmTestServerOptions): EngineHarness {
-  return serverHarness(name, vllmWords, async (behaviour) => {
-    const server = await startVllmTestServer({ ...options, ...behaviour });
+  const harness = serverHarness(name, vllmWords, async (behaviour) => {
+    const shown = { columns: { ...(routedExperts && { routedExperts }) } };
+    const server = await startVllmTestServer({ ...shown, ...options, ...behaviour });
     const engine = createVllmEngine({ url: server.url, retry, resume });
     return { server, engine, stop: () => server.close() };
   });
+  return options.apis === undefined ? { ...harness, columns } : harness;
+}
+
+/** A harness with a server that returns columns. */
+function sglangHarness(
+  name: string,
+  words: ServerWords,
+  serve: (behaviour: {
+    policy: ServerPolicy;
+    faults: ServerFaults;
+    columns: TestColumns;
+  }) => Promise<Served>,
+): EngineHarness {
+  const served = { ...(routedExperts && { routedExperts }) };
+  const harness = serverHarness(name, words, (behaviour) =>
+    serve({ ...behaviour, columns: served }),
+  );
+  return { ...harness, columns };
 }
 
 const interruption =
@@ -156,12 +184,12 @@ const wholeTurns = "a script's turns come at once";
 
 /** Engines that score, too. */
 const SCORING_HARNESSES: readonly EngineHarness[] = [
-  serverHarness("sglang, direct,", sglangWords, async (behaviour) => {
+  sglangHarness("sglang, direct,", sglangWords, async (behaviour) => {
     const server = await startSglangTestServer(behaviour);
     const engine = createSglangEngine({ url: server.url, mode: "direct", retry, resume });
     return { server, engine, stop: () => server.close() };
   }),
-  serverHarness("sglang, with incremental frames,", sglangDeltaWords, async (behaviour) => {
+  sglangHarness("sglang, with incremental frames,", sglangDeltaWords, async (behaviour) => {
     const server = await startSglangTestServer({ ...behaviour, incrementalStreaming: true });
     const engine = createSglangEngine({ url: server.url, mode: "direct", retry, resume });
     return { server, engine, stop: () => server.close() };

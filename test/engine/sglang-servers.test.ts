@@ -121,6 +121,7 @@ describe("describe()", () => {
       policyVersion: "12",
       logprobConvention: "tempered",
       contextLength: 4_096,
+      columns: ["keptTokens", "topLogprobs"],
     });
     await engine.close();
   });

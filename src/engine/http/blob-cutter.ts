@@ -129,7 +129,8 @@ export class BlobCutter<Reader extends BlobReader> {
       }
       heldFrom = Math.min(heldFrom, findStart(bytes, needle, from));
     }
-    if (first !== undefined && first.at <= heldFrom) return { type: "text", ...first };
+    // Bytes after an opening quote belong to the text.
+    if (first !== undefined) return { type: "text", ...first };
     return { type: "end", at: heldFrom };
   }
 }

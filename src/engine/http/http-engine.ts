@@ -11,11 +11,14 @@ import type {
   ScoreRequest,
   WorkerLoad,
 } from "../engine.ts";
+import type { ColumnSpecs } from "../../columns/column-specs.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
 import { checkRequest, checkScoreRequest } from "../check-request.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { requestTurn } from "../sample-turn.ts";
 import type { SamplingProtocol, ScoringProtocol } from "./sampling-protocol.ts";
+import { requireColumns } from "../require-columns.ts";
+import { toProbe } from "../to-probe.ts";
 import { isNeutral, refuseTempered, scoreIds } from "../score-ids.ts";
 import type { Worker } from "./worker-set.ts";
 import { createWorkerSet } from "./worker-set.ts";
@@ -25,13 +28,15 @@ import { createWireIds } from "./wire-ids.ts";
 export interface HttpEngine extends Engine {
   load(options?: { signal?: AbortSignal }): Promise<EngineLoad>;
   /**
-   * Requests the server's description and samples one token, to check before a run that ids and
-   * logprobs arrive. `promptIds` must be ids of the model. Default `[0]`.
+   * Requests the server's description and samples one token, to check before a run that ids,
+   * logprobs and the given columns arrive. `promptIds` must be ids of the model. Default `[0]`.
    *
    * @throws RolloutError as `generate()` does.
+   * @throws UsageError as `requireColumns()` does.
    */
   probe(options?: {
     promptIds?: readonly number[];
+    columns?: ColumnSpecs;
     signal?: AbortSignal;
   }): Promise<EngineDescription>;
 }
@@ -209,15 +214,25 @@ export function createHttpEngine<Kind extends string>(
 
   async function probe({
     promptIds = [0],
+    columns,
     signal,
-  }: { promptIds?: readonly number[]; signal?: AbortSignal } = {}): Promise<EngineDescription> {
+  }: {
+    promptIds?: readonly number[];
+    columns?: ColumnSpecs;
+    signal?: AbortSignal;
+  } = {}): Promise<EngineDescription> {
     const options = signal === undefined ? {} : { signal };
     const description = await describe(options);
-    await generate(toProbe(promptIds), options);
+    if (columns === undefined) await generate(toProbe(promptIds), options);
+    else
+      await requireColumns({ ...engine, describe: async () => description }, columns, {
+        promptIds,
+        ...options,
+      });
     return description;
   }
 
-  return {
+  const engine: HttpEngine & { readonly kind: Kind } = {
     kind,
     generate,
     ...(scoring && {
@@ -236,18 +251,7 @@ export function createHttpEngine<Kind extends string>(
       await server.close?.();
     },
   };
-}
-
-/** Returns a request for one token. */
-export function toProbe(promptIds: readonly number[]): GenerateRequest {
-  return {
-    promptIds,
-    sampling: {},
-    maxNewTokens: 1,
-    stopTokenIds: [],
-    requestId: "turnwright-probe",
-    sessionId: "turnwright-probe",
-  };
+  return engine;
 }
 
 /** Opens the connections to one address. */

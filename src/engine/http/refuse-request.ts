@@ -1,5 +1,6 @@
 import type { FailedReply } from "./piece-reply.ts";
 import type { PieceRequest } from "./piece-request.ts";
+import { show } from "./reply-reading.ts";
 
 /** Below this temperature, sampling is greedy. */
 const greedyTemperature = 1e-5;
@@ -28,7 +29,7 @@ export function refuseKeptTokens(
   const bound = extra["top_k"] ?? topK;
   if (typeof bound === "number" && bound >= 1 && bound <= kept.maxCount) return undefined;
   return refuseRequest(
-    `kept tokens with a topK of ${String(bound)}`,
+    `kept tokens with a topK of ${show(bound)}`,
     `1 to ${kept.maxCount}, the keptTokens of the run's columns`,
   );
 }

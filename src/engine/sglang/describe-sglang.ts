@@ -1,3 +1,4 @@
+import type { ColumnName } from "../../columns/column-specs.ts";
 import { isObject, type JsonObject } from "../../values/is-object.ts";
 import { RolloutError } from "../../errors.ts";
 import type { ControlContext } from "../http/control-call.ts";
@@ -49,9 +50,10 @@ async function describeWorker(
   const model = await getModelInfo(worker, context);
   const version = model["weight_version"];
   const name = model["served_model_name"] ?? model["model_path"];
+  const info = isRouter ? {} : await getServerInfo(worker, context);
   const contextLength =
-    (isRouter ? undefined : await getStatedContextLength(worker, context)) ??
-    (await getModelContextLength(worker, context));
+    asNumber(info["context_length"]) ?? (await getModelContextLength(worker, context));
+  const columns = readColumns(info);
   return {
     kind: "sglang",
     url: worker.url,
@@ -59,7 +61,25 @@ async function describeWorker(
     ...(typeof version === "string" && { policyVersion: version }),
     logprobConvention: context.settings.logprobConvention,
     ...(contextLength !== undefined && { contextLength }),
+    ...(columns !== undefined && { columns }),
   };
+}
+
+/**
+ * Reads the side columns that a server was started to return. `undefined` if it does not say.
+ *
+ * **Source:** recorded from SGLang 0.5.23.
+ */
+function readColumns(info: JsonObject): readonly ColumnName[] | undefined {
+  const routes = info["enable_return_routed_experts"];
+  if (typeof routes !== "boolean") return undefined;
+  const most = asNumber(info["sampling_mask_max_tokens"]) ?? 0;
+  return [
+    ...(routes ? (["routedExperts"] as const) : []),
+    ...(most > 0 ? (["keptTokens"] as const) : []),
+    "topLogprobs",
+    ...(info["enable_return_indexer_topk"] === true ? (["indexerTopK"] as const) : []),
+  ];
 }
 
 /** True for a router. Only a router has the page `/workers`. */
@@ -84,15 +104,11 @@ async function getModelInfo(worker: Worker, context: SglangControl): Promise<Jso
   );
 }
 
-/** Reads the context length from the server's arguments. `undefined` if it was not set. */
-async function getStatedContextLength(
-  worker: Worker,
-  context: SglangControl,
-): Promise<number | undefined> {
+/** Reads the server's arguments. Empty if it does not report them. */
+async function getServerInfo(worker: Worker, context: SglangControl): Promise<JsonObject> {
   let reply = await getPage(worker, "/server_info", context);
   if (reply.status === 404) reply = await getPage(worker, "/get_server_info", context);
-  if (reply.status !== 200) return undefined;
-  return asNumber(parseLenientObject(reply.text)["context_length"]);
+  return reply.status === 200 ? parseLenientObject(reply.text) : {};
 }
 
 /** Reads the context length from the list of models, which reports the model's own limit. */

@@ -35,7 +35,7 @@ export function openCutter(request: PieceRequest): ColumnCutter | undefined {
         new Base64Reader({
           name: "meta_info.routed_experts",
           limitBytes: rows * experts.layerCount * experts.perToken * wireBytes,
-          convert: (bytes) => narrow(bytes, experts),
+          convert: (bytes, to) => narrow(bytes, to, experts),
         }),
     }),
     ...(indexer && {
@@ -155,19 +155,13 @@ function readTop(list: unknown, row: number): readonly TopEntry[] {
  *
  * @throws ReplyProblem for an id that does not fit. The ids are compared with the number of experts later.
  */
-function narrow(bytes: Buffer, shape: ExpertShape): Uint8Array {
+function narrow(bytes: Uint8Array, to: Uint8Array, shape: ExpertShape): number {
   if (bytes.length % wireBytes !== 0) {
     throw new ReplyProblem("meta_info.routed_experts ends within a number", "32-bit numbers");
   }
   const wide = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / wireBytes);
   const width = expertBytes(shape);
-  const ids = width === 1 ? new Uint8Array(wide.length) : new Uint16Array(wide.length);
-  let bits = 0;
-  for (let index = 0; index < wide.length; index++) {
-    const id = wide[index]!;
-    bits |= id;
-    ids[index] = id;
-  }
+  const bits = width === 1 ? writeBytes(wide, to) : writePairs(wide, to);
   if (bits >>> (8 * width) !== 0) {
     const wrong = wide.find((id) => id < 0 || id >= shape.expertCount);
     throw new ReplyProblem(
@@ -175,5 +169,37 @@ function narrow(bytes: Buffer, shape: ExpertShape): Uint8Array {
       `ids of experts, 0 to ${shape.expertCount - 1}`,
     );
   }
-  return new Uint8Array(ids.buffer);
+  return wide.length * width;
+}
+
+/** Writes numbers as bytes, four at a time, which halves the time. Returns the bits of all numbers together. */
+function writeBytes(wide: Int32Array, to: Uint8Array): number {
+  const fours = wide.length >> 2;
+  const packed = new Uint32Array(to.buffer, to.byteOffset, fours);
+  let bits = 0;
+  for (let four = 0; four < fours; four++) {
+    const a = wide[4 * four]!;
+    const b = wide[4 * four + 1]!;
+    const c = wide[4 * four + 2]!;
+    const d = wide[4 * four + 3]!;
+    bits |= a | b | c | d;
+    packed[four] = a | (b << 8) | (c << 16) | (d << 24);
+  }
+  for (let place = 4 * fours; place < wide.length; place++) {
+    bits |= wide[place]!;
+    to[place] = wide[place]!;
+  }
+  return bits;
+}
+
+/** Writes numbers as pairs of bytes, the low one first. Returns the bits of all numbers together. */
+function writePairs(wide: Int32Array, to: Uint8Array): number {
+  let bits = 0;
+  for (let place = 0; place < wide.length; place++) {
+    const id = wide[place]!;
+    bits |= id;
+    to[2 * place] = id;
+    to[2 * place + 1] = id >> 8;
+  }
+  return bits;
 }

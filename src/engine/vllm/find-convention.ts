@@ -1,6 +1,6 @@
 import { RolloutError } from "../../errors.ts";
 import type { GenerateRequest, Generation, LogprobConvention } from "../engine.ts";
-import { toProbe } from "../http/http-engine.ts";
+import { toProbe } from "../to-probe.ts";
 
 /** The convention of a server's logprobs, if it could be determined. */
 interface FoundConvention {
@@ -26,6 +26,9 @@ const TOLERANCE = 0.005;
  * taken after all transforms, the second one is 0. If only the temperature is applied, the second
  * one is another number.
  *
+ * A server that returns kept tokens refuses the first request and accepts the second one. It takes logprobs after all
+ * transforms, because it starts only with `--logprobs-mode processed_logprobs`.
+ *
  * @throws RolloutError `engine/unreachable` or `engine/unauthorized`.
  */
 export async function findConvention({
@@ -44,12 +47,19 @@ export async function findConvention({
         ...probe,
         requestId: `${requestId}-greedy`,
         sampling: { temperature: 0 },
+      }).catch((error: unknown) => {
+        if (error instanceof RolloutError && error.code === "engine/bad-request") return error;
+        throw error;
       });
       const restricted = await generate({
         ...probe,
         requestId: `${requestId}-only`,
         sampling: { temperature: 2, topK: 1 },
       });
+      if (greedy instanceof RolloutError) {
+        if (restricted.logprobs[0] === 0) return { convention: "processed", problem: "" };
+        throw greedy;
+      }
       const convention = compare(greedy, restricted);
       if (convention !== undefined) return { convention, problem: "" };
     } catch (error) {

@@ -55,6 +55,7 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
   #fileCount = 0;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
+  #syncedBytes = 0;
   /** Callers of `keep()` that wait for room. */
   #room: Resolvers<void> | undefined;
   #writing: Promise<void> | undefined;
@@ -83,6 +84,11 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
     const index = await JsonlJournal.open(path.join(dir, `${name}.jsonl`), { files, guard });
     const { fileBytes = defaultFileBytes, waitingBytes = defaultWaitingBytes } = options;
     return new ColumnWriter(dir, index, { ...options, guard, fileBytes, waitingBytes });
+  }
+
+  /** Number of bytes of all parts that are synced. */
+  get syncedBytes(): number {
+    return this.#syncedBytes;
   }
 
   async keep(columns: ColumnParts): Promise<ColumnParts> {
@@ -182,6 +188,7 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
       }
       await writeBlocks(file.open, batch.slice(start, end), file.size);
       await file.open.sync();
+      this.#syncedBytes += at - file.size;
       file.size = at;
       const text = places.map((place) => `${JSON.stringify(place)}\n`).join("");
       await this.#index.appendLines([{ blocks: [Buffer.from(text)], hash: "" }]);

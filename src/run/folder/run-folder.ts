@@ -233,6 +233,11 @@ export class RunFolder implements AsyncDisposable {
     return this.#columns;
   }
 
+  /** Number of bytes of side columns that this start has synced. `undefined` if the run has none. */
+  get columnBytes(): number | undefined {
+    return this.#columns?.syncedBytes;
+  }
+
   /** The path of the training rows. */
   get samplesFile(): string {
     return this.#journals.samples.path;

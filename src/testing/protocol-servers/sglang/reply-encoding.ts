@@ -109,6 +109,7 @@ function encodeSampledColumns(
   const kept = request.columns.returnsMask ? tokens.map((token) => model.kept(token, topK)) : [];
   return {
     ...(count > 0 && {
+      input_top_logprobs: [],
       output_top_logprobs: tokens.map((token) =>
         model.tops(token, count).map(({ id, logprob }) => [logprob, id, null]),
       ),

@@ -76,7 +76,7 @@ export function createColumnModel({
       return { ids: others.toSpliced(rank, 0, id), logprob: size === 1 ? 0 : logprob / 2 };
     },
     tops({ id, logprob }, count) {
-      const isBest = mix(id) % 4 !== 0;
+      const isBest = id % 4 !== 3;
       const entries = Array.from({ length: count }, (_, rank) => ({
         id: otherId(id, rank + 1),
         logprob: isBest ? logprob - rank : (logprob * (rank + 1)) / (count + 1),

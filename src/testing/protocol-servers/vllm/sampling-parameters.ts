@@ -20,7 +20,6 @@ const DEFAULTS: JsonObject = {
   min_tokens: 0,
   logprobs: null,
   prompt_logprobs: null,
-  routed_experts_prompt_start: null,
   skip_special_tokens: true,
   spaces_between_special_tokens: true,
   include_stop_str_in_output: false,
@@ -50,6 +49,9 @@ const RANGES: readonly Range[] = [
   { name: "max_tokens", isRight: (value) => value >= 1, range: "at least 1", isNamed: true },
   { name: "n", isRight: (value) => value >= 1, range: "at least 1" },
 ];
+
+/** Parameters that a request need not have. */
+const WITHOUT_DEFAULT = new Set(["max_tokens", "routed_experts_prompt_start"]);
 
 /** Parameters that are whole numbers in the server. */
 const WHOLE = new Set(["top_k", "max_tokens", "n"]);
@@ -89,7 +91,7 @@ export function readSampling(
   },
 ): DecodedSampling {
   const known = Object.entries(given).filter(
-    ([name, value]) => (name in DEFAULTS || name === "max_tokens") && value !== null,
+    ([name, value]) => (name in DEFAULTS || WITHOUT_DEFAULT.has(name)) && value !== null,
   );
   const stated: JsonObject = { ...DEFAULTS, max_tokens: maxTokens, ...Object.fromEntries(known) };
   for (const { name, isRight, range, isNamed } of RANGES) {
