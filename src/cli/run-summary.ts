@@ -53,7 +53,7 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
   rows.push(["samples", shown(folder.samplesFile)]);
   if (folder.columnBytes !== undefined) {
     const { found } = folder.manifest;
-    const names = Object.keys((found["columns"] ?? {}) as object).join(", ");
+    const names = Object.keys(found["columns"] ?? {}).join(", ");
     // Worker processes write files of their own, which this process does not count.
     const megabytes =
       folder.columnBytes === 0 ? "" : `: ${(folder.columnBytes / 1e6).toFixed(1)} MB${ofThis}`;

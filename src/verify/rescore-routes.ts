@@ -1,11 +1,6 @@
 import path from "node:path";
 import type { ColumnPart } from "../columns/column-part.ts";
-import {
-  expertBytes,
-  rowBytesOf,
-  type ColumnSpecs,
-  type ExpertShape,
-} from "../columns/column-specs.ts";
+import { expertBytes, type ColumnSpecs, type ExpertShape } from "../columns/column-specs.ts";
 import type { ColumnSource } from "../columns/column-source.ts";
 import { checkGeneration } from "../engine/check-sampled.ts";
 import type { Engine, GenerateRequest } from "../engine/engine.ts";

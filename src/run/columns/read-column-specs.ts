@@ -25,5 +25,5 @@ export async function readColumnSpecs(
   const manifest = text === undefined ? undefined : parseJsonText(text);
   const { found } = isObject(manifest) ? manifest : {};
   const { columns } = isObject(found) ? found : {};
-  return isObject(columns) ? (columns as ColumnSpecs) : undefined;
+  return isObject(columns) ? columns : undefined;
 }
