@@ -54,11 +54,10 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
   if (folder.columnBytes !== undefined) {
     const { found } = folder.manifest;
     const names = Object.keys(found["columns"] ?? {}).join(", ");
-    const megabytes = (folder.columnBytes / 1e6).toFixed(1);
-    rows.push([
-      "columns",
-      `${names}: ${megabytes} MB${ofThis} in ${path.join(folder.name, "columns")}`,
-    ]);
+    // Worker processes write files of their own, which this process does not count.
+    const megabytes =
+      folder.columnBytes === 0 ? "" : `: ${(folder.columnBytes / 1e6).toFixed(1)} MB${ofThis}`;
+    rows.push(["columns", `${names}${megabytes} in ${path.join(folder.name, "columns")}`]);
   }
   if (folder.slimeFile !== undefined) rows.push(["for slime", shown(folder.slimeFile)]);
   if (slime?.leftOut !== undefined) {

@@ -25,6 +25,8 @@ export interface RolloutServiceOptions {
   /** Maximum number of accepted attempts that are unfinished. */
   readonly maxQueued: number;
   readonly record?: RecordPolicy;
+  /** True to keep the side columns of acknowledged groups. Default false: their files are removed. */
+  readonly keepsColumns?: boolean;
   readonly redactor?: Redactor;
   /** Changes the engine's weights. Absent if the engine cannot load weights. */
   readonly weights?: WeightControl;

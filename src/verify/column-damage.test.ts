@@ -338,6 +338,7 @@ describe("verify names each value that no engine returns", () => {
       {
         read: (wanted: Pick<ColumnPart, "hash">) =>
           Promise.resolve(wanted.hash === part.hash ? bytes : new Uint8Array()),
+        isFreed: () => Promise.resolve(false),
       },
       { columns: { [column]: specs[column] }, vocabularySize: 50 },
     );

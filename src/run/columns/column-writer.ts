@@ -4,10 +4,10 @@ import { withoutBytes, type ColumnPart, type ColumnParts } from "../../columns/c
 import { mapParts, type ColumnStore } from "../../columns/column-store.ts";
 import { acquireBytes, releaseBytes } from "../../text/lent-bytes.ts";
 import { closedEarly } from "../disk/closed-early.ts";
-import { codeOf, type Files, type OpenFile, writeAll } from "../disk/files.ts";
+import { type Files, type OpenFile, writeAll } from "../disk/files.ts";
 import { JsonlJournal } from "../disk/jsonl-journal.ts";
 import { storageError } from "../disk/storage-error.ts";
-import type { ColumnPlace } from "./column-index.ts";
+import { ColumnIndex, freeColumnFile, listNames, type ColumnPlace } from "./column-index.ts";
 
 /** Settings of a `ColumnWriter`. */
 export interface ColumnWriterOptions {
@@ -49,6 +49,8 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
   readonly #dir: string;
   readonly #options: Required<ColumnWriterOptions>;
   readonly #index: JsonlJournal;
+  /** The places of all writers' parts. `undefined` until `has()` needs it. */
+  #known: ColumnIndex | undefined;
   #file: ColumnFile | undefined;
   #fileCount = 0;
   #waiting: Waiting[] = [];
@@ -98,6 +100,41 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
     }
     if (this.#broken !== undefined) throw this.#broken.reason;
     return mapParts(columns, withoutBytes);
+  }
+
+  /**
+   * Returns true if a file of this or another writer has the part with this hash, synced.
+   *
+   * @throws UsageError if the disk fails.
+   */
+  async has(hash: string): Promise<boolean> {
+    const { files } = this.#options;
+    this.#known ??= new ColumnIndex(this.#dir, files);
+    if (this.#known.find(hash) === undefined) await this.#known.refresh();
+    return this.#known.find(hash) !== undefined;
+  }
+
+  /** The number of this writer's files so far. All but the last are full. */
+  get fileCount(): number {
+    return this.#fileCount;
+  }
+
+  /**
+   * Removes a full file of this writer, because no row or recording that names its parts is needed any more.
+   *
+   * @param number - The file's place among this writer's files, from 0.
+   * @returns the file's name.
+   * @throws UsageError if the disk fails.
+   */
+  async free(number: number): Promise<string> {
+    const name = this.#nameOf(number);
+    await freeColumnFile(this.#dir, name, this.#options.files);
+    await this.#known?.rebuild();
+    return name;
+  }
+
+  #nameOf(number: number): string {
+    return `${this.#options.name}-${String(number).padStart(4, "0")}.bin`;
   }
 
   #add({ hash, bytes }: ColumnPart): void {
@@ -161,12 +198,12 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
 
   /** Returns the file that the next part goes to: a new one if the last one is full. */
   async #currentFile(): Promise<ColumnFile> {
-    const { files, fileBytes, name } = this.#options;
+    const { files, fileBytes } = this.#options;
     if (this.#file !== undefined && this.#file.size < fileBytes) return this.#file;
     await this.#file?.open.close();
-    const fileName = `${name}-${String(this.#fileCount++).padStart(4, "0")}.bin`;
-    const open = await files.open(path.join(this.#dir, fileName), "create");
-    this.#file = { name: fileName, open, size: 0 };
+    const name = this.#nameOf(this.#fileCount++);
+    const open = await files.open(path.join(this.#dir, name), "create");
+    this.#file = { name, open, size: 0 };
     await files.syncFolder(this.#dir);
     return this.#file;
   }
@@ -216,12 +253,7 @@ async function writeBlocks(
 
 /** Returns a name that no writer in the columns' folder has: `start-0`, `start-1`, … */
 export async function nextWriter(dir: string, files: Files): Promise<string> {
-  let names: readonly string[] = [];
-  try {
-    names = await files.list(dir);
-  } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw storageError("read", dir, error);
-  }
+  const names = await listNames(dir, files);
   const used = names.flatMap((name) => /^start-(\d+)[-.]/.exec(name)?.[1] ?? []);
   return `start-${Math.max(-1, ...used.map(Number)) + 1}`;
 }

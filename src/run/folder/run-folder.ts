@@ -61,8 +61,8 @@ export class RunFolder implements AsyncDisposable {
   readonly #episodes: FolderEpisodes;
   readonly #format: SinkFormat | undefined;
   #manifest: FolderManifest;
-  #isPlayed = false;
   #columns: ColumnWriter | undefined;
+  #isPlayed = false;
 
   private constructor(
     opened: OpenedFolder,
@@ -226,6 +226,11 @@ export class RunFolder implements AsyncDisposable {
     this.#episodes.syncsFirst(() => writer.flush());
     this.#columns = writer;
     return writer;
+  }
+
+  /** The files for side columns of this start. `undefined` until `openColumns()` opened them. */
+  get columns(): ColumnWriter | undefined {
+    return this.#columns;
   }
 
   /** Number of bytes of side columns that this start has synced. `undefined` if the run has none. */
