@@ -1,3 +1,4 @@
+import type { ColumnSpecs } from "../columns/column-specs.ts";
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Clock } from "../async/clock.ts";
 import type { Redactor } from "../secrets/redactor.ts";
@@ -82,4 +83,6 @@ export interface ServiceHealth {
   readonly queuedAttempts: number;
   readonly runningAttempts: number;
   readonly unreadGroups: number;
+  /** The side columns of all rows. Absent if they have none. */
+  readonly columns?: ColumnSpecs;
 }

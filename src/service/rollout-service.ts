@@ -150,6 +150,7 @@ export class RolloutService implements AsyncDisposable {
     const { open } = this.#intake.registry;
     const running = this.#places.state.admitted;
     const calm = this.#policy.isPaused ? "paused" : "running";
+    const { columns } = this.#options.setup;
     return {
       state: this.#stop.signal.aborted ? "stopping" : calm,
       environment: this.#options.setup.environment.name,
@@ -158,6 +159,7 @@ export class RolloutService implements AsyncDisposable {
       queuedAttempts: Math.max(0, attemptsOf(open) - running),
       runningAttempts: running,
       unreadGroups: this.groups.unreadCount,
+      ...(columns !== undefined && { columns }),
     };
   }
 
