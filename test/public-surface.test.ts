@@ -85,6 +85,16 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "toolUsePolicies",
   ],
   "turnwright/composition": ["createReplay", "createRun", "openRecordedRun", "readRunConfig"],
+  "turnwright/doctor": [
+    "TrainerRows",
+    "createKindReader",
+    "defaultThresholds",
+    "diagnose",
+    "diagnoseRun",
+    "diagnosisPlot",
+    "diagnosisText",
+    "readTrainerFile",
+  ],
   "turnwright/engine": [
     "createLlamaCppEngine",
     "createLlamaEngine",
