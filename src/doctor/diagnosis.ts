@@ -20,7 +20,7 @@ export type CauseName =
   | "stale-weights"
   /** Tokens of the trainer's own version differ by more than rounding explains. */
   | "other-weights"
-  /** Tokens of the trainer's own version differ by more than the threshold, as rounding explains. */
+  /** Tokens of the trainer's own version differ as rounding explains. A finding only beyond a threshold. */
   | "numerics"
   /** Tokens differ, and their version or the trainer's is unknown. */
   | "unknown-lag"
@@ -36,6 +36,8 @@ export interface Cause {
   readonly text: string;
   /** The part of the mean absolute difference that it explains, in nats. 0 if the difference does not show it. */
   readonly strength: number;
+  /** False if the figures are within the thresholds. */
+  readonly isFinding: boolean;
 }
 
 /** A histogram of differences. JSON-able. */
@@ -47,11 +49,13 @@ export interface Histogram {
 
 /** The result of an examination. JSON-able. */
 export interface Diagnosis {
-  /** `healthy`, or the name of the strongest cause. */
+  /** `healthy`, or the name of the strongest cause. The name may be that of a cause that is no finding. */
   readonly verdict: "healthy" | CauseName;
   /** The verdict in plain words. */
   readonly text: string;
-  /** All causes, the strongest first. Empty if the pair is healthy. */
+  /** True if a cause is a finding. */
+  readonly hasFinding: boolean;
+  /** All causes, findings first, and the strongest first. Empty if the pair is healthy. */
   readonly causes: readonly Cause[];
   /** Remarks that are no findings. */
   readonly notes: readonly string[];
@@ -103,8 +107,10 @@ export interface Thresholds {
   readonly meanDifference: number;
   /** Mean absolute difference in nats of tokens of other versions. */
   readonly staleDifference: number;
-  /** Mean absolute difference in nats that rounding can explain at the trainer's own version. */
-  readonly roundingDifference: number;
+  /** Part of the mean absolute logprob that rounding to 16 bits at the end explains: no more is numerics. */
+  readonly roundedShare: number;
+  /** Part of the mean absolute logprob that 16 bits explain at the trainer's own version: more is other weights. */
+  readonly numericsShare: number;
   /** Share of confident disagreements at the trainer's own version. */
   readonly confidentShare: number;
   /** Share of importance ratios below a half or above 2 at the trainer's own version. */
@@ -119,7 +125,8 @@ export interface Thresholds {
 export const defaultThresholds: Thresholds = {
   meanDifference: 0.02,
   staleDifference: 0.05,
-  roundingDifference: 0.2,
+  roundedShare: 0.005,
+  numericsShare: 0.2,
   confidentShare: 0.001,
   outsideShare: 0.01,
   routeShare: 0.001,

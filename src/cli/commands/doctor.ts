@@ -25,7 +25,12 @@ interface DoctorFlags extends Readonly<Partial<Record<keyof Thresholds, string>>
 const thresholdFlags: readonly (readonly [keyof Thresholds, flag: string, help: string])[] = [
   ["meanDifference", "--mean-difference <nats>", "largest mean |d| at lag 0 that is healthy"],
   ["staleDifference", "--stale-difference <nats>", "largest mean |d| at other lags"],
-  ["roundingDifference", "--rounding-difference <nats>", "largest mean |d| that rounding explains"],
+  [
+    "roundedShare",
+    "--rounded-share <share>",
+    "part of the mean |logprob| below which nothing is named",
+  ],
+  ["numericsShare", "--numerics-share <share>", "part of the mean |logprob| that numerics explain"],
   ["confidentShare", "--confident-share <share>", "largest share of confident disagreements"],
   ["outsideShare", "--outside-share <share>", "largest share of ratios outside 0.5 to 2"],
   ["routeShare", "--route-share <share>", "largest share of routes with other experts"],
@@ -38,7 +43,7 @@ export function defineDoctor(command: Command): void {
     .description(
       "Reads the trainer's own logprobs of a run's rows, compares them with the engine's, and separates " +
         "staleness from numerics, shifts, dropped routes, a wrong temperature and logprobs over another set. " +
-        "docs/doctor.md has the format of the file, and each verdict. Exit status 0 if the pair is healthy, 1 if " +
+        "docs/doctor.md has the format of the file, and each verdict. Exit status 0 without a finding, 1 if " +
         "there is a finding, 2 for a wrong call.",
     )
     .requiredOption(
@@ -76,7 +81,7 @@ async function doctor(dir: string, flags: DoctorFlags): Promise<void> {
     await writeOut(
       flags.json === true ? `${JSON.stringify(diagnosis)}\n` : diagnosisText(diagnosis),
     );
-    if (diagnosis.verdict !== "healthy") process.exitCode = 1;
+    if (diagnosis.hasFinding) process.exitCode = 1;
   } finally {
     await codec?.close?.();
   }

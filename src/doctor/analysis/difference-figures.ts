@@ -6,6 +6,8 @@ export interface DifferenceFigures {
   readonly mean: number;
   /** Mean absolute difference in nats. */
   readonly meanAbsolute: number;
+  /** The mean absolute difference as a part of the mean absolute logprob of the engine. */
+  readonly relative: number;
   /** Quantiles of the absolute difference, in nats. */
   readonly absolute: {
     readonly p50: number;
@@ -39,6 +41,9 @@ const confident = Math.log(0.5);
 /** The drop in nats that is a confident disagreement. */
 const disagreement = 2;
 
+/** Stands for a sum of the engine's logprobs that is 0, as at temperature 0. In nats. */
+const leastSum = 1e-6;
+
 /** The largest exponent. Ratios above it would make every mean infinite. */
 const largestExponent = 50;
 
@@ -47,6 +52,7 @@ export class DifferenceTally {
   readonly #absolute: number[] = [];
   #sum = 0;
   #absoluteSum = 0;
+  #engineSum = 0;
   #divergence = 0;
   #ratioSum = 0;
   #ratioSquares = 0;
@@ -62,12 +68,18 @@ export class DifferenceTally {
     return this.tokenCount === 0 ? 0 : this.#absoluteSum / this.tokenCount;
   }
 
+  /** The mean absolute difference as a part of the mean absolute logprob of the engine. */
+  get relative(): number {
+    return this.#absoluteSum / Math.max(this.#engineSum, leastSum);
+  }
+
   add(engine: number, trainer: number): void {
     const difference = trainer - engine;
     const ratio = Math.exp(Math.min(difference, largestExponent));
     this.#absolute.push(Math.abs(difference));
     this.#sum += difference;
     this.#absoluteSum += Math.abs(difference);
+    this.#engineSum += Math.abs(engine);
     this.#divergence += Math.expm1(Math.min(difference, largestExponent)) - difference;
     this.#ratioSum += ratio;
     this.#ratioSquares += ratio * ratio;
@@ -84,6 +96,7 @@ export class DifferenceTally {
       tokenCount: count,
       mean: this.#sum / count,
       meanAbsolute: this.#absoluteSum / count,
+      relative: this.relative,
       absolute: {
         p50: quantile(sorted, 0.5),
         p90: quantile(sorted, 0.9),

@@ -18,7 +18,7 @@ const leastPairs = 16;
 const leftPart = 0.5;
 
 /** Mean absolute difference in nats below which no shift is looked for. */
-const leastDifference = 0.05;
+const leastDifference = 0.002;
 
 /** Returns the sums of each shift over the pairs of trained tokens. */
 export function sumShifts({ mask, engine, trainer }: RowLists): readonly PairSums[] {
@@ -34,21 +34,23 @@ export function sumShifts({ mask, engine, trainer }: RowLists): readonly PairSum
   });
 }
 
-/** Returns the shift that sums show beyond doubt; 0 if none; `undefined` if there are too few pairs. */
+/** Returns the shift that sums show beyond doubt, such as 0; `undefined` if they show none. */
 export function shiftOf(sums: readonly PairSums[]): Shift | undefined {
   const still = sums[shifts.indexOf(0)]!;
   if (still.count < leastPairs) return undefined;
   if (still.meanAbsolute < leastDifference) return 0;
-  let best: Shift = 0;
+  let best: Shift | undefined;
   let least = still.meanAbsolute * leftPart;
+  let others = Infinity;
   for (const [index, shift] of shifts.entries()) {
     const { count, meanAbsolute, correlation = 0 } = sums[index]!;
+    if (shift !== 0) others = Math.min(others, meanAbsolute);
     const isBetter = correlation > (still.correlation ?? 0) + 0.2;
     if (count < leastPairs || meanAbsolute >= least || !isBetter) continue;
     best = shift;
     least = meanAbsolute;
   }
-  return best;
+  return best ?? (still.meanAbsolute < others * leftPart ? 0 : undefined);
 }
 
 /**

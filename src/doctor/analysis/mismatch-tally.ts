@@ -15,7 +15,7 @@ const highestLogprob = 1e-3;
 interface RowPart {
   readonly start: number;
   readonly end: number;
-  /** `undefined` if the row is too short to show one. */
+  /** `undefined` if the row shows none beyond doubt. */
   readonly shift: Shift | undefined;
   readonly maskShift: Shift;
   /** Trained tokens whose values are unusable, by problem. */
@@ -103,7 +103,7 @@ export class MismatchTally {
     return index;
   }
 
-  /** Returns what all pairs show. Rows that are too short to show a shift have the one that most rows have. */
+  /** Returns what all pairs show. Rows that show no shift beyond doubt have the one that all rows together show. */
   findings(): Findings {
     const common = shiftOf(this.#sums) ?? 0;
     const aligned = new Float64Array(this.#table.length);

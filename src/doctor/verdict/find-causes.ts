@@ -15,13 +15,11 @@ export function findCauses(evidence: Evidence): readonly Cause[] {
   const causes = [
     ...findMoved(evidence),
     ...settings,
-    ...findVersions(evidence, {
-      // Rounding cannot be separated from these.
-      isNumericsHidden: settings.some(({ name }) => name !== "wrong-temperature"),
-    }),
+    // Rounding cannot be separated from these.
+    ...findVersions(evidence, { isNumericsHidden: settings.length > 0 }),
   ];
-  return [
-    ...causes.toSorted((one, other) => other.strength - one.strength),
-    ...findIncomplete(evidence),
-  ];
+  return [...causes, ...findIncomplete(evidence)].toSorted(
+    (one, other) =>
+      Number(other.isFinding) - Number(one.isFinding) || other.strength - one.strength,
+  );
 }

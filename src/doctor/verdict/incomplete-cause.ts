@@ -7,7 +7,7 @@ import { plural } from "./words.ts";
 export function findIncomplete({ problems }: Pick<Evidence, "problems">): readonly Cause[] {
   if (problems.length === 0) return [];
   const text = `Not everything could be compared: ${problems.map(describeProblem).join("; ")}.`;
-  return [{ name: "incomplete", text, strength: 0 }];
+  return [{ name: "incomplete", text, strength: 0, isFinding: true }];
 }
 
 const words: Readonly<Record<InputProblemKind, string>> = {
@@ -16,7 +16,7 @@ const words: Readonly<Record<InputProblemKind, string>> = {
   "unknown-row": "of rows that the run does not have",
   "doubled-row": "of a row that the file has already",
   "wrong-length": "with another number of logprobs than the row has tokens",
-  "missing-row": "of the run are not in the file",
+  "missing-row": "of the run without a line in the file",
   "missing-value": "with trained tokens that have no value",
   "not-finite": "with values that are infinite or not a number",
   "above-zero": "with values above 0 (negative logprobs were expected)",

@@ -16,6 +16,7 @@ import type { InputProblem } from "../input/trainer-row.ts";
 import type { Evidence, RunFacts } from "./evidence.ts";
 import { findCauses } from "./find-causes.ts";
 import { describeProblem, findIncomplete } from "./incomplete-cause.ts";
+import { findOtherSet } from "./settings-causes.ts";
 import { isTemperatureFound } from "./is-tempered.ts";
 import { figure, nats, plural } from "./words.ts";
 
@@ -42,7 +43,9 @@ export function judge(findings: Findings, options: JudgeOptions): Diagnosis {
   const temperature = fitOf(aligned, findings);
   const isTempered =
     temperature !== undefined &&
-    all.meanAbsolute > thresholds.meanDifference &&
+    (figuresOf(aligned)?.relative ?? 0) > thresholds.roundedShare &&
+    // The mass of a kept set looks like a temperature.
+    findOtherSet({ facts, corrected: aligned }).length === 0 &&
     isTemperatureFound(temperature, facts);
   const corrected = isTempered
     ? { engine, trainer: aligned.trainer.map((value) => temperature.corrected(value)) }
@@ -67,6 +70,7 @@ export function judge(findings: Findings, options: JudgeOptions): Diagnosis {
   const [strongest] = causes;
   return {
     verdict: strongest?.name ?? "healthy",
+    hasFinding: causes.some(({ isFinding }) => isFinding),
     text: strongest?.text ?? healthyText(evidence),
     causes,
     notes: notesOf(evidence, options),
@@ -192,9 +196,10 @@ function nothingCompared(
   const pairs = { engine: empty, trainer: empty };
   return {
     verdict: "nothing-compared",
+    hasFinding: true,
     text,
     causes: [
-      { name: "nothing-compared", text, strength: 0 },
+      { name: "nothing-compared", text, strength: 0, isFinding: true },
       ...findIncomplete({ problems: options.findings }),
     ],
     notes: [],

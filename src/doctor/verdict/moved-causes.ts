@@ -22,11 +22,12 @@ function findShift({ findings, thresholds, aligned, all }: Evidence): readonly C
         `i ${shift > 0 ? "+" : "-"} ${Math.abs(shift)}, in ${plural(rowCount, "row")} of ${findings.rowCount}. Moved back, ` +
         `the mean |d| falls from ${nats(all.meanAbsolute)} to ${nats(left)}.`,
       strength: Math.max(0, all.meanAbsolute - left),
+      isFinding: true,
     },
   ];
 }
 
-function findMaskShift({ findings, thresholds }: Evidence): readonly Cause[] {
+function findMaskShift({ findings, thresholds, raw }: Evidence): readonly Cause[] {
   const [shift, count] = mostOf(findings.maskShiftedRows);
   const rowCount = sumOf(findings.maskShiftedRows);
   if (count === 0 || rowCount / findings.rowCount <= thresholds.shiftedShare) return [];
@@ -38,13 +39,20 @@ function findMaskShift({ findings, thresholds }: Evidence): readonly Cause[] {
         `The trainer's mask is shifted by ${distance(shift)}: it has values ${shift > 0 ? "after" : "before"} the trained ` +
         `tokens in place of theirs, in ${plural(rowCount, "row")} of ${findings.rowCount}. ` +
         `${plural(lost, "trained token")} (${percent(lost / findings.trainedTokenCount)}) have no value.`,
-      strength: 0,
+      // The difference that zeros in place of the lost values would make.
+      strength: (lost / findings.trainedTokenCount) * meanOf(raw.engine),
+      isFinding: true,
     },
   ];
 }
 
 function countValues(values: Float64Array): number {
   return values.reduce((count, value) => count + (Number.isNaN(value) ? 0 : 1), 0);
+}
+
+/** Returns the mean absolute logprob, in nats. */
+function meanOf(logprobs: Float64Array): number {
+  return logprobs.reduce((sum, logprob) => sum + Math.abs(logprob), 0) / logprobs.length;
 }
 
 function distance(shift: number): string {

@@ -29,6 +29,7 @@ export function findTemperature({
         `The trainer's logits are the engine's times ${figure(factor)}, which explains ${percent(explained)} of the ` +
         `mean |d| of ${nats(whole)}. ${reason}`,
       strength: whole * explained,
+      isFinding: true,
     },
   ];
 }
@@ -40,7 +41,10 @@ const oneSided = 0.8;
 const unclear = 0.002;
 
 /** Finds logprobs over a kept set on one side and over the whole vocabulary on the other. */
-export function findOtherSet({ facts, corrected }: Evidence): readonly Cause[] {
+export function findOtherSet({
+  facts,
+  corrected,
+}: Pick<Evidence, "facts" | "corrected">): readonly Cause[] {
   const side = narrowSide(facts);
   if (side === undefined) return [];
   const { clear, lower, ratioError } = signsOf(corrected);
@@ -59,6 +63,7 @@ export function findOtherSet({ facts, corrected }: Evidence): readonly Cause[] {
         `${percent(share)} of the differences have one sign, and the mean of exp(d) is ${figure(own.ratio.mean)} ` +
         `instead of 1. Score each token over its kept set${facts.hasKeptTokens === true ? " (column keptTokens)" : ""}.`,
       strength: own.meanAbsolute,
+      isFinding: true,
     },
   ];
 }
@@ -124,6 +129,7 @@ export function findRoutes({
       name: "routes-not-replayed",
       text: `The trainer did not use the engine's routes: ${percent(differingShare)} of them (tokens x layers) have other experts; ${form}.${apart}`,
       strength: figuresOf(corrected)?.meanAbsolute ?? 0,
+      isFinding: true,
     },
   ];
 }

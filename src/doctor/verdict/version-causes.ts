@@ -1,6 +1,6 @@
-import { type DifferenceTally } from "../analysis/difference-figures.ts";
+import type { DifferenceFigures, DifferenceTally } from "../analysis/difference-figures.ts";
 import { tallyOf } from "../analysis/group-figures.ts";
-import type { Cause } from "../diagnosis.ts";
+import type { Cause, Thresholds } from "../diagnosis.ts";
 import type { Evidence } from "./evidence.ts";
 import { figure, nats, percent, plural } from "./words.ts";
 
@@ -12,6 +12,8 @@ const leastTimes = 2;
 
 /** The least number of tokens that make a share of rare tokens a finding. */
 const leastRare = 2;
+
+const within = " This is within the thresholds.";
 
 /** Separates staleness from numerics: tokens of the trainer's own version show numerics alone. */
 export function findVersions(
@@ -26,7 +28,7 @@ export function findVersions(
   const unknown = tallyOf(corrected, (index) => Number.isNaN(lags[index]!));
   const groups = { own, stale, unknown, total };
   return [
-    ...findStale(evidence, groups),
+    ...findStale(evidence, groups, { isNumericsHidden }),
     ...(isNumericsHidden
       ? []
       : [...findAtOwnVersion(evidence, groups), ...findUnknown(evidence, groups)]),
@@ -43,10 +45,15 @@ interface LagGroups {
 function findStale(
   { thresholds, findings, corrected }: Evidence,
   { own, stale, total }: LagGroups,
+  { isNumericsHidden }: { readonly isNumericsHidden: boolean },
 ): readonly Cause[] {
-  if (stale.tokenCount < leastTokens || stale.meanAbsolute <= thresholds.staleDifference) return [];
+  const { meanAbsolute, relative } = stale;
+  if (stale.tokenCount < leastTokens || relative <= thresholds.roundedShare) return [];
+  const isFinding =
+    meanAbsolute > thresholds.staleDifference || relative > thresholds.numericsShare;
   const hasOwn = own.tokenCount >= leastTokens;
-  if (hasOwn && stale.meanAbsolute < leastTimes * own.meanAbsolute) return [];
+  if (!hasOwn && isNumericsHidden) return [];
+  if (hasOwn && relative < leastTimes * own.relative) return [];
   const lags = findings.table.column("lag");
   const known = lags.filter((lag, index) => lag !== 0 && !Number.isNaN(corrected.trainer[index]!));
   const mean =
@@ -58,9 +65,10 @@ function findStale(
     {
       name: "stale-weights",
       text:
-        `Weights differ by version: mean |d| is ${nats(stale.meanAbsolute)} for ${plural(stale.tokenCount, "token")} ` +
-        `of other versions (mean lag ${figure(mean)}), ${beside}.`,
+        `Weights differ by version: mean |d| is ${nats(meanAbsolute)} (${percent(relative)} of the mean |logprob|) for ` +
+        `${plural(stale.tokenCount, "token")} of other versions (mean lag ${figure(mean)}), ${beside}.${isFinding ? "" : within}`,
       strength: ((stale.meanAbsolute - (hasOwn ? own.meanAbsolute : 0)) * stale.tokenCount) / total,
+      isFinding,
     },
   ];
 }
@@ -70,27 +78,21 @@ function findAtOwnVersion(
   { own, total }: LagGroups,
 ): readonly Cause[] {
   const figures = own.figures();
-  if (figures === undefined) return [];
-  const { tokenCount, meanAbsolute, confidentShare, ratio, klDivergence } = figures;
-  const isFrequent = (share: number, limit: number): boolean =>
-    share > limit && share * tokenCount >= leastRare;
-  const isBeyond =
-    meanAbsolute > thresholds.meanDifference ||
-    isFrequent(confidentShare, thresholds.confidentShare) ||
-    isFrequent(ratio.outsideShare, thresholds.outsideShare);
-  if (!isBeyond) return [];
+  if (figures === undefined || figures.relative <= thresholds.roundedShare) return [];
+  const { tokenCount, meanAbsolute, relative } = figures;
+  const isOther = relative > thresholds.numericsShare;
+  const isFinding = isOther || isBeyond(figures, thresholds);
   const strength = (meanAbsolute * tokenCount) / total;
-  const evidence =
-    `mean |d| is ${nats(meanAbsolute)} over ${plural(tokenCount, "token")}, KL ${nats(klDivergence)}, ` +
-    `${percent(ratio.outsideShare)} of the ratios are outside 0.5 to 2, and ${percent(confidentShare)} are confident disagreements`;
-  if (meanAbsolute > thresholds.roundingDifference) {
+  const evidence = `${evidenceOf(figures)} over ${plural(tokenCount, "token")}`;
+  if (isOther) {
     return [
       {
         name: "other-weights",
         text:
-          `Tokens of the trainer's own version differ by more than rounding explains: ${evidence}. The engine had other ` +
+          `Tokens of the trainer's own version differ by more than 16 bits explain: ${evidence}. The engine had other ` +
           "weights under this version, or the trainer scored other ids, another model or other settings.",
         strength,
+        isFinding,
       },
     ];
   }
@@ -98,25 +100,54 @@ function findAtOwnVersion(
     facts.hasRoutes === true && routes === undefined
       ? " The run is of a mixture of experts, and the file has no routes: routes that were not replayed look the same."
       : "";
+  const limits = isFinding ? "" : within;
   return [
     {
       name: "numerics",
-      text: `Numerics: the same weights give other logprobs: ${evidence}.${hint}`,
+      text: `The same weights give slightly other logprobs, as other precision or other kernels do: ${evidence}.${limits}${hint}`,
       strength,
+      isFinding,
     },
   ];
 }
 
+/** True if a figure is beyond its threshold. */
+function isBeyond(figures: DifferenceFigures, thresholds: Thresholds): boolean {
+  const { tokenCount, meanAbsolute, confidentShare, ratio } = figures;
+  const isFrequent = (share: number, limit: number): boolean =>
+    share > limit && share * tokenCount >= leastRare;
+  return (
+    meanAbsolute > thresholds.meanDifference ||
+    isFrequent(confidentShare, thresholds.confidentShare) ||
+    isFrequent(ratio.outsideShare, thresholds.outsideShare)
+  );
+}
+
+function evidenceOf({
+  meanAbsolute,
+  relative,
+  klDivergence,
+  ratio,
+  confidentShare,
+}: DifferenceFigures): string {
+  return (
+    `mean |d| is ${nats(meanAbsolute)} (${percent(relative)} of the mean |logprob|), KL ${nats(klDivergence)}, ` +
+    `${percent(ratio.outsideShare)} of the ratios are outside 0.5 to 2 and ${percent(confidentShare)} are confident disagreements,`
+  );
+}
+
 function findUnknown({ thresholds }: Evidence, { unknown, total }: LagGroups): readonly Cause[] {
-  const { tokenCount, meanAbsolute } = unknown;
-  if (tokenCount < leastTokens || meanAbsolute <= thresholds.meanDifference) return [];
+  const { tokenCount, meanAbsolute, relative } = unknown;
+  if (tokenCount < leastTokens || relative <= thresholds.roundedShare) return [];
+  const isFinding = meanAbsolute > thresholds.meanDifference || relative > thresholds.numericsShare;
   return [
     {
       name: "unknown-lag",
       text:
         `Tokens differ, and their version or the trainer's is unknown: mean |d| is ${nats(meanAbsolute)} over ` +
-        `${plural(tokenCount, "token")}. Staleness cannot be separated from numerics: add policyVersion to the file, or give --lag.`,
+        `${plural(tokenCount, "token")}. Staleness cannot be separated from numerics: add policyVersion to the file, or give --lag.${isFinding ? "" : within}`,
       strength: (meanAbsolute * tokenCount) / total,
+      isFinding,
     },
   ];
 }
