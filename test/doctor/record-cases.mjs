@@ -1,4 +1,4 @@
-// Records the cases of recorded-cases.json: small models play and score, and only numbers are kept.
+// Records the cases of recorded-cases.jsonl: small models play and score, and only numbers are kept.
 //
 //     npm run build && node test/doctor/record-cases.mjs PYTHON_WITH_TORCH
 //
@@ -224,7 +224,7 @@ const cases = [
   mixtureCase("routes shifted by one", { routesOf: shiftedOf }),
 ];
 writeFileSync(
-  path.join(root, "test/doctor/recorded-cases.json"),
-  `[\n${cases.map((one) => JSON.stringify(one)).join(",\n")}\n]\n`,
+  path.join(root, "test/doctor/recorded-cases.jsonl"),
+  cases.map((one) => `${JSON.stringify(one)}\n`).join(""),
 );
 rmSync(scratch, { recursive: true });

@@ -31,8 +31,9 @@ interface RecordedRow {
 
 /** Reads the recorded cases. */
 export function readRecordedCases(): readonly RecordedCase[] {
-  const file = new URL("recorded-cases.json", import.meta.url);
-  return JSON.parse(readFileSync(file, "utf8")) as readonly RecordedCase[];
+  const file = new URL("recorded-cases.jsonl", import.meta.url);
+  const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+  return lines.map((line) => JSON.parse(line) as RecordedCase);
 }
 
 /** Returns a case as `diagnose()` takes it. */

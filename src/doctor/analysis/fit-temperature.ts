@@ -6,6 +6,8 @@ export interface TemperatureFit {
   readonly factor: number;
   /** Share of the mean absolute difference that the factor explains, at most 1. */
   readonly explained: number;
+  /** Correlation of both sides in the form that the line was fitted to. */
+  readonly correlation: number;
 }
 
 /** A fit with the differences that it leaves. */
@@ -64,5 +66,10 @@ function fitForm(
     left += Math.abs(corrected(trainer[index]!) - engine[index]!);
   }
   if (whole === 0) return undefined;
-  return { factor: line.slope, explained: 1 - left / whole, corrected };
+  return {
+    factor: line.slope,
+    explained: 1 - left / whole,
+    correlation: sums.correlation!,
+    corrected,
+  };
 }

@@ -1,5 +1,9 @@
 import { routeStates } from "../analysis/compare-routes.ts";
-import { fitTemperature, type FoundTemperature } from "../analysis/fit-temperature.ts";
+import {
+  fitTemperature,
+  type FoundTemperature,
+  type TemperatureFit,
+} from "../analysis/fit-temperature.ts";
 import { shifts } from "../analysis/find-shift.ts";
 import {
   figuresBy,
@@ -82,7 +86,7 @@ export function judge(findings: Findings, options: JudgeOptions): Diagnosis {
     ...movesOf(findings),
     ...(routes && { routes }),
     ...(temperature && {
-      temperature: { factor: temperature.factor, explained: temperature.explained },
+      temperature: withoutFunction(temperature),
     }),
     histogram: histogramOf(raw),
     thresholds,
@@ -97,6 +101,10 @@ function fitOf({ engine, trainer }: TokenPairs, findings: Findings): FoundTemper
     return fitTemperature(engine.filter(isUsed), trainer.filter(isUsed));
   };
   return fit((index) => lags[index] === 0) ?? fit(() => true);
+}
+
+function withoutFunction({ corrected: _, ...fit }: FoundTemperature): TemperatureFit {
+  return fit;
 }
 
 function healthyText({ all, corrected, routes }: Evidence): string {
