@@ -1,10 +1,12 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type * as diagnosing from "../../examples/diagnose-run.ts";
 import type { Diagnosis } from "../../src/doctor/index.ts";
+import { type RandomModelConfig, writeRandomModel } from "../../src/engine/reference/index.ts";
+import { openColumnFolder } from "../../src/run/columns/column-folder.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { callCli } from "../support/call-cli.ts";
 
@@ -22,15 +24,19 @@ beforeAll(async () => {
   const flags = [...engine, ...scope, "--max-turns", "4", "--quiet", "--out", run];
   const { status, stderr } = await callCli(["rollout", ...flags]);
   expect(status, stderr).toBe(0);
-  const text = await readFile(path.join(run, "samples.jsonl"), "utf8");
-  rows = text
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Sample);
+  rows = await readSamples(run);
 });
 afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
+
+async function readSamples(folder: string): Promise<readonly Sample[]> {
+  const text = await readFile(path.join(folder, "samples.jsonl"), "utf8");
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Sample);
+}
 
 /** Writes a trainer's file, one line a row. */
 async function writeTrainer(name: string, lines: readonly unknown[]): Promise<string> {
@@ -101,6 +107,73 @@ test.each([
   const { status, stderr } = await doctor(file, flag, value);
   expect(status).toBe(2);
   expect(stderr).toContain(message);
+});
+
+/** Plays a tiny mixture of experts with storefront's tokenizer. Returns the run's rows. */
+async function playMixture(folder: string): Promise<readonly Sample[]> {
+  const model = path.join(scratch, "mixture");
+  await writeRandomModel(model, { config: mixture });
+  for (const name of ["tokenizer.json", "tokenizer_config.json", "generation_config.json"]) {
+    await copyFile(path.join(root, "models/storefront-2m", name), path.join(model, name));
+  }
+  const engine = ["--engine", "reference", "--threads", "1", "--model", model];
+  const scope = ["--env", "storefront", "--user", "scripted", "--tasks", "0-1", "--samples", "1"];
+  const limits = ["--max-turns", "1", "--max-tokens-per-turn", "24", "--columns", "routedExperts"];
+  const flags = [...engine, ...scope, ...limits, "--quiet", "--out", folder];
+  const { status, stderr } = await callCli(["rollout", ...flags]);
+  expect(status, stderr).toBe(0);
+  return await readSamples(folder);
+}
+
+const mixture: RandomModelConfig = {
+  architectures: ["Qwen3MoeForCausalLM"],
+  vocab_size: 2944,
+  hidden_size: 32,
+  intermediate_size: 40,
+  num_hidden_layers: 2,
+  num_attention_heads: 2,
+  num_key_value_heads: 2,
+  head_dim: 16,
+  max_position_embeddings: 2048,
+  tie_word_embeddings: true,
+  num_experts: 8,
+  num_experts_per_tok: 2,
+  moe_intermediate_size: 24,
+  norm_topk_prob: true,
+};
+
+test("routes of a run's files are compared with the trainer's", async () => {
+  const folder = path.join(scratch, "mixture-run");
+  const sampled = await playMixture(folder);
+  await using columns = openColumnFolder(folder);
+  const lines = await Promise.all(
+    sampled.map(async (row) => {
+      const parts = await Promise.all(
+        row.columns!.routedExperts!.map((part) => columns.read(part)),
+      );
+      const bytes = Buffer.concat(parts);
+      const shape = [bytes.length / 4, 2, 2];
+      const routedExperts = { shape, dtype: "uint8", base64: bytes.toString("base64") };
+      return { ...lineOf(row), routedExperts };
+    }),
+  );
+  const call = ["doctor", folder, "--lag", "0", "--json", "--trainer-logprobs"];
+  const right = await callCli([...call, await writeTrainer("routes.jsonl", lines)]);
+  expect(right.status).toBe(0);
+  const rowCount = lines.reduce((sum, { routedExperts }) => sum + routedExperts.shape[0]!, 0);
+  expect((JSON.parse(right.stdout) as Diagnosis).routes).toMatchObject({
+    tokenCount: rowCount,
+    missingCount: 0,
+    reorderedShare: 0,
+  });
+  const dropped = lines.map(({ routedExperts, ...line }) => {
+    const base64 = Buffer.alloc(routedExperts.shape[0]! * 4).toString("base64");
+    return { ...line, routedExperts: { ...routedExperts, base64 } };
+  });
+  const wrong = await callCli([...call, await writeTrainer("dropped.jsonl", dropped)]);
+  expect(wrong.status).toBe(1);
+  const { verdict, routes } = JSON.parse(wrong.stdout) as Diagnosis;
+  expect([verdict, routes!.paddedShare]).toEqual(["routes-not-replayed", 1]);
 });
 
 test("a file that is not there is refused", async () => {
