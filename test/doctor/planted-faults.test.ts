@@ -179,7 +179,11 @@ describe("a planted fault is named", () => {
 
 test("versions that are unknown leave the cause open", async () => {
   const { rows, trainer } = simulatePair({ seed: 1, rowCount: 6, spread: 3, staleness: 0.6 });
-  const unknown = trainer.map(({ policyVersion: _, ...row }) => row);
+  const unknown = trainer.map(({ rolloutId, segment, logprobs }) => ({
+    rolloutId,
+    segment,
+    logprobs,
+  }));
   expect((await diagnose(rows, unknown)).verdict).toBe("unknown-lag");
   const assumed = await diagnose(rows, unknown, { assumedLag: 0 });
   expect(Object.keys(assumed.byLag)).toEqual(["0"]);

@@ -111,8 +111,9 @@ async function findCodec(dir: string, given: string | undefined): Promise<TokenC
   const model = isObject(settings) ? settings["model"] : undefined;
   if (typeof model !== "string") return undefined;
   try {
-    return await loadTokenCodec(await findModelFolder(model));
+    return await loadTokenCodec(model);
   } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
     writeError(`note: kinds of tokens by text are left out: ${describeError(error)}\n`);
     return undefined;
   }

@@ -2,6 +2,7 @@ import { PairSums } from "./correlation.ts";
 
 /** The shifts that are tried. At shift s, the value of token i stands at i + s in the trainer's list. */
 export const shifts = [-2, -1, 0, 1, 2] as const;
+/** Number of places by which a list is moved. */
 export type Shift = (typeof shifts)[number];
 
 /** A row's lists, as the search for shifts reads them. */

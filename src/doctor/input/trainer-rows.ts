@@ -34,10 +34,12 @@ export class TrainerRows {
     this.#problems.add(kind, example);
   }
 
+  /** Returns the trainer's row of a training row; `undefined` if it was not added. */
   find(row: Pick<TrainerRow, "rolloutId" | "segment">): TrainerRow | undefined {
     return this.#rows.get(keyOf(row));
   }
 
+  /** The rows, each once. */
   rows(): Iterable<TrainerRow> {
     return this.#rows.values();
   }

@@ -103,8 +103,8 @@ function fitOf({ engine, trainer }: TokenPairs, findings: Findings): FoundTemper
   return fit((index) => lags[index] === 0) ?? fit(() => true);
 }
 
-function withoutFunction({ corrected: _, ...fit }: FoundTemperature): TemperatureFit {
-  return fit;
+function withoutFunction({ factor, explained, correlation }: FoundTemperature): TemperatureFit {
+  return { factor, explained, correlation };
 }
 
 function healthyText({ all, corrected, routes }: Evidence): string {
