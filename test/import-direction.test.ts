@@ -29,7 +29,7 @@ const layers: readonly (readonly string[])[] = [
   ["episode"],
   ["run"],
   ["export"],
-  ["verify", "report", "metrics"],
+  ["verify", "report", "metrics", "doctor"],
   ["gateway"],
   ["composition"],
   ["queue"],

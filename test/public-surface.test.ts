@@ -86,6 +86,16 @@ const surface: Readonly<Record<string, readonly string[]>> = {
   ],
   "turnwright/columns": ["columnNames", "decodeRagged"],
   "turnwright/composition": ["createReplay", "createRun", "openRecordedRun", "readRunConfig"],
+  "turnwright/doctor": [
+    "TrainerRows",
+    "createKindReader",
+    "defaultThresholds",
+    "diagnose",
+    "diagnoseRun",
+    "diagnosisPlot",
+    "diagnosisText",
+    "readTrainerFile",
+  ],
   "turnwright/engine": [
     "createLlamaCppEngine",
     "createLlamaEngine",

@@ -197,6 +197,14 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/verify.ts")).defineVerify,
   },
   {
+    name: "doctor",
+    summary: "find the cause of a mismatch between the trainer's logprobs and the engine's",
+    group: "Train:",
+    examples: ["turnwright doctor runs/first --trainer-logprobs trainer.jsonl"],
+    arguments: [run],
+    load: async () => (await import("./commands/doctor.ts")).defineDoctor,
+  },
+  {
     name: "env",
     summary: "list environments, and play them without a model",
     group: "Environments and servers:",

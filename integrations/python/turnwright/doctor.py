@@ -1,0 +1,87 @@
+"""Writes a trainer's own logprobs for `turnwright doctor`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from os import PathLike
+from types import TracebackType
+from typing import Any, Sequence
+
+
+class TrainerLogprobs:
+    """A file of a trainer's logprobs: one JSON line a row.
+
+        with TrainerLogprobs("trainer.jsonl", policy_version=7) as out:
+            out.write(row["rolloutId"], row["segment"], logprobs, first=1, length=len(row["tokenIds"]))
+    """
+
+    def __init__(self, path: str | PathLike[str], *, policy_version: int | str | None = None) -> None:
+        """Opens the file. `policy_version` is the version of the weights that score the rows, unless a call names one."""
+        self._file = open(path, "w", encoding="utf-8")
+        self._policy_version = policy_version
+
+    def write(self, rollout_id: str, segment: int, logprobs: Any, *, length: int | None = None, first: int = 0,
+              mask: Any = None, policy_version: int | str | None = None, routed_experts: Any = None) -> None:
+        """Writes one row. Takes lists, arrays and tensors, on any device and of any precision.
+
+        `logprobs[i]` is the logprob of the row's token `first + i`, given the tokens before it. Logits of a decoder
+        give `first=1`. `length` is the number of the row's tokens, padding left out; entries beyond it are left out,
+        too. Default: `first` and the entries. Entries with a mask of 0, and tokens without an entry, have no value in
+        the file. `routed_experts` has the experts that were used, [tokens, layers, experts a token], from the row's
+        first token on. It needs NumPy.
+
+        Raises ValueError if lengths do not match.
+        """
+        values = _numbers(logprobs)
+        if mask is not None:
+            bits = _numbers(mask)
+            if len(bits) != len(values):
+                raise ValueError(f"Cannot write the logprobs of {rollout_id}: {len(values)} logprobs have a mask of "
+                                 f"{len(bits)} entries, expected one for each")
+            values = [value if bit else None for value, bit in zip(values, bits)]
+        length = first + len(values) if length is None else length
+        if first < 0 or first > length:
+            raise ValueError(f"Cannot write the logprobs of {rollout_id}: they begin at token {first} of {length}, "
+                             "expected a token of the row")
+        values = [None] * first + list(values)
+        values = values[:length] + [None] * (length - len(values))
+        line: dict[str, Any] = {"rolloutId": rollout_id, "segment": int(segment), "logprobs": values}
+        version = self._policy_version if policy_version is None else policy_version
+        if version is not None:
+            line["policyVersion"] = version
+        if routed_experts is not None:
+            line["routedExperts"] = _routes(routed_experts, length)
+        self._file.write(json.dumps(line) + "\n")
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def __enter__(self) -> TrainerLogprobs:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _numbers(values: Any) -> Sequence[float | None]:
+    """Returns a list of numbers. Values of tensors in half precision stay exact."""
+    numbers: list[float | None] = values.tolist() if hasattr(values, "tolist") else list(values)
+    if any(isinstance(value, (list, tuple)) for value in numbers):
+        raise ValueError("Cannot write logprobs of several rows at once: expected one number for each token of one row")
+    return numbers
+
+
+def _routes(routes: Any, length: int) -> dict[str, Any]:
+    import numpy
+
+    routes = routes.detach().cpu().numpy() if hasattr(routes, "detach") else numpy.asarray(routes)
+    if routes.ndim != 3:
+        raise ValueError(f"Cannot write routes of the shape {routes.shape}: expected [tokens, layers, experts a token]")
+    routes = routes[:length]
+    largest = int(routes.max(initial=0))
+    name = "uint8" if largest < 256 and routes.min(initial=0) >= 0 else "int32"
+    data = numpy.ascontiguousarray(routes, dtype=numpy.dtype(name).newbyteorder("<")).tobytes()
+    return {"shape": list(routes.shape), "dtype": name, "base64": base64.b64encode(data).decode()}

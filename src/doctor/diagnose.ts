@@ -1,0 +1,103 @@
+import type { ColumnSource } from "../columns/column-source.ts";
+import type { ExpertShape } from "../columns/column-specs.ts";
+import type { Sample } from "../trajectory/sample.ts";
+import { MismatchTally } from "./analysis/mismatch-tally.ts";
+import { readPlainKinds, type KindReader } from "./analysis/token-kinds.ts";
+import { defaultThresholds, type Diagnosis, type Thresholds } from "./diagnosis.ts";
+import { readEngineRoutes } from "./engine-routes.ts";
+import { ProblemTally } from "./input/problem-tally.ts";
+import type { InputProblem, RouteTable, TrainerRow } from "./input/trainer-row.ts";
+import { nameOf, TrainerRows } from "./input/trainer-rows.ts";
+import type { RunFacts } from "./verdict/evidence.ts";
+import { judge } from "./verdict/judge.ts";
+
+/** Options of `diagnose()`. */
+export interface DiagnoseOptions {
+  /** How the run sampled. Default: nothing is known, so wrong temperatures and sets are named with less certainty. */
+  readonly facts?: RunFacts;
+  /** The largest figures that are healthy. Members that are absent have their defaults. */
+  readonly thresholds?: Partial<Thresholds>;
+  /** The lag of tokens of which a version is unknown, a whole number. Default: it stays unknown. */
+  readonly assumedLag?: number;
+  /** True if rows of the run that the trainer's rows lack are no finding. Default false. */
+  readonly isPartial?: boolean;
+  /** Returns the kinds of a row's tokens. Default: the first and the last one of each turn, and others. */
+  readonly kinds?: KindReader;
+  /** The engine's routes. Absent: routes are not compared. */
+  readonly routes?: { readonly shape: ExpertShape; readonly source: ColumnSource };
+}
+
+/**
+ * Compares a trainer's logprobs with the engine's, and names the causes of their difference. Changes nothing.
+ *
+ * @param rows - The training rows, each once.
+ * @param trainer - The trainer's rows. They stay in memory with all trained tokens, about 100 bytes a trained token.
+ */
+export async function diagnose(
+  rows: AsyncIterable<Sample> | Iterable<Sample>,
+  trainer: TrainerRows | Iterable<TrainerRow>,
+  options: DiagnoseOptions = {},
+): Promise<Diagnosis> {
+  const { facts = {}, assumedLag, isPartial = false, kinds = readPlainKinds } = options;
+  const given = trainer instanceof TrainerRows ? trainer : collect(trainer);
+  const problems = new ProblemTally();
+  const tally = new MismatchTally(assumedLag);
+  const known = new Set<TrainerRow>();
+  for await (const row of rows) {
+    const own = given.find(row);
+    if (own !== undefined) known.add(own);
+    if (!row.lossMask.includes(1)) continue;
+    if (own === undefined) problems.add("missing-row", nameOf(row));
+    else if (own.logprobs.length !== row.tokenIds.length) {
+      const counts = `${own.logprobs.length} logprobs for ${row.tokenIds.length} tokens`;
+      problems.add("wrong-length", `${nameOf(row)}: ${counts}`);
+    } else {
+      const routes = await routesOf(row, own, { options, problems });
+      await tally.add({
+        row,
+        trainer: own,
+        kinds: await kinds(row),
+        ...(routes !== undefined && { routes }),
+      });
+    }
+  }
+  for (const row of given.rows()) if (!known.has(row)) problems.add("unknown-row", nameOf(row));
+  const findings = tally.findings();
+  return judge(findings, {
+    facts: { ...facts, ...(options.routes !== undefined && { hasRoutes: true }) },
+    thresholds: { ...defaultThresholds, ...options.thresholds },
+    problems: inOrder([...given.problems(), ...problems.problems(), ...findings.problems]),
+    isPartial,
+  });
+}
+
+function collect(rows: Iterable<TrainerRow>): TrainerRows {
+  const given = new TrainerRows();
+  for (const row of rows) given.add(row, `entry ${given.count + 1}`);
+  return given;
+}
+
+/** Returns the engine's routes of a row if the trainer has some of the same shape. */
+async function routesOf(
+  row: Sample,
+  { routedExperts, routesFault }: TrainerRow,
+  { options, problems }: { readonly options: DiagnoseOptions; readonly problems: ProblemTally },
+): Promise<RouteTable | undefined> {
+  const parts = row.columns?.routedExperts;
+  if (options.routes === undefined || parts === undefined) return undefined;
+  if (routesFault !== undefined) problems.add("bad-routes", `${nameOf(row)}: ${routesFault}`);
+  if (routedExperts === undefined) return undefined;
+  const { shape, source } = options.routes;
+  const { layerCount, perToken } = routedExperts;
+  if (layerCount === shape.layerCount && perToken === shape.perToken) {
+    return await readEngineRoutes(parts, shape, source);
+  }
+  const sizes = `${layerCount} x ${perToken} ids a token, the run has ${shape.layerCount} x ${shape.perToken}`;
+  problems.add("bad-routes", `${nameOf(row)}: ${sizes}`);
+  return undefined;
+}
+
+/** Sorts problems by the number of rows, largest first. */
+function inOrder(problems: readonly InputProblem[]): readonly InputProblem[] {
+  return problems.toSorted((one, other) => other.rowCount - one.rowCount);
+}

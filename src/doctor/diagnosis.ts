@@ -1,0 +1,134 @@
+import type { DifferenceFigures } from "./analysis/difference-figures.ts";
+import type { RouteFigures } from "./analysis/compare-routes.ts";
+import type { TemperatureFit } from "./analysis/fit-temperature.ts";
+import type { Shift } from "./analysis/find-shift.ts";
+import type { InputProblem } from "./input/trainer-row.ts";
+
+/** The causes that the doctor names. */
+export type CauseName =
+  /** The trainer's values belong to the token before or after. */
+  | "shifted"
+  /** The trainer's values are right, and its mask covers the tokens before or after. */
+  | "mask-shifted"
+  /** The trainer did not use the experts that the engine used. */
+  | "routes-not-replayed"
+  /** The two sides divide their logits by different temperatures. */
+  | "wrong-temperature"
+  /** One side's logprobs are over the tokens that top-k, top-p or min-p kept, the other's over all. */
+  | "other-token-set"
+  /** Tokens of other policy versions than the trainer's differ more than those of its own. */
+  | "stale-weights"
+  /** Tokens of the trainer's own version differ by more than rounding explains. */
+  | "other-weights"
+  /** Tokens of the trainer's own version differ as rounding explains. A finding only beyond a threshold. */
+  | "numerics"
+  /** Tokens differ, and their version or the trainer's is unknown. */
+  | "unknown-lag"
+  /** Rows or values are missing or wrong. */
+  | "incomplete"
+  /** Nothing could be compared. */
+  | "nothing-compared";
+
+/** A cause with its evidence. JSON-able. */
+export interface Cause {
+  readonly name: CauseName;
+  /** The cause in plain words, with its figures. */
+  readonly text: string;
+  /** The part of the mean absolute difference that it explains, in nats. 0 if the difference does not show it. */
+  readonly strength: number;
+  /** False if the figures are within the thresholds. */
+  readonly isFinding: boolean;
+}
+
+/** A histogram of differences. JSON-able. */
+export interface Histogram {
+  /** The edges of the bins in nats, one more than bins. The first and the last bin have all values beyond, too. */
+  readonly edges: readonly number[];
+  readonly counts: readonly number[];
+}
+
+/** The result of an examination. JSON-able. */
+export interface Diagnosis {
+  /** `healthy`, or the name of the strongest cause. The name may be that of a cause that is no finding. */
+  readonly verdict: "healthy" | CauseName;
+  /** The verdict in plain words. */
+  readonly text: string;
+  /** True if a cause is a finding. */
+  readonly hasFinding: boolean;
+  /** All causes, findings first, and the strongest first. Empty if the pair is healthy. */
+  readonly causes: readonly Cause[];
+  /** Remarks that are no findings. */
+  readonly notes: readonly string[];
+  readonly counts: {
+    /** Rows of both sides. */
+    readonly rowCount: number;
+    /** Trained tokens of both sides with values. */
+    readonly tokenCount: number;
+    /** Trained tokens in rows of both sides. */
+    readonly trainedTokenCount: number;
+  };
+  /** Problems of the input, by kind. */
+  readonly problems: readonly InputProblem[];
+  /** Figures on all tokens, as the trainer's values stand. */
+  readonly all?: DifferenceFigures;
+  /** Figures after shifts of rows and a factor were taken back. Absent if neither was found. */
+  readonly corrected?: DifferenceFigures;
+  /** Figures by lag: trainer's version - token's version, or `unknown`. After corrections. */
+  readonly byLag: Readonly<Record<string, DifferenceFigures>>;
+  /** Figures by the token's policy version; `""` is unknown. After corrections. */
+  readonly byVersion: Readonly<Record<string, DifferenceFigures>>;
+  /** Figures by the token's index in its row. After corrections. */
+  readonly byPosition: Readonly<Record<string, DifferenceFigures>>;
+  /** Figures by kind of token. After corrections. */
+  readonly byKind: Readonly<Record<string, DifferenceFigures>>;
+  /** Figures by the routes of the token before: `equal` or `differing`. After corrections. */
+  readonly byRoutes: Readonly<Record<string, DifferenceFigures>>;
+  /** Correlation of both sides' logprobs, and mean absolute difference in nats, by shift. */
+  readonly shifts: readonly {
+    readonly shift: Shift;
+    readonly tokenCount: number;
+    readonly correlation?: number;
+    readonly meanAbsolute?: number;
+  }[];
+  /** Number of rows by the shift that was found, without 0. */
+  readonly shiftedRows: Readonly<Record<string, number>>;
+  /** Number of rows by the shift of the mask that was found, without 0. */
+  readonly maskShiftedRows: Readonly<Record<string, number>>;
+  readonly routes?: RouteFigures;
+  readonly temperature?: TemperatureFit;
+  /** Histogram of differences, as the trainer's values stand. */
+  readonly histogram: Histogram;
+  readonly thresholds: Thresholds;
+}
+
+/** The largest figures that are healthy. */
+export interface Thresholds {
+  /** Mean absolute difference in nats of tokens of the trainer's own version. */
+  readonly meanDifference: number;
+  /** Mean absolute difference in nats of tokens of other versions. */
+  readonly staleDifference: number;
+  /** Part of the mean absolute logprob that rounding to 16 bits at the end explains: no more is numerics. */
+  readonly roundedShare: number;
+  /** Part of the mean absolute logprob that 16 bits explain at the trainer's own version: more is other weights. */
+  readonly numericsShare: number;
+  /** Share of confident disagreements at the trainer's own version. */
+  readonly confidentShare: number;
+  /** Share of importance ratios below a half or above 2 at the trainer's own version. */
+  readonly outsideShare: number;
+  /** Share of tokens and layers with other experts. */
+  readonly routeShare: number;
+  /** Share of rows that are shifted. */
+  readonly shiftedShare: number;
+}
+
+/** The thresholds that apply unless others are given. */
+export const defaultThresholds: Thresholds = {
+  meanDifference: 0.02,
+  staleDifference: 0.05,
+  roundedShare: 0.005,
+  numericsShare: 0.2,
+  confidentShare: 0.001,
+  outsideShare: 0.01,
+  routeShare: 0.001,
+  shiftedShare: 0.01,
+};

@@ -1,0 +1,106 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { parsePythonJson } from "../../../packages/python-values/src/json/json-parse.ts";
+import { PythonValueError } from "../../../packages/python-values/src/python-error.ts";
+import { toPlainJson } from "../../../packages/python-values/src/value.ts";
+import { describeError, UsageError } from "../../errors.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
+import { isObject, type JsonObject } from "../../values/is-object.ts";
+import { readNpy, toRouteTable } from "./read-npy.ts";
+import type { InputProblemKind, RouteTable, TrainerRow } from "./trainer-row.ts";
+
+/** The reason why a line is not a row. */
+export interface LineFault {
+  readonly kind: Extract<InputProblemKind, "not-json" | "shape">;
+  readonly detail: string;
+}
+
+/**
+ * Reads a line of a file of trainer's logprobs. Accepts `NaN` and `Infinity`, as Python writes them.
+ *
+ * @param folder - The folder that paths of routes are relative to.
+ */
+export async function readTrainerRow(
+  text: string,
+  folder: string,
+): Promise<TrainerRow | LineFault> {
+  const value = parseJsonText(text) ?? parsePythonText(text);
+  if (value === undefined) return { kind: "not-json", detail: "it is not JSON" };
+  if (!isObject(value)) return { kind: "shape", detail: "it is not an object" };
+  const { rolloutId, segment, logprobs, policyVersion, routedExperts } = value;
+  if (typeof rolloutId !== "string") return lacking("rolloutId", "a text");
+  if (!Number.isSafeInteger(segment)) return lacking("segment", "a whole number");
+  if (!Array.isArray(logprobs)) return lacking("logprobs", "a list with one entry for each token");
+  const values = toLogprobs(logprobs);
+  if (values === undefined) return lacking("logprobs", "a list of numbers and null");
+  const hasVersion = typeof policyVersion === "string" || Number.isSafeInteger(policyVersion);
+  if (!hasVersion && policyVersion !== undefined && policyVersion !== null) {
+    return lacking("policyVersion", "a whole number or a text, or none");
+  }
+  return {
+    rolloutId,
+    segment: segment as number,
+    logprobs: values,
+    ...(hasVersion && policyVersion !== "" && { policyVersion: String(policyVersion) }),
+    ...(await routesIn(routedExperts, folder)),
+  };
+}
+
+function lacking(member: string, expected: string): LineFault {
+  return {
+    kind: "shape",
+    detail: `"${member}" is missing or of another type, expected ${expected}`,
+  };
+}
+
+function parsePythonText(text: string): unknown {
+  try {
+    return toPlainJson(parsePythonJson(text));
+  } catch (error) {
+    if (error instanceof PythonValueError) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the values, `null` as `NaN` and what is not finite as infinite. `undefined` if an entry is no number. */
+function toLogprobs(list: readonly unknown[]): Float64Array | undefined {
+  const values = new Float64Array(list.length);
+  for (let index = 0; index < list.length; index++) {
+    const value = list[index];
+    if (value === null) values[index] = NaN;
+    else if (typeof value !== "number") return undefined;
+    else values[index] = Number.isFinite(value) ? value : Infinity;
+  }
+  return values;
+}
+
+async function routesIn(
+  value: unknown,
+  folder: string,
+): Promise<Pick<TrainerRow, "routedExperts" | "routesFault">> {
+  if (value === undefined || value === null) return {};
+  try {
+    return { routedExperts: await readRoutes(value, folder) };
+  } catch (error) {
+    return { routesFault: describeError(error) };
+  }
+}
+
+async function readRoutes(value: unknown, folder: string): Promise<RouteTable> {
+  if (typeof value === "string") return readNpy(await readFile(path.resolve(folder, value)));
+  if (!isObject(value)) {
+    throw new UsageError(
+      'its routes are neither a path nor an object with "shape", "dtype" and "base64" or "path"',
+    );
+  }
+  return toRouteTable(await bytesOf(value, folder), {
+    dtype: value["dtype"],
+    shape: value["shape"],
+  });
+}
+
+async function bytesOf({ base64, path: file }: JsonObject, folder: string): Promise<Uint8Array> {
+  if (typeof base64 === "string") return Buffer.from(base64, "base64");
+  if (typeof file === "string") return await readFile(path.resolve(folder, file));
+  throw new UsageError('its routes have neither "base64" nor "path"');
+}

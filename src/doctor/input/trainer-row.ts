@@ -1,0 +1,63 @@
+/** The trainer's own logprobs of one training row. */
+export interface TrainerRow {
+  readonly rolloutId: string;
+  /** 0-based index of the row in its rollout. */
+  readonly segment: number;
+  /**
+   * One entry for each token of the row: the logprob that the trainer gives `tokenIds[i]` after the ids before it. `NaN`
+   * where the trainer has none, infinite where it is not a finite number. Entries of tokens that are not trained are
+   * read only to find shifts.
+   */
+  readonly logprobs: Float64Array;
+  /** The version of the weights that scored the row. Absent if it is unknown. */
+  readonly policyVersion?: string;
+  /** The experts that the trainer used. */
+  readonly routedExperts?: RouteTable;
+  /** The reason why the given routes cannot be read. */
+  readonly routesFault?: string;
+}
+
+/** Routes of a row's first tokens. */
+export interface RouteTable {
+  /** Number of tokens, from the row's first token on. */
+  readonly rows: number;
+  readonly layerCount: number;
+  /** Number of experts that a token is routed to in a layer. */
+  readonly perToken: number;
+  /** The ids of the experts, [rows, layerCount, perToken]. */
+  readonly ids: Uint8Array | Uint16Array | Int16Array | Int32Array;
+}
+
+/** The ways in which a file of trainer's logprobs can be wrong. */
+export type InputProblemKind =
+  /** A line that is not JSON. */
+  | "not-json"
+  /** A line without a required member, or with one of another type. */
+  | "shape"
+  /** A line of a row that the run does not have. */
+  | "unknown-row"
+  /** A second line of a row. The first one counts. */
+  | "doubled-row"
+  /** A line whose logprobs are not one for each token of the row. */
+  | "wrong-length"
+  /** A row of the run with trained tokens and without a line. */
+  | "missing-row"
+  /** Trained tokens without a value. */
+  | "missing-value"
+  /** Trained tokens whose value is infinite or not a number. */
+  | "not-finite"
+  /** Trained tokens with a value above 0, which no logprob has. */
+  | "above-zero"
+  /** Routes that cannot be read, or that are of another shape than the run's. */
+  | "bad-routes";
+
+/** One kind of problem of the input. JSON-able. */
+export interface InputProblem {
+  readonly kind: InputProblemKind;
+  /** Number of lines or rows. */
+  readonly rowCount: number;
+  /** Number of tokens, for problems of single values. */
+  readonly tokenCount?: number;
+  /** The first ones. */
+  readonly examples: readonly string[];
+}
