@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
 import { listenAt } from "../http/listen.ts";
 import { isLocalAddress } from "../http/local-host.ts";
-import type { ColumnName } from "../columns/column-specs.ts";
+import { columnNames } from "../columns/column-specs.ts";
 import type { RunFacts } from "./model/episode-entry.ts";
 import { encodeRow } from "./model/row-columns.ts";
 import { pageFiles, pageHtml, readPageFile } from "./page-files.ts";
@@ -186,11 +186,13 @@ function addColumnRoutes(
     const { run: key, name, what } = context.req.param();
     const run = find(key);
     const { id = "", row = "0", token = "" } = context.req.query();
-    const address = { rolloutId: id, row: Number(row), name: name as ColumnName };
+    const known = columnNames.find((each) => each === name);
+    const address = known && { rolloutId: id, row: Number(row), name: known };
     const found =
-      what === "check"
+      address &&
+      (what === "check"
         ? await sideColumns.check(run, address)
-        : await sideColumns.token(run, address, Number(token));
+        : await sideColumns.token(run, address, Number(token)));
     if (found !== undefined) return context.json(found);
     const place = what === "check" ? "" : ` for token ${token}`;
     const error = `${run.dir} has no column ${name}${place} in row ${row} of ${id}`;

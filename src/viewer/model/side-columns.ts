@@ -80,6 +80,7 @@ export function partAt(
   parts: readonly ColumnPart[] | undefined,
   token: number,
 ): ColumnPart | undefined {
+  if (!Number.isSafeInteger(token)) return undefined;
   return parts?.find(({ from, rows }) => token >= from && token < from + rows);
 }
 

@@ -34,7 +34,6 @@ async function findFault(source: ColumnSource, part: ColumnPart): Promise<string
     if (error instanceof UsageError) return error.message;
     throw error;
   }
-  const found = hash.digest("hex").slice(0, columnHashDigits);
-  if (found === part.hash) return undefined;
-  return `the part of tokens ${from} to ${from + rows - 1} was changed: its bytes have the hash ${found}, not ${part.hash}`;
+  if (hash.digest("hex").slice(0, columnHashDigits) === part.hash) return undefined;
+  return `the part of tokens ${from} to ${from + rows - 1} was changed: its bytes do not have the hash ${part.hash}`;
 }

@@ -121,12 +121,9 @@ test("compares the bytes of a column with their hashes, and names changed and mi
     await written.write(Buffer.from([9]), 0, 1, 0);
   }
   const [first] = sample.columns!.routedExperts!;
-  const changed = Buffer.from(parts[0]!.bytes!);
-  changed[0] = 9;
-  const found = createColumnPart({ from: 0, rows: 1, policyVersion: "", bytes: changed }).hash;
   expect(await source.check(run, addressOf("routedExperts"))).toMatchObject({
     faults: [
-      `the part of tokens 0 to ${first!.rows - 1} was changed: its bytes have the hash ${found}, not ${first!.hash}`,
+      `the part of tokens 0 to ${first!.rows - 1} was changed: its bytes do not have the hash ${first!.hash}`,
     ],
   });
   const index = path.join(run.dir, "columns/start-0.jsonl");
