@@ -4,11 +4,13 @@ import { Hono } from "hono";
 import { RolloutError, UsageError, describeError } from "../errors.ts";
 import { listenAt } from "../http/listen.ts";
 import { isLocalAddress } from "../http/local-host.ts";
+import { columnNames } from "../columns/column-specs.ts";
 import type { RunFacts } from "./model/episode-entry.ts";
 import { encodeRow } from "./model/row-columns.ts";
 import { pageFiles, pageHtml, readPageFile } from "./page-files.ts";
 import { rescoreRow, type Rescoring } from "./source/rescore-row.ts";
 import { RowSource } from "./source/row-source.ts";
+import { SideColumnSource } from "./source/side-column-source.ts";
 import type { RunIndex } from "./source/run-index.ts";
 
 /** Options of the viewer's server. */
@@ -49,7 +51,8 @@ export async function startViewer(
   { port, model, rescorings = new Map() }: ViewerOptions,
 ): Promise<ViewerServer> {
   const rows = new RowSource(model);
-  const app = viewerApp(runs, { rows, rescorings });
+  const sideColumns = new SideColumnSource(rows);
+  const app = viewerApp(runs, { rows, sideColumns, rescorings });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   const taken = await listenAt(server, { host: "127.0.0.1", port }).catch((cause: unknown) => {
     const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
@@ -63,15 +66,20 @@ export async function startViewer(
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
       await closed;
+      await sideColumns[Symbol.asyncDispose]();
     },
   };
 }
 
 interface ViewerParts extends Required<Pick<ViewerOptions, "rescorings">> {
   readonly rows: RowSource;
+  readonly sideColumns: SideColumnSource;
 }
 
-function viewerApp(runs: readonly RunIndex[], { rows, rescorings }: ViewerParts): Hono {
+function viewerApp(
+  runs: readonly RunIndex[],
+  { rows, sideColumns, rescorings }: ViewerParts,
+): Hono {
   const app = new Hono();
   const byKey = new Map(runs.map((run) => [run.key, run]));
   app.use(async (context, next) => {
@@ -162,5 +170,32 @@ function viewerApp(runs: readonly RunIndex[], { rows, rescorings }: ViewerParts)
     }
     return context.body(encodeRow(columns) as Uint8Array<ArrayBuffer>, 200, binary);
   });
+  addColumnRoutes(app, { find, sideColumns });
   return app;
+}
+
+/** Adds the routes of side columns: the values of one token, and the check of a row's column. */
+function addColumnRoutes(
+  app: Hono,
+  {
+    find,
+    sideColumns,
+  }: Pick<ViewerParts, "sideColumns"> & { readonly find: (key: string) => RunIndex },
+): void {
+  app.get("/api/runs/:run/column/:name/:what", async (context) => {
+    const { run: key, name, what } = context.req.param();
+    const run = find(key);
+    const { id = "", row = "0", token = "" } = context.req.query();
+    const known = columnNames.find((each) => each === name);
+    const address = known && { rolloutId: id, row: Number(row), name: known };
+    const found =
+      address &&
+      (what === "check"
+        ? await sideColumns.check(run, address)
+        : await sideColumns.token(run, address, Number(token)));
+    if (found !== undefined) return context.json(found);
+    const place = what === "check" ? "" : ` for token ${token}`;
+    const error = `${run.dir} has no column ${name}${place} in row ${row} of ${id}`;
+    return context.json({ error }, 404);
+  });
 }

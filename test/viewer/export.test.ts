@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
+import { addColumns, writeViewedColumns } from "../../src/viewer/viewed-columns.fixture.ts";
 import { makeSeveralRows } from "../../src/viewer/several-rows.fixture.ts";
 import {
   makeEpisode,
@@ -100,6 +101,43 @@ describe("turnwright view --export", () => {
         (url) => !url.startsWith(address) && !/^(?:data|about):/.test(url),
       );
       expect(others).toEqual([]);
+    } finally {
+      await browser.close();
+    }
+  });
+
+  test("names the side columns of a row, and says that their values are not in the file", async (context) => {
+    const dir = path.join(scratch, "columns");
+    const { row, samples } = episodes[0]!;
+    const { sample, parts } = addColumns(samples[0]!);
+    await writeViewedRun(dir, [{ row, samples: [sample] }]);
+    await writeViewedColumns(dir, parts);
+    const { html } = await exportHtml((await openRuns([dir]))[0]!, { wanted: [] });
+    if (!hasBrowser) {
+      context.skip();
+      return;
+    }
+    const file = path.join(scratch, "columns.html");
+    await writeFile(file, html);
+    const browser: Browser = await launchBrowser();
+    try {
+      await using watched = await watchPage(browser);
+      const { page, complaints } = watched;
+      await page.goto(pathToFileURL(file).href);
+      await page.locator(".list-row").click();
+      await page.locator(".side-columns [data-field=no-bytes]").waitFor();
+      expect(await page.locator(".side-columns [data-field=no-bytes]").innerText()).toBe(
+        "their values are not in this file: they are in the run's folder",
+      );
+      const heads = await page.locator(".side-columns [data-column]").allInnerTexts();
+      expect(heads.map((head) => head.split(" ").slice(0, 2).join(" "))).toEqual([
+        "routed experts",
+        "kept tokens",
+        "top logprobs",
+        "indexer positions",
+      ]);
+      expect(await page.locator(".side-columns button").count()).toBe(0);
+      expect(complaints).toEqual([]);
     } finally {
       await browser.close();
     }

@@ -1,10 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadTokenCodec } from "../../src/tokenizer/load-codec.ts";
 import type { TreeTurn } from "../../src/episode/episode.ts";
+import type { ColumnPart } from "../../src/columns/column-part.ts";
+import { columnNames, type ColumnName } from "../../src/columns/column-specs.ts";
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { RunLock } from "../../src/run/disk/run-lock.ts";
@@ -20,6 +22,12 @@ import {
   writeViewedRun,
   type ViewedEpisode,
 } from "../../src/viewer/viewed-run.fixture.ts";
+import {
+  addColumns,
+  expertsAt,
+  keptAt,
+  writeViewedColumns,
+} from "../../src/viewer/viewed-columns.fixture.ts";
 import { makeSeveralRows } from "../../src/viewer/several-rows.fixture.ts";
 import { hasBrowser, launchBrowser, serveRescored, serveRuns, watchPage } from "./browser.ts";
 
@@ -938,5 +946,105 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     );
     await page.goto(server.url + linkOf({ row: 4 }));
     await page.getByText("has no training row 4").waitFor();
+  });
+
+  test("shows the side columns of the chosen token, and whether their hashes hold", async () => {
+    const dir = path.join(scratch, "columns", "run");
+    const { row } = firstEpisode();
+    const { sample: withColumns, parts } = addColumns(sample);
+    await writeViewedRun(dir, [{ row, samples: [withColumns] }]);
+    await writeViewedColumns(dir, parts);
+    const { from, rows, hash } = await changePart(dir, parts, withColumns.columns!.keptTokens![1]!);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser, { viewport: { width: 1300, height: 1400 } });
+    const { page, complaints, requests } = watched;
+    const token = sample.turns[0]!.start + 1;
+    const id = sample.tokenIds[token]!;
+    await page.goto(server.url + linkOf({ token }));
+    await page.locator(".side-columns").waitFor();
+    expect(requests.filter((url) => url.includes("/column/"))).toEqual([]);
+    for (const name of columnNames) await page.locator(`button[data-column="${name}"]`).click();
+    const openOf = (name: ColumnName) => page.locator(`[data-open="${name}"]`);
+    const valuesOf = (name: ColumnName) => openOf(name).locator("[data-field=values]");
+    const checkOf = (name: ColumnName) => openOf(name).locator("[data-field=check]");
+    const layers = valuesOf("routedExperts").locator("li");
+    await layers.first().waitFor();
+    expect(await layers.allInnerTexts()).toEqual([
+      "0 dense",
+      ...expertsAt(token)
+        .slice(1)
+        .map((ids, layer) => `${layer + 1} ${ids.join(" ")}`),
+    ]);
+    expect(await checkOf("topLogprobs").innerText()).toMatch(
+      /^✓ checked: 3 parts, \d+ B, all hashes hold$/,
+    );
+    expect(await checkOf("keptTokens").innerText()).toBe(
+      `✗ the part of tokens ${from} to ${from + rows - 1} was changed: its bytes do not have the hash ${hash}`,
+    );
+    const kept = valuesOf("keptTokens").locator("tbody tr");
+    await kept.first().waitFor();
+    expect(await kept.locator("td:nth-child(2)").allInnerTexts()).toEqual(
+      keptAt(token, id).map(String),
+    );
+    expect(await valuesOf("keptTokens").locator("tr.own td.text").textContent()).toBe(
+      await page.locator(`.token[data-token="${token}"]`).textContent(),
+    );
+    const best = valuesOf("topLogprobs").locator("tbody tr").first().locator("td");
+    await best.first().waitFor();
+    expect((await best.allInnerTexts()).slice(1)).toEqual(["4", "-0.5000", "60.7 %"]);
+    await valuesOf("indexerTopK").getByText("and 8 more").waitFor();
+    // The columns stay open while the token changes.
+    await page.locator(`.token[data-token="${sample.promptLength - 1}"]`).click();
+    await openOf("keptTokens").getByText("it was not sampled").waitFor();
+    await layers
+      .nth(2)
+      .getByText(`7 ${(sample.promptLength - 1) % 7}`)
+      .waitFor();
+    await page.locator(`.token[data-token="${sample.tokenIds.length - 1}"]`).click();
+    await openOf("routedExperts").getByText("the engine did not compute it").waitFor();
+    expect(complaints).toEqual([]);
+    await page.goto(`${server.url}#/run/run`);
+    await page.getByText("side columns: routed experts, kept tokens, top logprobs").waitFor();
+  });
+
+  /** Changes the last byte of a part in a run's folder. Returns the part. */
+  async function changePart(
+    dir: string,
+    parts: readonly ColumnPart[],
+    part: ColumnPart,
+  ): Promise<ColumnPart> {
+    const before = parts.slice(
+      0,
+      parts.findIndex(({ hash }) => hash === part.hash),
+    );
+    const end = before.reduce((sum, { size }) => sum + size, part.size);
+    const file = path.join(dir, "columns/start-0-0000.bin");
+    const bytes = await readFile(file);
+    bytes[end - 1]! ^= 1;
+    await writeFile(file, bytes);
+    return part;
+  }
+
+  test("shows nothing of side columns in a run without them", async () => {
+    const dir = path.join(scratch, "no-columns", "run");
+    await writeViewedRun(dir, [firstEpisode()]);
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await page.goto(server.url + linkOf({ token: 3 }));
+    await page.locator('.inspector [data-field="index"]').waitFor();
+    expect(await page.locator(".side-columns").count()).toBe(0);
+    for (const [name, token] of [
+      ["keptTokens", "3"],
+      ["constructor", "3"],
+      ["keptTokens", "0.5"],
+    ]) {
+      const asked = new URLSearchParams({ id: firstId, row: "0", token: token! });
+      const reply = await fetch(`${server.url}api/runs/run/column/${name}/token?${asked}`);
+      expect(reply.status).toBe(404);
+      expect(await reply.json()).toEqual({
+        error: `${dir} has no column ${name} for token ${token} in row 0 of ${firstId}`,
+      });
+    }
   });
 });

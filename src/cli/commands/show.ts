@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { columnNames } from "../../columns/column-specs.ts";
 import { UsageError } from "../../errors.ts";
 import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
 import { listEpisode, showEpisode } from "../../report/show-episode.ts";
@@ -8,6 +9,7 @@ import type { EpisodeRow } from "../../run/folder/run-folder.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
 import { storedSettings } from "../../composition/config/stored-settings.ts";
 import type { TokenCodec } from "../../tokenizer/codec.ts";
+import type { Sample } from "../../trajectory/sample.ts";
 import { findRollout } from "../find-rollout.ts";
 import { noteDamaged } from "../note-damaged.ts";
 import { writeError, writeOut } from "../write-out.ts";
@@ -77,11 +79,21 @@ async function showRows(
       full,
       ...(codec !== undefined && { codec }),
     });
-    await writeOut(`${text}\n\n`);
+    await writeOut(`${text}\n${columnsLine(sample)}\n`);
   }
   await codec?.close?.();
   if (rowCount > 0) return;
   throw new UsageError(`Cannot show the tokens of ${rolloutId}: ${run.dir} has no samples of it`);
+}
+
+/** Returns a line that names the row's side columns. Returns `""` if the row has none. */
+function columnsLine({ columns = {} }: Sample): string {
+  const named = columnNames.flatMap((name) => {
+    const parts = columns[name];
+    if (parts === undefined) return [];
+    return [`${name} ${parts.reduce((sum, { rows }) => sum + rows, 0)} rows`];
+  });
+  return named.length === 0 ? "" : `side columns: ${named.join(", ")}\n`;
 }
 
 /** Loads the run's tokenizer; returns `undefined` if its folder is gone, and ids are shown then. */

@@ -1,3 +1,4 @@
+import type { ColumnSpecs } from "../../columns/column-specs.ts";
 import type { ForkPlace, Outcome, StopReason } from "../../trajectory/sample.ts";
 
 /** An episode in a list: its counts and its end, without texts. JSON-able. */
@@ -68,6 +69,8 @@ export interface RunFacts {
   readonly engine?: string;
   /** The run's settings. */
   readonly configuration: Readonly<Record<string, unknown>>;
+  /** The run's side columns. Absent if it has none. */
+  readonly columns?: ColumnSpecs;
   /** The number of unreadable lines. */
   readonly damagedCount: number;
   readonly turnwright: string;

@@ -1,3 +1,4 @@
+import type { ColumnParts } from "../../columns/column-part.ts";
 import type { ForkPlace, Outcome, StopReason } from "../../trajectory/sample.ts";
 import type { TurnSpan } from "../../trajectory/segment.ts";
 
@@ -29,6 +30,8 @@ export interface RowHeader {
   /** The fork point. Absent if the rollout is not a fork. */
   readonly forkedFrom?: ForkPlace;
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** The parts of the row's side columns, without bytes. Absent if the row has none. */
+  readonly sideColumns?: ColumnParts;
   /** The text of each distinct id. Absent if the tokenizer is not available. */
   readonly pieces?: readonly TokenPiece[];
   /**

@@ -2,7 +2,7 @@ import { restoreStory } from "../../episode/stored-story.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { LiveEpisode } from "../model/live-episode.ts";
 import { decodeRow } from "../model/row-columns.ts";
-import type { EpisodePage, EpisodePlace, ViewerSource } from "./viewer-source.ts";
+import type { ColumnPlace, EpisodePage, EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
 /** Creates a source that reads from the page's server. */
 export function httpSource(): ViewerSource {
@@ -26,12 +26,23 @@ export function httpSource(): ViewerSource {
       const response = await get(`${rowPath(place, row)}&as=rescored`);
       return new Float64Array(await response.arrayBuffer());
     },
+    tokenColumn: (place, column, token) => getJson(columnPath(place, column, "token", { token })),
+    columnCheck: (place, column) => getJson(columnPath(place, column, "check")),
     rowLine: async (place, row) => await (await get(`${rowPath(place, row)}&as=line`)).blob(),
   };
 }
 
 function rowPath({ run, episode }: EpisodePlace, row: number): string {
   return runPath(run, "row", { id: episode, row });
+}
+
+function columnPath(
+  { run, episode }: EpisodePlace,
+  { row, name }: ColumnPlace,
+  what: "token" | "check",
+  asked: Readonly<Record<string, number>> = {},
+): string {
+  return runPath(run, `column/${name}/${what}`, { id: episode, row, ...asked });
 }
 
 function runPath(

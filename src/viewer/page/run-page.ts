@@ -1,8 +1,10 @@
 import { html, nothing, render, type TemplateResult } from "lit/html.js";
+import { namesOf } from "../../columns/column-specs.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
 import { episodeFields, readFilter, sortEpisodes } from "../model/episode-filter.ts";
 import { groupEpisodes, type GroupEntry } from "../model/group-entry.ts";
 import { linkTo, type Route } from "../model/route.ts";
+import { columnWords } from "../model/side-columns.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { fieldHistogram, rewardOverTime, rewardOverVersions } from "./charts.ts";
 import {
@@ -150,7 +152,7 @@ let cached: {
 } = { list: undefined, key: "", found: undefined, shown: [] };
 
 function runHead({ facts, entries }: EpisodeList): TemplateResult {
-  const { planned, environment, split, engine, model, dir, state, damagedCount } = facts;
+  const { planned, environment, split, engine, model, dir, state, damagedCount, columns } = facts;
   const rewards = entries.flatMap(({ reward }) => (reward === undefined ? [] : [reward]));
   const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
   const count = (outcome: string) => entries.filter((entry) => entry.outcome === outcome).length;
@@ -175,6 +177,14 @@ function runHead({ facts, entries }: EpisodeList): TemplateResult {
       <p class="faint">
         ${[environment, split, engine, model].filter((part) => part !== undefined).join(" · ")}
         <br />${dir}
+        ${
+          columns === undefined
+            ? nothing
+            : html`<br />side columns:
+                ${namesOf(columns)
+                  .map((name) => columnWords[name].title)
+                  .join(", ")}`
+        }
       </p>
       ${
         damagedCount === 0

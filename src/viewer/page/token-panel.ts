@@ -7,6 +7,7 @@ import type { RowView } from "../model/row-view.ts";
 import { tokenKinds, type TokenKind } from "../model/token-kind.ts";
 import { originWords, rowPlaceWords } from "../model/row-origin.ts";
 import { tokenText, visibleText } from "../model/visible-text.ts";
+import { columnPanel } from "./column-panel.ts";
 import { choice, copyText, formatNumber, isPlayed, whenReady } from "./parts.ts";
 import { nextMatch, searchRow } from "./token-search.ts";
 import type { StripContent } from "./token-strip.ts";
@@ -87,7 +88,7 @@ export function tokenPanel(
       .content=${content}
       @token-select=${(event: CustomEvent<number>) => selectToken(app, { route, view }, event.detail)}
     ></token-strip>
-    ${inspector(app, { route, view })}
+    ${inspector(app, { route, view })} ${columnPanel(app, { route, view })}
   </section>`;
 }
 

@@ -1,3 +1,4 @@
+import type { ColumnName, ColumnSpecs } from "../../columns/column-specs.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
 import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
@@ -5,8 +6,9 @@ import { withStaleness } from "../model/staleness.ts";
 import { linkTo, readRoute, type Route } from "../model/route.ts";
 import { RowView } from "../model/row-view.ts";
 import type { RowBranch } from "../model/row-tree.ts";
+import type { ColumnCheck, TokenColumn } from "../model/side-columns.ts";
 import type { SearchResult } from "../model/search-tokens.ts";
-import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
+import type { ColumnPlace, EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
 /** A value that is loading, ready or failed. */
 export type Loaded<Value> =
@@ -40,6 +42,9 @@ type EpisodeTab = (typeof episodeTabs)[number];
 /** Maximum number of rows in memory, because rows are large. */
 const keptRows = 10;
 
+/** Maximum number of tokens' values of side columns in memory. */
+const keptTokenColumns = 100;
+
 const livePauseMs = { running: 700, still: 2_500 } as const;
 
 /**
@@ -52,6 +57,8 @@ export class ViewerApp {
   runs: Loaded<readonly RunFacts[]> = { state: "loading" };
   readonly lists = new Map<string, Loaded<EpisodeList>>();
   tab: EpisodeTab = "tokens";
+  /** The side columns that are open below the tokens. */
+  readonly openColumns = new Set<ColumnName>();
   search: TokenSearch | undefined;
   /** The result of a search through all conversations of a run. */
   textSearch:
@@ -142,8 +149,7 @@ export class ViewerApp {
 
   row(place: EpisodePlace, row: number): Loaded<RowView> {
     const key = rowKey(place, row);
-    const rows = [...this.#loaded.keys()].filter((other) => other.startsWith("row "));
-    if (!this.#loaded.has(key) && rows.length >= keptRows) this.#loaded.delete(rows[0]!);
+    this.#makeRoom(key, "row ", keptRows);
     return this.#load(key, async () => new RowView(await this.source.row(place, row)));
   }
 
@@ -151,6 +157,26 @@ export class ViewerApp {
   canRescore(run: string): boolean {
     const list = this.list(run);
     return list.state === "ready" && list.value.facts.canRescore === true;
+  }
+
+  /** Returns the run's side columns, if it has any. */
+  columnSpecs(run: string): ColumnSpecs | undefined {
+    const list = this.list(run);
+    return list.state === "ready" ? list.value.facts.columns : undefined;
+  }
+
+  /** Returns a side column's values for a token. The first call starts to read them. */
+  tokenColumn(place: EpisodePlace, { row, name }: ColumnPlace, token: number): Loaded<TokenColumn> {
+    const key = `column ${name} ${token} ${rowKey(place, row)}`;
+    this.#makeRoom(key, "column ", keptTokenColumns);
+    return this.#load(key, () => this.source.tokenColumn!(place, { row, name }, token));
+  }
+
+  /** Returns the result of a side column's check. The first call starts it. */
+  columnCheck(place: EpisodePlace, { row, name }: ColumnPlace): Loaded<ColumnCheck> {
+    return this.#load(`check ${name} ${rowKey(place, row)}`, () =>
+      this.source.columnCheck!(place, { row, name }),
+    );
   }
 
   /**
@@ -184,6 +210,13 @@ export class ViewerApp {
         (before.episode !== route.episode || before.row !== route.row));
     if (isOtherRow) this.search = undefined;
     this.update();
+  }
+
+  /** Forgets the oldest value whose key has the prefix, if `key` is new and there are `kept` of them. */
+  #makeRoom(key: string, prefix: string, kept: number): void {
+    if (this.#loaded.has(key)) return;
+    const known = [...this.#loaded.keys()].filter((other) => other.startsWith(prefix));
+    if (known.length >= kept) this.#loaded.delete(known[0]!);
   }
 
   #load<Value>(key: string, read: () => Promise<Value>): Loaded<Value> {

@@ -1,7 +1,9 @@
+import type { ColumnName } from "../../columns/column-specs.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
 import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
 import type { RowColumns } from "../model/row-columns.ts";
+import type { ColumnCheck, TokenColumn } from "../model/side-columns.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 
 /** One page of a run's list of episodes. */
@@ -18,6 +20,12 @@ export interface EpisodePage {
 export interface EpisodePlace {
   readonly run: string;
   readonly episode: string;
+}
+
+/** Identifies a side column of an episode's row. */
+export interface ColumnPlace {
+  readonly row: number;
+  readonly name: ColumnName;
 }
 
 /** The source of the page's data: a server on this machine, or the page's own file. */
@@ -40,6 +48,13 @@ export interface ViewerSource {
   row(place: EpisodePlace, row: number): Promise<RowColumns>;
   /** Returns the row's recomputed logprobs, by token index. Absent without an engine. */
   rescored?(place: EpisodePlace, row: number): Promise<Float64Array>;
+  /**
+   * Returns the values of a side column for a token, which has a row in the column. Absent if the source has no bytes
+   * of columns.
+   */
+  tokenColumn?(place: EpisodePlace, column: ColumnPlace, token: number): Promise<TokenColumn>;
+  /** Compares the bytes of a row's side column with their hashes. Absent as `tokenColumn()` is. */
+  columnCheck?(place: EpisodePlace, column: ColumnPlace): Promise<ColumnCheck>;
   /** Returns the row's line in the file. Absent if the file is not available. */
   rowLine?(place: EpisodePlace, row: number): Promise<Blob>;
 }

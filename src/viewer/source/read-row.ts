@@ -4,6 +4,7 @@ import type { Sample } from "../../trajectory/sample.ts";
 import { findKinds } from "../model/find-kinds.ts";
 import type { BranchRow } from "../model/row-tree.ts";
 import type { RowColumns, VersionBand } from "../model/row-columns.ts";
+import { readParts } from "./read-parts.ts";
 import { scanRow, type ScannedRow, type VersionRun } from "./scan-row.ts";
 import { spellIds } from "./spell-ids.ts";
 
@@ -28,6 +29,7 @@ export function readRow(line: Buffer, reading: RowReading): RowColumns {
   const { turns, promptLength, rolloutId, groupId, segment, outcome, stopReason } = row;
   const { stopIds } = reading;
   const { reward, metadata, forkedFrom } = row;
+  const sideColumns = readParts(row.columns);
   const dropped = turns.flatMap(({ droppedStopId }) => droppedStopId ?? []);
   return {
     header: {
@@ -43,6 +45,7 @@ export function readRow(line: Buffer, reading: RowReading): RowColumns {
       metadata,
       ...(reward !== undefined && { reward }),
       ...(forkedFrom !== undefined && { forkedFrom }),
+      ...(sideColumns !== undefined && { sideColumns }),
       ...spellRow(ids, reading, dropped),
     },
     ids,

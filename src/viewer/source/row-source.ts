@@ -2,10 +2,11 @@ import { UsageError } from "../../errors.ts";
 import { parseJson, type EpisodeRow } from "../../run/folder/episode-row.ts";
 import { readTokenizerFile } from "../../tokenizer/tokenizer-file.ts";
 import { createVocabulary, type Vocabulary } from "../../tokenizer/byte-pair/vocabulary.ts";
-import type { RowColumns } from "../model/row-columns.ts";
+import type { RowColumns, TokenPiece } from "../model/row-columns.ts";
 import { findBranches, markContext, type BranchRow, type RowBranch } from "../model/row-tree.ts";
 import { readBranchRow, readRow, spellRow, type RowReading } from "./read-row.ts";
 import { modelFolderOf, type RunIndex } from "./run-index.ts";
+import { spellIds } from "./spell-ids.ts";
 
 /** Rows of one rollout that are held against each other. */
 const maxBranches = 200;
@@ -61,6 +62,12 @@ export class RowSource {
       ...(tree !== undefined && { tree }),
       ...(lineage !== undefined && { lineage }),
     });
+  }
+
+  /** Returns the texts of ids. `undefined` if the run's tokenizer is not available. */
+  async spell(run: RunIndex, ids: readonly number[]): Promise<readonly TokenPiece[] | undefined> {
+    const { vocabulary } = await this.#vocabularyOf(run);
+    return vocabulary && spellIds(vocabulary, ids);
   }
 
   async #readLive(run: RunIndex, rolloutId: string): Promise<RowColumns | undefined> {

@@ -13,6 +13,7 @@ import { storedSettings } from "../../composition/config/stored-settings.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts, RunState } from "../model/episode-entry.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
 import type { LiveEntry } from "../model/live-episode.ts";
+import { isObject } from "../../values/is-object.ts";
 import { LineFollower } from "./line-follower.ts";
 import { LiveRecordings } from "./live-recordings.ts";
 import { versionsOfLine } from "./versions-of-line.ts";
@@ -102,7 +103,8 @@ export class RunIndex {
 
   get facts(): RunFacts {
     const { configuration, found, turnwright } = this.manifest;
-    const { plan, engine } = found as {
+    const { plan, engine, columns } = found as {
+      readonly columns?: unknown;
       readonly plan?: { readonly taskIndexes?: readonly number[]; readonly sampleCount?: number };
       readonly engine?: { readonly model?: string; readonly kind?: string };
     };
@@ -120,10 +122,16 @@ export class RunIndex {
       ...(typeof engine?.model === "string" && { model: engine.model }),
       ...(typeof engine?.kind === "string" && { engine: engine.kind }),
       configuration,
+      ...(isObject(columns) && { columns }),
       damagedCount: this.#damagedEpisodeCount + this.#damagedRowCount,
       turnwright,
       versionsReady: this.#versionsQueue.length === 0,
     };
+  }
+
+  /** The absolute path of the folder. */
+  get root(): string {
+    return this.#root;
   }
 
   /** The recordings of running episodes. */

@@ -1,0 +1,37 @@
+import type { ColumnPart, ColumnParts } from "../../columns/column-part.ts";
+import { columnNames, type ColumnName } from "../../columns/column-specs.ts";
+import { findMembers } from "../../json/json-members.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
+import { isObject } from "../../values/is-object.ts";
+
+/**
+ * Reads the side columns' parts of a training row. Leaves out what is no part; `turnwright verify` names such faults.
+ *
+ * @param columns - `columns` of the row. Any value.
+ * @returns `undefined` if the row has no columns.
+ */
+export function readParts(columns: unknown): ColumnParts | undefined {
+  if (!isObject(columns)) return undefined;
+  const found: Partial<Record<ColumnName, readonly ColumnPart[]>> = {};
+  for (const name of columnNames) {
+    const parts = columns[name];
+    if (Array.isArray(parts)) found[name] = (parts as readonly unknown[]).filter(isPart);
+  }
+  return found;
+}
+
+/** Reads the side columns' parts in a line of `samples.jsonl`, without parsing its other members. */
+export function readPartsOfLine(line: Buffer): ColumnParts | undefined {
+  const [start, end] = findMembers(line)?.members.get("columns") ?? [0, 0];
+  return readParts(parseJsonText(line.toString("utf8", start, end)));
+}
+
+function isPart(value: unknown): value is ColumnPart {
+  if (!isObject(value)) return false;
+  const { from, rows, size, hash, policyVersion } = value;
+  return (
+    [from, rows, size].every((count) => Number.isSafeInteger(count) && (count as number) >= 0) &&
+    typeof hash === "string" &&
+    typeof policyVersion === "string"
+  );
+}
