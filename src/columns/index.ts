@@ -9,4 +9,5 @@ export {
 } from "./column-specs.ts";
 export type { ColumnPart, ColumnParts } from "./column-part.ts";
 export type { ColumnSource } from "./column-source.ts";
+export type { TeacherColumnName, TeacherParts } from "./teacher-columns.ts";
 export { decodeRagged, type RaggedRows } from "./ragged-rows.ts";
