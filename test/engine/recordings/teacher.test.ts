@@ -56,10 +56,11 @@ const servers = {
         servedModels: ["tiny-moe"],
         columns: { routedExperts: experts, keptTokens: { maxCount: 64 }, model },
       }),
-    // Usage depends on the server's cache, and the recorded server had no tokenizer.
+    // Usage depends on the server's cache, the recorded server had no tokenizer, and ours samples the id 0 after a prompt
+    // that it scored.
     body(text: string): unknown {
       const read: unknown = JSON.parse(text, (name, value: unknown) =>
-        name === "decoded_token" ? undefined : value,
+        name === "decoded_token" || name === "token_id" || name === "token_ids" ? undefined : value,
       );
       const { choices, prompt_logprobs: scores, error } = read as Json;
       return { choices, scores, error };
