@@ -2,6 +2,7 @@
 //
 //   npm run accept -- NAME...           exports: slime, trl, verl, …; `all` for all of them
 //   npm run accept -- --rows NAME...    the weights of attempts with several rows
+//   npm run accept -- --columns NAME... the places of side columns
 //   npm run accept -- --rows --run FOLDER NAME...    the same for a run of your own
 //
 // Trainers that use HTTP (agent-lightning, nemo-gym), and slime's steps on a CPU (slime-live), run with the
@@ -58,7 +59,8 @@ function install(kind, name) {
 
 /** Each trainer has its own Python environment, because their pinned versions conflict. */
 function newPython(kind, name) {
-  const venv = path.join(folder, "venvs", kind === "rows" ? `${name}-rows` : name);
+  const isWide = kind === "rows" || kind === "columns";
+  const venv = path.join(folder, "venvs", isWide ? `${name}-rows` : name);
   const python = path.join(venv, "bin/python");
   once(venv, pythonOf(name), () => {
     step(["venv", "--quiet", "--clear", "--python", pythonOf(name), venv]);
@@ -111,11 +113,13 @@ function isAccepted(kind, name, python) {
       PYTHONPATH: modules.join(path.delimiter),
     });
   }
-  const test =
-    kind === "rows"
-      ? ["test/export/rows-acceptance.test.ts", "-t", `as one ${name}$`]
-      : ["src/export/acceptance.test.ts", "-t", `kind of episode ${name}$`];
-  return ends(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...test], root, env);
+  const tests = {
+    rows: ["test/export/rows-acceptance.test.ts", "-t", `as one ${name}$`],
+    columns: ["test/export/columns-acceptance.test.ts", "-t", `at its token ${name}$`],
+    exports: ["src/export/acceptance.test.ts", "-t", `kind of episode ${name}$`],
+  };
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", ...tests[kind]];
+  return ends(process.execPath, vitest, root, env);
 }
 
 function ends(command, args, cwd, env) {
@@ -126,7 +130,11 @@ const { values, positionals } = readArguments();
 if (values.run !== undefined) process.env.TURNWRIGHT_ROWS_RUN = path.resolve(values.run);
 
 function readArguments() {
-  const options = { rows: { type: "boolean", default: false }, run: { type: "string" } };
+  const options = {
+    rows: { type: "boolean", default: false },
+    columns: { type: "boolean", default: false },
+    run: { type: "string" },
+  };
   try {
     return parseArgs({ allowPositionals: true, options });
   } catch (error) {
@@ -142,12 +150,13 @@ function programsAskedFor() {
       .map((file) => file.replace(/\.txt$/, ""))
       .filter((name) => name !== "base")
       .map((name) => ({ kind, name }));
-  const known = values.rows ? namesOf("rows") : [...namesOf("exports"), ...namesOf("live")];
+  const one = values.columns ? "columns" : values.rows ? "rows" : undefined;
+  const known = one ? namesOf(one) : [...namesOf("exports"), ...namesOf("live")];
   const isKnown = (asked) => asked === "all" || known.some(({ name }) => name === asked);
   if (positionals.length === 0 || !positionals.every(isKnown)) {
     const names = known.map(({ name }) => name).join(", ");
     console.error(
-      `Usage: npm run accept -- [--rows [--run FOLDER]] NAME...; NAME is one of ${names}, all`,
+      `Usage: npm run accept -- [--columns | --rows [--run FOLDER]] NAME...; NAME is one of ${names}, all`,
     );
     process.exit(2);
   }

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const accept = fileURLToPath(new URL("../integrations/accept/", import.meta.url));
 
-/** The kinds of programs: over an export, over a service that runs, and over attempts with several rows. */
+/** The kinds of programs: over an export, over a service that runs, over attempts with several rows, over side columns. */
 export const kinds = {
   exports: { programs: accept, requirements: path.join(accept, "requirements") },
   live: {
@@ -15,6 +15,10 @@ export const kinds = {
   rows: {
     programs: path.join(accept, "rows"),
     requirements: path.join(accept, "rows/requirements"),
+  },
+  columns: {
+    programs: path.join(accept, "columns"),
+    requirements: path.join(accept, "columns/requirements"),
   },
 };
 
@@ -87,9 +91,9 @@ const sources = {
 /** Sources for additional checks: prime-rl's conversion requires one commit of verifiers. */
 const welcome = { exports: { verifiers: [primeRl, verifiers] } };
 
-/** All packages of one kind or of all. The program over rows has those of the program over an export. */
+/** All packages of one kind or of all. The programs over rows and columns have those of the program over an export. */
 const of = (table, kind, name) => [
-  ...(kind === "rows" ? (table.exports?.[name] ?? []) : []),
+  ...(kind === "rows" || kind === "columns" ? (table.exports?.[name] ?? []) : []),
   ...(table[kind]?.[name] ?? []),
 ];
 

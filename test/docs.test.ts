@@ -76,6 +76,10 @@ const FOREIGN_FLAGS = [
   "--rollout-batch-size",
   "--n-samples-per-prompt",
   "--calculate-per-token-loss",
+  "--rollout-top-p",
+  "--use-rollout-routing-replay",
+  "--use-rollout-indexer-replay",
+  "--opd-log-prob-top-k",
   "--groups",
   "--work",
   // OpenRLHF's, up to the first dot.
@@ -83,6 +87,7 @@ const FOREIGN_FLAGS = [
   // Those of `npm run interop`, `npm run accept` and `npm run pins`.
   "--weights",
   "--rows",
+  "--columns",
   "--check",
   // `npm run bench`
   "--only",

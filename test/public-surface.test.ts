@@ -131,6 +131,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "RunFolder",
     "createAdmissionGate",
     "createPlanSource",
+    "openColumnFolder",
     "packRun",
     "planRun",
     "playHere",

@@ -5,7 +5,7 @@ import { setMaxListeners } from "node:events";
  * under way, waits for them, and throws the failure.
  */
 export async function forEachLimited<T>(
-  items: AsyncGenerator<T, unknown, unknown>,
+  items: AsyncGenerator<T>,
   limit: number,
   { work, signal }: { work: (item: T, signal: AbortSignal) => Promise<void>; signal?: AbortSignal },
 ): Promise<void> {

@@ -61,6 +61,14 @@ export function printRunSummary(
   // The folder's name as the user wrote it is familiar and shorter.
   const shown = (file: string): string => path.join(folder.name, path.basename(file));
   rows.push(["samples", shown(folder.samplesFile)]);
+  if (folder.columnBytes !== undefined) {
+    const { found } = folder.manifest;
+    const names = Object.keys(found["columns"] ?? {}).join(", ");
+    // Worker processes write files of their own, which this process does not count.
+    const megabytes =
+      folder.columnBytes === 0 ? "" : `: ${(folder.columnBytes / 1e6).toFixed(1)} MB${ofThis}`;
+    rows.push(["columns", `${names}${megabytes} in ${path.join(folder.name, "columns")}`]);
+  }
   if (folder.slimeFile !== undefined) rows.push(["for slime", shown(folder.slimeFile)]);
   if (slime?.leftOut !== undefined) {
     rows.push(["not for it", `groups that slime cannot be given: ${listCounts(slime.leftOut)}`]);

@@ -10,6 +10,8 @@ export interface ColumnStore {
    * @throws UsageError if the disk fails.
    */
   keep(columns: ColumnParts): Promise<ColumnParts>;
+  /** Returns true if a file has the part with this hash, synced. Absent if the bytes are kept in memory only. */
+  has?(hash: string): Promise<boolean>;
 }
 
 /**

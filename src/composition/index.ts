@@ -16,6 +16,7 @@ export type { ConductConfig } from "./config/conduct-config.ts";
 export type { EngineConfig, ServerConfig } from "./config/engine-config.ts";
 export type { LimitsConfig } from "./config/limits-config.ts";
 export type { RendererConfig, TemplateChoices } from "./config/renderer-config.ts";
+export type { ColumnsConfig } from "./config/columns-config.ts";
 export { readRunConfig, type RunConfig } from "./config/run-config.ts";
 export type { EnvironmentConfig, EpochsConfig, ScopeConfig } from "./config/scope-config.ts";
 export type {

@@ -1,6 +1,8 @@
-import type { ExportMember, ExportNote, ExportRecord, ExportSurroundings } from "./exporter.ts";
+import { requireNoColumns } from "./columns/choose-columns.ts";
+import type { ExportRecord } from "./export-record.ts";
+import type { ExportMember, ExportNote, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
-import { withPromptText } from "./trainers/slime.ts";
+import { exportRecords } from "./export-records.ts";
 import { prepareGroup } from "./prepare-group.ts";
 
 /** The records of a group in a trainer's form, with notes about each omission. */
@@ -12,9 +14,10 @@ export interface ExportedGroup {
 
 /**
  * Converts one group to a trainer's records. Does no input or output, so a live run can call it
- * too.
+ * too. The records have no side columns.
  *
- * @throws UsageError if the trainer's rules refuse a row. The message names the row and the remedy.
+ * @throws UsageError if the trainer's rules refuse a row, or if the group has side columns that the trainer takes or
+ *   must not miss. The message names the row and the remedy.
  */
 export function exportGroup(
   target: ExportTarget,
@@ -22,6 +25,7 @@ export function exportGroup(
   surroundings: ExportSurroundings = {},
 ): ExportedGroup {
   const exporter = exporters[target];
+  requireNoColumns(target, members);
   const { attempts, notes } = prepareGroup(members, exporter, surroundings);
   return {
     records: attempts.flatMap((attempt) => exporter.toRecords(attempt, surroundings)),
@@ -31,20 +35,16 @@ export function exportGroup(
 
 /**
  * Exports each group of a stream as it arrives. Renders the prompts as text if the exporter needs
- * them.
+ * them. The records have no side columns.
  */
 export async function* exportGroups(
   target: ExportTarget,
   groups: AsyncIterable<readonly ExportMember[]>,
   surroundings: ExportSurroundings = {},
 ): AsyncGenerator<ExportedGroup> {
-  const { spell } = surroundings;
-  for await (const members of groups) {
-    const group = exportGroup(target, members, surroundings);
-    if (spell === undefined || exporters[target].hasPromptText !== true) yield group;
-    else {
-      const records = group.records.map(async (record) => await withPromptText(record, spell));
-      yield { ...group, records: await Promise.all(records) };
-    }
+  for await (const group of exportRecords(target, groups, { surroundings, adder: undefined })) {
+    const records: ExportRecord[] = [];
+    for await (const record of group.records) records.push(record);
+    yield { records, notes: group.notes };
   }
 }

@@ -1,9 +1,17 @@
 import { withoutUndefined } from "../values/without-undefined.ts";
+import type { ColumnSource } from "../columns/index.ts";
+import { namesOf } from "../columns/column-specs.ts";
+import { UsageError } from "../errors.ts";
 import { encodeLine } from "../run/disk/encode-line.ts";
 import { columnDocument } from "./column-document.ts";
-import { exportGroups } from "./export-groups.ts";
+import { chooseColumns } from "./columns/choose-columns.ts";
+import { arraysFileOf, ArraysFile } from "./columns/column-sink.ts";
+import type { ColumnAdder, ColumnSummary } from "./columns/export-columns.ts";
+import { openColumns } from "./columns/open-columns.ts";
+import type { ExportRecord } from "./export-record.ts";
 import type { ExportNote, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
+import { exportRecords } from "./export-records.ts";
 import { readRunGroups } from "./read-run-groups.ts";
 
 /** The counts of a finished export. JSON-able. */
@@ -14,6 +22,8 @@ export interface ExportSummary {
   readonly records: number;
   /** The rows that are left out because the trainer takes one row an attempt. Absent if there are none. */
   readonly leftOut?: { readonly rowCount: number; readonly tokenCount: number };
+  /** The side columns. Absent if the run has none. */
+  readonly columns?: ColumnSummary;
 }
 
 /** Options of `exportRun()`. */
@@ -42,6 +52,13 @@ export interface ExportOptions {
    * Returns the text of a prompt's ids, for slime's `prompt`. Default: `prompt` has the messages.
    */
   readonly spell?: ExportSurroundings["spell"];
+  /**
+   * The file of the rows, as the caller will name it. The arrays of side columns are written beside it, to
+   * `FILE.arrays`. A run with side columns needs it if the trainer's form has such a file.
+   */
+  readonly file?: string;
+  /** The bytes of the run's side columns. Default: those of its folder. */
+  readonly columnSource?: ColumnSource;
   /** Called for each row that is left out or cut. */
   readonly onNote?: (note: ExportNote) => void;
 }
@@ -55,41 +72,82 @@ export interface RunExport {
 }
 
 /**
- * Exports a run's folder to one trainer's file, one group at a time.
- * @throws UsageError if `dir` is not a run's folder. Reading the content throws it if a row is
- *   refused.
+ * Exports a run's folder to one trainer's file, one group at a time. Writes the arrays of side columns to a binary file,
+ * which is complete when the content has been read.
+ * @throws UsageError if `dir` is not a run's folder, or if it has side columns that the rules refuse. Reading the
+ *   content throws it if a row is refused.
  */
 export async function exportRun(
   dir: string,
   to: ExportTarget,
-  { onNote, ...known }: ExportOptions = {},
+  { onNote, file, columnSource, ...known }: ExportOptions = {},
 ): Promise<RunExport> {
   const run = await readRunGroups(dir, withoutUndefined(known));
+  const { taken, leftOut: columnsLeftOut } = chooseColumns(to, run.columns);
+  const hasColumns = namesOf(taken).length > 0;
+  if (hasColumns) requireFile(to, file);
   const { layout } = exporters[to];
-  let groups = 0;
-  let count = 0;
-  const leftOut = { rowCount: 0, tokenCount: 0 };
-  async function* records() {
-    for await (const group of exportGroups(to, run.groups(), run.surroundings)) {
+  const counts = { groups: 0, records: 0, rowCount: 0, tokenCount: 0 };
+  let adder: ColumnAdder | undefined;
+  let byteCount: number | undefined;
+
+  async function* records(): AsyncGenerator<ExportRecord> {
+    const hasFile = hasColumns && exporters[to].columns.carrier === "file";
+    await using arrays = hasFile ? await ArraysFile.create(arraysFileOf(file!)) : undefined;
+    await using own = openColumns(dir, to, {
+      specs: run.columns,
+      sink: arrays,
+      source: columnSource,
+    });
+    adder = own;
+    const surroundings = { ...run.surroundings, ...adder?.surroundings };
+    for await (const group of exportRecords(to, run.groups(), { surroundings, adder })) {
       for (const note of group.notes) {
         onNote?.(note);
         if (note.action !== "one-row") continue;
-        leftOut.rowCount += note.rowCount ?? 0;
-        leftOut.tokenCount += note.tokenCount ?? 0;
+        counts.rowCount += note.rowCount ?? 0;
+        counts.tokenCount += note.tokenCount ?? 0;
       }
-      if (group.records.length > 0) groups += 1;
-      count += group.records.length;
-      yield* group.records;
+      const before = counts.records;
+      for await (const record of group.records) {
+        counts.records += 1;
+        yield record;
+      }
+      if (counts.records > before) counts.groups += 1;
     }
+    await arrays?.finish();
+    byteCount = arrays?.byteCount;
   }
+
   const content = layout === "lines" ? lines(records()) : columnDocument(records(), layout);
-  const summary = (): ExportSummary => ({
-    to,
-    groups,
-    records: count,
-    ...(leftOut.rowCount > 0 && { leftOut: { ...leftOut } }),
-  });
+  const summary = (): ExportSummary => {
+    const { groups, records: recordCount, rowCount, tokenCount } = counts;
+    const { rowCount: rowsWithColumns = 0, mixedRowCount = 0 } = adder ?? {};
+    return {
+      to,
+      groups,
+      records: recordCount,
+      ...(rowCount > 0 && { leftOut: { rowCount, tokenCount } }),
+      ...(namesOf(run.columns).length > 0 && {
+        columns: {
+          rowCount: rowsWithColumns,
+          ...(byteCount !== undefined && { byteCount }),
+          mixedRowCount,
+          leftOut: columnsLeftOut,
+        },
+      }),
+    };
+  };
   return { content, summary };
+}
+
+/** @throws UsageError if a form with a binary file has no name. */
+function requireFile(to: ExportTarget, file: string | undefined): void {
+  if (exporters[to].columns.carrier !== "file" || file !== undefined) return;
+  throw new UsageError(
+    `Cannot export this run to ${to} on standard output: it has side columns, and ${to}'s lie in a file beside the ` +
+      "rows; name the file of the rows (--out FILE)",
+  );
 }
 
 async function* lines(records: AsyncIterable<object>): AsyncGenerator<Uint8Array> {

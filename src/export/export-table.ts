@@ -1,10 +1,12 @@
 import { readdir } from "node:fs/promises";
 import { makeFolder } from "../files/make-folder.ts";
 import path from "node:path";
+import { namesOf } from "../columns/column-specs.ts";
 import { UsageError } from "../errors.ts";
 import { writeAtomically, writeJsonAtomically } from "../run/disk/write-atomically.ts";
 import { csvFile } from "./csv-file.ts";
 import { parquetFile } from "./parquet-file.ts";
+import { readRunGroups } from "./read-run-groups.ts";
 import { readFinished, readTableRows } from "./read-table-rows.ts";
 import { safetensorsShards } from "./safetensors-shards.ts";
 
@@ -14,9 +16,27 @@ export const tableTargets = ["parquet", "csv", "safetensors"] as const;
 /** One of `tableTargets`. */
 export type TableTarget = (typeof tableTargets)[number];
 
-/** Yields the bytes of a run's rows as Parquet, or of its episodes as CSV. */
-export function tableContent(dir: string, to: "parquet" | "csv"): AsyncGenerator<Uint8Array> {
-  return to === "parquet" ? parquetFile(readTableRows(dir)) : csvFile(readFinished(dir));
+/**
+ * Yields the bytes of a run's rows as Parquet, or of its episodes as CSV.
+ *
+ * @throws UsageError for Parquet if the run has side columns.
+ */
+export async function* tableContent(
+  dir: string,
+  to: "parquet" | "csv",
+): AsyncGenerator<Uint8Array> {
+  if (to === "parquet") await requireNoSideColumns(dir, to);
+  yield* to === "parquet" ? parquetFile(readTableRows(dir)) : csvFile(readFinished(dir));
+}
+
+/** @throws UsageError if the run has side columns: tables of rows have no place for them. */
+async function requireNoSideColumns(dir: string, to: TableTarget): Promise<void> {
+  const names = namesOf((await readRunGroups(dir)).columns);
+  if (names.length === 0) return;
+  throw new UsageError(
+    `Cannot export ${dir} as ${to}: it has the side columns ${names.join(", ")}, and a table of rows has no place for ` +
+      "them; export to a trainer (--to slime, verl, skyrl, …), or read the run's folder by turnwright.columns in Python",
+  );
 }
 
 /** The content of `index.json`, which describes a folder of shards. */
@@ -32,9 +52,10 @@ interface ShardIndex {
 /**
  * Writes a run's rows as safetensors into a folder: `rows-00000.safetensors` and so on. Writes
  * `index.json` last, after all shards.
- * @throws UsageError if the folder is not empty or cannot be written.
+ * @throws UsageError if the folder is not empty or cannot be written, or if the run has side columns.
  */
 export async function writeShards(dir: string, out: string): Promise<ShardIndex> {
+  await requireNoSideColumns(dir, "safetensors");
   await makeFolder(out);
   if ((await readdir(out)).length > 0) {
     throw new UsageError(`Cannot write shards to ${out}: it is not empty, choose another --out`);

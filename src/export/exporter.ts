@@ -1,6 +1,9 @@
 import type { EpisodeStory } from "../run/folder/episode-row.ts";
 import type { SlimePlace } from "../run/slime/slime.ts";
+import type { ColumnSpecs } from "../columns/index.ts";
 import type { Sample } from "../trajectory/sample.ts";
+import type { ColumnExport } from "./columns/column-rules.ts";
+import type { ExportRecord } from "./export-record.ts";
 
 /** Kinds of rows for which a trainer needs a rule of its own. */
 export const exportKinds = [
@@ -24,6 +27,8 @@ export const exportKinds = [
   "unnamedVersions",
   /** Tokens after the last sampled token. */
   "environmentTail",
+  /** Tokens after the last sampled token that no engine computed, in a run with a side column of computed tokens. */
+  "uncomputedTail",
   /** Named components of the reward. */
   "components",
   /** Rewards of single turns. */
@@ -134,6 +139,8 @@ export interface ExportSurroundings {
    * Returns the text of a prompt's ids, for slime's `prompt`. Default: `prompt` has the messages.
    */
   readonly spell?: (ids: readonly number[]) => Promise<string>;
+  /** The run's side columns that the export contains. Absent if it contains none. */
+  readonly columns?: ColumnSpecs;
 }
 
 /**
@@ -147,9 +154,6 @@ export interface ColumnLayout {
   readonly rest: Readonly<Record<string, unknown>>;
 }
 
-/** One line of an export, or one entry of each of its lists. JSON-able. */
-export type ExportRecord = Readonly<Record<string, unknown>>;
-
 /** The export format of one trainer. */
 export interface Exporter {
   /** The trainer, and its type or function that reads the records. */
@@ -157,6 +161,8 @@ export interface Exporter {
   /** JSON lines, or one JSON object with lists. */
   readonly layout: "lines" | ColumnLayout;
   readonly rules: ExportRules;
+  /** The side columns that the trainer takes, and their form. */
+  readonly columns: ColumnExport;
   /** True if the records have advantages of single turns if `turnDiscount` is given. */
   readonly hasTurnAdvantages?: true;
   /** True if the records have rewards of single turns if `hasTurnRewards` is given. */

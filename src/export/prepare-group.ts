@@ -1,4 +1,5 @@
 import type { EpisodeStory } from "../run/folder/episode-row.ts";
+import { isOfAllTokens, namesOf, type ColumnSpecs } from "../columns/column-specs.ts";
 import { UsageError } from "../errors.ts";
 import { turnReturns } from "../run/schedule/turn-advantages.ts";
 import { countTrained } from "../trajectory/count-trained.ts";
@@ -59,11 +60,8 @@ export function prepareGroup(
     }
     const rows: ReadyRow[] = [];
     for (const sample of samples) {
-      const { row, cutCount } = toReadyRow(sample, rules, surroundings);
-      if (cutCount > 0) {
-        const note = { kind: "environmentTail", action: "cut", tokenCount: cutCount } as const;
-        notes.push({ rolloutId, ...note });
-      }
+      const { row, cut } = toReadyRow(sample, rules, surroundings);
+      if (cut !== undefined) notes.push({ rolloutId, action: "cut", ...cut });
       rows.push(row);
     }
     const dropped = droppedParts(episode!, exporter, { ...surroundings, rowCount: samples.length });
@@ -157,11 +155,14 @@ function chooseRows(
 function toReadyRow(
   sample: Sample,
   rules: ExportRules,
-  { policyVersion, versionRemedy }: ExportSurroundings,
-): { readonly row: ReadyRow; readonly cutCount: number } {
+  { policyVersion, versionRemedy, columns = {} }: ExportSurroundings,
+): {
+  readonly row: ReadyRow;
+  readonly cut: (Pick<ExportNote, "tokenCount"> & { readonly kind: TailKind }) | undefined;
+} {
   const { tokenIds, promptLength, lossMask, logprobs, policyVersions, turns } = sample;
-  const end =
-    rules.environmentTail.action === "cut" ? lossMask.lastIndexOf(1) + 1 : tokenIds.length;
+  const kind = tailKindOf(sample, rules, columns);
+  const end = kind === undefined ? tokenIds.length : lossMask.lastIndexOf(1) + 1;
   const named = policyVersions.slice(0, end).map((version, index) => {
     if (lossMask[index] === 0 || isWhole(version)) return version;
     if (isUnnamed(version) && policyVersion !== undefined) return String(policyVersion);
@@ -171,7 +172,7 @@ function toReadyRow(
     return version;
   });
   const row = {
-    sample,
+    sample: kind === "uncomputedTail" ? cutSample(sample, end) : sample,
     tokenIds: tokenIds.slice(0, end),
     promptLength,
     lossMask: lossMask.slice(0, end),
@@ -179,7 +180,36 @@ function toReadyRow(
     policyVersions: named,
     turns,
   };
-  return { row, cutCount: tokenIds.length - end };
+  const tokenCount = tokenIds.length - end;
+  return { row, cut: kind === undefined || tokenCount === 0 ? undefined : { kind, tokenCount } };
+}
+
+/** The kinds of tokens after the last sampled one. */
+type TailKind = "environmentTail" | "uncomputedTail";
+
+/** Returns the reason to cut a row after its last sampled token, or `undefined` if the row stays as it is. */
+function tailKindOf(
+  { tokenIds, columns: parts = {} }: Sample,
+  rules: ExportRules,
+  columns: ColumnSpecs,
+): TailKind | undefined {
+  if (rules.environmentTail.action === "cut") return "environmentTail";
+  const isShort = namesOf(columns).some((name) => {
+    const last = parts[name]?.at(-1);
+    return isOfAllTokens(name) && last !== undefined && last.from + last.rows < tokenIds.length - 1;
+  });
+  return isShort ? "uncomputedTail" : undefined;
+}
+
+/** Returns the first tokens of a row. */
+function cutSample(sample: Sample, end: number): Sample {
+  return {
+    ...sample,
+    tokenIds: sample.tokenIds.slice(0, end),
+    lossMask: sample.lossMask.slice(0, end),
+    logprobs: sample.logprobs.slice(0, end),
+    policyVersions: sample.policyVersions.slice(0, end),
+  };
 }
 
 /** True if a version is a whole number in the form that trainers write. */

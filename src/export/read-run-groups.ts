@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
+import type { ColumnSpecs } from "../columns/index.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import { storedFiles } from "../run/gzip/stored-files.ts";
 import { samplingFactsIn } from "../run/policy/found-sampling.ts";
@@ -18,6 +19,8 @@ import { findAttempts, type OpenPlan } from "./find-attempts.ts";
  */
 interface RunGroups {
   readonly surroundings: ExportSurroundings;
+  /** The run's side columns. Empty if it has none. */
+  readonly columns: ColumnSpecs;
   /**
    * Yields the groups. Keeps one group at a time in memory and reads the files again on each call.
    * If a group started more attempts than it needs, yields those that the trainer received, or all
@@ -37,10 +40,11 @@ export async function readRunGroups(
   dir: string,
   known: ExportSurroundings = {},
 ): Promise<RunGroups> {
-  const { plan, temperature } = await readFound(path.join(dir, "run.json"));
+  const { plan, temperature, columns } = await readFound(path.join(dir, "run.json"));
   const episodesFile = path.join(dir, "episodes.jsonl");
   const samplesFile = path.join(dir, "samples.jsonl");
   return {
+    columns,
     surroundings: {
       ...(temperature !== undefined && { temperature }),
       ...withoutUndefined({ ...known }),
@@ -79,9 +83,14 @@ function requireRows(
   );
 }
 
-async function readFound(
-  file: string,
-): Promise<{ readonly plan: PlanRecord | OpenPlan; readonly temperature: number | undefined }> {
+/** The facts in `run.json` that an export needs. */
+interface FoundFacts {
+  readonly plan: PlanRecord | OpenPlan;
+  readonly temperature: number | undefined;
+  readonly columns: ColumnSpecs;
+}
+
+async function readFound(file: string): Promise<FoundFacts> {
   let manifest: Partial<RunManifest>;
   try {
     manifest = JSON.parse(await readFile(file, "utf8")) as Partial<RunManifest>;
@@ -101,5 +110,6 @@ async function readFound(
   const { sampling } = samplingFactsIn(manifest.found);
   // Engines sample at temperature 1 by default.
   const temperature = sampling && (sampling.temperature ?? 1);
-  return { plan: plan as PlanRecord | OpenPlan, temperature };
+  const { columns = {} } = (manifest.found ?? {}) as { columns?: ColumnSpecs };
+  return { plan: plan as PlanRecord | OpenPlan, temperature, columns };
 }

@@ -1,3 +1,4 @@
+import { columnNames } from "../columns/index.ts";
 import { exportKinds, type ExportAction } from "./exporter.ts";
 import { exporters } from "./exporters.ts";
 
@@ -35,6 +36,32 @@ export function rulesTable(): string {
   const tables = [
     toTable(["kind", ...names], actions),
     toTable(["kind", "reason, or the trainer's field", "trainers"], reasons),
+  ];
+  return `${tables.join("\n\n")}\n`;
+}
+
+/**
+ * Renders the rules for side columns as Markdown: the action of each column and trainer, and the trainers' fields,
+ * settings and reasons.
+ */
+export function columnsTable(): string {
+  const entries = Object.entries(exporters);
+  const actions = entries.map(([name, { columns }]) => [
+    name,
+    ...columnNames.map((column) => columns.rules[column].action.replace("-", " ")),
+  ]);
+  const reasons = columnNames.flatMap((column) => {
+    const trainers = new Map<string, string[]>();
+    for (const [name, { columns }] of entries) {
+      const { why, setting } = columns.rules[column];
+      const text = `${why} | ${setting === undefined ? "" : `\`${setting}\``}`;
+      trainers.set(text, [...(trainers.get(text) ?? []), name]);
+    }
+    return Array.from(trainers, ([text, names]) => [`\`${column}\``, text, names.join(", ")]);
+  });
+  const tables = [
+    toTable(["trainer", ...columnNames.map((name) => `\`${name}\``)], actions),
+    toTable(["column", "the trainer's field, or the reason", "setting", "trainers"], reasons),
   ];
   return `${tables.join("\n\n")}\n`;
 }

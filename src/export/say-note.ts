@@ -12,6 +12,7 @@ const words: Readonly<Record<ExportKind, string>> = {
   mixedVersions: "was sampled by several policy versions",
   unnamedVersions: "has tokens of an unnamed version",
   environmentTail: "continues after its last sampled token",
+  uncomputedTail: "continues after its last computed token",
   components: "has components of its reward",
   turnRewards: "has rewards of its turns",
 };

@@ -14,7 +14,8 @@ import { verifyExport } from "../verify/exported/verify-export.ts";
 import { columnObject } from "./column-document.ts";
 import { exportGroup } from "./export-groups.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
-import type { Exporter, ExportMember, ExportRecord, ReadyAttempt } from "./exporter.ts";
+import type { ExportRecord } from "./export-record.ts";
+import type { Exporter, ExportMember, ReadyAttempt } from "./exporter.ts";
 
 let scratch = "";
 beforeAll(async () => {

@@ -12,6 +12,7 @@ export {
   type GatewayInProcessOptions,
 } from "./create-gateway.ts";
 export type { GatewayCounts } from "../episode/gateway-counters.ts";
+export type { SessionColumns } from "./answer-turn.ts";
 export type { GatewayOptions, OpenedSession, ScoredSession, SessionScorer } from "./gateway.ts";
 export type { MintId } from "./mint-id.ts";
 export type { AccessRules } from "./server/access.ts";

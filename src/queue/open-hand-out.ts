@@ -1,10 +1,12 @@
+import { rm } from "node:fs/promises";
+import type { ColumnSpecs } from "../columns/column-specs.ts";
 import type { EpisodeLimits } from "../episode/limits.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import type { RunManifest } from "../run/folder/run-folder.ts";
 import type { Variables } from "../composition/create-engine.ts";
 import type { HandOutNews } from "./hand-out/hand-out-news.ts";
 import { HandOut, type HandOutOptions } from "./hand-out/hand-out.ts";
-import { describeNoPlace } from "./place/describe-no-place.ts";
+import { describeNoPlace, noColumnsPlace } from "./place/describe-no-place.ts";
 import { openSharedPlace } from "./place/open-shared-place.ts";
 import { queueIdOf } from "./queue-id.ts";
 import type { SharedPlace } from "./place/shared-place.ts";
@@ -15,7 +17,7 @@ import { QueueStore } from "./store/queue-store.ts";
 /** The run to hand out. */
 export interface HandedRun extends Pick<
   HandOutOptions,
-  "environment" | "sampling" | "isRecorded" | "isMarked" | "policy"
+  "environment" | "sampling" | "isRecorded" | "isMarked" | "policy" | "columnsDir"
 > {
   /** The folder of the run. A file in it has the run's id in the queue. */
   readonly dir: string;
@@ -32,6 +34,8 @@ export interface HandedRun extends Pick<
 /** The run to hand out, and the queue to use. */
 export interface OpenHandOutOptions extends HandedRun {
   readonly config: QueueConfig;
+  /** The side columns of the run's rows, which workers write into the shared folder. Default: none. */
+  readonly columns?: ColumnSpecs | undefined;
   /** The limits that bound the size of a result. */
   readonly limits: EpisodeLimits;
   readonly env?: Variables;
@@ -42,6 +46,8 @@ export interface OpenHandOutOptions extends HandedRun {
 /** An open hand-out, with its warnings. Disposing it also closes the store. */
 export interface OpenedHandOut extends AsyncDisposable {
   readonly handOut: HandOut;
+  /** Call it when the run is finished: disposing then removes its side columns from the shared folder. */
+  readonly finished: () => void;
   /** Warnings to show before the run. */
   readonly warnings: readonly string[];
 }
@@ -51,21 +57,30 @@ export interface OpenedHandOut extends AsyncDisposable {
  * @throws UsageError if a package is missing, or if the store or the shared place cannot be used.
  */
 export async function openHandOut(options: OpenHandOutOptions): Promise<OpenedHandOut> {
-  const { config, redactor, env = process.env, onContact } = options;
+  const { config, redactor, env = process.env, onContact, dir, runId, columns } = options;
   const place = await openSharedPlace(config.shared, env);
+  if (columns !== undefined && place?.columnsOf === undefined) throw noColumnsPlace(config.shared);
+  const columnsDir = columns && place?.columnsOf?.(await queueIdOf(dir, runId));
   const store = await QueueStore.connect(config, {
     env,
     redactor,
     ...(onContact && { onContact }),
   });
-  const handOut = await handOutOver(store, place, options);
+  const handOut = await handOutOver(store, place, {
+    ...options,
+    ...(columnsDir !== undefined && { columnsDir }),
+  });
+  let isFinished = false;
   const tooLarge = describeNoPlace(config.shared, options.limits);
   return {
     handOut,
+    finished: () => void (isFinished = true),
     warnings: tooLarge === undefined ? [] : [tooLarge],
     async [Symbol.asyncDispose]() {
       await using _store = store;
       await handOut[Symbol.asyncDispose]();
+      if (!isFinished || columnsDir === undefined) return;
+      await rm(columnsDir, { recursive: true, force: true });
     },
   };
 }
@@ -79,7 +94,7 @@ export async function handOutOver(
   place: SharedPlace | undefined,
   { dir, runId, manifest, redactor, ...run }: HandedRun,
 ): Promise<HandOut> {
-  const { environment, sampling, isRecorded, isMarked, policy, onNews } = run;
+  const { environment, sampling, isRecorded, isMarked, policy, columnsDir, onNews } = run;
   try {
     return await HandOut.open({
       store,
@@ -91,6 +106,7 @@ export async function handOutOver(
       ...(place && { place }),
       ...(isMarked !== undefined && { isMarked }),
       ...(policy && { policy }),
+      ...(columnsDir !== undefined && { columnsDir }),
       ...(onNews && { onNews }),
     });
   } catch (error) {

@@ -40,6 +40,7 @@ async function openQueuedRun(
     environment: setup.environment.name,
     sampling: config.sampling,
     limits: setup.limits,
+    columns: setup.columns,
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
       // If the disk refuses this event, writing the next episode fails, too, and ends the run.
@@ -54,6 +55,7 @@ async function openQueuedRun(
     player: opened.handOut.player(),
     concurrency: config.settings.concurrency ?? handedOutAtOnce,
     redactor,
+    finished: opened.finished,
     [Symbol.asyncDispose]: async () => await opened[Symbol.asyncDispose](),
   };
 }

@@ -6,6 +6,9 @@
  *
  * @module
  */
+export { openColumnFolder, type ColumnFolder } from "./columns/column-folder.ts";
+export type { ColumnPlace } from "./columns/column-index.ts";
+export type { ColumnWriter, ColumnWriterOptions } from "./columns/column-writer.ts";
 export type { EncodedLine } from "./disk/encode-line.ts";
 export type { FileFacts, Files, OpenFile, OpenMode } from "./disk/files.ts";
 export type { JournalOptions, JsonlJournal } from "./disk/jsonl-journal.ts";

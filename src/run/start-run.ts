@@ -1,6 +1,8 @@
 import { measuring, systemClock, type Clock } from "../async/clock.ts";
 import { Branches } from "./attempt/branches.ts";
 import type { ColumnStore } from "../columns/column-store.ts";
+import { bringColumns } from "./columns/bring-columns.ts";
+import type { ColumnWriter } from "./columns/column-writer.ts";
 import { AttemptWorkers } from "./attempt/attempt-workers.ts";
 import { EarlierGroups } from "./schedule/earlier-groups.ts";
 import type { EpisodeGroup } from "./schedule/group.ts";
@@ -10,6 +12,7 @@ import { GroupDelivery } from "./schedule/group-delivery.ts";
 import { JobScheduler } from "./schedule/job-scheduler.ts";
 import { Listeners } from "./schedule/listeners.ts";
 import { PlannedRun } from "./schedule/planned-run.ts";
+import type { Fork } from "./schedule/task-source.ts";
 import type { RecordingJournal } from "./recording/recording-journal.ts";
 import type { LiveRun, RunResult } from "./live-run.ts";
 import { markVersions } from "./policy/mark-versions.ts";
@@ -55,6 +58,8 @@ class GroupRun implements LiveRun {
   readonly #policy: PolicyControl;
   readonly #earlier: EarlierGroups;
   readonly #files: RunFiles | undefined;
+  /** The files of side columns. `undefined` until the run plays, and in runs without a folder or columns. */
+  #columns: ColumnWriter | undefined;
   readonly result: Promise<RunResult>;
 
   constructor(options: StartRunOptions) {
@@ -100,7 +105,14 @@ class GroupRun implements LiveRun {
       onWithdrawn: async () => await this.#files?.updateSummary(),
     });
     const delivery = this.#delivery;
-    this.#scheduler = new JobScheduler({ ...options, ledger, delivery, versions });
+    const bringing = async (fork: Fork): Promise<void> => await this.#bringColumns(fork);
+    this.#scheduler = new JobScheduler({
+      ...options,
+      ledger,
+      delivery,
+      versions,
+      bringColumns: bringing,
+    });
     const scheduler = this.#scheduler;
     this.#policy = new PolicyControl({
       gate,
@@ -190,6 +202,7 @@ class GroupRun implements LiveRun {
     const planned = await PlannedRun.open(this.#options);
     await files?.writeStartEvent();
     const columns = this.#setup.columns && (await folder?.openColumns());
+    this.#columns = columns;
     await using recording = await folder?.recordings.open({
       clock: this.#clock,
       ...(setup.clock === undefined && { diskClock: systemClock }),
@@ -205,6 +218,11 @@ class GroupRun implements LiveRun {
     const end = this.#ledger.isAllFinished ? "finished" : stop.reason;
     const slime = await files?.finish(end, planned);
     return { progress: this.#tally.progress(), end, ...(slime && { slime }) };
+  }
+
+  /** Copies the side columns of the turns that a group of forks shares with another attempt. */
+  async #bringColumns(fork: Fork): Promise<void> {
+    if (this.#setup.columns !== undefined) await bringColumns(fork, this.#columns);
   }
 
   #workers(

@@ -4,12 +4,14 @@ import type { AdmissionGate } from "../run/start-run-options.ts";
 import { batchProblemIn, type BatchProblem } from "./batch-problem.ts";
 import { takerOf, type PlayedGroup } from "./batch-taker.ts";
 import type { Batch } from "./batch.ts";
+import type { BatchColumns } from "./batch-columns.ts";
 import { describeGroup } from "./describe-group.ts";
 import type { GroupStore } from "./group-store.ts";
 import { playBatch } from "./play-batch.ts";
+import type { ServiceColumns } from "./service-columns.ts";
 import type { PolicyControl } from "./policy-control.ts";
 import type { RemotePlayers, RolloutServiceOptions } from "./rollout-service-options.ts";
-import type { ServiceJournal } from "./service-journal.ts";
+import type { GroupEntry, ServiceJournal } from "./service-journal.ts";
 
 /** The parts of the service that playing a batch needs. */
 export interface ConductParts {
@@ -19,6 +21,7 @@ export interface ConductParts {
   /** The gate that all batches share. It limits the attempts that play at once. */
   readonly places: AdmissionGate;
   readonly groups: GroupStore;
+  readonly columns: ServiceColumns;
   readonly journal: ServiceJournal;
   /** Aborted when the service stops. Running attempts then stop too. */
   readonly stopped: AbortSignal;
@@ -43,7 +46,7 @@ export class BatchConduct {
    * stopping service interrupts stays unfinished, for another start.
    */
   async play(batch: Batch): Promise<void> {
-    const { options, policy, remote, places, groups, journal, stopped } = this.#parts;
+    const { options, policy, remote, places, groups, columns, journal, stopped } = this.#parts;
     const { setup, manifest, concurrency, attempts, record, redactor, lock } = options;
     const { deadlineS } = batch.request;
     const player = remote?.player({
@@ -56,6 +59,7 @@ export class BatchConduct {
       batch.handOver.abort(stopped.reason);
     };
     stopped.addEventListener("abort", onStop, { once: true });
+    let ofBatch: BatchColumns | undefined;
     try {
       const isWhole = await playBatch(batch, {
         dir: batchFolder(options.dir, batch.id),
@@ -69,24 +73,37 @@ export class BatchConduct {
         folder: { ...(record && { record }), ...(lock && { lock }) },
         ...(redactor && { redactor }),
         ...(player && { player }),
+        onFolder: (folder) => {
+          if (setup.columns !== undefined) ofBatch = columns.begin(batch.id, folder);
+        },
+        onGroup: (groupIndex) => {
+          if (!batch.delivered.has(groupIndex)) ofBatch?.started(groupIndex);
+        },
         deliver: async (groupIndex, group) => {
-          if (!(await this.#deliver(batch, groupIndex, group))) return;
+          const delivered = await this.#deliver(batch, groupIndex, group);
+          if (delivered === undefined) return;
           batch.delivered.add(groupIndex);
+          ofBatch?.delivered(groupIndex, delivered);
+          // The reader may have acknowledged the group already.
+          if (ofBatch !== undefined) await columns.free();
         },
       });
-      if (!isWhole || batch.hasEnded) return;
-      // The disk already holds all groups, so a later cancellation has no effect.
-      batch.state = "finished";
-      batch.callOff?.();
-      await journal.append({ type: "batch-ended", batch: batch.id, state: "finished" });
-      groups.wake();
+      if (isWhole && !batch.hasEnded) {
+        // The disk already holds all groups, so a later cancellation has no effect.
+        batch.state = "finished";
+        batch.callOff?.();
+        await journal.append({ type: "batch-ended", batch: batch.id, state: "finished" });
+        groups.wake();
+      }
     } catch (error) {
       const problem = batchProblemIn(error);
       if (problem === undefined) throw error;
       await this.#meet(batch, problem);
     } finally {
       stopped.removeEventListener("abort", onStop);
+      columns.rest(batch.id);
     }
+    if (ofBatch !== undefined) await columns.free();
   }
 
   /** Records a batch's problem. Ends the batch if no later start can resume it. */
@@ -118,10 +135,14 @@ export class BatchConduct {
   }
 
   /**
-   * Delivers a group to the batch's taker or stores it for readers. Returns false if the taker was
-   * interrupted. The next start then delivers the group again.
+   * Delivers a group to the batch's taker or stores it for readers. Returns the entry of a stored group. Returns
+   * `undefined` if the taker was interrupted. The next start then delivers the group again.
    */
-  async #deliver(batch: Batch, groupIndex: number, group: PlayedGroup): Promise<boolean> {
+  async #deliver(
+    batch: Batch,
+    groupIndex: number,
+    group: PlayedGroup,
+  ): Promise<GroupEntry | "taken" | undefined> {
     const { id, request, handOver } = batch;
     const { options, groups } = this.#parts;
     for (const attempt of group.attempts) {
@@ -130,18 +151,17 @@ export class BatchConduct {
     }
     if (batch.taker === undefined) {
       const described = describeGroup(group, { batch: id, key: request.key });
-      await groups.add({ batch: id, groupIndex }, described);
-      return true;
+      return await groups.add({ batch: id, groupIndex }, described);
     }
     const taker = takerOf(batch, options.takers);
     assertInvariant(taker !== undefined, `${id} is played, and its taker is not there`);
     try {
       await taker.take(group, { key: request.key, signal: handOver.signal });
     } catch (error) {
-      if (handOver.signal.aborted) return false;
+      if (handOver.signal.aborted) return undefined;
       throw error;
     }
-    return true;
+    return "taken";
   }
 }
 

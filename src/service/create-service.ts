@@ -48,6 +48,7 @@ export async function createService(
     run: config,
     dir: named,
     maxQueued,
+    keepsColumns,
     batchEngines: engineUrls,
     tokenEnv,
     agentLightning: lightning,
@@ -116,6 +117,7 @@ export async function createService(
       concurrency,
       attempts,
       maxQueued,
+      keepsColumns,
       record,
       redactor,
       takers,
@@ -200,6 +202,7 @@ async function openQueue(
     sampling: config.sampling,
     isMarked: true,
     limits: setup.limits,
+    columns: setup.columns,
     isRecorded: config.conduct.record !== "none",
     onNews: (news) => {
       const text = describeHandOut(news);

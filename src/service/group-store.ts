@@ -84,6 +84,12 @@ export class GroupStore {
     return cursor <= this.acknowledgedUpTo(batch);
   }
 
+  /** True if all groups of a batch so far were acknowledged. */
+  isAllForgotten(batch: string): boolean {
+    const last = this.#ofBatch.get(batch)?.at(-1);
+    return last === undefined || this.isForgotten(last);
+  }
+
   /** Removes the files of acknowledged groups, and files that a crash left over. */
   async tidy(): Promise<void> {
     for (const name of await readdir(this.#dir)) {
@@ -94,11 +100,11 @@ export class GroupStore {
     }
   }
 
-  /** Stores a group. Resolves when its file and its entry are on the disk. */
+  /** Stores a group. Resolves with its entry when its file and its entry are on the disk. */
   async add(
     { batch, groupIndex }: Pick<GroupEntry, "batch" | "groupIndex">,
     group: object,
-  ): Promise<void> {
+  ): Promise<GroupEntry> {
     const added = this.#adding.then(async () => {
       const cursor = this.lastCursor + 1;
       const line = await encodeLine({ type: "group", cursor, group });
@@ -107,9 +113,10 @@ export class GroupStore {
       await this.#journal.append(entry);
       this.#note(entry);
       this.wake();
+      return entry;
     });
     this.#adding = added.catch(() => {});
-    await added;
+    return await added;
   }
 
   /** Returns the first group after a cursor, of all batches or of one. */

@@ -28,6 +28,10 @@ interface BatchPlay {
   /** The player of attempts. Default: this process. */
   readonly player?: AttemptPlayer;
   readonly deliver: (groupIndex: number, group: PlayedGroup) => Promise<void>;
+  /** Called with the folder before anything is played. */
+  readonly onFolder?: (folder: RunFolder) => void;
+  /** Called before a group is started. */
+  readonly onGroup?: (groupIndex: number) => void;
 }
 
 /** The number of stored groups that are read from the disk at once. */
@@ -54,6 +58,7 @@ export async function playBatch(batch: Batch, play: BatchPlay): Promise<boolean>
   await using folder = await lookingInto(
     RunFolder.open(play.dir, manifestOf(batch, play), options),
   );
+  play.onFolder?.(folder);
   const ended = new Map(folder.finished.map(({ rolloutId, taskIndex }) => [rolloutId, taskIndex]));
   // A batch after its deadline is delivered below, with its missing attempts.
   if (!batch.isLate) await deliverStored(batch, { play, plan, folder, ended, isGivenUp: false });
@@ -88,7 +93,7 @@ async function playRest(
       await places.admit({ priority: batch.number * batchSpan + priority, signal }),
   };
   const run = startRun({
-    source: batchSource(plan),
+    source: batchSource(plan, play.onGroup),
     setup: { ...setup, sampling },
     grouping: { size: batch.request.samples, attempts },
     admission: { concurrency, gate, ahead },
@@ -112,9 +117,15 @@ async function playRest(
   await run.result;
 }
 
-function batchSource(plan: RunPlan): TaskSource {
+function batchSource(plan: RunPlan, onGroup: BatchPlay["onGroup"] = () => {}): TaskSource {
   const source = createPlanSource(plan);
-  return { ...source, at: (...asked) => drawing(() => source.at(...asked)) };
+  return {
+    ...source,
+    at: (groupIndex, options) => {
+      onGroup(groupIndex);
+      return drawing(() => source.at(groupIndex, options));
+    },
+  };
 }
 
 /**

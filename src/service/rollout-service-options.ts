@@ -1,3 +1,4 @@
+import type { ColumnSpecs } from "../columns/column-specs.ts";
 import type { Engine, SamplingParameters } from "../engine/engine.ts";
 import type { Clock } from "../async/clock.ts";
 import type { Redactor } from "../secrets/redactor.ts";
@@ -25,6 +26,8 @@ export interface RolloutServiceOptions {
   /** Maximum number of accepted attempts that are unfinished. */
   readonly maxQueued: number;
   readonly record?: RecordPolicy;
+  /** True to keep the side columns of acknowledged groups. Default false: their files are removed. */
+  readonly keepsColumns?: boolean;
   readonly redactor?: Redactor;
   /** Changes the engine's weights. Absent if the engine cannot load weights. */
   readonly weights?: WeightControl;
@@ -80,4 +83,6 @@ export interface ServiceHealth {
   readonly queuedAttempts: number;
   readonly runningAttempts: number;
   readonly unreadGroups: number;
+  /** The side columns of all rows. Absent if they have none. */
+  readonly columns?: ColumnSpecs;
 }

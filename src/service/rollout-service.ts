@@ -18,6 +18,7 @@ import type {
   RolloutServiceOptions,
   ServiceHealth,
 } from "./rollout-service-options.ts";
+import { ServiceColumns } from "./service-columns.ts";
 import { ServiceError } from "./service-error.ts";
 import { openServiceJournal, type GroupEntry, type ServiceJournal } from "./service-journal.ts";
 import { ServiceMemory } from "./service-memory.ts";
@@ -30,6 +31,7 @@ import { TrainerGroups, type TrainerGroupPlace } from "./trainer-groups.ts";
 export class RolloutService implements AsyncDisposable {
   readonly groups: GroupStore;
   readonly trainerGroups: TrainerGroups;
+  readonly columns: ServiceColumns;
   readonly #options: RolloutServiceOptions;
   readonly #lock: RunLock;
   readonly #remote: RemotePlayers | undefined;
@@ -76,7 +78,15 @@ export class RolloutService implements AsyncDisposable {
     this.trainerGroups = new TrainerGroups(async (ids) => await renderer.codec.decode(ids));
     const { groups } = this;
     const { signal: stopped } = this.#stop;
-    const parts = { options, policy, remote, places: this.#places, groups, journal, stopped };
+    this.columns = new ServiceColumns({
+      folderOf: (id) => batchFolder(options.dir, id),
+      batches: () => this.#intake.registry.all,
+      groups,
+      keepsAll: options.keepsColumns ?? false,
+    });
+    const { columns } = this;
+    const places = this.#places;
+    const parts = { options, policy, remote, places, groups, columns, journal, stopped };
     this.#intake = new BatchIntake(parts, memory);
     setMaxListeners(0, stopped);
   }
@@ -109,6 +119,7 @@ export class RolloutService implements AsyncDisposable {
       await service.#intake.dropUnawaited();
       await service.#weights.reload(memory);
       await service.groups.tidy();
+      if (options.setup.columns !== undefined) await service.columns.free();
       service.#intake.advance();
       return service;
     } catch (error) {
@@ -139,6 +150,7 @@ export class RolloutService implements AsyncDisposable {
     const { open } = this.#intake.registry;
     const running = this.#places.state.admitted;
     const calm = this.#policy.isPaused ? "paused" : "running";
+    const { columns } = this.#options.setup;
     return {
       state: this.#stop.signal.aborted ? "stopping" : calm,
       environment: this.#options.setup.environment.name,
@@ -147,6 +159,7 @@ export class RolloutService implements AsyncDisposable {
       queuedAttempts: Math.max(0, attemptsOf(open) - running),
       runningAttempts: running,
       unreadGroups: this.groups.unreadCount,
+      ...(columns !== undefined && { columns }),
     };
   }
 
@@ -245,6 +258,7 @@ export class RolloutService implements AsyncDisposable {
       throw new ServiceError("bad-request", message);
     }
     await this.#memory.orFail(this.groups.acknowledge(upTo, batch));
+    if (this.#options.setup.columns !== undefined) await this.#memory.orFail(this.columns.free());
     return upTo;
   }
 
@@ -288,6 +302,7 @@ export class RolloutService implements AsyncDisposable {
     await using _lock = this.#lock;
     await using _journal = this.#memory.journal;
     await using _places = this.#places;
+    await using _columns = this.columns;
     this.stop();
     await this.#intake.rest();
     await this.#remote?.[Symbol.asyncDispose]();

@@ -12,6 +12,7 @@ const statuses = {
   "cursor-gone": 410,
   "too-large": 413,
   "bad-encoding": 415,
+  "bad-range": 416,
   "queue-full": 429,
   internal: 500,
   "engine-failed": 502,
@@ -26,10 +27,17 @@ const statuses = {
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly code: ServiceErrorCode;
+  /** For `bad-range`: the number of bytes that there are. */
+  readonly size: number | undefined;
 
-  constructor(code: ServiceErrorCode, message: string, options: { cause?: unknown } = {}) {
+  constructor(
+    code: ServiceErrorCode,
+    message: string,
+    { size, ...options }: { cause?: unknown; size?: number } = {},
+  ) {
     super(message, options);
     this.code = code;
+    this.size = size;
   }
 
   /** The status of the HTTP reply. */

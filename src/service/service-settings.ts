@@ -6,6 +6,7 @@ import { withoutUndefined } from "../values/without-undefined.ts";
 import {
   completeSettings,
   count,
+  flag,
   text,
   type GivenSettings,
   type Setting,
@@ -64,6 +65,12 @@ const ownSettings = [
     default: 262_144,
     operational: true,
   },
+  {
+    name: "keep-columns",
+    kind: flag,
+    help: "keep the side columns of acknowledged groups (default: free their space)",
+    operational: true,
+  },
 ] as const satisfies readonly Setting[];
 
 /** Settings that a service refuses: each batch sets them itself, or a service cannot use them. */
@@ -98,6 +105,8 @@ export interface ServiceConfig {
   readonly port: number;
   readonly tokenEnv?: string;
   readonly maxQueued: number;
+  /** True to keep the side columns of acknowledged groups. */
+  readonly keepsColumns: boolean;
   /** Addresses of engines that batches may name, as `engineAddress()` writes them. */
   readonly batchEngines: readonly string[];
   /** The agent-lightning server that supplies rollouts. Absent if none is configured. */
@@ -137,7 +146,8 @@ export function readServiceConfig(settings: GivenSettings): ServiceConfig {
     url === undefined ? undefined : { url, ...(keyEnv !== undefined && { keyEnv }) };
   const batchEngines = readBatchEngines(values["batch-engine"] ?? [], { run, queue });
   const optional = withoutUndefined({ tokenEnv, agentLightning, queue });
-  return { run, dir, host, port, maxQueued, batchEngines, ...optional };
+  const keepsColumns = values["keep-columns"] === true;
+  return { run, dir, host, port, maxQueued, keepsColumns, batchEngines, ...optional };
 }
 
 function readBatchEngines(

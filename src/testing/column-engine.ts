@@ -100,11 +100,11 @@ export function inventedRoutes(
 
 /** Returns the invented set of a sampled id: itself, and 0 to `count - 1` ids beside it. */
 export function inventedSet(id: number, count: number): readonly number[] {
-  return besides(id, 1 + (id % count));
+  return inventedTop(id, 1 + (id % count));
 }
 
-/** Returns an id and the ids below it, or above it if there are too few below. */
-function besides(id: number, length: number): readonly number[] {
+/** Returns the invented alternatives of a sampled id: itself and the ids below it, or above it if there are too few below. */
+export function inventedTop(id: number, length: number): readonly number[] {
   return Array.from({ length }, (_, rank) => (id >= length ? id - rank : id + rank));
 }
 
@@ -120,7 +120,7 @@ function inventedTops(ids: readonly number[], { topLogprobs }: ColumnSpecs): Uin
   const { count } = topLogprobs!;
   return encodeRagged({
     counts: new Uint32Array(ids.length).fill(count),
-    ids: Int32Array.from(ids.flatMap((id) => besides(id, count))),
+    ids: Int32Array.from(ids.flatMap((id) => inventedTop(id, count))),
     logprobs: Float32Array.from(
       ids.flatMap(() => Array.from({ length: count }, (_, rank) => -0.5 - rank)),
     ),

@@ -6,7 +6,7 @@ import {
   type ColumnName,
   type ColumnSpecs,
 } from "../columns/column-specs.ts";
-import type { ColumnSource } from "../columns/column-source.ts";
+import type { ColumnFolder } from "../run/columns/column-folder.ts";
 import { UsageError } from "../errors.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import type { RawRow, Violation } from "../trajectory/violation.ts";
@@ -17,17 +17,19 @@ interface ColumnFacts {
   readonly vocabularySize?: number;
 }
 
+type FreeableSource = Pick<ColumnFolder, "read" | "isFreed">;
+
 /**
  * Reads the parts that rows name, and checks their bytes: the hash, and each value. Rows that share a part of routes
- * read it once.
+ * read it once. Parts that a service freed, because their rows were acknowledged, are not missing.
  */
 export class ColumnBytes {
-  readonly #source: ColumnSource;
+  readonly #source: FreeableSource;
   readonly #facts: ColumnFacts;
   /** The faults of parts that only depend on their bytes. */
   readonly #checked = new Map<string, string | undefined>();
 
-  constructor(source: ColumnSource, facts: ColumnFacts) {
+  constructor(source: FreeableSource, facts: ColumnFacts) {
     this.#source = source;
     this.#facts = facts;
   }
@@ -62,6 +64,7 @@ export class ColumnBytes {
   }
 
   async #read(name: ColumnName, part: ColumnPart, row: Sample): Promise<string | undefined> {
+    if (await this.#source.isFreed(part.hash)) return undefined;
     let bytes: Uint8Array;
     try {
       bytes = await this.#source.read(part);

@@ -61,15 +61,15 @@ interface Edit {
 }
 
 /** Changes lines of a file that are JSON. */
-async function editLines<Line>(
+async function editLines(
   { read, write }: Edit,
   name: string,
-  change: (lines: Line[]) => void,
+  change: (lines: never[]) => void,
 ): Promise<void> {
   const lines = (await read(name))
     .trimEnd()
     .split("\n")
-    .map((line) => JSON.parse(line) as Line);
+    .map((line) => JSON.parse(line) as never);
   change(lines);
   await write(name, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
@@ -84,9 +84,9 @@ interface Place {
 type OpenRow = { columns?: Record<string, Record<string, unknown>[]> } & Record<string, unknown>;
 
 const rows = async (edit: Edit, change: (row: OpenRow) => void): Promise<void> =>
-  await editLines<OpenRow>(edit, "samples.jsonl", (lines) => change(lines[0]!));
+  await editLines(edit, "samples.jsonl", (lines: OpenRow[]) => change(lines[0]!));
 const places = async (edit: Edit, change: (lines: Place[]) => void): Promise<void> =>
-  await editLines<Place>(edit, indexFile, change);
+  await editLines(edit, indexFile, change);
 
 /** A damage, with a part of the finding that names it. */
 const damages: Readonly<Record<string, readonly [(edit: Edit) => Promise<void>, RegExp]>> = {
@@ -183,7 +183,11 @@ const damages: Readonly<Record<string, readonly [(edit: Edit) => Promise<void>, 
     /routedExperts has rows up to/,
   ],
   "parts are in another order": [
-    async (edit) => await rows(edit, (row) => void row.columns!["routedExperts"]!.reverse()),
+    async (edit) =>
+      await rows(
+        edit,
+        (row) => void (row.columns!["routedExperts"] = row.columns!["routedExperts"]!.toReversed()),
+      ),
     /routedExperts has rows up to token 0, and goes on at/,
   ],
   "a part begins one row later": [
@@ -239,7 +243,7 @@ const damages: Readonly<Record<string, readonly [(edit: Edit) => Promise<void>, 
   ],
   "a part is that of another row": [
     async (edit) =>
-      await editLines<OpenRow>(edit, "samples.jsonl", (lines) => {
+      await editLines(edit, "samples.jsonl", (lines: OpenRow[]) => {
         lines[0]!.columns!["routedExperts"]![0] = lines.at(-1)!.columns!["routedExperts"]!.at(-1)!;
       }),
     /routedExperts has rows up to token 0, and goes on at/,
@@ -334,8 +338,9 @@ describe("verify names each value that no engine returns", () => {
       {
         read: (wanted: Pick<ColumnPart, "hash">) =>
           Promise.resolve(wanted.hash === part.hash ? bytes : new Uint8Array()),
+        isFreed: () => Promise.resolve(false),
       },
-      { columns: { [column]: specs[column] } as ColumnSpecs, vocabularySize: 50 },
+      { columns: { [column]: specs[column] }, vocabularySize: 50 },
     );
     const row = {
       tokenIds: [1, 2, 3, 7, 8],

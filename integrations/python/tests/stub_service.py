@@ -61,6 +61,8 @@ class StubService(ThreadingHTTPServer):
         self.samples_by_seed = False
         # Refused splits. Then: true if streams of a batch wait until it is cancelled.
         self.refused_splits, self.hangs = (), False
+        # Adds side columns to a row. Then: their specs, and the bytes of their parts by hash.
+        self.add_columns, self.column_specs, self.column_parts = None, None, {}
         # The cleared batches.
         self.cleared = []
         # The `Retry-After` of a refusal, in seconds.
@@ -86,6 +88,8 @@ class StubService(ThreadingHTTPServer):
                 rollout = f"{group}#{sample}"
                 count = self.segments if isinstance(self.segments, int) else self.segments[sample]
                 rows = make_rows(rollout, group, reward, count=count, masked=self.masked, version=version, tail=self.tail)
+                for row in rows if self.add_columns else []:
+                    row["columns"] = self.add_columns(row, self.column_parts)
                 seed = body["seed"] + place * body["samples"] + sample
                 for row in rows if self.samples_by_seed else []:
                     row["tokenIds"][3] = seed
@@ -205,8 +209,27 @@ class Handler(BaseHTTPRequestHandler):
             service.state = "paused" if parts == ["pause"] else "running"
             return self.answer(200, {"state": service.state})
         if parts == ["health"]:
-            return self.answer(200, {"state": service.state, "policyVersion": service.policy and service.policy[0]})
+            columns = {} if service.column_specs is None else {"columns": service.column_specs}
+            return self.answer(200, {"state": service.state, "policyVersion": service.policy and service.policy[0], **columns})
+        if parts[0] == "columns" and len(parts) == 2:
+            return self.send_part(service.column_parts.get(parts[1]), fault)
         return self.refuse(404, "not-found")
+
+    def send_part(self, content, fault):
+        if content is None:
+            return self.refuse(404, "not-found")
+        wanted = self.headers.get("Range")
+        if wanted is not None:
+            first, last = wanted.removeprefix("bytes=").split("-")
+            content = content[int(first):int(last) + 1]
+        self.send_response(206 if wanted is not None else 200)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if fault == "cut":
+            self.close_connection = True
+        self.wfile.write(content[:4] if fault == "cut" else content)
+        return None
 
     def stream(self, service, query, fault):
         cursor, batch = int(query["cursor"][0]), query.get("batch", [None])[0]

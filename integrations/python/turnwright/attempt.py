@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Iterable
 
+from .columns import LoadedColumns
 from .rows import Row
 
 
@@ -42,6 +43,8 @@ class Attempt:
     reward: float | None
     rows: list[Row]
     about: dict[str, Any]
+    # The side columns of the rows. None if the run has none, or they were not read.
+    columns: LoadedColumns | None = None
 
     @property
     def is_scored(self) -> bool:

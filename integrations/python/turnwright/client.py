@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Callable, Iterator, Sequence
 from urllib.parse import quote, urlencode
 
@@ -40,6 +41,7 @@ class Client:
     def __init__(self, url: str = "http://127.0.0.1:8799", token: str | None = None, *, timeout: float = 60,
                  retries: int = 8, sleep: Callable[[float], None] = time.sleep) -> None:
         self._http = HttpCalls(url, token, timeout=timeout, retries=retries, sleep=sleep)
+        self._specs: dict[str, Any] | None = None
 
     def health(self) -> dict[str, Any]:
         """Returns the service's state, the policy's version, and the queued, running and unread counts."""
@@ -130,6 +132,32 @@ class Client:
         including those of other readers. Without a cursor: all groups of a batch that has ended."""
         about = {"cursor": cursor, "batch": batch}
         self._call("POST", "/v1/groups/ack", {name: value for name, value in about.items() if value is not None})
+
+    def columns(self, part: dict[str, Any], start: int = 0, end: int | None = None) -> bytes:
+        """Returns the bytes of a part of a row's side columns, from `start` to `end`. Read them before you acknowledge the
+        group: the service may then forget them. Raises ServiceError if the bytes are not the part's."""
+        size = int(part["size"])
+        end, path = size if end is None else end, f"/v1/columns/{quote(part['hash'], safe='')}"
+        if start >= end:
+            return b""
+        is_whole = start == 0 and end == size
+        headers = {} if is_whole else {"Range": f"bytes={start}-{end - 1}"}
+        failures = 0
+        while True:
+            try:
+                content = self._http.fetch(path, {"Accept": "application/octet-stream", **headers})
+                break
+            except Problem as problem:
+                failures = self._http.pause(failures, f"GET {path}", problem)
+        if len(content) != end - start or (is_whole and sha256(content).hexdigest()[:32] != part["hash"]):
+            raise ServiceError(200, "bad-answer", f"{path} has {len(content)} bytes that are not those of the part")
+        return content
+
+    def column_specs(self) -> dict[str, Any]:
+        """Returns the side columns of the service's rows, with their shapes. Empty if they have none."""
+        if self._specs is None:
+            self._specs = self.health().get("columns") or {}
+        return self._specs
 
     def clear(self, run: str) -> int:
         """Cancels the unfinished batches with keys that start with `run/`, and forgets all groups of such batches.

@@ -83,6 +83,16 @@ class HttpCalls:
         except ValueError as error:
             raise self._no_service(response.status, answer) from error
 
+    def fetch(self, path: str, headers: dict[str, str]) -> bytes:
+        """Returns the answer's bytes. Raises as `call()` does."""
+        connection, response = self._send("GET", path, None, headers)
+        try:
+            return response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise _lost(error) from error
+        finally:
+            connection.close()
+
     def stream(self, path: str) -> Iterator[dict[str, Any]]:
         """Yields the answer's lines as they come. Ends silently if the connection breaks within a line."""
         connection, response = self._send("GET", path, None)
@@ -121,9 +131,10 @@ class HttpCalls:
         except (OSError, http.client.HTTPException) as error:
             raise _lost(error) from error
 
-    def _send(self, method: str, path: str, content: bytes | None) -> tuple[Any, http.client.HTTPResponse]:
+    def _send(self, method: str, path: str, content: bytes | None,
+              more: dict[str, str] | None = None) -> tuple[Any, http.client.HTTPResponse]:
         connection = self._connect()
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", **(more or {})}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         if content is not None:

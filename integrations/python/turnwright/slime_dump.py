@@ -13,7 +13,8 @@ import argparse
 from pathlib import Path
 from typing import Any, Iterable, Iterator
 
-from .rows import Row, read_lines
+from .columns import read_export
+from .rows import Row
 
 
 def steps_of(rows: Iterable[Row], groups: int) -> Iterator[list[Row]]:
@@ -46,9 +47,16 @@ def write_slime_dump(rows: Iterable[Row], template: str, *, groups: int) -> dict
             return {"files": files, "left_over": count}
         file = Path(template.format(rollout_id=rollout_id))
         file.parent.mkdir(parents=True, exist_ok=True)
-        torch.save({"rollout_id": rollout_id, "samples": step}, file)
+        torch.save({"rollout_id": rollout_id, "samples": [_with_tensors(row) for row in step]}, file)
         files.append(str(file))
     return {"files": files, "left_over": 0}
+
+
+def _with_tensors(row: Row) -> Row:
+    """Returns a row with tensors in place of arrays of side columns."""
+    import torch
+
+    return {name: torch.from_numpy(value) if hasattr(value, "dtype") else value for name, value in row.items()}
 
 
 def main() -> None:
@@ -57,7 +65,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, help="the files' name, with {rollout_id} in it")
     parser.add_argument("--groups", type=int, required=True, help="groups a step: --rollout-batch-size")
     arguments = parser.parse_args()
-    done = write_slime_dump(read_lines(arguments.rows), arguments.out, groups=arguments.groups)
+    done = write_slime_dump(read_export(arguments.rows), arguments.out, groups=arguments.groups)
     print(f"{len(done['files'])} steps; {done['left_over']} groups are left over and not written")
 
 

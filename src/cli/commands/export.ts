@@ -2,6 +2,8 @@ import { once } from "node:events";
 import path from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { UsageError, describeError } from "../../errors.ts";
+import { arraysFileOf } from "../../export/columns/column-sink.ts";
+import type { ColumnSummary } from "../../export/columns/export-columns.ts";
 import type { Exporter, ExportKind, ExportNote } from "../../export/exporter.ts";
 import { exportRun } from "../../export/export-run.ts";
 import {
@@ -133,6 +135,7 @@ async function exportToTrainer(
   };
   const { content, summary } = await exportRun(dir, to, {
     onNote,
+    ...(out !== undefined && { file: out }),
     ...(codec && { spell: async (ids) => await codec.decode(ids) }),
     ...withoutUndefined({ policyVersion, temperature, turnDiscount, hasTurnRewards: turnRewards }),
     versionRemedy: "--policy-version N",
@@ -147,14 +150,35 @@ async function exportToTrainer(
     if (count <= shownNotes) continue;
     writeError(`${count - shownNotes} more like that: ${exporters[to].rules[kind].why}\n`);
   }
-  const { groups, records, leftOut } = summary();
+  const { groups, records, leftOut, columns } = summary();
   if (leftOut !== undefined) {
     const { rowCount, tokenCount } = leftOut;
     writeError(
       `${to} takes one row an attempt: ${rowCount} rows with ${tokenCount} sampled tokens stay out\n`,
     );
   }
+  if (columns !== undefined) writeError(sayColumns(columns, to, out));
   writeError(`${records} rows of ${groups} groups for ${to}\n`);
+}
+
+/** Describes the side columns of an export, one line each. */
+function sayColumns(
+  { rowCount, byteCount, mixedRowCount, leftOut }: ColumnSummary,
+  to: ExportTarget,
+  out: string | undefined,
+): string {
+  const lines = leftOut.map(
+    (name) => `Left out ${name} of all rows: ${exporters[to].columns.rules[name].why}`,
+  );
+  if (mixedRowCount > 0) {
+    lines.push(
+      `${mixedRowCount} rows have columns of several policy versions: the first computed ones`,
+    );
+  }
+  if (byteCount !== undefined) {
+    lines.push(`Side columns of ${rowCount} rows: ${byteCount} bytes in ${arraysFileOf(out!)}`);
+  } else if (rowCount > 0) lines.push(`Side columns of ${rowCount} rows, within the rows`);
+  return lines.map((line) => `${line}\n`).join("");
 }
 
 async function writeContent(

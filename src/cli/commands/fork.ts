@@ -6,6 +6,7 @@ import { inputsBefore } from "../../episode/inputs/input.ts";
 import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import { planRun, type PlanRecord } from "../../run/schedule/plan-run.ts";
+import { openColumnFolder } from "../../run/columns/column-folder.ts";
 import { toPromptTime } from "../../run/prompt-time.ts";
 import {
   describeCopy,
@@ -153,6 +154,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
     found: { ...manifest.found, plan: { ...(manifest.found["plan"] as PlanRecord), groupId } },
   };
   const note = (text: string): void => writeError(`note: ${text}\n`);
+  await using columns = openColumnFolder(place);
   await using folder = await run.openFolder(note, { manifest: forked });
   for (const text of folder.notes) note(text);
   const result = await run.play(folder, {
@@ -160,7 +162,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
     source: {
       length: 1,
       repeatable: true,
-      at: () => ({ task, groupId, fork: { place: forkedFrom, inputs, seed } }),
+      at: () => ({ task, groupId, fork: { place: forkedFrom, inputs, seed, columns } }),
     },
     signal,
     onEpisode: ({ rolloutId: id, outcome, stopReason, reward }) => {

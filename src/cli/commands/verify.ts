@@ -11,6 +11,8 @@ import {
 import { verifyRun } from "../../verify/verify-run.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { isFolder } from "../../report/read-run.ts";
+import { readColumnSpecs } from "../../run/columns/read-column-specs.ts";
+import { rescoreRoutes, type RouteRescoring } from "../../verify/rescore-routes.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { readStored } from "../../run/disk/read-jsonl.ts";
 import { verifyFile } from "../../trajectory/verify-file.ts";
@@ -142,7 +144,10 @@ async function verifyExports(
   await codec?.close?.();
 }
 
-async function rescoreWithEngine(file: string, flags: VerifyFlags): Promise<FileRescoring> {
+async function rescoreWithEngine(
+  file: string,
+  flags: VerifyFlags,
+): Promise<FileRescoring & { readonly routes?: RouteRescoring }> {
   const tolerance = Number(flags.tolerance);
   if (!(tolerance >= 0)) {
     throw new UsageError(`Cannot use --tolerance ${flags.tolerance}: expected nats, 0 or more`);
@@ -150,7 +155,13 @@ async function rescoreWithEngine(file: string, flags: VerifyFlags): Promise<File
   const signal = stopOnInterrupt();
   const { engine, temperature } = await openScoringEngine(path.dirname(file), flags, { signal });
   try {
-    return await rescoreFile(file, { engine, temperature, tolerance, signal, read: readStored });
+    const options = { engine, temperature, tolerance, signal, read: readStored };
+    const rescoring = await rescoreFile(file, options);
+    const specs = await readColumnSpecs(path.dirname(file));
+    const { routedExperts } = specs ?? {};
+    if (routedExperts === undefined) return rescoring;
+    const routes = { engine, specs: { routedExperts }, signal };
+    return { ...rescoring, routes: await rescoreRoutes(path.dirname(file), routes) };
   } finally {
     await engine.close();
   }

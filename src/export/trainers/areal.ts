@@ -1,3 +1,4 @@
+import { noColumns } from "../columns/column-rules.ts";
 import { countedGroupRules } from "./common-rules.ts";
 import { sampledTurns } from "./sampled-turns.ts";
 import type { Exporter, ReadyRow } from "../exporter.ts";
@@ -12,6 +13,7 @@ import type { Exporter, ReadyRow } from "../exporter.ts";
 export const arealExporter: Exporter = {
   trainer: "AReaL, RolloutWorkflow",
   layout: "lines",
+  columns: noColumns,
   rules: {
     ...countedGroupRules,
     truncated: { action: "keep", why: "no field for it" },

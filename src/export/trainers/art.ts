@@ -1,3 +1,4 @@
+import { artColumns } from "../columns/art-columns.ts";
 import { namedGroupRules } from "./common-rules.ts";
 import { componentValues } from "./component-values.ts";
 import { sampledTurns } from "./sampled-turns.ts";
@@ -15,6 +16,7 @@ import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
 export const artExporter: Exporter = {
   trainer: "ART, Trajectory",
   layout: "lines",
+  columns: artColumns,
   rules: {
     ...namedGroupRules,
     truncated: { action: "keep", why: "metadata.outcome" },

@@ -12,6 +12,7 @@ export const namedGroupRules: ExportRules = {
   mixedVersions: { action: "keep", why: "no field for it" },
   unnamedVersions: { action: "keep", why: "no field for it" },
   environmentTail: { action: "cut", why: "no token after the last sampled one is trained" },
+  uncomputedTail: { action: "cut", why: "the engine did not compute them, so they have no routes" },
   components: { action: "drop", why: "it has no place for components of a reward" },
   turnRewards: { action: "drop", why: "one reward an attempt" },
 };

@@ -1,3 +1,4 @@
+import { nemoRlColumns } from "../columns/nemo-rl-columns.ts";
 import { hasSamePrompt } from "../has-same-prompt.ts";
 import { namedGroupRules } from "./common-rules.ts";
 import { lineageIn } from "./lineage-in.ts";
@@ -13,6 +14,7 @@ import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
 export const nemoRlExporter: Exporter = {
   trainer: "NeMo-RL, NeMo Gym's agent result",
   layout: "lines",
+  columns: nemoRlColumns,
   rules: {
     ...namedGroupRules,
     truncated: { action: "keep", why: "no field for it" },

@@ -1,3 +1,4 @@
+import { noColumns } from "../columns/column-rules.ts";
 import { countedGroupRules } from "./common-rules.ts";
 import { componentValues } from "./component-values.ts";
 import { longestRow } from "./longest-row.ts";
@@ -13,6 +14,7 @@ import type { Exporter } from "../exporter.ts";
 export const openrlhfExporter: Exporter = {
   trainer: "OpenRLHF, AgentExecutor",
   layout: "lines",
+  columns: noColumns,
   rules: {
     ...countedGroupRules,
     truncated: { action: "keep", why: "`truncated` is true" },

@@ -1,3 +1,4 @@
+import { primeRlColumns } from "../columns/prime-rl-columns.ts";
 import { UsageError } from "../../errors.ts";
 import { namedGroupRules } from "./common-rules.ts";
 import { tokenAdvantages } from "./token-advantages.ts";
@@ -13,6 +14,7 @@ import type { Exporter, ExportSurroundings, ReadyAttempt } from "../exporter.ts"
 export const primeRlExporter: Exporter = {
   trainer: "prime-rl, TrainingSample",
   layout: "lines",
+  columns: primeRlColumns,
   hasTurnAdvantages: true,
   rules: {
     ...namedGroupRules,

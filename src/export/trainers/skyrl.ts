@@ -1,3 +1,4 @@
+import { skyrlColumns } from "../columns/skyrl-columns.ts";
 import { namedGroupRules } from "./common-rules.ts";
 import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
 
@@ -17,6 +18,7 @@ const stopReasons = {
  */
 export const skyrlExporter: Exporter = {
   trainer: "SkyRL, GeneratorOutput",
+  columns: skyrlColumns,
   layout: {
     columns: [
       "prompt_token_ids",
@@ -27,9 +29,11 @@ export const skyrlExporter: Exporter = {
       "stop_reasons",
       "trajectory_ids",
       "is_last_step",
+      "rollout_expert_indices",
+      "rollout_sample_support",
     ],
-    // Without step-wise mode, SkyRL takes no such list.
-    defaults: { is_last_step: true },
+    // Without step-wise mode, and without side columns, SkyRL takes no such lists.
+    defaults: { is_last_step: true, rollout_expert_indices: null, rollout_sample_support: null },
     rest: { rollout_metrics: {} },
   },
   rules: {
@@ -53,6 +57,8 @@ export const skyrlExporter: Exporter = {
       stop_reasons: stopReasons[episode.outcome],
       trajectory_ids: { instance_id: groupId, repetition_id: repetition },
       is_last_step: index === rows.length - 1,
+      rollout_expert_indices: null,
+      rollout_sample_support: null,
     })),
 };
 

@@ -1,6 +1,9 @@
+import { milesColumns } from "../columns/miles-columns.ts";
+import { slimeColumns } from "../columns/slime-columns.ts";
 import { toSlimeRow, type SlimeSample } from "../../run/slime/slime.ts";
 import { countedGroupRules } from "./common-rules.ts";
-import type { Exporter, ExportRecord } from "../exporter.ts";
+import type { ExportRecord } from "../export-record.ts";
+import type { Exporter } from "../exporter.ts";
 
 /**
  * Exports slime's `Sample`, one row a line, as `--format slime` writes it. The rows of an attempt have
@@ -10,6 +13,7 @@ export const slimeExporter: Exporter = {
   trainer: "slime, Sample",
   layout: "lines",
   hasPromptText: true,
+  columns: slimeColumns,
   rules: {
     ...countedGroupRules,
     truncated: { action: "keep", why: "`status` is `truncated`" },
@@ -37,6 +41,7 @@ export const slimeExporter: Exporter = {
 export const milesExporter: Exporter = {
   ...slimeExporter,
   trainer: "miles, Sample",
+  columns: milesColumns,
   rules: {
     ...slimeExporter.rules,
     failed: { action: "leave-out-group", why: "miles fails on a reward of null" },

@@ -1,3 +1,4 @@
+import { noColumns } from "../columns/column-rules.ts";
 import { namedGroupRules } from "./common-rules.ts";
 import { tokenAdvantages } from "./token-advantages.ts";
 import type { Exporter } from "../exporter.ts";
@@ -11,6 +12,7 @@ import type { Exporter } from "../exporter.ts";
 export const tinkerExporter: Exporter = {
   trainer: "tinker, Datum",
   layout: "lines",
+  columns: noColumns,
   hasTurnAdvantages: true,
   rules: {
     ...namedGroupRules,

@@ -1,3 +1,4 @@
+import { noColumns } from "../columns/column-rules.ts";
 import { countedGroupRules } from "./common-rules.ts";
 import { componentValues } from "./component-values.ts";
 import type { Exporter, ReadyAttempt } from "../exporter.ts";
@@ -11,6 +12,7 @@ import type { Exporter, ReadyAttempt } from "../exporter.ts";
 export const trlExporter: Exporter = {
   trainer: "TRL's GRPOTrainer, rollout_func",
   layout: "lines",
+  columns: noColumns,
   rules: {
     ...countedGroupRules,
     truncated: {

@@ -1,3 +1,4 @@
+import { verifiersColumns } from "../columns/verifiers-columns.ts";
 import { namedGroupRules } from "./common-rules.ts";
 import { lineageIn } from "./lineage-in.ts";
 import { sampledTurns } from "./sampled-turns.ts";
@@ -15,6 +16,7 @@ import type { Exporter, ReadyAttempt, ReadyRow } from "../exporter.ts";
 export const verifiersExporter: Exporter = {
   trainer: "verifiers, Trace",
   layout: "lines",
+  columns: verifiersColumns,
   rules: {
     ...namedGroupRules,
     truncated: { action: "keep", why: "`is_truncated`" },

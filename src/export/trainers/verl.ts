@@ -1,3 +1,4 @@
+import { verlColumns } from "../columns/verl-columns.ts";
 import { namedGroupRules } from "./common-rules.ts";
 import { componentValues } from "./component-values.ts";
 import { versionRange } from "./version-range.ts";
@@ -14,6 +15,7 @@ import type { Exporter, ReadyRow } from "../exporter.ts";
 export const verlExporter: Exporter = {
   trainer: "verl, AgentLoopOutput",
   layout: "lines",
+  columns: verlColumns,
   rules: {
     ...namedGroupRules,
     truncated: { action: "keep", why: "extra_fields.status" },

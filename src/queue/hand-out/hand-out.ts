@@ -26,6 +26,7 @@ import { within } from "../store/within.ts";
 import { HandedJob } from "./handed-job.ts";
 import { JobLedger } from "./job-ledger.ts";
 import type { HandOutNews } from "./hand-out-news.ts";
+import { TakenColumns } from "./taken-columns.ts";
 import { RemotePolicy } from "./remote-policy.ts";
 
 /** The run to hand out, and the store and places to use. */
@@ -40,6 +41,11 @@ export interface HandOutOptions {
   /** True if workers record attempts, so that another worker can resume them. */
   readonly isRecorded: boolean;
   readonly place?: SharedPlace;
+  /**
+   * The folder in the shared place in which workers write the run's side columns. Default: they write into the run's own
+   * folder.
+   */
+  readonly columnsDir?: string;
   /**
    * True to mark all sampled tokens with the announced version. False to do so only if the engine
    * reports no whole number. Default false.
@@ -79,6 +85,7 @@ export class HandOut implements AsyncDisposable {
   readonly policy: RemotePolicy;
   readonly #options: HandOutOptions;
   readonly #book: JobLedger;
+  readonly #columns: TakenColumns;
   readonly #queue: Queue;
   readonly #events: QueueEvents;
   readonly #eventsClient: QueueStore["redis"];
@@ -104,8 +111,9 @@ export class HandOut implements AsyncDisposable {
     this.policy = open.policy;
     this.#probe = open.probe;
     this.#termsHash = hashTerms(options.terms);
-    const { store, run, place } = options;
+    const { store, run, place, columnsDir } = options;
     this.#startedAtMs = store.wallNow();
+    this.#columns = new TakenColumns(columnsDir, store.clock);
     const { Queue: BullQueue, QueueEvents: BullEvents } = store.bullmq;
     this.#queue = new BullQueue(queueName(run), {
       ...store.bullOptions,
@@ -124,6 +132,7 @@ export class HandOut implements AsyncDisposable {
       run,
       queue: this.#queue,
       ...(place && { place }),
+      columns: this.#columns,
       onNews: (news) => options.onNews?.(news),
     });
     // The store's own connection reports these errors (see `QueueStore`).
@@ -178,6 +187,12 @@ export class HandOut implements AsyncDisposable {
         const startedAtMs = setup.now();
         const isInterrupted = (): boolean => interrupt?.aborted === true;
         if (isInterrupted()) return unplayed();
+        const { columnStore } = setup;
+        if (setup.columns !== undefined && columnStore?.has === undefined) {
+          throw new UsageError(
+            `Cannot hand out ${assignment.rolloutId}: its rows have side columns, and the run has no folder for them`,
+          );
+        }
         policy.begin();
         const own = ownTask(assignment.task, {
           environment: setup.environment,
@@ -197,6 +212,7 @@ export class HandOut implements AsyncDisposable {
           id: this.#idOf(assignment, scope),
           job,
           onTrouble: setup.onTrouble,
+          columnStore,
           unplayed,
           failed: (failure) => failedEpisode(failure, assignment, { setup, startedAtMs }),
           group: `${scope.name ?? ""}/${groupIndex}`,
@@ -411,6 +427,7 @@ export class HandOut implements AsyncDisposable {
       this.#queue.close().catch(() => {}),
       clock,
     );
+    await this.#columns[Symbol.asyncDispose]();
   }
 
   async #leave(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { ColumnStore } from "../../columns/column-store.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import type { RolloutError } from "../../errors.ts";
@@ -9,6 +10,8 @@ export class HandedJob {
   readonly id: string;
   readonly job: AttemptJob;
   readonly onTrouble: EpisodeSetup["onTrouble"];
+  /** Writes side columns into the run's folder. Absent if the run has no columns. */
+  readonly columnStore: ColumnStore | undefined;
   /** Returns the episode of a job that no worker started. */
   readonly unplayed: () => Episode;
   /** Returns the episode of a job whose workers all failed. */
@@ -34,12 +37,13 @@ export class HandedJob {
   constructor(
     about: Pick<
       HandedJob,
-      "id" | "job" | "onTrouble" | "unplayed" | "failed" | "group" | "groupLeft"
+      "id" | "job" | "onTrouble" | "columnStore" | "unplayed" | "failed" | "group" | "groupLeft"
     >,
   ) {
     this.id = about.id;
     this.job = about.job;
     this.onTrouble = about.onTrouble;
+    this.columnStore = about.columnStore;
     this.unplayed = about.unplayed;
     this.failed = about.failed;
     this.group = about.group;

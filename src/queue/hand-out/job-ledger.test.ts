@@ -6,6 +6,7 @@ import { FaultyStore } from "../local/faulty-connection.fixture.ts";
 import { QueueStore } from "../store/queue-store.ts";
 import { HandedJob } from "./handed-job.ts";
 import { JobLedger } from "./job-ledger.ts";
+import { TakenColumns } from "./taken-columns.ts";
 
 test("a job with a useless answer waits while the store accepts no writes", async () => {
   const memory = new FaultyStore(() => 0);
@@ -13,13 +14,20 @@ test("a job with a useless answer waits while the store accepts no writes", asyn
   const store = await QueueStore.connect({ url: "redis://memory" }, { clients, env: {} });
   const queue = new store.bullmq.Queue("r", store.bullOptions);
   const reported: string[] = [];
-  const book = new JobLedger({ store, run: "r", queue, onNews: ({ type }) => reported.push(type) });
+  const book = new JobLedger({
+    store,
+    run: "r",
+    queue,
+    columns: new TakenColumns(undefined, store.clock),
+    onNews: ({ type }) => reported.push(type),
+  });
   const unplayed = { outcome: "aborted" } as Episode;
   const handed = new HandedJob({
     id: "j.1",
     group: "g",
     groupLeft: 1,
     onTrouble: undefined,
+    columnStore: undefined,
     job: { rolloutId: "lamp/test/0#0", attempt: 1 } as AttemptJob,
     unplayed: () => unplayed,
     failed: () => unplayed,

@@ -1,4 +1,5 @@
 import type { Queue } from "bullmq";
+import type { ColumnParts } from "../../columns/column-part.ts";
 import type { Episode } from "../../episode/episode.ts";
 import { RolloutError, UsageError } from "../../errors.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
@@ -11,6 +12,7 @@ import type { HandOutNews } from "./hand-out-news.ts";
 import type { HandedJob } from "./handed-job.ts";
 import { GroupPriorities, nearlyDonePriority } from "./group-priority.ts";
 import { judgeAnswer } from "./judge-answer.ts";
+import type { TakenColumns } from "./taken-columns.ts";
 
 /** The number of jobs in one call to the queue. */
 const addedTogether = 500;
@@ -42,6 +44,14 @@ const cancelledS = 3_600;
 /** The longest time that closing waits for an unreachable store, in milliseconds. */
 const closeMs = 5_000;
 
+/** An accepted answer. */
+interface LandingAnswer {
+  /** The answer's file in the shared place, if it has one. */
+  readonly file: string | undefined;
+  /** The parts of side columns that it names, if it names some. */
+  readonly columns: ColumnParts | undefined;
+}
+
 /**
  * Tracks the jobs that are handed out. Ends each job once, even if the queue reports its end
  * several times. Adds a job again if the queue has lost it.
@@ -51,14 +61,12 @@ export class JobLedger {
   readonly #run: string;
   readonly #queue: Queue;
   readonly #place: SharedPlace | undefined;
+  readonly #columns: TakenColumns;
   readonly #onNews: (news: HandOutNews) => void;
   readonly #handed = new Map<string, HandedJob>();
   readonly #groups = new GroupPriorities();
-  /**
-   * Accepted answers whose episodes are not on the disk yet. The value is the answer's file in the
-   * shared place, if it has one.
-   */
-  readonly #landing = new Map<string, string | undefined>();
+  /** Accepted answers whose episodes are not on the disk yet. */
+  readonly #landing = new Map<string, LandingAnswer>();
   #toAdd: HandedJob[] = [];
   #isAdding = false;
   #toCallOff: string[] = [];
@@ -75,12 +83,14 @@ export class JobLedger {
     readonly run: string;
     readonly queue: Queue;
     readonly place?: SharedPlace;
+    readonly columns: TakenColumns;
     readonly onNews: (news: HandOutNews) => void;
   }) {
     this.#store = options.store;
     this.#run = options.run;
     this.#queue = options.queue;
     this.#place = options.place;
+    this.#columns = options.columns;
     this.#onNews = options.onNews;
   }
 
@@ -155,7 +165,11 @@ export class JobLedger {
   async #takeAnswer(handed: HandedJob, value: unknown): Promise<void> {
     const read = answerSchema.safeParse(value);
     const verdict = read.success
-      ? await judgeAnswer(handed, read.data, { place: this.#place, clock: this.#store.clock })
+      ? await judgeAnswer(handed, read.data, {
+          place: this.#place,
+          columns: this.#columns,
+          clock: this.#store.clock,
+        })
       : ({ type: "again", reason: "the answer is of another form than expected" } as const);
     // The job may have been cancelled during the await.
     if (this.#handed.get(handed.id) !== handed) return;
@@ -168,7 +182,7 @@ export class JobLedger {
       this.#later(this.#queue.remove(handed.id));
       throw verdict.error;
     }
-    const { result, file } = verdict;
+    const { result, file, columns } = verdict;
     const { id, job } = handed;
     if (result.deliveries > 1) {
       const { deliveries, from, recordedTurns, dropped } = result;
@@ -185,7 +199,7 @@ export class JobLedger {
       });
     }
     this.#end(handed);
-    this.#landing.set(id, file);
+    this.#landing.set(id, { file, columns });
     // An interrupted attempt has no result to store. The next start hands it out again.
     if (result.episode.outcome === "aborted") this.landed(id);
     handed.resolve(result.episode);
@@ -226,12 +240,14 @@ export class JobLedger {
 
   /** Records that an attempt's result is on the disk, and removes the job and its file. */
   landed(id: string): void {
-    if (!this.#landing.has(id)) return;
-    const file = this.#landing.get(id);
+    const landing = this.#landing.get(id);
+    if (landing === undefined) return;
+    const { file, columns } = landing;
     this.#landing.delete(id);
     this.landedCount += 1;
     this.#later(this.#queue.remove(id));
     if (file !== undefined) this.#later(this.#place?.remove(file));
+    if (columns !== undefined) this.#later(this.#columns.landed(columns));
   }
 
   /**

@@ -1,13 +1,16 @@
+import type { ColumnParts } from "../../columns/column-part.ts";
 import { SmallerLimit } from "../../episode/play-episode.ts";
 import { ownBug, UsageError } from "../../errors.ts";
 import type { Clock } from "../../async/clock.ts";
 import { PlaybackStop } from "../../outside.ts";
+import { packedOf } from "../../run/packed/packed-episode.ts";
 import { packedBytes } from "../../run/packed/packed-bytes.ts";
 import type { AttemptJob } from "../job/attempt-job.ts";
 import { readResult, type Answer, type AttemptResult } from "../job/attempt-result.ts";
 import { PayloadError, takePayloadBytes } from "../job/payload.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
 import type { HandedJob } from "./handed-job.ts";
+import type { TakenColumns } from "./taken-columns.ts";
 
 /** The decision about a worker's answer. */
 type Verdict =
@@ -17,6 +20,8 @@ type Verdict =
       readonly worker: string;
       /** The answer's file in the shared place. `undefined` if it has none. */
       readonly file: string | undefined;
+      /** The parts of side columns that it names. The run's folder has them. `undefined` if it names none. */
+      readonly columns: ColumnParts | undefined;
     }
   /**
    * The job must be handed out again. `reason` describes the fault of the answer, if it has one.
@@ -24,11 +29,19 @@ type Verdict =
   | { readonly type: "again"; readonly reason: string | undefined }
   | { readonly type: "thrown"; readonly error: unknown };
 
-/** Checks an answer against its job. */
+/** Checks an answer against its job, and hands its side columns to the run's folder. */
 export async function judgeAnswer(
   handed: HandedJob,
   answer: Answer,
-  { place, clock }: { readonly place: SharedPlace | undefined; readonly clock: Clock },
+  {
+    place,
+    columns: taken,
+    clock,
+  }: {
+    readonly place: SharedPlace | undefined;
+    readonly columns: TakenColumns;
+    readonly clock: Clock;
+  },
 ): Promise<Verdict> {
   if (answer.type === "not-played") return notPlayed(answer, handed.job);
   let bytes: Buffer;
@@ -48,8 +61,17 @@ export async function judgeAnswer(
   if (result.episode.outcome === "aborted" && !handed.isInterrupted) {
     return { type: "again", reason: undefined };
   }
+  const columns = packedOf(result.episode)?.columns;
+  if (columns !== undefined) {
+    const { columnStore } = handed;
+    const fault =
+      columnStore === undefined
+        ? "it has side columns, and the run has none"
+        : await taken.take(columns, columnStore);
+    if (fault !== undefined) return { type: "again", reason: fault };
+  }
   const file = answer.result.by === "shared" ? answer.result.name : undefined;
-  return { type: "played", result, worker: answer.worker, file };
+  return { type: "played", result, worker: answer.worker, file, columns };
 }
 
 function notPlayed(

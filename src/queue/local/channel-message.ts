@@ -8,6 +8,8 @@ export interface WorkerStart {
   readonly settings: RunSettings;
   /** The folder for recordings and large results. */
   readonly shared: string;
+  /** The run's own folder of side columns. The worker writes files of its own there. */
+  readonly columnsDir: string;
   readonly name: string;
   readonly leaseMs: number;
 }

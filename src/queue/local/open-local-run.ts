@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import path from "node:path";
 import { systemClock } from "../../async/clock.ts";
 import { createRunRedactor } from "../../composition/run-secrets.ts";
+import { columnsFolder } from "../../run/columns/column-index.ts";
 import type { Run } from "../../composition/create-run.ts";
 import { describeHandOut } from "../describe-hand-out.ts";
 import { handOutOver } from "../open-hand-out.ts";
@@ -68,6 +69,7 @@ export async function openLocalRun(
       count,
       settings: { ...config.settings, concurrency: share },
       shared,
+      columnsDir: path.join(folder.dir, columnsFolder),
       env,
       signal,
       say: (text) => say(redactor.text(text)),

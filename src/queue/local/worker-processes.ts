@@ -15,10 +15,14 @@ import { ServedStore } from "./serve-store.ts";
 export interface WorkerProcessesOptions {
   readonly store: LocalStore;
   readonly count: number;
+  /** The file of the program that each process runs. Default: the worker of this package. */
+  readonly program?: string;
   /** The settings of the run. `concurrency` is the share of each worker. */
   readonly settings: RunSettings;
   /** The folder for recordings and large results. */
   readonly shared: string;
+  /** The run's own folder of side columns. */
+  readonly columnsDir: string;
   readonly env: Variables;
   /** Stops the start when it aborts. */
   readonly signal?: AbortSignal | undefined;
@@ -77,8 +81,9 @@ export class WorkerProcesses implements AsyncDisposable {
 
   /** Starts the worker with this number. Resolves when it is ready. */
   async #start(number: number): Promise<void> {
-    const { count, env, onFailure, say, settings, shared, store } = this.#options;
-    const started = new WorkerProcess(store, { env });
+    const { columnsDir, count, env, onFailure, say, settings, shared, store } = this.#options;
+    const { program = packageFile("dist/src/queue/local/worker-process.js") } = this.#options;
+    const started = new WorkerProcess(store, { env, program });
     this.#processes.add(started);
     const name = `worker ${number}`;
     started.onNote = ({ about, text }) => {
@@ -98,7 +103,8 @@ export class WorkerProcesses implements AsyncDisposable {
       this.#replace(number, waitMs).catch(onFailure);
     });
     try {
-      await started.start({ settings, shared, name: `worker-${number}`, leaseMs });
+      const name = `worker-${number}`;
+      await started.start({ settings, shared, columnsDir, name, leaseMs });
       readyAt = systemClock.now();
     } catch (error) {
       if (this.#closing.signal.aborted) return;
@@ -135,11 +141,14 @@ class WorkerProcess {
   /** The reason that the process sent before it ended. */
   #failure: string | undefined;
 
-  constructor(store: LocalStore, { env }: { readonly env: Variables }) {
+  constructor(
+    store: LocalStore,
+    { env, program }: { readonly env: Variables; readonly program: string },
+  ) {
     const ended = withResolvers<string>();
     this.ended = ended.promise;
     this.#ready.promise.catch(() => {});
-    this.#child = fork(packageFile("dist/src/queue/local/worker-process.js"), [], {
+    this.#child = fork(program, [], {
       env,
       execArgv: process.execArgv.filter((argument) => !argument.startsWith("--inspect")),
       // The output of an environment does not go to this process's standard output.

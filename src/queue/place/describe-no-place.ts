@@ -1,3 +1,4 @@
+import { UsageError } from "../../errors.ts";
 import type { EpisodeLimits } from "../../episode/limits.ts";
 import { mostInlineBytes } from "../job/payload.ts";
 
@@ -19,5 +20,14 @@ export function describeNoPlace(
   return (
     "no --shared is given: a result above 100 kB, which is some 5,000 tokens, would end its run, and the " +
     "attempts of a worker that dies start again from their first turn"
+  );
+}
+
+/** Returns the error for side columns without a shared folder: their bytes are too large for the queue's store. */
+export function noColumnsPlace(shared: string | undefined): UsageError {
+  const found = shared === undefined ? "no --shared is given" : `files in ${shared} cannot grow`;
+  return new UsageError(
+    `Cannot use --columns with a queue: workers write side columns into a shared folder, and ${found}; ` +
+      "give the run and its workers the same --shared DIR, a folder that all reach",
   );
 }

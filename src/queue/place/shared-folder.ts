@@ -51,6 +51,7 @@ export async function openSharedFolder(name: string): Promise<SharedPlace> {
       }
     },
     remove,
+    columnsOf: (run) => path.join(dir, "columns", run),
     recordings: {
       begin: async (job) => await beginRecording(at(job)),
       remove: async (job) => await rm(at(job), { recursive: true, force: true }),

@@ -20,6 +20,8 @@ export interface SharedPlace {
   remove(name: string): Promise<void>;
   /** Storage for recordings. Absent if files in this place cannot grow. */
   readonly recordings?: RecordingPlace;
+  /** Returns the folder of a run's side columns. Absent if files in this place cannot grow. */
+  readonly columnsOf?: (run: string) => string;
 }
 
 /** Files that grow by lines. Each job can have several: one for each worker that took it. */

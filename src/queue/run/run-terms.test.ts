@@ -62,6 +62,8 @@ test("a setting is compared by its hash, and the seed counts as one if examples 
   expect(describeDifference(other({ "max-turns": 3 }), terms)).toMatch(
     /^--max-turns differs \(here \w{12}, the run's \w{12}\)$/,
   );
+  const columns = other({ columns: "routedExperts=48x8/128" });
+  expect(describeDifference(terms, columns)).toMatch(/^--columns differs \(here \w{12}/);
   const fewShot = other({ agent: "few-shot" });
   expect(describeDifference(other({ agent: "few-shot", seed: 2 }), fewShot)).toMatch(
     /^--seed differs/,

@@ -6,7 +6,7 @@ import { readRunConfig } from "../../composition/config/run-config.ts";
 import { createRunRedactor } from "../../composition/run-secrets.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
-import { describeNoPlace } from "../place/describe-no-place.ts";
+import { describeNoPlace, noColumnsPlace } from "../place/describe-no-place.ts";
 import { openSharedPlace } from "../place/open-shared-place.ts";
 import { termsOf } from "../run/run-terms.ts";
 import type { QueueStore } from "../store/queue-store.ts";
@@ -28,6 +28,8 @@ export interface WorkerSurroundings {
   readonly env?: Variables;
   readonly signal?: AbortSignal;
   readonly onNote?: (note: WorkerNote) => void;
+  /** The folder for side columns. Default: one for each run in the shared folder. */
+  readonly columnsDir?: string;
 }
 
 /**
@@ -37,7 +39,7 @@ export interface WorkerSurroundings {
  */
 export async function openWorker(
   config: Pick<WorkerConfig, "run" | "shared" | "name" | "leaseMs">,
-  { env = process.env, signal, onNote, connect }: WorkerSurroundings,
+  { env = process.env, signal, onNote, connect, columnsDir }: WorkerSurroundings,
 ): Promise<OpenedWorker> {
   const { run: asked, shared, name, leaseMs } = config;
   // `createRun()` needs a scope. Jobs name their own tasks, so the choice does not matter.
@@ -54,6 +56,8 @@ export async function openWorker(
     const run = await createRun(scoped, { env, ...(signal !== undefined && { signal }) });
     opened.push(run);
     const place = await openSharedPlace(shared, env);
+    const columnsOf = columnsDir === undefined ? place?.columnsOf : () => columnsDir;
+    if (run.setup.columns !== undefined && columnsOf === undefined) throw noColumnsPlace(shared);
     const store = await connect(redactor);
     opened.push(store);
     const worker = await QueueWorker.start({
@@ -64,6 +68,7 @@ export async function openWorker(
       leaseMs,
       terms: termsOf(run.manifest),
       ...(place && { place }),
+      ...(columnsOf && { columnsOf }),
       // A part of its own keeps two workers with the same name apart.
       ...(name !== undefined && { name: `${name}-${randomUUID().slice(0, 6)}` }),
       ...(onNote !== undefined && { onNote }),

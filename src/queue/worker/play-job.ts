@@ -1,3 +1,4 @@
+import type { ColumnParts } from "../../columns/column-part.ts";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
 import type { Episode } from "../../episode/episode.ts";
 import { episodeFault } from "../../episode/play-foreign.ts";
@@ -25,6 +26,7 @@ import { writeResult, type Answer, type PlayedFrom } from "../job/attempt-result
 import { joinInputs, LineWriter } from "../job/job-recording.ts";
 import { PayloadError, sendPayload, takePayload } from "../job/payload.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
+import { NamedColumns } from "./named-columns.ts";
 import { openSharedRecording, readPast, type SharedRecording } from "./shared-recording.ts";
 
 /** The job to play, and the parts to play it with. */
@@ -43,6 +45,8 @@ interface JobPlay {
   readonly redactor: Redactor;
   /** Resolves with true if other workers may resume from the samples so far. */
   readonly mayRecord: () => Promise<boolean>;
+  /** Syncs the side columns of the turns so far. Absent if the run has no columns. */
+  readonly syncColumns?: () => Promise<void>;
   /** The clock for waits on the shared place. */
   readonly clock: Clock;
   /** Aborted if the result is not needed, or if another worker has the job. */
@@ -132,6 +136,8 @@ async function playRecorded(
     },
     await packEpisode(episode, about),
   );
+  // The answer names columns by hash, so their bytes come first.
+  await play.syncColumns?.();
   const payload = await sendPayload(result, {
     place: play.sharesResults ? place : undefined,
     name: `results/${job.run}/${id}`,
@@ -150,7 +156,7 @@ async function playRecorded(
  */
 async function openRecording(
   place: SharedPlace,
-  about: Pick<JobPlay, "id" | "job" | "clock" | "mayRecord">,
+  about: Pick<JobPlay, "id" | "job" | "clock" | "mayRecord" | "syncColumns">,
 ): Promise<SharedRecording | undefined> {
   try {
     return await openSharedRecording(place, about);
@@ -221,6 +227,8 @@ async function playOnce(
   });
   const troubles: RolloutError[] = [];
   const past = [...base, ...(earlier?.parts ?? [])];
+  const named = new NamedColumns(base);
+  for (const inputs of earlier?.parts ?? []) named.addInputs(inputs);
   const setup: EpisodeSetup = { ...play.setup, onTrouble: (trouble) => troubles.push(trouble) };
   const episode = await playAttempt(
     {
@@ -246,6 +254,7 @@ async function playOnce(
       ...(forkedFrom && { forkAt: forkedFrom.turnIndex }),
       onInputs: (inputs) => {
         const line = writer.add(inputs);
+        named.addInputs(inputs);
         recording?.add(line);
       },
     },
@@ -256,8 +265,10 @@ async function playOnce(
   const complete = withTroubles(clean, failures);
   const fault = episodeFault(complete, setup);
   if (fault !== undefined) throw ownBug(`the episode of ${rolloutId} is not sound: ${fault}`);
+  named.addRows(complete);
   return {
     episode: complete,
+    columns: named.parts,
     recording: writer.pack(),
     troubles: troubles.map((trouble) => {
       const { code, message, stack } = describeTrouble(trouble, redactor);
@@ -271,4 +282,6 @@ interface PlayedEpisode {
   readonly episode: Episode;
   readonly recording: PackedRecording;
   readonly troubles: readonly DescribedTrouble[];
+  /** The parts of side columns that rows and recording name, apart from those that the job named. */
+  readonly columns: ColumnParts | undefined;
 }

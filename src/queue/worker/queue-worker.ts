@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { EpisodeSetup } from "../../episode/episode-setup.ts";
-import { describeError } from "../../errors.ts";
+import { describeError, UsageError } from "../../errors.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import type { SharedPlace } from "../place/shared-place.ts";
@@ -24,6 +24,11 @@ export interface QueueWorkerOptions {
   /** The terms that a run must share with this worker. */
   readonly terms: RunTerms;
   readonly place?: SharedPlace;
+  /**
+   * Returns the folder in which this worker writes a run's side columns: the run's own, or one in the shared place.
+   * Required if the setup has columns.
+   */
+  readonly columnsOf?: (run: string) => string;
   readonly redactor: Redactor;
   /** Maximum number of attempts at once, over all runs. At least 1. */
   readonly concurrency: number;
@@ -290,9 +295,8 @@ export class QueueWorker implements AsyncDisposable {
         lane.sharesResults = entry.probe !== undefined;
         continue;
       }
-      const why = await this.#reasonToRefuse(entry, place);
-      if (why === undefined) await this.#open(entry);
-      else if (this.#refused.get(entry.run) !== why) {
+      const why = (await this.#reasonToRefuse(entry, place)) ?? (await this.#open(entry));
+      if (why !== undefined && this.#refused.get(entry.run) !== why) {
         this.#refused.set(entry.run, why);
         this.#note("refuses", `refuses run ${entry.run}: ${why}`);
         await this.#giveSign();
@@ -301,22 +305,30 @@ export class QueueWorker implements AsyncDisposable {
     for (const run of this.#refused.keys()) if (!known.has(run)) this.#refused.delete(run);
   }
 
-  async #open(entry: RunEntry): Promise<void> {
-    const { store, place, redactor } = this.#options;
+  /** Joins a run. Returns the reason if the files of its side columns cannot be created. */
+  async #open(entry: RunEntry): Promise<string | undefined> {
+    const { store, place, redactor, columnsOf } = this.#options;
     const { lookForLostMs = Math.ceil(this.#leaseMs / 2) } = this.#options;
     const forgottenCount = this.#forgottenCount;
-    const lane = await RunLane.open({
+    const columnsDir = this.#setup.columns && columnsOf?.(entry.run);
+    const opened = RunLane.open({
       store,
       entry,
       worker: this.name,
       setup: this.#setup,
       place,
+      columnsDir,
       redactor,
       leaseMs: this.#leaseMs,
       lookForLostMs,
       onTrouble: (text) => this.#note("trouble", text),
       onForgotten: () => this.#comeBack(),
     });
+    const lane = await opened.catch((error: unknown) => {
+      if (error instanceof UsageError) return error.message;
+      throw error;
+    });
+    if (typeof lane === "string") return lane;
     // The store lost this worker's registration in the meantime. The worker joins again with the
     // next heartbeat.
     if (forgottenCount !== this.#forgottenCount) lane.lose();
@@ -324,6 +336,7 @@ export class QueueWorker implements AsyncDisposable {
     this.#lanes.set(entry.run, lane);
     this.#note("joins", `joins run ${entry.run} of ${entry.host} (${entry.environment})`);
     this.#wake.resolve();
+    return undefined;
   }
 
   /** Describes in one line why a run is refused. */
@@ -333,6 +346,9 @@ export class QueueWorker implements AsyncDisposable {
   ): Promise<string | undefined> {
     const difference = describeDifference(this.#options.terms, terms);
     if (difference !== undefined) return difference;
+    if (this.#setup.columns !== undefined && this.#options.columnsOf === undefined) {
+      return "its rows have side columns, and no --shared DIR is given here";
+    }
     if (probe === undefined) return undefined;
     if (place === undefined) return "it shares a place (--shared), and no --shared is given here";
     const found = await place.read(probe, 1_000).catch((error: unknown) => describeError(error));

@@ -24,6 +24,8 @@ import {
 import type { QueueStore } from "../store/queue-store.ts";
 import { within } from "../store/within.ts";
 import { playJob } from "./play-job.ts";
+import { diskFiles } from "../../run/disk/files.ts";
+import { ColumnWriter } from "../../run/columns/column-writer.ts";
 
 /** The run, and the parts to play its attempts with. */
 interface RunLaneOptions {
@@ -32,6 +34,8 @@ interface RunLaneOptions {
   readonly worker: string;
   readonly setup: EpisodeSetup;
   readonly place: SharedPlace | undefined;
+  /** The folder in which this worker writes the run's side columns. Absent if the run has none. */
+  readonly columnsDir?: string | undefined;
   readonly redactor: Redactor;
   /**
    * The time without a heartbeat after which other workers take this worker's attempts, in
@@ -89,6 +93,7 @@ export class RunLane implements AsyncDisposable {
   readonly #bull: Worker;
   readonly #gate: PolicyGate;
   readonly #setup: EpisodeSetup;
+  readonly #columns: ColumnWriter | undefined;
   readonly #playing = new Map<string, PlayingJob>();
   /** The number of pending requests for a job. */
   #takingCount = 0;
@@ -100,7 +105,7 @@ export class RunLane implements AsyncDisposable {
   #hasReportedInvalidJob = false;
   #following: Promise<void> = Promise.resolve();
 
-  private constructor(options: RunLaneOptions) {
+  private constructor(options: RunLaneOptions, columns: ColumnWriter | undefined) {
     const { store, entry, leaseMs, lookForLostMs, setup } = options;
     this.entry = entry;
     this.sharesResults = entry.probe !== undefined;
@@ -120,7 +125,9 @@ export class RunLane implements AsyncDisposable {
       ...setup,
       engine: this.#gate.engine,
       sampling: entry.sampling,
+      ...(columns !== undefined && { columnStore: columns }),
     };
+    this.#columns = columns;
     this.#bull = new store.bullmq.Worker(queueName(entry.run), null, {
       ...store.bullOptions,
       autorun: false,
@@ -137,9 +144,12 @@ export class RunLane implements AsyncDisposable {
   /**
    * Joins a run. From then on, the run's hand-out waits for this worker before it changes the
    * policy.
+   * @throws UsageError if the files for side columns cannot be created.
    */
   static async open(options: RunLaneOptions): Promise<RunLane> {
-    const lane = new RunLane(options);
+    const { columnsDir } = options;
+    const columns = columnsDir === undefined ? undefined : await openColumns(columnsDir);
+    const lane = new RunLane(options, columns);
     await lane.#bull.waitUntilReady();
     await lane.follow();
     await lane.#bull.startStalledCheckTimer();
@@ -249,6 +259,7 @@ export class RunLane implements AsyncDisposable {
           isRecorded: this.entry.isRecorded,
           sharesResults: this.sharesResults,
           mayRecord: async () => await this.#mayLand(playing),
+          ...(this.#columns && { syncColumns: async () => await this.#columns?.flush() }),
           signal: playing.stop.signal,
           interrupt: playing.interrupt.signal,
         });
@@ -479,6 +490,7 @@ export class RunLane implements AsyncDisposable {
     this.#isLeaving = true;
     await this.#following;
     await this.#bull.close(true);
+    await this.#columns?.[Symbol.asyncDispose]();
     // If the store refuses writes now, the entry expires by itself, although not soon.
     await this.takeOut().catch(() => {});
   }
@@ -497,6 +509,21 @@ export class RunLane implements AsyncDisposable {
     if (isGone) await store.redis.del(`${prefix}:${queueName(run)}:meta`);
     this.isTakenOut = true;
   }
+}
+
+/**
+ * A shared file can be removed once its parts are taken, and a file is closed when it has this many bytes. Smaller files
+ * free their space sooner.
+ */
+const columnFileBytes = 256 * 2 ** 20;
+
+/** Opens files of a new writer. Its name is random, so that no other process writes the same files. */
+async function openColumns(dir: string): Promise<ColumnWriter> {
+  return await ColumnWriter.open(dir, {
+    files: diskFiles,
+    name: `worker-${randomUUID()}`,
+    fileBytes: columnFileBytes,
+  });
 }
 
 function notPlayed(job: Job, worker: string, why: "unfit" | "cancelled", message: string): Answer {

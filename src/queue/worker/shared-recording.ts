@@ -36,11 +36,14 @@ export async function openSharedRecording(
     job,
     clock,
     mayRecord,
+    syncColumns,
   }: {
     readonly id: string;
     readonly job: AttemptJob;
     readonly clock: Pick<Clock, "after">;
     readonly mayRecord: () => Promise<boolean>;
+    /** Syncs the side columns that the lines so far name. Default: nothing to sync. */
+    readonly syncColumns?: () => Promise<void>;
   },
 ): Promise<SharedRecording | undefined> {
   if (recordings === undefined) return undefined;
@@ -59,6 +62,8 @@ export async function openSharedRecording(
     if (text === "" || isForbidden) return;
     isForbidden = !(await mayRecord());
     if (isForbidden) return;
+    // Another worker finds the bytes of every part that a line names.
+    await syncColumns?.();
     gathered = gathered.slice(text.length);
     await append(text);
   };

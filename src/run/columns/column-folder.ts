@@ -8,10 +8,14 @@ import { columnsFolder, ColumnIndex, type ColumnPlace } from "./column-index.ts"
 
 /** The columns of a run's folder, open for reading. */
 export interface ColumnFolder extends ColumnSource, AsyncDisposable {
+  /** Returns true if the part's file was freed after its rows were acknowledged. */
+  isFreed(hash: string): Promise<boolean>;
   /** The place of a part's bytes. `undefined` if no file has it. */
   placeOf(hash: string): Promise<ColumnPlace | undefined>;
   /** The absolute path of the columns' folder. */
   readonly dir: string;
+  /** Closes a file that was removed, so that the system frees its bytes, and finds its parts in other files. */
+  forget(file: string): Promise<void>;
 }
 
 /** Maximum number of files that stay open. */
@@ -24,8 +28,23 @@ const mostOpen = 64;
  * @param runDir - The run's folder.
  */
 export function openColumnFolder(runDir: string, files: Files = storedFiles): ColumnFolder {
-  const dir = path.resolve(runDir, columnsFolder);
-  const index = new ColumnIndex(dir, files);
+  return openColumnsIn(path.resolve(runDir, columnsFolder), { files });
+}
+
+/**
+ * Opens a folder of columns for reading, also while it is being written. It may not exist.
+ *
+ * @param dir - The absolute path of the columns' folder itself.
+ * @param options - `onPlace` is called for each place that is read from an index.
+ */
+export function openColumnsIn(
+  dir: string,
+  {
+    files = storedFiles,
+    onPlace,
+  }: { readonly files?: Files; readonly onPlace?: (place: ColumnPlace) => void } = {},
+): ColumnFolder {
+  const index = new ColumnIndex(dir, files, onPlace);
   const open = new Map<string, Promise<OpenFile>>();
 
   async function placeOf(hash: string): Promise<ColumnPlace | undefined> {
@@ -42,23 +61,58 @@ export function openColumnFolder(runDir: string, files: Files = storedFiles): Co
     await (await oldest[1]).close();
   }
 
+  async function openFile(name: string): Promise<OpenFile> {
+    await makeRoom();
+    return await files.open(path.join(dir, name), "read");
+  }
+
   async function fileOf(name: string): Promise<OpenFile> {
     let opened = open.get(name);
     if (opened === undefined) {
-      await makeRoom();
-      opened = files.open(path.join(dir, name), "read");
+      opened = openFile(name);
+      // Set at once: another read may ask for the same file while this one is being opened.
       open.set(name, opened);
       opened.catch(() => open.delete(name));
     }
     return await opened;
   }
 
+  async function isFreed(hash: string): Promise<boolean> {
+    return (await placeOf(hash)) === undefined && index.isFreed(hash);
+  }
+
+  /** Reads a range of a part. Returns `undefined` if its file was removed. */
+  async function readAt(
+    place: ColumnPlace,
+    { start, end }: { readonly start: number; readonly end: number },
+  ): Promise<Buffer | undefined> {
+    const range = { start: place.at + start, end: place.at + end };
+    try {
+      return await readBytes(await fileOf(place.file), range);
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return undefined;
+      throw storageError("read", path.join(dir, place.file), error);
+    }
+  }
+
   return {
     dir,
     placeOf,
+    isFreed,
+    async forget(file) {
+      const opened = open.get(file);
+      open.delete(file);
+      await (await opened?.catch(() => undefined))?.close();
+      await index.rebuild();
+    },
     async read({ hash, size }, range = { start: 0, end: size }) {
       const place = await placeOf(hash);
-      if (place === undefined) throw missing(dir, hash, "no index names it");
+      if (place === undefined) {
+        const why = index.isFreed(hash)
+          ? "its file was freed after its rows were acknowledged"
+          : "no index names it";
+        throw missing(dir, hash, why);
+      }
       const { start, end } = range;
       if (place.size !== size || start < 0 || end > size || start > end) {
         throw missing(
@@ -67,17 +121,13 @@ export function openColumnFolder(runDir: string, files: Files = storedFiles): Co
           `it has ${place.size} bytes, and ${start} to ${end} of ${size} are asked for`,
         );
       }
-      const file = path.join(dir, place.file);
-      let bytes: Buffer;
-      try {
-        bytes = await readBytes(await fileOf(place.file), {
-          start: place.at + start,
-          end: place.at + end,
-        });
-      } catch (error) {
-        if (codeOf(error) === "ENOENT") throw missing(dir, hash, `${place.file} does not exist`);
-        throw storageError("read", file, error);
+      let bytes = await readAt(place, range);
+      if (bytes === undefined) {
+        await index.rebuild();
+        const other = index.find(hash);
+        if (other !== undefined) bytes = await readAt(other, range);
       }
+      if (bytes === undefined) throw missing(dir, hash, `${place.file} does not exist`);
       if (bytes.length === end - start) return bytes;
       throw missing(dir, hash, `${place.file} ends before it`);
     },

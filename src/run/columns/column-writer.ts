@@ -4,10 +4,10 @@ import { withoutBytes, type ColumnPart, type ColumnParts } from "../../columns/c
 import { mapParts, type ColumnStore } from "../../columns/column-store.ts";
 import { acquireBytes, releaseBytes } from "../../text/lent-bytes.ts";
 import { closedEarly } from "../disk/closed-early.ts";
-import { codeOf, type Files, type OpenFile, writeAll } from "../disk/files.ts";
+import { type Files, type OpenFile, writeAll } from "../disk/files.ts";
 import { JsonlJournal } from "../disk/jsonl-journal.ts";
 import { storageError } from "../disk/storage-error.ts";
-import type { ColumnPlace } from "./column-index.ts";
+import { ColumnIndex, freeColumnFile, listNames, type ColumnPlace } from "./column-index.ts";
 
 /** Settings of a `ColumnWriter`. */
 export interface ColumnWriterOptions {
@@ -49,10 +49,13 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
   readonly #dir: string;
   readonly #options: Required<ColumnWriterOptions>;
   readonly #index: JsonlJournal;
+  /** The places of all writers' parts. `undefined` until `has()` needs it. */
+  #known: ColumnIndex | undefined;
   #file: ColumnFile | undefined;
   #fileCount = 0;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
+  #syncedBytes = 0;
   /** Callers of `keep()` that wait for room. */
   #room: Resolvers<void> | undefined;
   #writing: Promise<void> | undefined;
@@ -83,6 +86,11 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
     return new ColumnWriter(dir, index, { ...options, guard, fileBytes, waitingBytes });
   }
 
+  /** Number of bytes of all parts that are synced. */
+  get syncedBytes(): number {
+    return this.#syncedBytes;
+  }
+
   async keep(columns: ColumnParts): Promise<ColumnParts> {
     await this.keepParts(Object.values(columns).flat());
     return mapParts(columns, withoutBytes);
@@ -101,6 +109,41 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
       await this.#room.promise;
     }
     if (this.#broken !== undefined) throw this.#broken.reason;
+  }
+
+  /**
+   * Returns true if a file of this or another writer has the part with this hash, synced.
+   *
+   * @throws UsageError if the disk fails.
+   */
+  async has(hash: string): Promise<boolean> {
+    const { files } = this.#options;
+    this.#known ??= new ColumnIndex(this.#dir, files);
+    if (this.#known.find(hash) === undefined) await this.#known.refresh();
+    return this.#known.find(hash) !== undefined;
+  }
+
+  /** The number of this writer's files so far. All but the last are full. */
+  get fileCount(): number {
+    return this.#fileCount;
+  }
+
+  /**
+   * Removes a full file of this writer, because no row or recording that names its parts is needed any more.
+   *
+   * @param number - The file's place among this writer's files, from 0.
+   * @returns the file's name.
+   * @throws UsageError if the disk fails.
+   */
+  async free(number: number): Promise<string> {
+    const name = this.#nameOf(number);
+    await freeColumnFile(this.#dir, name, this.#options.files);
+    await this.#known?.rebuild();
+    return name;
+  }
+
+  #nameOf(number: number): string {
+    return `${this.#options.name}-${String(number).padStart(4, "0")}.bin`;
   }
 
   #add({ hash, bytes }: ColumnPart): void {
@@ -154,6 +197,7 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
       }
       await writeBlocks(file.open, batch.slice(start, end), file.size);
       await file.open.sync();
+      this.#syncedBytes += at - file.size;
       file.size = at;
       const text = places.map((place) => `${JSON.stringify(place)}\n`).join("");
       await this.#index.appendLines([{ blocks: [Buffer.from(text)], hash: "" }]);
@@ -163,12 +207,12 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
 
   /** Returns the file that the next part goes to: a new one if the last one is full. */
   async #currentFile(): Promise<ColumnFile> {
-    const { files, fileBytes, name } = this.#options;
+    const { files, fileBytes } = this.#options;
     if (this.#file !== undefined && this.#file.size < fileBytes) return this.#file;
     await this.#file?.open.close();
-    const fileName = `${name}-${String(this.#fileCount++).padStart(4, "0")}.bin`;
-    const open = await files.open(path.join(this.#dir, fileName), "create");
-    this.#file = { name: fileName, open, size: 0 };
+    const name = this.#nameOf(this.#fileCount++);
+    const open = await files.open(path.join(this.#dir, name), "create");
+    this.#file = { name, open, size: 0 };
     await files.syncFolder(this.#dir);
     return this.#file;
   }
@@ -218,12 +262,7 @@ async function writeBlocks(
 
 /** Returns a name that no writer in the columns' folder has: with the prefix `start`, `start-0`, `start-1`, … */
 export async function nextWriter(dir: string, files: Files, prefix = "start"): Promise<string> {
-  let names: readonly string[] = [];
-  try {
-    names = await files.list(dir);
-  } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw storageError("read", dir, error);
-  }
+  const names = await listNames(dir, files);
   const own = names.filter((name) => name.startsWith(`${prefix}-`));
   const used = own.flatMap((name) => /^(\d+)[-.]/.exec(name.slice(prefix.length + 1))?.[1] ?? []);
   return `${prefix}-${Math.max(-1, ...used.map(Number)) + 1}`;

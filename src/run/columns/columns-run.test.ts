@@ -1,19 +1,23 @@
-import { appendFile, mkdtemp, readFile, readdir, rm, stat } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { decodeRagged } from "../../columns/ragged-rows.ts";
-import type { ColumnSpecs } from "../../columns/column-specs.ts";
+import type { ColumnSource } from "../../columns/column-source.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { preparedEngine, says, switchCall } from "../../episode/lamp-episode.fixture.ts";
-import { inventedRoutes, inventedSet, withInventedColumns } from "../../testing/column-engine.ts";
-import type { Sample } from "../../trajectory/sample.ts";
+import { inputsBefore, type Inputs } from "../../episode/inputs/input.ts";
+import { withInventedColumns } from "../../testing/column-engine.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run-rollouts.ts";
 import { fakeMachine } from "../machine.fixture.ts";
 import { lampPlan, lamps, lampSetup } from "../lamp-run.fixture.ts";
 import { testManifest } from "../folder/run-folder.fixture.ts";
+import { packRun, unpackRun } from "../gzip/pack-run.ts";
+import { planRun } from "../schedule/plan-run.ts";
+import { createPushedTasks } from "../schedule/pushed-tasks.ts";
+import { startRun } from "../start-run.ts";
 import { RunFolder } from "../folder/run-folder.ts";
 import { openColumnFolder } from "./column-folder.ts";
+import { checkInvented, inventedSpecs, readRows } from "./invented-columns.fixture.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -23,11 +27,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-const specs: ColumnSpecs = {
-  routedExperts: { layerCount: 3, perToken: 2, expertCount: 8 },
-  keptTokens: { maxCount: 4 },
-  topLogprobs: { count: 2 },
-};
+const oneLamp = { split: "test", taskIndexes: [0] };
 
 let pid = 1;
 async function open(): Promise<RunFolder> {
@@ -59,7 +59,7 @@ async function play(
 ): Promise<RunResult> {
   return await runRollouts({
     plan: lampPlan(environment),
-    setup: { ...lampSetup({ environment, engine }), columns: specs },
+    setup: { ...lampSetup({ environment, engine }), columns: inventedSpecs },
     folder,
     concurrency: 2,
     attempts: 1,
@@ -69,56 +69,15 @@ async function play(
   });
 }
 
-async function readRows(): Promise<readonly Sample[]> {
-  const text = await readFile(path.join(dir, "samples.jsonl"), "utf8");
-  return text
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Sample);
-}
-
-/** Reads each row's columns back, and compares them with the invented ones. */
-async function checkRows(rows: readonly Sample[]): Promise<number> {
-  await using source = openColumnFolder(dir);
-  let partCount = 0;
-  for (const { columns, tokenIds, lossMask } of rows) {
-    const { routedExperts = [], keptTokens = [], topLogprobs = [] } = columns!;
-    let next = 0;
-    for (const part of routedExperts) {
-      const { from, rows: count, policyVersion } = part;
-      expect(from).toBe(next);
-      next += count;
-      const shape = specs.routedExperts!;
-      const wanted = inventedRoutes(tokenIds, { from, rows: count, policyVersion, shape });
-      expect(Buffer.from(await source.read(part))).toEqual(Buffer.from(wanted));
-    }
-    expect(next).toBe(tokenIds.length - 1);
-    for (const part of keptTokens) {
-      const { counts, ids } = decodeRagged(await source.read(part), {
-        rows: part.rows,
-        hasLogprobs: false,
-      });
-      const own = tokenIds.slice(part.from, part.from + part.rows);
-      expect([...ids]).toEqual(own.flatMap((id) => inventedSet(id, 4)));
-      expect([...counts]).toEqual(own.map((id) => inventedSet(id, 4).length));
-    }
-    const sampledCount = lossMask.filter((bit) => bit === 1).length;
-    expect(keptTokens.reduce((sum, part) => sum + part.rows, 0)).toBe(sampledCount);
-    expect(topLogprobs.reduce((sum, part) => sum + part.rows, 0)).toBe(sampledCount);
-    partCount += routedExperts.length + keptTokens.length + topLogprobs.length;
-  }
-  return partCount;
-}
-
 test("rows name their columns by hash, and the folder has their bytes once", async () => {
   {
     await using folder = await open();
     await play(folder, lampEngine());
   }
-  const rows = await readRows();
+  const rows = await readRows(dir);
   expect(rows).toHaveLength(4);
   // Two turns of four attempts with three columns.
-  expect(await checkRows(rows)).toBe(24);
+  expect(await checkInvented(dir, rows)).toBe(24);
   expect(rows[0]!.columns!.routedExperts![0]).not.toHaveProperty("bytes");
   const names = await readdir(path.join(dir, "columns"));
   expect(names.toSorted()).toEqual(["start-0-0000.bin", "start-0.jsonl"]);
@@ -153,9 +112,9 @@ test("a run that was stopped resumes with the columns that it has, and asks for 
       },
     });
   }
-  const rows = await readRows();
+  const rows = await readRows(dir);
   expect(rows).toHaveLength(4);
-  await checkRows(rows);
+  await checkInvented(dir, rows);
   // The first attempt's first turn was sampled before the stop.
   expect(known.filter((count) => count === 0)).toHaveLength(3);
   const names = await readdir(path.join(dir, "columns"));
@@ -172,10 +131,75 @@ test("a branch shares the parts of its prefix", async () => {
     await using folder = await open();
     await play(folder, lampEngine(), { branchAt: [1] });
   }
-  const rows = await readRows();
-  await checkRows(rows);
+  const rows = await readRows(dir);
+  await checkInvented(dir, rows);
   const [first, branch] = rows;
   expect(branch!.columns!.routedExperts![0]).toEqual(first!.columns!.routedExperts![0]);
   // The branch trains its own turn only.
   expect(branch!.columns!.keptTokens).toHaveLength(1);
+});
+
+test("a fork into another folder brings the parts of the shared turns", async () => {
+  const other = await mkdtemp(path.join(tmpdir(), "turnwright-columns-fork-"));
+  try {
+    let inputs: Inputs | undefined;
+    {
+      await using folder = await open();
+      await play(folder, lampEngine());
+    }
+    {
+      await using folder = await open();
+      const recorded = await folder.recordings.read("lamp/test/0#0");
+      inputs = inputsBefore(recorded!.inputs, 1);
+    }
+    const [task] = [planRun(environment, { ...oneLamp, sampleCount: 1, seed: 0 }).at(0).task];
+    const place = { rolloutId: "lamp/test/0#0", turnIndex: 1 };
+    const forkWith = async (columns: ColumnSource | undefined): Promise<RunResult> => {
+      pid += 1;
+      await using folder = await RunFolder.open(other, testManifest, {
+        retryFailed: false,
+        lock: { machine: fakeMachine({ pid }) },
+      });
+      const pushed = createPushedTasks();
+      const fork = { place, inputs: inputs!, seed: 7, ...(columns && { columns }) };
+      pushed.push({ task, groupId: "fork", fork });
+      pushed.end();
+      const run = startRun({
+        source: pushed,
+        setup: { ...lampSetup({ environment, engine: lampEngine() }), columns: inventedSpecs },
+        grouping: { size: 2 },
+        admission: { concurrency: 2 },
+        folder,
+      });
+      for await (const _ of run);
+      return await run.result;
+    };
+    await expect(forkWith(undefined)).rejects.toThrow(
+      "Cannot part from lamp/test/0#0 with turn 1: its turns have side columns, and the fork does not say where they " +
+        "are; give it `columns`",
+    );
+    await using source = openColumnFolder(dir);
+    expect(await forkWith(source)).toMatchObject({ end: "finished" });
+    const rows = await readRows(other);
+    expect(rows).toHaveLength(2);
+    await checkInvented(other, rows);
+    const [original] = await readRows(dir);
+    expect(rows[0]!.columns!.routedExperts![0]).toEqual(original!.columns!.routedExperts![0]);
+  } finally {
+    await rm(other, { recursive: true });
+  }
+});
+
+test("a packed run has its columns", async () => {
+  {
+    await using folder = await open();
+    await play(folder, lampEngine());
+  }
+  const rows = await readRows(dir);
+  const files = await readdir(path.join(dir, "columns"));
+  await packRun(dir);
+  expect(await readdir(path.join(dir, "columns"))).toEqual(files);
+  await checkInvented(dir, rows);
+  await unpackRun(dir);
+  expect(await readRows(dir)).toEqual(rows);
 });

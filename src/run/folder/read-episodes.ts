@@ -69,7 +69,7 @@ async function openIndex(files: Files, file: string): Promise<Pick<RowIndex, "re
 }
 
 function toSegment(sample: Sample): Segment {
-  const { tokenIds, promptLength, lossMask, logprobs, policyVersions, turns } = sample;
+  const { tokenIds, promptLength, lossMask, logprobs, policyVersions, turns, columns } = sample;
   const spans: Span[] = [{ kind: "prompt", start: 0, end: promptLength }];
   let place = promptLength;
   const addEnvironment = (end: number): void => {
@@ -81,5 +81,14 @@ function toSegment(sample: Sample): Segment {
     place = end;
   }
   addEnvironment(tokenIds.length);
-  return { tokenIds, promptLength, spans, lossMask, logprobs, policyVersions, turns };
+  return {
+    tokenIds,
+    promptLength,
+    spans,
+    lossMask,
+    logprobs,
+    policyVersions,
+    turns,
+    ...(columns !== undefined && { columns }),
+  };
 }

@@ -61,6 +61,7 @@ export class RunFolder implements AsyncDisposable {
   readonly #episodes: FolderEpisodes;
   readonly #format: SinkFormat | undefined;
   #manifest: FolderManifest;
+  #columns: ColumnWriter | undefined;
   #isPlayed = false;
 
   private constructor(
@@ -223,7 +224,18 @@ export class RunFolder implements AsyncDisposable {
         await ColumnWriter.open(dir, { files, name: await nextWriter(dir, files), guard }),
     );
     this.#episodes.syncsFirst(() => writer.flush());
+    this.#columns = writer;
     return writer;
+  }
+
+  /** The files for side columns of this start. `undefined` until `openColumns()` opened them. */
+  get columns(): ColumnWriter | undefined {
+    return this.#columns;
+  }
+
+  /** Number of bytes of side columns that this start has synced. `undefined` if the run has none. */
+  get columnBytes(): number | undefined {
+    return this.#columns?.syncedBytes;
   }
 
   /** The path of the training rows. */

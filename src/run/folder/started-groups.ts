@@ -24,7 +24,7 @@ export interface GroupStartedEvent extends Omit<StartedGroup, "fork"> {
   readonly fork?: WrittenFork;
 }
 
-type WrittenFork = Omit<Fork, "inputs"> & { readonly inputs: unknown };
+type WrittenFork = Omit<Fork, "inputs" | "columns"> & { readonly inputs: unknown };
 
 /**
  * Makes the event of a group. The source may not give its task again.
@@ -36,7 +36,11 @@ export function groupStartedEvent(
   redactor?: Pick<Redactor, "without">,
 ): GroupStartedEvent {
   const inputs = fork && writeInputs(fork.inputs);
-  const written = fork && { ...fork, inputs: redactor?.without(inputs) ?? inputs };
+  const written = fork && {
+    place: fork.place,
+    inputs: redactor?.without(inputs) ?? inputs,
+    seed: fork.seed,
+  };
   return { type: "group-begun", ...group, ...(written && { fork: written }) };
 }
 

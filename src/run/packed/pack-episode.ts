@@ -1,3 +1,4 @@
+import type { ColumnParts } from "../../columns/column-part.ts";
 import type { Episode } from "../../episode/episode.ts";
 import { encodeLine, encodeRow, type EncodedLine } from "../disk/encode-line.ts";
 import { episodeSamples } from "../folder/episode-samples.ts";
@@ -13,13 +14,22 @@ export interface EpisodePack {
   readonly body: readonly Uint8Array[];
 }
 
-/** Encodes a checked episode as the lines that a run appends to its files. */
+/**
+ * Encodes a checked episode as the lines that a run appends to its files.
+ *
+ * @param about - `columns` are the parts of side columns that rows and recording name and that the run may not have.
+ */
 export async function packEpisode(
   episode: Episode,
   {
     recording,
     troubles,
-  }: { readonly recording: PackedRecording; readonly troubles: readonly DescribedTrouble[] },
+    columns,
+  }: {
+    readonly recording: PackedRecording;
+    readonly troubles: readonly DescribedTrouble[];
+    readonly columns?: ColumnParts | undefined;
+  },
 ): Promise<EpisodePack> {
   const samples: EncodedLine[] = [];
   for (const sample of episodeSamples(episode)) samples.push(await encodeRow(sample));
@@ -54,6 +64,7 @@ export async function packEpisode(
       partCount: recording.partCount,
       lastHash: recording.lastHash,
     },
+    ...(columns !== undefined && { columns: columns as PackedHead["columns"] }),
   };
   const lines = [...samples, line, spans].flatMap(({ blocks }) => blocks);
   return { head, body: [...lines, recording.bytes] };

@@ -1,3 +1,4 @@
+import type { ColumnParts } from "../../columns/column-part.ts";
 import type { Episode, TurnRecord } from "../../episode/episode.ts";
 import type { EncodedLine } from "../disk/encode-line.ts";
 import type { VersionFacts } from "../policy/version-facts.ts";
@@ -38,6 +39,8 @@ export interface PackedEpisode {
   readonly versions: VersionFacts;
   readonly turns: readonly TurnTotals[];
   readonly troubles: readonly DescribedTrouble[];
+  /** The parts of side columns that the lines name, each once. Absent if they name none. */
+  readonly columns?: ColumnParts;
   /**
    * Releases the memory of the lines. The lines and the long members of the episode cannot be read
    * afterwards.

@@ -1,10 +1,18 @@
 import { z } from "zod";
+import { columnNames } from "../../columns/column-specs.ts";
 import { storyShape } from "../../episode/check/story-shape.ts";
 
 const count = z.int().min(0);
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const text = z.string().max(100_000);
 const line = z.strictObject({ bytes: z.int().min(1), hash });
+const columnPart = z.strictObject({
+  from: count,
+  rows: z.int().min(1),
+  policyVersion: text,
+  size: count,
+  hash: z.string().regex(/^[0-9a-f]{32}$/),
+});
 
 /**
  * The beginning of a packed episode: the facts that a run needs, and the sizes of the lines that follow. The sizes
@@ -39,6 +47,8 @@ export const packedHeadSchema = z.strictObject({
   /** The size of a line with the spans of each row, which rows leave out. */
   spansBytes: z.int().min(1),
   recording: z.strictObject({ bytes: count, partCount: count, lastHash: z.string() }),
+  /** The parts of side columns that the lines name. Absent if they name none. */
+  columns: z.partialRecord(z.enum(columnNames), z.array(columnPart)).optional(),
 });
 
 /** See `packedHeadSchema`. JSON-able. */

@@ -30,7 +30,7 @@ export function unpackEpisode(
   if (end !== body.length) return { fault: `its lines have ${body.length} bytes, not ${end}` };
   const parts = [...samples, line].flatMap(({ blocks }) => blocks);
   if (![...parts, spans, recording.bytes].every(endsLine)) return { fault: "a line has no end" };
-  const { versions, turns, troubles } = head;
+  const { columns, versions, turns, troubles } = head;
   let isReleased = false;
   const requireLines = (): void => {
     if (isReleased) throw new InvariantError(`the lines of ${head.story.rolloutId} were released`);
@@ -54,6 +54,7 @@ export function unpackEpisode(
     versions,
     turns,
     troubles,
+    ...(columns !== undefined && { columns }),
     release: () => {
       isReleased = true;
       packedBytes.release(body);
@@ -92,6 +93,15 @@ function openEpisode(
 }
 
 function toSegment(sample: Sample, spans: Segment["spans"]): Segment {
-  const { tokenIds, promptLength, lossMask, logprobs, policyVersions, turns } = sample;
-  return { tokenIds, promptLength, spans, lossMask, logprobs, policyVersions, turns };
+  const { tokenIds, promptLength, lossMask, logprobs, policyVersions, turns, columns } = sample;
+  return {
+    tokenIds,
+    promptLength,
+    spans,
+    lossMask,
+    logprobs,
+    policyVersions,
+    turns,
+    ...(columns !== undefined && { columns }),
+  };
 }

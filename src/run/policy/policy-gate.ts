@@ -241,7 +241,7 @@ export class PolicyGate {
           try {
             resolve(handOver());
           } catch (error) {
-            reject(error as Error);
+            reject(error);
           }
         });
         const generating = this.#inner.generate(request, {

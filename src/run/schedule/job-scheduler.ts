@@ -12,7 +12,7 @@ import { toTaskRecord } from "../folder/task-record.ts";
 import type { StartedAttempt } from "../folder/same-groups.ts";
 import type { PolicyVersions } from "../policy/staleness.ts";
 import type { StartRunOptions } from "../start-run-options.ts";
-import type { SourcedTask } from "./task-source.ts";
+import type { Fork, SourcedTask } from "./task-source.ts";
 
 interface JobSchedulerOptions extends Pick<
   StartRunOptions,
@@ -21,6 +21,8 @@ interface JobSchedulerOptions extends Pick<
   readonly ledger: GroupLedger;
   readonly delivery: GroupDelivery;
   readonly versions: PolicyVersions;
+  /** Copies the side columns of the turns that a group of forks shares with an attempt of another folder. */
+  readonly bringColumns: (fork: Fork) => Promise<void>;
 }
 
 /** Milliseconds between two questions for the engine's version, and until an unanswered question is abandoned. */
@@ -141,10 +143,12 @@ export class JobScheduler {
       const started = await this.#unlessClosed(
         async (options) => await this.#options.ledger.startNext(options),
       );
+      const fork = started?.fork;
+      // A later start takes the group from its event, which does not say where the columns are.
+      if (fork !== undefined) await this.#options.bringColumns(fork);
       if (started === undefined || !started.isRecorded || folder === undefined) {
         return started && { started };
       }
-      const { fork } = started;
       const { groupIndex, groupId, task } = started.group;
       const record = toTaskRecord(task, { environment: setup.environment, redactor });
       const group = { groupIndex, groupId, ...record, ...(fork && { fork }) };

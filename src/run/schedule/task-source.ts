@@ -1,3 +1,4 @@
+import type { ColumnSource } from "../../columns/column-source.ts";
 import type { Environment } from "../../environment/environment.ts";
 import { createSeededRandom, type Random } from "../../environment/seeded-random.ts";
 import type { Inputs } from "../../episode/inputs/input.ts";
@@ -25,6 +26,11 @@ export interface Fork {
   readonly inputs: Inputs;
   /** The recorded attempt's seed: its user continues with it. */
   readonly seed: number;
+  /**
+   * Finds the bytes of the side columns that the inputs name (see `openColumnFolder()`). Required if the inputs are from
+   * another folder and have columns. They are copied when the group is taken.
+   */
+  readonly columns?: ColumnSource;
 }
 
 /** The source of a run's tasks. It returns them group by group. */

@@ -58,6 +58,8 @@ const batch = objectOf(
   ["batch", "key", "state", "groups", "finishedGroups"],
 );
 
+const binary = "application/octet-stream";
+const octets = { type: "string", format: "binary" };
 const batchId = { name: "id", in: "path", required: true, schema: { type: "string" } };
 const batchList = objectOf({ batches: { type: "array", items: batchRef } });
 const stateOf = (state: string) => objectOf({ state: { const: state } });
@@ -113,6 +115,16 @@ export function openApi(version: string): object {
             { name: "promptText", in: "query", schema: { type: "boolean", default: false } },
           ],
           responses: answer(200, { type: "string" }, "application/x-ndjson"),
+        },
+      },
+      "/v1/columns/{hash}": {
+        get: {
+          summary: "Read the bytes of a side column",
+          parameters: [
+            { name: "hash", in: "path", required: true, schema: { type: "string" } },
+            { name: "Range", in: "header", schema: { type: "string" } },
+          ],
+          responses: { ...answer(200, octets, binary), ...answer(206, octets, binary) },
         },
       },
       "/v1/groups/ack": {

@@ -15,6 +15,7 @@ import type { Acknowledgement } from "../rollout-service-options.ts";
 import type { RolloutService } from "../rollout-service.ts";
 import { ServiceError } from "../service-error.ts";
 import { createServiceMetrics, type ServiceMetrics } from "./service-metrics.ts";
+import { columnReply } from "./column-reply.ts";
 import { openApi } from "./open-api.ts";
 import { readCall, readCursor, readParameters } from "./read-call.ts";
 import { formParameters, readForm } from "./read-form.ts";
@@ -111,6 +112,7 @@ function routesOf(
       },
     },
     "/v1/groups": { GET: groupsHandler(service) },
+    "/v1/columns/:hash": { GET: columnsHandler(service) },
     "/v1/groups/ack": {
       POST: async ({ req, json }) => {
         const body = await readCall(req.raw);
@@ -202,6 +204,25 @@ function groupsHandler(service: RolloutService): Handler {
   };
 }
 
+function columnsHandler(service: RolloutService): Handler {
+  let openCount = 0;
+  return async ({ req }) => {
+    readParameters(new URL(req.url), []);
+    if (openCount >= maxStreams) {
+      const message = `${openCount} columns are being sent, at most ${maxStreams} may be`;
+      throw new ServiceError("queue-full", message);
+    }
+    const column = await service.columns.find(req.param("hash") ?? "");
+    const reply = columnReply(column, req.header("range"), () => {
+      openCount -= 1;
+    });
+    openCount += 1;
+    // The body of an answer to HEAD is not read.
+    if (req.raw.method === "HEAD") await reply.body?.cancel();
+    return reply;
+  };
+}
+
 function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   if (error instanceof ClientError && error.kind === "forbidden") {
@@ -214,11 +235,12 @@ function respondWith(
   error: ServiceError,
   { redactor, allow }: { readonly redactor: Redactor; readonly allow?: string },
 ): Response {
-  const { status, code, message, retryAfterS } = error;
+  const { status, code, message, retryAfterS, size } = error;
   const headers = new Headers({ "content-type": "application/json" });
   if (retryAfterS !== undefined) headers.set("retry-after", String(retryAfterS));
   if (code === "unauthorized") headers.set("www-authenticate", "Bearer");
   if (allow !== undefined) headers.set("allow", allow);
+  if (size !== undefined) headers.set("content-range", `bytes */${size}`);
   if (code === "bad-encoding") headers.set("accept-encoding", knownCodings);
   const body = JSON.stringify({ error: { code, message: redactor.text(message) } });
   return new Response(body, { status, headers });

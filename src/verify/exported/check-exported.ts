@@ -97,7 +97,9 @@ function checkAdvantages(advantages: Part, mask: Part, isByTurn: boolean): Viola
   return firstWrong(
     advantages,
     "advantages",
-    `${isByTurn ? "a number" : "one number"} where it is trained, 0 elsewhere`,
+    isByTurn
+      ? "a number where it is trained, 0 elsewhere"
+      : "one number where it is trained, 0 elsewhere; verify an export with --turn-discount with that flag",
     (value, index) =>
       mask.values[index] === 1
         ? Number.isFinite(value) && (isByTurn || value === own)

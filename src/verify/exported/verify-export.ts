@@ -2,7 +2,13 @@ import { isObject } from "../../values/is-object.ts";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import { UsageError, describeError } from "../../errors.ts";
-import { exportGroups } from "../../export/export-groups.ts";
+import {
+  arraysFileOf,
+  type ColumnSink,
+  type PlacedArray,
+} from "../../export/columns/column-sink.ts";
+import { openColumns } from "../../export/columns/open-columns.ts";
+import { exportRecords } from "../../export/export-records.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import type { ExportSurroundings } from "../../export/exporter.ts";
 import { readRunGroups } from "../../export/read-run-groups.ts";
@@ -12,6 +18,9 @@ import { hashRow } from "../../trajectory/hash-row.ts";
 import { parseLine, type LineViolation } from "../../trajectory/verify-file.ts";
 import { quote, type RawRow, type Violation } from "../../trajectory/violation.ts";
 import { AttemptSequence } from "./attempt-sequence.ts";
+import { ArraysReader } from "./columns/arrays-reader.ts";
+import { ColumnsCheck } from "./columns/check-columns.ts";
+import { ComparedArrays } from "./columns/compared-arrays.ts";
 import { checkExported } from "./check-exported.ts";
 import type { SpecialTokens } from "./special-tokens.ts";
 import type { ExportedRecord } from "./exported-row.ts";
@@ -37,7 +46,8 @@ export interface VerifyExportOptions extends ExportSurroundings {
 
 /**
  * Checks an exported file. Each record must be sound, no row may occur twice, the rows of a group must
- * be adjacent, and each attempt must weigh one (see `AttemptSequence`). With a run, each record must be
+ * be adjacent, and each attempt must weigh one (see `AttemptSequence`). The arrays of side columns are read from
+ * `FILE.arrays`. With a run, each record must be
  * the one that the run gives. Keeps one record in memory at a time, except for column files, which it
  * reads whole.
  * @throws UsageError if the file or the run cannot be read, or if the run cannot be exported in
@@ -52,7 +62,11 @@ export async function verifyExport(
   const endsTrained = exporters[as].rules.environmentTail.action === "cut";
   const once = new Once();
   const sequence = new AttemptSequence(as, isByTurn);
-  const expected = run === undefined ? undefined : expectedRecords(run, as, surroundings);
+  await using arrays = await ArraysReader.open(arraysFileOf(file));
+  const compared = new ComparedArrays(arrays);
+  const columns = new ColumnsCheck(as, arrays);
+  const expected =
+    run === undefined ? undefined : expectedRecords(run, as, { surroundings, sink: compared });
   const violations: LineViolation[] = [];
   let line = 0;
   try {
@@ -68,6 +82,7 @@ export async function verifyExport(
       }
       const read = exportedReaders[as](record);
       say(checkExported(read, { endsTrained, isByTurn, ...(special && { special }) }));
+      say(await columns.check(record));
       say(once.check(record, read));
       violations.push(...sequence.next(line, read));
       if (wanted?.done === true) {
@@ -75,8 +90,10 @@ export async function verifyExport(
       } else if (wanted !== undefined) {
         say(compare({ ...defaultsOf(as), ...record }, wanted.value, ""));
       }
+      say(compared.takeDifferent().map(toDifference));
     }
     violations.push(...sequence.end());
+    violations.push(...columns.end().map((violation) => ({ line, ...violation })));
     const next = await expected?.next();
     if (next?.done === false) {
       violations.push({ line: line + 1, rule: "run", detail: "the run gives more records" });
@@ -94,14 +111,21 @@ function defaultsOf(as: ExportTarget): RawRow {
   return layout === "lines" ? {} : (layout.defaults ?? {});
 }
 
+function toDifference({ offset, shape }: PlacedArray): Violation {
+  const detail = `the array of shape ${quote(shape)} at byte ${offset} is not the one that the run gives`;
+  return { rule: "run", detail };
+}
+
 async function* expectedRecords(
   dir: string,
   as: ExportTarget,
-  known: ExportSurroundings,
+  { surroundings, sink }: { readonly surroundings: ExportSurroundings; readonly sink: ColumnSink },
 ): AsyncGenerator<RawRow> {
-  const run = await readRunGroups(dir, known);
-  for await (const { records } of exportGroups(as, run.groups(), run.surroundings)) {
-    for (const record of records) yield JSON.parse(JSON.stringify(record)) as RawRow;
+  const run = await readRunGroups(dir, surroundings);
+  await using adder = openColumns(dir, as, { specs: run.columns, sink });
+  const about = { surroundings: { ...run.surroundings, ...adder?.surroundings }, adder };
+  for await (const { records } of exportRecords(as, run.groups(), about)) {
+    for await (const record of records) yield JSON.parse(JSON.stringify(record)) as RawRow;
   }
 }
 

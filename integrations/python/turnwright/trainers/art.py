@@ -4,6 +4,7 @@ ART counts trajectories in a group, and weighs each as one."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from art import Trajectory, TrajectoryGroup
 from art.trajectories import LegacyHistory
@@ -11,6 +12,7 @@ from openai.types.chat.chat_completion import Choice
 
 from ..attempt import Attempt
 from ..rows import Row
+from .column_forms import columns_of
 from .one_play import Play
 from .play import connect
 from .played import all_played
@@ -21,14 +23,15 @@ from .task_name import read_task
 async def play_groups(tasks: Iterable[int | str], samples: int = 8, temperature: float = 1.0) -> list[TrajectoryGroup]:
     """Plays all groups at once. The service bounds the number of running attempts. A task is an index, or `test/4`."""
     sampling = {"temperature": temperature}
-    plays = [Play(connect(), split=split, task=task, samples=samples, seed=drawn_seed(), sampling=sampling)
+    plays = [Play(connect(), split=split, task=task, samples=samples, seed=drawn_seed(), sampling=sampling,
+                  columns=("routedExperts",))
              for split, task in map(read_task, tasks)]
     return [TrajectoryGroup([to_trajectory(attempt) for attempt in group]) for group in await all_played(plays)]
 
 
 def to_trajectory(attempt: Attempt) -> Trajectory:
     """Returns an attempt with the ids of each policy call. ART takes ids, mask and logprobs from them."""
-    first, *others = [_history(row) for row in attempt.trained_rows]
+    first, *others = [_history(attempt, row) for row in attempt.trained_rows]
     versions = {version for row in attempt.trained_rows for version in row["policyVersions"] if version.isdecimal()}
     numbers = [int(version) for version in versions] or [None]
     return Trajectory(
@@ -38,15 +41,19 @@ def to_trajectory(attempt: Attempt) -> Trajectory:
         metadata={"rollout": attempt.rollout_id, "stop_reason": attempt.stop_reason})
 
 
-def _history(row: Row) -> list:
+def _history(attempt: Attempt, row: Row) -> list:
     """Returns a row's calls. ART needs a message before each, and reads no text where a call has ids."""
+    routes = columns_of(attempt, row).get("routedExperts")
     return [part for turn in row["turns"] if turn["end"] > turn["start"]
-            for part in ({"role": "user", "content": ""}, _choice(row, turn["start"], turn["end"]))]
+            for part in ({"role": "user", "content": ""}, _choice(row, turn["start"], turn["end"], routes))]
 
 
-def _choice(row: Row, start: int, end: int) -> Choice:
+def _choice(row: Row, start: int, end: int, routes: Any) -> Choice:
     ids, logprobs = row["tokenIds"], row["logprobs"]
     content = [{"token": f"token_id:{ids[at]}", "logprob": logprobs[at], "top_logprobs": []} for at in range(start, end)]
+    routing = {} if routes is None else {"art_moe_routing": {
+        "prompt_token_ids": ids[:start], "completion_token_ids": ids[start:end], "routed_experts": routes[:end - 1]}}
     return Choice.model_validate({
+        **routing,
         "index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": ""},
         "logprobs": {"content": content, "refusal": None}, "prompt_token_ids": ids[:start], "token_ids": ids[start:end]})

@@ -9,10 +9,13 @@ from miles.utils.types import Sample
 from .slime_sample import fill, fill_first, play_sample
 
 
+COLUMNS = ("routedExperts", "topLogprobs", "indexerTopK")
+
+
 async def generate(input: GenerateFnInput) -> GenerateFnOutput:
     """Plays one rollout. Repeats it after an outage, so that no reward is null."""
     sample = input.sample
-    attempt = await play_sample(sample, input.sampling_params, lambda: input.state.aborted)
+    attempt = await play_sample(sample, input.sampling_params, lambda: input.state.aborted, COLUMNS)
     if attempt is None:
         sample.status = Sample.Status.ABORTED
         return GenerateFnOutput(samples=sample)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from typing import Iterable
+from typing import Iterable, Sequence
 
 from ..attempt import Attempt, Unfit
 from ..client import Client, ServiceError, ServiceUnreachable
+from .column_forms import with_columns
 from .run_name import RUN
 from .seeds import RETRY_STEP
 
@@ -17,11 +18,12 @@ class Play:
     """Attempts at one task. A failed attempt is played again, up to REFILLS times. It does not count as 0.
 
     The attempt at place `p` has the seed `seed + p`. Each repetition adds RETRY_STEP. So the samples of a place do not
-    depend on other places.
+    depend on other places. `columns` names the side columns that the trainer takes.
     """
 
     def __init__(self, client: Client, *, split: str, task: int, samples: int = 1, seed: int = 0,
-                 sampling: dict[str, float] | None = None) -> None:
+                 sampling: dict[str, float] | None = None, columns: Sequence[str] = ()) -> None:
+        self._columns = columns
         self._client, self._split, self._task, self._sampling = client, split, task, sampling
         self._samples, self._seed, self._key = samples, seed, f"{RUN}/{uuid.uuid4().hex}"
         self._found: dict[int, Attempt] = {}
@@ -97,4 +99,4 @@ class Play:
     def _keep(self, first: int, attempts: Iterable[Attempt]) -> None:
         for place, attempt in enumerate(attempts, first):
             if attempt.is_scored:
-                self._found[place] = attempt
+                self._found[place] = with_columns(self._client, attempt, self._columns)

@@ -24,7 +24,7 @@ class TurnwrightGenerator(GeneratorInterface):
     async def generate(self, input_batch: GeneratorInput) -> GeneratorOutput:
         client, extras = connect(), input_batch["env_extras"]
         sampling, tasks = sampling_of(input_batch.get("sampling_params")), [_task_of(one) for one in extras]
-        plays = [Play(client, split=split, task=task, seed=seed, sampling=sampling)
+        plays = [Play(client, split=split, task=task, seed=seed, sampling=sampling, columns=("routedExperts", "keptTokens"))
                  for (split, task), seed in zip(tasks, self._seeds(input_batch, len(tasks)))]
         attempts = [attempt for (attempt,) in await all_played(plays)]
         return to_output(attempts, input_batch.get("trajectory_ids"), self._cfg)

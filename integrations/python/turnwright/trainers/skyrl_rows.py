@@ -8,6 +8,7 @@ from skyrl.train.generators.base import GeneratorOutput, TrajectoryID
 
 from ..attempt import Attempt
 from .several_rows import require
+from .skyrl_columns import columns_of_rows
 
 STOP_REASONS = {"completed": "stop", "truncated": "length"}
 
@@ -26,6 +27,7 @@ def to_output(attempts: Sequence[Attempt], ids: Sequence[TrajectoryID] | None, c
         stop_reasons=[STOP_REASONS[attempts[place].outcome] for place in places], rollout_metrics={},
         rollout_logprobs=[row.logprobs for _, row in rows],
         trajectory_ids=None if ids is None else [ids[place] for place in places])
+    output.update(columns_of_rows(attempts))
     if cfg.generator.step_wise_trajectories:
         output["is_last_step"] = [place != after for place, after in zip(places, [*places[1:], None])]
     return output

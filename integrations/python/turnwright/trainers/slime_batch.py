@@ -15,7 +15,7 @@ from .play import connect, sampling_of
 from .run_name import RUN
 from .seeds import drawn_seed
 from .slime_rewards import remedies
-from .slime_sample import check, fill
+from .slime_sample import check, fill, with_sets
 from .take_over import Versions
 from .task_name import read_task
 
@@ -37,7 +37,7 @@ def generate_rollout(args, rollout_id, data_source, evaluation=False):
         for group, played in _play(client, f"{RUN}/{rollout_id}", drawn, sampling):
             if not all(attempt.is_scored for attempt in played.attempts):
                 continue
-            own = [fill(sample, attempt, "slime", remedies(args)) for sample, attempt in zip(group, played.attempts)]
+            own = [fill(sample, attempt, "slime", remedies(args)) for sample, attempt in zip(group, with_sets(args, client, played))]
             scored += 1
             if keep is None or call_dynamic_filter(keep, args, own).keep:
                 taken.append(own)

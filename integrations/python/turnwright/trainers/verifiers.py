@@ -9,6 +9,7 @@ from verifiers.v1.trace import Reward
 
 from ..attempt import Attempt, lineage_of
 from .several_rows import warn_once
+from .verifiers_columns import COLUMNS, columns_adder
 
 
 def to_nodes(attempt: Attempt) -> list[MessageNode]:
@@ -19,13 +20,14 @@ def to_nodes(attempt: Attempt) -> list[MessageNode]:
     turns: list[dict[int, int]] = []
     for row in attempt.trained_rows:
         at, parent = 0, None
+        add = columns_adder(attempt, row)
         turns.append({})
         for place, turn in enumerate(row["turns"]):
             start, end = turn["start"], turn["end"]
             if end <= start:
                 continue
             for first, last, sampled in ((at, start, False), (start, end, True)):
-                nodes.append(_node(row, first, last, parent, sampled))
+                nodes.append({**_node(row, first, last, parent, sampled), **add(first, last, sampled)})
                 parent = len(nodes) - 1
             at, turns[-1][place] = end, len(nodes) - 1
     _link(nodes, turns, [lineage_of(row).get("from") for row in attempt.trained_rows])

@@ -21,7 +21,7 @@ from verifiers.v1.trace import Trace
 from .play import connect, sampling_of
 from .played import played_once
 from .seeds import drawn_seed
-from .verifiers import rewards_of, to_nodes
+from .verifiers import COLUMNS, rewards_of, to_nodes
 from .verifiers_tasks import TurnwrightData
 
 
@@ -39,7 +39,7 @@ class TurnwrightServer(EnvServer):
     async def _run(self, req: RunRequest, client_id: bytes, request_id: bytes) -> RunResponse:
         data = TurnwrightData.model_validate(req.task_data)
         attempt = await played_once(connect(), split=data.split, task=data.task_index, seed=drawn_seed(),
-                                    sampling=sampling_of(req.sampling.model_dump()))
+                                    sampling=sampling_of(req.sampling.model_dump()), columns=COLUMNS)
         task = {"type": "TurnwrightTask", "data": data}
         trace = Trace[TurnwrightData](
             task=task, agent={"config": AgentConfig()}, nodes=to_nodes(attempt), is_completed=True, ok=True,

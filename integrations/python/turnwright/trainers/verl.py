@@ -22,7 +22,8 @@ class TurnwrightAgentLoop(AgentLoopBase):
         about = kwargs["extra_info"]
         split, task = read_task(about["index"], about.get("split"))
         sampling = sampling_of(sampling_params)
-        attempt = await played_once(connect(), split=split, task=task, seed=drawn_seed(), sampling=sampling)
+        attempt = await played_once(connect(), split=split, task=task, seed=drawn_seed(), sampling=sampling,
+                                    columns=("routedExperts",))
         if attempt.row_count > 1:
             require(attempt, "verl", remedies(self.config))
             self._warn_of_mini_batches()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopOutput
 
 from ..attempt import Attempt, Response, Unfit, sampled_versions
+from ..rows import Row
+from .column_forms import whole_routes
 
 
 def fit(row: Response, limit: int) -> Response:
@@ -23,19 +25,22 @@ def to_output(attempt: Attempt, limit: int) -> AgentLoopOutput | list[AgentLoopO
         raise Unfit(f"{attempt.rollout_id} has no sampled token within response_length={limit}: raise it")
     is_cut = any(len(row.response_ids) < len(whole.response_ids) for row, whole, _ in cut)
     status, several = "truncated" if is_cut else attempt.outcome, len(kept) > 1
-    outputs = [_output(attempt, row, len(of["turns"]), status, several) for row, of in kept]
+    outputs = [_output(attempt, row, of, status, several) for row, of in kept]
     return outputs if several else outputs[0]
 
 
-def _output(attempt: Attempt, row: Response, turns: int, status: str, several: bool) -> AgentLoopOutput:
+def _output(attempt: Attempt, row: Response, of: Row, status: str, several: bool) -> AgentLoopOutput:
     versions = sampled_versions(row.versions, row.mask)
     fields = {"rollout_id": attempt.rollout_id, "status": status, "min_global_steps": min(versions),
               "max_global_steps": max(versions)}
     # verl copies this field from an attempt's last output to the others.
     more = {"reward_extra_info": {}} if several else {}
+    routes = whole_routes(attempt, of, len(row.ids))
+    columns = {} if routes is None else {"routed_experts": routes}
     return AgentLoopOutput(
         prompt_ids=row.prompt_ids, response_ids=row.response_ids, response_mask=row.mask, response_logprobs=row.logprobs,
-        reward_score=attempt.reward, num_turns=2 * turns, metrics=AgentLoopMetrics(), extra_fields={**fields, **more})
+        reward_score=attempt.reward, num_turns=2 * len(of["turns"]), metrics=AgentLoopMetrics(),
+        extra_fields={**fields, **more}, **columns)
 
 
 def remedies(config) -> list[str]:

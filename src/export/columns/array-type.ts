@@ -1,0 +1,31 @@
+/** The element type of an exported array, by numpy's name. Little-endian. */
+export type ArrayType = "int8" | "uint8" | "int16" | "uint16" | "int32";
+
+/** Returns the bytes of an element. */
+export function elementBytes(type: ArrayType): 1 | 2 | 4 {
+  return { int8: 1, uint8: 1, int16: 2, uint16: 2, int32: 4 }[type] as 1 | 2 | 4;
+}
+
+/**
+ * Converts unsigned ids to an element type that has all of them. Returns the same bytes if both types spell the ids
+ * alike.
+ *
+ * @param from - The bytes of a given id.
+ */
+export function widenIds(bytes: Uint8Array, from: 1 | 2 | 4, to: ArrayType): Uint8Array {
+  const size = elementBytes(to);
+  if (size === from) return bytes;
+  const ids =
+    from === 1
+      ? bytes
+      : // A copy, because lists of 16-bit numbers begin at a multiple of two.
+        new Uint16Array(new Uint8Array(bytes).buffer);
+  const { buffer } = size === 2 ? Uint16Array.from(ids) : Int32Array.from(ids);
+  return new Uint8Array(buffer);
+}
+
+/** Returns the narrowest type of the given ones that has all ids of a layer with so many experts. */
+export function expertType(expertCount: number, types: readonly ArrayType[]): ArrayType {
+  const limits = { int8: 128, uint8: 256, int16: 32_768, uint16: 65_536, int32: 2 ** 31 };
+  return types.find((type) => expertCount <= limits[type]) ?? "int32";
+}

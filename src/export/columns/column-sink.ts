@@ -1,0 +1,128 @@
+import { UsageError } from "../../errors.ts";
+import { diskFiles, writeAll, type OpenFile } from "../../run/disk/files.ts";
+import { storageError } from "../../run/disk/storage-error.ts";
+import { elementBytes, type ArrayType } from "./array-type.ts";
+
+/** An array to export. Its bytes are little-endian, in C order. */
+export interface ColumnArray {
+  readonly type: ArrayType;
+  readonly shape: readonly number[];
+  readonly bytes: () => AsyncIterable<Uint8Array>;
+}
+
+/** The place of an array in an export's binary file. JSON-able. */
+export interface PlacedArray {
+  /** Index of the first byte, a multiple of 64. */
+  readonly offset: number;
+  readonly shape: readonly number[];
+  /** The element type, by numpy's name. Little-endian. */
+  readonly dtype: ArrayType;
+}
+
+/** Takes the arrays of an export, one after the other. */
+export interface ColumnSink {
+  place(array: ColumnArray): Promise<PlacedArray>;
+}
+
+/** The number of bytes at whose multiples arrays begin. */
+const alignment = 64;
+
+/** Returns the name of the binary file of an export's arrays. It lies beside the rows. */
+export function arraysFileOf(file: string): string {
+  return `${file}.arrays`;
+}
+
+/** Returns the number of bytes of an array. */
+export function arrayBytes(shape: readonly number[], type: ArrayType): number {
+  return shape.reduce((product, length) => product * length, elementBytes(type));
+}
+
+/** Assigns places to arrays: each begins at the next multiple of 64 after the one before. */
+export class ArrayPlaces {
+  #end = 0;
+
+  /** The number of bytes of all arrays so far, with the gaps between them. */
+  get byteCount(): number {
+    return this.#end;
+  }
+
+  next({ shape, type }: Pick<ColumnArray, "shape" | "type">): PlacedArray {
+    const offset = Math.ceil(this.#end / alignment) * alignment;
+    this.#end = offset + arrayBytes(shape, type);
+    return { offset, shape, dtype: type };
+  }
+}
+
+/** Writes the binary file of an export. The file appears under its name when it is complete. */
+export class ArraysFile implements ColumnSink {
+  readonly #file: string;
+  readonly #next: string;
+  readonly #open: OpenFile;
+  readonly #places = new ArrayPlaces();
+  #isDone = false;
+
+  private constructor(file: string, next: string, open: OpenFile) {
+    this.#file = file;
+    this.#next = next;
+    this.#open = open;
+  }
+
+  /** @throws UsageError if the file cannot be created. */
+  static async create(file: string): Promise<ArraysFile> {
+    const next = `${file}.${process.pid}.next`;
+    try {
+      return new ArraysFile(file, next, await diskFiles.open(next, "replace"));
+    } catch (error) {
+      throw storageError("write", file, error);
+    }
+  }
+
+  /** The number of bytes so far. */
+  get byteCount(): number {
+    return this.#places.byteCount;
+  }
+
+  async place(array: ColumnArray): Promise<PlacedArray> {
+    const placed = this.#places.next(array);
+    let at = placed.offset;
+    for await (const bytes of array.bytes()) {
+      try {
+        await writeAll(this.#open, bytes, at);
+      } catch (error) {
+        throw storageError("write", this.#file, error);
+      }
+      at += bytes.length;
+    }
+    requireSize(array, at - placed.offset);
+    return placed;
+  }
+
+  /** Gives the complete file its name. */
+  async finish(): Promise<void> {
+    try {
+      await this.#open.sync();
+      await this.#open.close();
+      await diskFiles.rename(this.#next, this.#file);
+      this.#isDone = true;
+    } catch (error) {
+      throw storageError("write", this.#file, error);
+    }
+  }
+
+  /** Removes the file if it was not finished. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isDone) return;
+    await this.#open.close().catch(() => {});
+    await diskFiles.remove(this.#next);
+  }
+}
+
+/** @throws UsageError if an array has other bytes than its shape says: its parts are damaged. */
+export function requireSize({ shape, type }: ColumnArray, size: number): void {
+  const expected = arrayBytes(shape, type);
+  if (size === expected) return;
+  throw new UsageError(
+    `Cannot export an array of shape ${JSON.stringify(shape)}: it has ${size} bytes, expected ${expected}; ` +
+      "turnwright verify checks the run's folder",
+  );
+}

@@ -1,0 +1,35 @@
+import { namesOf, type ColumnSpecs } from "../../columns/column-specs.ts";
+import type { ColumnSource } from "../../columns/index.ts";
+import { openColumnFolder } from "../../run/columns/column-folder.ts";
+import { exporters, type ExportTarget } from "../exporters.ts";
+import { chooseColumns } from "./choose-columns.ts";
+import type { ColumnSink } from "./column-sink.ts";
+import { ColumnAdder } from "./export-columns.ts";
+
+/**
+ * Opens the side columns of a run that a trainer takes. `undefined` if it takes none.
+ *
+ * @param dir - The run's folder.
+ * @throws UsageError if a column is refused.
+ */
+export function openColumns(
+  dir: string,
+  to: ExportTarget,
+  {
+    specs,
+    sink,
+    source,
+  }: {
+    readonly specs: ColumnSpecs;
+    readonly sink: ColumnSink | undefined;
+    /** Default: the columns of the folder. */
+    readonly source?: ColumnSource | undefined;
+  },
+): ColumnAdder | undefined {
+  const { taken } = chooseColumns(to, specs);
+  if (namesOf(taken).length === 0) return undefined;
+  const folder = openColumnFolder(dir);
+  const places = { specs: taken, source: source ?? folder, ...(sink && { sink }) };
+  const close = async (): Promise<void> => await folder[Symbol.asyncDispose]();
+  return new ColumnAdder(exporters[to].columns.add!, places, close);
+}

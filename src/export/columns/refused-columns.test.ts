@@ -1,0 +1,127 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ColumnPart, ColumnSpecs } from "../../columns/index.ts";
+import type { Sample } from "../../trajectory/sample.ts";
+import { writeAtomically } from "../../run/disk/write-atomically.ts";
+import { exportGroup } from "../export-groups.ts";
+import { exportRun } from "../export-run.ts";
+import { tableContent, writeShards } from "../export-table.ts";
+import type { ExportTarget } from "../exporters.ts";
+import { readRunGroups } from "../read-run-groups.ts";
+import { writeColumnRun } from "./column-run.fixture.ts";
+
+const specs: ColumnSpecs = { routedExperts: { layerCount: 3, perToken: 2, expertCount: 8 } };
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-refused-"));
+  await writeColumnRun(path.join(scratch, "routes"), specs);
+  await writeColumnRun(path.join(scratch, "sets"), { keptTokens: { maxCount: 4 } });
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+async function exported(dir: string, to: ExportTarget) {
+  const file = path.join(scratch, `${to}.rows`);
+  const { content, summary } = await exportRun(dir, to, { file, policyVersion: 0 });
+  await writeAtomically(file, content);
+  return summary();
+}
+
+/** Returns a copy of the run with routes in which a row's parts are changed. */
+async function damaged(
+  change: (parts: readonly ColumnPart[]) => readonly ColumnPart[] | undefined,
+): Promise<string> {
+  const dir = await mkdtemp(path.join(scratch, "damaged-"));
+  await cp(path.join(scratch, "routes"), dir, { recursive: true });
+  const file = path.join(dir, "samples.jsonl");
+  const [first, ...others] = (await readFile(file, "utf8")).trim().split("\n");
+  const { columns, ...row } = JSON.parse(first!) as Sample;
+  const parts = change(columns!.routedExperts!);
+  const line = JSON.stringify({ ...row, ...(parts && { columns: { routedExperts: parts } }) });
+  await writeFile(file, `${[line, ...others].join("\n")}\n`);
+  return dir;
+}
+
+describe("a column that a trainer would miss", () => {
+  test("kept tokens are refused by trainers without sets, because logprobs are over the sets", async () => {
+    for (const to of ["miles", "verl", "trl", "prime-rl", "nemo-rl", "art", "areal"] as const) {
+      await expect(exported(path.join(scratch, "sets"), to)).rejects.toThrow(
+        `Cannot export this run to ${to}: it has keptTokens, and ${to} has no field for the sets, and the run's logprobs ` +
+          "are those over the sets; use a trainer that takes them (slime, skyrl, verifiers), or play without them",
+      );
+    }
+  });
+
+  test("routes are left out for trainers without a field, and counted", async () => {
+    for (const to of ["trl", "openrlhf", "areal", "tinker"] as const) {
+      expect((await exported(path.join(scratch, "routes"), to)).columns).toEqual({
+        rowCount: 0,
+        mixedRowCount: 0,
+        leftOut: ["routedExperts"],
+      });
+    }
+    expect((await readdir(scratch)).filter((name) => name.endsWith(".arrays"))).toEqual([]);
+  });
+
+  test("a group of a live run has no columns: trainers that take them are refused", async () => {
+    const run = await readRunGroups(path.join(scratch, "routes"));
+    for await (const members of run.groups()) {
+      expect(() => exportGroup("slime", members)).toThrow(
+        "Cannot hand over lamps/train/0#0 in slime's form: it has routedExperts, and this way has no side columns",
+      );
+      expect(exportGroup("trl", members).records).toHaveLength(2);
+      break;
+    }
+  });
+
+  test("tables of rows have no place for columns", async () => {
+    const dir = path.join(scratch, "routes");
+    const message = `Cannot export ${dir} as parquet: it has the side columns routedExperts`;
+    await expect(tableContent(dir, "parquet").next()).rejects.toThrow(message);
+    await expect(writeShards(dir, path.join(scratch, "shards"))).rejects.toThrow("as safetensors");
+  });
+
+  test("forms with a binary file need a name", async () => {
+    await expect(exportRun(path.join(scratch, "routes"), "slime")).rejects.toThrow(
+      "Cannot export this run to slime on standard output: it has side columns",
+    );
+  });
+});
+
+describe("a damaged column is refused, and leaves no file", () => {
+  const cases = {
+    "the row has none": [() => undefined, "the row has none, and other rows of the run have it"],
+    "a part begins late": [
+      ([first, second, ...others]: readonly ColumnPart[]) => [
+        first!,
+        { ...second!, from: second!.from + 1 },
+        ...others,
+      ],
+      "a part begins at token 7, not at 6",
+    ],
+    "a part lost a row": [
+      ([first, ...others]: readonly ColumnPart[]) => [{ ...first!, rows: 5 }, ...others],
+      "a part of 5 rows has 36 bytes, not 30",
+    ],
+    "the last part is missing": [
+      (parts: readonly ColumnPart[]) => parts.slice(0, -1),
+      "it has 10 rows for 16 ids",
+    ],
+    "the bytes are missing": [
+      ([first, ...others]: readonly ColumnPart[]) => [{ ...first!, hash: "0" }, ...others],
+      "Cannot read the column part 0 from",
+    ],
+  } as const;
+  for (const [name, [change, message]] of Object.entries(cases)) {
+    test(name, async () => {
+      const dir = await damaged(change);
+      await expect(exported(dir, "skyrl")).rejects.toThrow(message);
+      const left = (await readdir(scratch)).filter((file) => file.startsWith("skyrl"));
+      expect(left).toEqual([]);
+    });
+  }
+});

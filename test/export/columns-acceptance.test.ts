@@ -1,0 +1,104 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ColumnSpecs } from "../../src/columns/index.ts";
+import { writeColumnRun } from "../../src/export/columns/column-run.fixture.ts";
+import { exportRun } from "../../src/export/export-run.ts";
+import { exporters, type ExportTarget } from "../../src/export/exporters.ts";
+import { writeAtomically } from "../../src/run/disk/write-atomically.ts";
+import { verifyExport } from "../../src/verify/exported/verify-export.ts";
+
+const programs = fileURLToPath(new URL("../../integrations/accept/columns", import.meta.url));
+const trainers = process.env["TURNWRIGHT_TRAINERS"];
+const python = process.env["TURNWRIGHT_TRAINERS_PYTHON"] ?? "python3";
+
+/** Trainers of the programs, and the files of each that a program runs. */
+const parts = {
+  slime: ["src/slime"],
+  miles: ["src/miles"],
+  verl: ["pkgs/verl"],
+  skyrl: ["pkgs/skyrl"],
+  "prime-rl": ["src/prime-rl"],
+  verifiers: ["pkgs/verifiers"],
+  "nemo-rl": ["src/RL"],
+  art: ["pkgs/openpipe-art"],
+} as const satisfies Partial<Record<ExportTarget, readonly string[]>>;
+type Name = keyof typeof parts;
+const names = Object.keys(parts) as Name[];
+
+/** The experts of a layer. Above 256, ids have two bytes. */
+const expertCounts = [8, 300] as const;
+
+/** The columns that a trainer takes. */
+function specsOf(name: Name, expertCount: number): ColumnSpecs {
+  const all: Required<ColumnSpecs> = {
+    routedExperts: { layerCount: 4, perToken: 2, expertCount },
+    keptTokens: { maxCount: 4 },
+    topLogprobs: { count: 3 },
+    indexerTopK: { layerCount: 2, perToken: 3 },
+  };
+  const { rules } = exporters[name].columns;
+  const taken = Object.entries(all).filter(
+    ([column]) => rules[column as keyof ColumnSpecs].action === "export",
+  );
+  return Object.fromEntries(taken);
+}
+
+function missingFor(name: Name): readonly string[] {
+  if (trainers === undefined) return ["TURNWRIGHT_TRAINERS is not set"];
+  return parts[name].filter((part) => !existsSync(path.join(trainers, part)));
+}
+
+let scratch = "";
+beforeAll(async () => {
+  scratch = await mkdtemp(path.join(tmpdir(), "turnwright-columns-"));
+  for (const name of names) {
+    const missing = missingFor(name);
+    if (missing.length === 0) continue;
+    console.warn(
+      `Skipping ${name}'s own code: ${missing.join(", ")} (accept -- --columns ${name})`,
+    );
+  }
+});
+afterAll(async () => {
+  await rm(scratch, { recursive: true });
+});
+
+test("each trainer with a field for columns has a program and pinned requirements", async () => {
+  const taking = Object.entries(exporters).filter(([, { columns }]) => columns.add !== undefined);
+  expect(taking.map(([name]) => name).toSorted()).toEqual(names.toSorted());
+  const files = (await readdir(programs)).filter((name) => name.endsWith(".py"));
+  expect(files.toSorted()).toEqual(
+    [...names, "column_rows"].map((name) => `${name.replace("-", "_")}.py`).toSorted(),
+  );
+  expect((await readdir(path.join(programs, "requirements"))).toSorted()).toEqual(
+    names.map((name) => `${name}.txt`).toSorted(),
+  );
+});
+
+describe("the trainer's own code reads each column at its token", () => {
+  for (const name of names) {
+    test.skipIf(missingFor(name).length > 0)(name, async () => {
+      for (const expertCount of expertCounts) {
+        const run = path.join(scratch, `${name}-${expertCount}`);
+        const truth = await writeColumnRun(run, specsOf(name, expertCount));
+        const truthFile = path.join(scratch, `truth-${name}-${expertCount}.jsonl`);
+        await writeFile(truthFile, truth.map((row) => `${JSON.stringify(row)}\n`).join(""));
+        const file = path.join(scratch, `exported-${expertCount}.${name}`);
+        await writeAtomically(file, (await exportRun(run, name, { file })).content);
+        expect((await verifyExport(file, name, { run })).violations).toEqual([]);
+        const program = path.join(programs, `${name.replace("-", "_")}.py`);
+        const { stdout } = await promisify(execFile)(python, [program, run, truthFile, file], {
+          env: { ...process.env, TRAINERS: trainers, TMPDIR: scratch },
+        });
+        console.log(`${expertCount} experts: ${stdout.trim()}`);
+        expect(stdout).toContain(": accepted");
+      }
+    });
+  }
+});
