@@ -10,7 +10,11 @@ import type { TeacherConfig } from "../composition/config/teacher-config.ts";
 import type { OpenQueuedRunOptions, QueuedRun } from "../queue/queued-run.ts";
 import type { HandOutConfig } from "../queue/queue-settings.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
-import type { EpisodesScored, EpisodeTeacher } from "./score-as-episodes-end.ts";
+import type {
+  EpisodesScored,
+  EpisodeTeacher,
+  openEpisodeTeacher as OpenEpisodeTeacher,
+} from "./score-as-episodes-end.ts";
 import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
 import { ownCommand } from "./own-command.ts";
@@ -71,7 +75,7 @@ export async function playRun(
 
 /** Opens the teacher of a run. Loads its code only if there is one. */
 async function openTeacher(
-  ...given: Parameters<typeof import("./score-as-episodes-end.ts").openEpisodeTeacher>
+  ...given: Parameters<typeof OpenEpisodeTeacher>
 ): Promise<EpisodeTeacher> {
   const { openEpisodeTeacher } = await import("./score-as-episodes-end.ts");
   return await openEpisodeTeacher(...given);

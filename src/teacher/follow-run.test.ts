@@ -25,7 +25,7 @@ function lineOf(id: number): string {
 function teacher(isOut: () => boolean = () => false) {
   const waiting = new Map<number, ReturnType<typeof createDeferred<void>>>();
   const seen = (id: number): ReturnType<typeof createDeferred<void>> => {
-    if (!waiting.has(id)) waiting.set(id, createDeferred<void>());
+    if (!waiting.has(id)) waiting.set(id, createDeferred());
     return waiting.get(id)!;
   };
   const engine: Engine = {

@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -32,7 +32,6 @@ const rows = [
 
 beforeEach(async () => {
   asked = [];
-  const { mkdir } = await import("node:fs/promises");
   dir = path.join(scratch, `run-${count++}`);
   await mkdir(dir);
   await writeFile(path.join(dir, "samples.jsonl"), rows.map(toLine).join(""));
@@ -202,9 +201,12 @@ test("a name belongs to one teacher", async () => {
 });
 
 test("an engine that cannot score is refused", async () => {
-  const { score: _, scoreTop: _top, ...none } = teacher();
+  const none = teacher();
+  delete none.score;
+  delete none.scoreTop;
   await expect(score(none)).rejects.toThrow("it returns no logprobs of given ids");
-  const { scoreTop: _tops, ...scores } = teacher();
+  const scores = teacher();
+  delete scores.scoreTop;
   await expect(score(scores, { topCount: 4 })).rejects.toThrow(
     "Cannot list the 4 most probable ids with fake",
   );
