@@ -14,6 +14,7 @@ import type * as rolling from "../examples/first-rollout.ts";
 import type * as byHand from "../examples/play-lamps-by-hand.ts";
 import type * as example from "../examples/play-one-episode.ts";
 import type * as rescoring from "../examples/rescore-run.ts";
+import type * as distilling from "../examples/reverse-kl.ts";
 import type * as streaming from "../examples/stream-groups.ts";
 import type * as training from "../examples/train-on-desk.ts";
 import { loadTokenCodec } from "../src/tokenizer/load-codec.ts";
@@ -57,6 +58,7 @@ const FOREIGN_FLAGS = [
   "--help",
   "--omit",
   "--enable-return-indexer-topk",
+  "--max-logprobs",
   "--enable-return-routed-experts",
   "--incremental-streaming-output",
   "--return-sampling-mask",
@@ -352,6 +354,40 @@ describe("examples", () => {
     await expect(answerRequests({ ...setup, engine }, ask())).rejects.toThrow(
       /^Cannot continue: 20 episodes failed in a row: .*it is away/,
     );
+  });
+
+  test("reverse-kl reads the rewards of tokens by a teacher", async () => {
+    const { taughtRows } = (await import(compiled("reverse-kl"))) as typeof distilling;
+    const dir = await mkdtemp(path.join(tmpdir(), "turnwright-distil-"));
+    onTestFinished(async () => await rm(dir, { recursive: true }));
+    await rollout({
+      environment: createStorefront(),
+      user: "scripted",
+      engine: "reference",
+      model: "models/storefront-2m",
+      tasks: "0",
+      temperature: 1,
+      out: dir,
+    });
+    const call = await callCli([
+      "score",
+      dir,
+      "--teacher-engine",
+      "reference",
+      "--teacher-model",
+      "models/storefront-2m",
+    ]);
+    expect(call.stderr).toBe("");
+    expect(call.stdout).toMatch(
+      /1 rows scored by storefront-2m \(\d+ tokens\), 0 were scored before/,
+    );
+    const rows = [];
+    for await (const row of taughtRows(dir, "storefront-2m")) rows.push(row);
+    expect(rows).toHaveLength(1);
+    const [{ places, rewards }] = rows as [(typeof rows)[0]];
+    expect(places.length).toBeGreaterThan(0);
+    // The policy is its own teacher here, and its engine scores with the bits with which it samples.
+    expect(rewards).toEqual(places.map(() => 0));
   });
 
   test("rescore-run says which rewards another scoring changes, and bundles those", async () => {

@@ -28,6 +28,7 @@ const layers: readonly (readonly string[])[] = [
   ["agent"],
   ["episode"],
   ["run"],
+  ["teacher"],
   ["export"],
   ["verify", "report", "metrics", "doctor"],
   ["gateway"],

@@ -189,6 +189,17 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("./commands/export.ts")).defineExport,
   },
   {
+    name: "score",
+    summary: "add the logprobs of a teacher to a run's rows, for distillation",
+    group: "Train:",
+    examples: [
+      "turnwright score runs/first --teacher http://127.0.0.1:30000 --top 20",
+      "turnwright score runs/first --teacher-engine reference --teacher-model MODEL_FOLDER",
+    ],
+    arguments: [run],
+    load: async () => (await import("./commands/score.ts")).defineScore,
+  },
+  {
     name: "verify",
     summary: "check runs and samples against the token invariants",
     group: "Train:",

@@ -6,9 +6,15 @@ import type { RunProgress } from "../run/run-progress.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import { createRun, type Run } from "../composition/create-run.ts";
 import type { RunConfig } from "../composition/config/run-config.ts";
+import type { TeacherConfig } from "../composition/config/teacher-config.ts";
 import type { OpenQueuedRunOptions, QueuedRun } from "../queue/queued-run.ts";
 import type { HandOutConfig } from "../queue/queue-settings.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
+import type {
+  EpisodesScored,
+  EpisodeTeacher,
+  openEpisodeTeacher as OpenEpisodeTeacher,
+} from "./score-as-episodes-end.ts";
 import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
 import { ownCommand } from "./own-command.ts";
@@ -19,6 +25,16 @@ import { hideSecrets, writeError, writeOut } from "./write-out.ts";
 export interface PlayedRun extends Pick<Run, "environment" | "plan"> {
   readonly result: RunResult;
   readonly folder: RunFolder;
+  /** Absent without a teacher. */
+  readonly teacher?: EpisodesScored;
+}
+
+/** The parts of a run outside this process. */
+export interface RunHelpers {
+  /** Workers that play the attempts. */
+  readonly handOut?: HandOutConfig | undefined;
+  /** A teacher that scores the episodes as they end. */
+  readonly teacher?: TeacherConfig | undefined;
 }
 
 /**
@@ -31,7 +47,7 @@ export async function playRun(
   config: RunConfig,
   display: RunDisplay,
   finish: (run: PlayedRun) => Promise<void>,
-  handOut?: HandOutConfig,
+  { handOut, teacher: teacherConfig }: RunHelpers = {},
 ): Promise<void> {
   hideSecrets(createRunRedactor(config, process.env));
   const signal = stopOnInterrupt();
@@ -44,12 +60,36 @@ export async function playRun(
   await using folder = await run.openFolder(note);
   for (const text of folder.notes) note(text);
   await using _viewer = display.view ? await openViewer(folder.dir) : undefined;
-  const result = await showPlay(run, { folder, display, signal, handOut });
+  await using teacher =
+    teacherConfig && (await openTeacher(teacherConfig, folder, { signal, note }));
+  const result = await showPlay(run, { folder, display, signal, handOut, teacher });
+  const scored = await teacher?.finish();
+  if (scored !== undefined) await noteMissing(scored, folder, note);
   const { gateway } = result.progress;
   const warning = gateway && warningOf(gateway);
   if (warning !== undefined) note(warning);
-  await finish({ result, folder, environment: run.environment, plan: run.plan });
+  const { environment, plan } = run;
+  await finish({ result, folder, environment, plan, ...(scored && { teacher: scored }) });
   setExitStatus(result);
+}
+
+/** Opens the teacher of a run. Loads its code only if there is one. */
+async function openTeacher(
+  ...given: Parameters<typeof OpenEpisodeTeacher>
+): Promise<EpisodeTeacher> {
+  const { openEpisodeTeacher } = await import("./score-as-episodes-end.ts");
+  return await openEpisodeTeacher(...given);
+}
+
+/** Says which rows lack the teacher's columns. */
+async function noteMissing(
+  scored: EpisodesScored,
+  folder: RunFolder,
+  note: (text: string) => void,
+): Promise<void> {
+  const { describeMissing } = await import("./score-as-episodes-end.ts");
+  const text = describeMissing(scored, folder);
+  if (text !== undefined) note(text);
 }
 
 /** Sets the exit status if a run did not finish, or if all of its episodes failed. */
@@ -109,9 +149,10 @@ async function showPlay(
     readonly display: RunDisplay;
     readonly signal: AbortSignal;
     readonly handOut: HandOutConfig | undefined;
+    readonly teacher: EpisodeTeacher | undefined;
   },
 ): Promise<RunResult> {
-  const { folder, display, signal, handOut } = options;
+  const { folder, display, signal, handOut, teacher } = options;
   const { now } = run.setup;
   const busyShare = () => performance.eventLoopUtilization().utilization;
   const line = createProgressLine({ stream: process.stderr, write: writeError, now, busyShare });
@@ -139,6 +180,7 @@ async function showPlay(
     },
     onEpisode: (episode) => {
       metrics?.observe(episode);
+      teacher?.wake();
       if (!display.json) return;
       const { rolloutId, outcome, stopReason, reward, failure, troubles } = episode;
       const event = { type: "episode", rolloutId, outcome, stopReason, reward, failure, troubles };

@@ -4,9 +4,14 @@ import type { RunResult } from "../run/run-rollouts.ts";
 import type { UserSpending } from "../user/user.ts";
 import { formatCount } from "./progress-line.ts";
 import { rowsText } from "./rows-text.ts";
+import type { EpisodesScored } from "./score-as-episodes-end.ts";
 
 /** Formats the result of a run for people. */
-export function printRunSummary({ progress, end, slime }: RunResult, folder: RunFolder): string {
+export function printRunSummary(
+  { progress, end, slime }: RunResult,
+  folder: RunFolder,
+  teacher?: EpisodesScored,
+): string {
   const { finished, outcomes, failures, planned, stopReasons } = progress;
   const masked = progress.tokenCount - progress.sampledTokenCount;
   const rows: [string, string][] = [
@@ -46,6 +51,11 @@ export function printRunSummary({ progress, end, slime }: RunResult, folder: Run
   if (Object.keys(unenforced).length > 0) rows.push(["unenforced", listCounts(unenforced)]);
   if (Object.keys(refused).length > 0) rows.push(["refused", listCounts(refused)]);
   if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
+  if (teacher !== undefined) {
+    const { name, scoredCount, leftOutCount } = teacher;
+    const left = leftOutCount === 0 ? "" : `, ${formatCount(leftOutCount)} left out`;
+    rows.push(["teacher", `${name}: ${formatCount(scoredCount)} rows scored${left}`]);
+  }
   const ofThis = progress.resumed > 0 ? " (this start)" : "";
   rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s${ofThis}`]);
   // The folder's name as the user wrote it is familiar and shorter.

@@ -6,6 +6,7 @@ import { rendererSettings } from "../composition/config/renderer-config.ts";
 import { samplingSettings } from "../composition/config/sampling-config.ts";
 import { scopeSettings } from "../composition/config/scope-config.ts";
 import type { Setting } from "../composition/config/setting.ts";
+import { teacherSettings } from "../composition/config/teacher-config.ts";
 import { userSettings } from "../composition/config/user-config.ts";
 import { handOutSettings } from "../queue/queue-settings.ts";
 import { mostUsedHeading, type SettingGroup } from "./option.ts";
@@ -36,6 +37,7 @@ const headings: readonly (readonly [heading: string, names: readonly string[]])[
   ["Policy:", namesOf(agentSettings)],
   ["Limits:", [...namesOf(limitSettings), "concurrency", "follow-load", "max-failures"]],
   ["Workers:", namesOf(handOutSettings)],
+  ["Teacher:", namesOf(teacherSettings)],
   ["Output:", [...namesOf(conductSettings), "json", "quiet", "view", "metrics-port", "resume"]],
 ];
 

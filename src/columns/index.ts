@@ -10,4 +10,5 @@ export {
 export type { ColumnPart, ColumnParts } from "./column-part.ts";
 export type { ColumnStore } from "./column-store.ts";
 export type { ColumnSource } from "./column-source.ts";
+export type { TeacherColumnName, TeacherParts } from "./teacher-columns.ts";
 export { decodeRagged, type RaggedRows } from "./ragged-rows.ts";

@@ -64,6 +64,16 @@ export function checkScoreRequest({
   throw badScoreRequest(`from is ${from}`, `an index, 1 to ${ids.length}`);
 }
 
+/**
+ * Checks the number of most probable ids that a request lists.
+ *
+ * @throws RolloutError `engine/bad-request` if it is out of range.
+ */
+export function checkTopCount(topCount: number): void {
+  if (Number.isSafeInteger(topCount) && topCount >= 1 && topCount <= 100) return;
+  throw badScoreRequest(`topCount is ${topCount}`, "a whole number, 1 to 100");
+}
+
 function badScoreRequest(problem: string, expected: string): RolloutError {
   return new RolloutError("engine/bad-request", `Cannot score: ${problem}, expected ${expected}`);
 }

@@ -226,6 +226,23 @@ export interface ScoreRequest {
   readonly vocabularySize?: number;
 }
 
+/** A request for the logprobs of given ids, and for the most probable ids in the place of each. */
+export interface TopScoreRequest extends ScoreRequest {
+  /** Number of ids in each place, 1 to 100. */
+  readonly topCount: number;
+}
+
+/** The scores of given ids, with the most probable ids in the place of each. */
+export interface TopScores {
+  /** `logprobs[i]` belongs to `ids[from + i]`. */
+  readonly logprobs: readonly number[];
+  /**
+   * The bytes of ragged rows with logprobs, which `decodeRagged()` reads. Row i has the most probable ids in the place
+   * of `ids[from + i]`, best first, at most `topCount`. They may lack that id itself.
+   */
+  readonly tops: Uint8Array;
+}
+
 /** Signals and callbacks of a policy call. */
 export interface GenerateOptions {
   /** When it aborts, the call throws its reason, and the engine stops sampling. */
@@ -289,6 +306,13 @@ export interface Engine {
    * @throws the signal's reason if the signal aborts.
    */
   score?(request: ScoreRequest, options?: { signal?: AbortSignal }): Promise<readonly number[]>;
+  /**
+   * Scores given ids as `score()` does, with the most probable ids in the place of each. Absent if the engine cannot
+   * list them.
+   *
+   * @throws as `score()`; RolloutError `engine/bad-reply` if the engine lists no ids.
+   */
+  scoreTop?(request: TopScoreRequest, options?: { signal?: AbortSignal }): Promise<TopScores>;
   /**
    * Requests the engine's description.
    *

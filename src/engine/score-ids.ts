@@ -1,4 +1,5 @@
 import { takeTurn } from "../async/take-turn.ts";
+import { findValueProblem } from "../columns/check-columns.ts";
 import { UsageError } from "../errors.ts";
 import type { LogprobConvention } from "./engine.ts";
 import { findLogprobProblem } from "./check-sampled.ts";
@@ -17,15 +18,18 @@ interface ScoreContext extends CallContext {
   readonly requestId: string;
 }
 
+/** A server's scores of all requested ids. */
+type Scored = Extract<ScoreReply, { readonly type: "scored" }>;
+
 /**
  * Scores ids. A request that fails or is interrupted is repeated from the start.
  *
  * @throws RolloutError, or the signal's reason, as `Engine.score()` says.
  */
 export async function scoreIds(
-  { ids, from }: Pick<ScorePiece, "ids" | "from">,
+  asked: Pick<ScorePiece, "ids" | "from" | "topCount">,
   context: ScoreContext,
-): Promise<readonly number[]> {
+): Promise<Scored> {
   const { scoring, workers, requestId } = context;
   const purpose = { verb: "score", noun: "the call", lost: () => [] } as const;
   using call = new RepeatedCall(purpose, context);
@@ -33,14 +37,14 @@ export async function scoreIds(
     await takeTurn();
     call.throwIfOver();
     const at = { requestId, worker: workers.pick(requestId) };
-    const piece = { requestId, ids, from, sessionId: requestId };
-    const reply = refuseUnusable(
+    const piece = { requestId, ...asked, sessionId: requestId };
+    const reply = await refuseUnusable(
       await call.request(at, (exchange) => scoring.scoreIds(piece, exchange)),
       piece,
     );
     switch (reply.type) {
       case "scored":
-        return reply.logprobs;
+        return reply;
       case "interrupted":
         await call.waitToResume(at, reply.message);
         break;
@@ -55,15 +59,26 @@ export async function scoreIds(
 }
 
 /** Refuses invalid scores. The scores of every server pass through here. */
-function refuseUnusable(reply: ScoreReply, { ids, from }: ScorePiece): ScoreReply {
+async function refuseUnusable(
+  reply: ScoreReply,
+  { ids, from, topCount }: ScorePiece,
+): Promise<ScoreReply> {
   if (reply.type !== "scored") return reply;
-  const { logprobs } = reply;
+  const { logprobs, tops: bytes } = reply;
   const count = ids.length - from;
   if (logprobs.length !== count) {
     return refuseReply(new ReplyProblem(`${logprobs.length} ids were scored`, `all ${count}`));
   }
-  const problem = findLogprobProblem(logprobs, ids.slice(from));
-  return problem === undefined ? reply : refuseReply(problem);
+  const wrong = findLogprobProblem(logprobs, ids.slice(from));
+  if (wrong !== undefined) return refuseReply(wrong);
+  if (topCount === undefined) return reply;
+  if (bytes === undefined) {
+    return refuseReply(new ReplyProblem("no most probable ids are listed", `${topCount} an id`));
+  }
+  const wanted = { specs: { topLogprobs: { count: topCount } }, knownRows: 0, sampledIds: [] };
+  const part = { rows: count, bytes, start: 0 };
+  const found = await findValueProblem("topLogprobs", part, { ...wanted, promptLength: from });
+  return found === undefined ? reply : refuseReply(new ReplyProblem(found.problem, found.expected));
 }
 
 /** True if a temperature does not change scores. 0 scores as 1 does. */

@@ -16,6 +16,7 @@ import { checkEpochs } from "./check-epochs.ts";
 import { checkPlan, type PlannedAttempt } from "./check-plan.ts";
 import { checkRecording } from "./check-recording.ts";
 import { checkSlime } from "./check-slime.ts";
+import { checkTeachers } from "./check-teachers.ts";
 import { EpisodeFile } from "./episode-file.ts";
 import { findingsIn, type Finding } from "./finding.ts";
 import { isFile } from "./is-file.ts";
@@ -44,6 +45,8 @@ export interface RunVerification {
   readonly slimeRows?: number;
   /** The number of finished episodes with a recording. Absent if there is no recording file. */
   readonly recorded?: number;
+  /** Number of the rows that each teacher has scored, by the teacher's name. Absent without teachers. */
+  readonly teachers?: Readonly<Record<string, number>>;
   readonly violations: readonly Finding[];
 }
 
@@ -124,6 +127,9 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
     typeof runId === "string" ? runId : undefined,
   );
   findings.push(...(recording?.findings ?? []));
+  const { vocabularySize } = facts.sampleFacts;
+  const teachers = await checkTeachers({ files, dir, source }, { vocabularySize, isFinished });
+  findings.push(...(teachers?.findings ?? []));
   if (finished !== undefined) {
     const known = { planned, ...(slime && { slimeRows: slime.rows }) };
     findings.push(...checkSummary(finished, episodes.tally, known));
@@ -140,6 +146,7 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
     }),
     ...(slime?.rows !== undefined && { slimeRows: slime.rows }),
     ...(recording && { recorded: recording.recorded }),
+    ...(teachers && { teachers: teachers.scored }),
     violations: findings,
   };
 }

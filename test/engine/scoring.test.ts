@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { decodeRagged } from "../../src/columns/ragged-rows.ts";
 import { createSglangEngine } from "../../src/engine/sglang/sglang-engine.ts";
 import { createVllmEngine } from "../../src/engine/vllm/vllm-engine.ts";
 import { UsageError } from "../../src/errors.ts";
@@ -61,6 +62,56 @@ describe("sglang scores", () => {
       samplingParams: { temperature: 1, top_p: 1, top_k: -1, repetition_penalty: 1 },
     });
     await engine.close();
+  });
+
+  test("with the most probable ids, which it asks for", async () => {
+    await using server = await startSglangTestServer();
+    const engine = createSglangEngine({ url: server.url });
+    const { logprobs, tops } = await engine.scoreTop({ ...REQUEST, topCount: 2 });
+    expect(logprobs).toEqual(await policyScores(IDS, 2));
+    // The test server leaves the id 7 out of its own tops, as a real one does with unlikely ids.
+    const { counts, ids } = decodeRagged(tops, { rows: 2, hasLogprobs: true });
+    expect([...counts]).toEqual([2, 2]);
+    expect([...ids]).toEqual([6, 5, 8, 6]);
+    await engine.close();
+  });
+
+  test("refuses a reply without the most probable ids, and one with too many", async () => {
+    for (const [input_top_logprobs, problem] of [
+      [undefined, "meta_info.input_top_logprobs is absent"],
+      [[null, [[-1, 5, null]]], "meta_info.input_top_logprobs has 2 entries, expected 3"],
+      [
+        [
+          null,
+          [[-1, 5, null]],
+          [
+            [-1, 5, null],
+            [-2, 6, null],
+            [-3, 7, null],
+          ],
+        ],
+        "has 3 ids",
+      ],
+      [
+        [
+          null,
+          [[-1, 5, null]],
+          [
+            [-2, 5, null],
+            [-1, 6, null],
+          ],
+        ],
+        "a higher logprob after a lower",
+      ],
+    ] as const) {
+      await using tested = await startFaultySglang(
+        [alterMeta(() => ({ input_top_logprobs }))],
+        ONCE,
+      );
+      const error = await failureOf(tested.engine.scoreTop({ ...REQUEST, topCount: 2 }));
+      expect(error).toMatchObject({ code: "engine/bad-reply" });
+      expect(error.message).toContain(problem);
+    }
   });
 
   test("also through a router", async () => {
@@ -152,6 +203,18 @@ describe.each(["generate", "completions"] as const)("vllm, %s, scores", (api) =>
       maxNewTokens: 1,
       samplingParams: { temperature: 0, prompt_logprobs: 0 },
     });
+    await engine.close();
+  });
+
+  test("with the most probable ids, without the id itself where it is not among them", async () => {
+    await using server = await startVllmTestServer({ apis: [api] });
+    const engine = createVllmEngine({ url: server.url });
+    const { logprobs, tops } = await engine.scoreTop({ ...REQUEST, topCount: 2 });
+    expect(logprobs).toEqual(await policyScores(IDS, 2));
+    const { counts, ids } = decodeRagged(tops, { rows: 2, hasLogprobs: true });
+    expect([...counts]).toEqual([2, 2]);
+    expect([...ids]).toEqual([6, 5, 8, 6]);
+    expect(server.requests[0]).toMatchObject({ samplingParams: { prompt_logprobs: 2 } });
     await engine.close();
   });
 

@@ -69,12 +69,8 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
     if (troubles !== undefined) writeError(`note: ${troubles}\n`);
     if (end !== "finished") writeError(`${unfinished[end]}\n`);
   };
-  await playRun(
-    config,
-    display,
-    finish,
-    readHandOutConfig(pickSettings(handOutSettings, settings)),
-  );
+  const handOut = readHandOutConfig(pickSettings(handOutSettings, settings));
+  await playRun(config, display, finish, { handOut });
 }
 
 const unfinished = {

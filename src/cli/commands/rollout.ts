@@ -1,12 +1,10 @@
 import type { Command } from "commander";
 import { readRunConfig, runSettings, type RunConfig } from "../../composition/config/run-config.ts";
-import {
-  handOutSettings,
-  readHandOutConfig,
-  type HandOutConfig,
-} from "../../queue/queue-settings.ts";
+import { completeSettings } from "../../composition/config/setting.ts";
+import { readTeacherConfig, teacherSettings } from "../../composition/config/teacher-config.ts";
+import { handOutSettings, readHandOutConfig } from "../../queue/queue-settings.ts";
 import { displaySettings, pickSettings } from "../display-settings.ts";
-import type { PlayedRun } from "../play-run.ts";
+import type { PlayedRun, RunHelpers } from "../play-run.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
 import { groupSettings } from "../setting-groups.ts";
 import { readRunDisplay, watchSettings, type RunDisplay } from "../watch-settings.ts";
@@ -16,6 +14,7 @@ import { writeOut } from "../write-out.ts";
 export const rolloutSettings = [
   ...runSettings,
   ...handOutSettings,
+  ...teacherSettings,
   ...displaySettings,
   ...watchSettings,
 ];
@@ -30,7 +29,11 @@ export function defineRollout(command: Command): void {
   command.action(async (flags: Record<string, unknown>) => {
     const given = await givenSettings(rolloutSettings, flags);
     const handOut = readHandOutConfig(pickSettings(handOutSettings, given));
-    await rollout(readRunConfig(pickSettings(runSettings, given)), readRunDisplay(given), handOut);
+    const teacher = readTeacherConfig(
+      completeSettings(teacherSettings, pickSettings(teacherSettings, given)),
+    );
+    const config = readRunConfig(pickSettings(runSettings, given));
+    await rollout(config, readRunDisplay(given), { handOut, teacher });
   });
 }
 
@@ -38,15 +41,17 @@ export function defineRollout(command: Command): void {
 export async function rollout(
   config: RunConfig,
   display: RunDisplay,
-  handOut?: HandOutConfig,
+  helpers?: RunHelpers,
 ): Promise<void> {
   const { playRun } = await import("../play-run.ts");
   const { printRunSummary } = await import("../run-summary.ts");
-  const finish = async ({ result, folder }: PlayedRun): Promise<void> => {
+  const finish = async ({ result, folder, teacher }: PlayedRun): Promise<void> => {
     const files = { samples: folder.samplesFile, slime: folder.slimeFile };
     const { end, progress, slime } = result;
-    const summary = { type: "summary", end, ...progress, ...(slime && { slime }), files };
-    await writeOut(display.json ? `${JSON.stringify(summary)}\n` : printRunSummary(result, folder));
+    const more = { ...(slime && { slime }), ...(teacher && { teacher }) };
+    const summary = { type: "summary", end, ...progress, ...more, files };
+    const text = printRunSummary(result, folder, teacher);
+    await writeOut(display.json ? `${JSON.stringify(summary)}\n` : text);
   };
-  await playRun(config, display, finish, handOut);
+  await playRun(config, display, finish, helpers);
 }

@@ -9,11 +9,12 @@ import type {
   Generation,
   LogprobConvention,
   ScoreRequest,
+  TopScoreRequest,
   WorkerLoad,
 } from "../engine.ts";
 import type { ColumnSpecs } from "../../columns/column-specs.ts";
 import type { HttpEngineSettings } from "./http-engine-options.ts";
-import { checkRequest, checkScoreRequest } from "../check-request.ts";
+import { checkRequest, checkScoreRequest, checkTopCount } from "../check-request.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import { requestTurn } from "../sample-turn.ts";
 import type { SamplingProtocol, ScoringProtocol } from "./sampling-protocol.ts";
@@ -88,7 +89,7 @@ export interface DescribeCall {
 }
 
 /** An engine that is reached over HTTP and can score. */
-export type ScoringHttpEngine = HttpEngine & Required<Pick<Engine, "score">>;
+export type ScoringHttpEngine = HttpEngine & Required<Pick<Engine, "score" | "scoreTop">>;
 
 /** Number of connections for control calls. */
 const CONTROL_CONNECTIONS = 16;
@@ -171,24 +172,26 @@ export function createHttpEngine<Kind extends string>(
   /** Scores ids, for servers that can score. */
   async function score(
     kindOfScoring: ScoringKind,
-    request: ScoreRequest,
+    { topCount, ...request }: ScoreRequest & Partial<TopScoreRequest>,
     signal: AbortSignal | undefined,
-  ): Promise<readonly number[]> {
+  ): Promise<{ readonly logprobs: readonly number[]; readonly tops?: Uint8Array }> {
     requireOpen();
     signal?.throwIfAborted();
     const from = checkScoreRequest(request);
+    if (topCount !== undefined) checkTopCount(topCount);
     const { temperature = 1 } = request.sampling;
     if (!isNeutral(temperature)) {
       const call = toDescribeCall(signal);
       const convention = await track(kindOfScoring.findConvention(workers.workers, call));
       refuseTempered(temperature, { kind, convention });
     }
-    if (from === request.ids.length) return [];
+    if (from === request.ids.length) return { logprobs: [], tops: new Uint8Array() };
     const requestId = `turnwright-score-${scoreCount++}`;
     const { protocol } = server;
     const call = { signal, scoring: kindOfScoring, requestId };
     const context = { workers, settings, protocol, toWireId, closing: closing.signal };
-    return track(scoreIds({ ids: request.ids, from }, { ...context, ...call }));
+    const asked = { ids: request.ids, from, ...(topCount !== undefined && { topCount }) };
+    return track(scoreIds(asked, { ...context, ...call }));
   }
 
   async function load({ signal }: { signal?: AbortSignal } = {}): Promise<EngineLoad> {
@@ -236,8 +239,13 @@ export function createHttpEngine<Kind extends string>(
     kind,
     generate,
     ...(scoring && {
-      score: (request: ScoreRequest, { signal }: { signal?: AbortSignal } = {}) =>
-        score(scoring, request, signal),
+      score: async (request: ScoreRequest, { signal }: { signal?: AbortSignal } = {}) =>
+        (await score(scoring, request, signal)).logprobs,
+      scoreTop: async (request: TopScoreRequest, { signal }: { signal?: AbortSignal } = {}) => {
+        const { logprobs, tops } = await score(scoring, request, signal);
+        assertInvariant(tops !== undefined, "Scores with tops were checked");
+        return { logprobs, tops };
+      },
     }),
     describe,
     load,

@@ -56,8 +56,8 @@ export interface FailedReply {
 
 /** A server's answer to a scoring request. */
 export type ScoreReply =
-  /** `logprobs[i]` belongs to the i-th scored id. */
-  | { readonly type: "scored"; readonly logprobs: readonly number[] }
+  /** `logprobs[i]` belongs to the i-th scored id. `tops` is as in `TopScores`, if the request listed ids. */
+  | { readonly type: "scored"; readonly logprobs: readonly number[]; readonly tops?: Uint8Array }
   /** The engine stopped on its own. The request can be repeated. */
   | { readonly type: "interrupted"; readonly message: string }
   | FailedReply;

@@ -27,6 +27,8 @@ export interface ScorePiece {
   readonly ids: readonly number[];
   /** The first index to score, 1 to the last index. */
   readonly from: number;
+  /** Number of the most probable ids that are listed in each place. Absent: none are. */
+  readonly topCount?: number;
   /** Spreads requests over workers. */
   readonly sessionId: string;
 }

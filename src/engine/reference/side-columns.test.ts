@@ -357,6 +357,36 @@ describe("topLogprobs", () => {
   });
 });
 
+test("scoreTop() gives the scores of score(), and the best ids in each place", async () => {
+  const engine = await start();
+  const request = { ids: [3, 1, 4, 1, 5], from: 2, sampling: { temperature: 1 } };
+  const { logprobs, tops } = await engine.scoreTop({ ...request, topCount: 4 });
+  expect(logprobs).toEqual(await engine.score(request));
+  const { counts, ids, logprobs: found } = decodeRagged(tops, { rows: 3, hasLogprobs: true });
+  expect([...counts]).toEqual([4, 4, 4]);
+  for (let row = 0; row < 3; row++) {
+    const before = request.ids.slice(0, 2 + row);
+    const scores = await Promise.all(
+      Array.from({ length: 101 }, async (_, id) => {
+        const one = { ids: [...before, id], from: before.length, sampling: {} };
+        return { id, logprob: (await engine.score(one))[0]! };
+      }),
+    );
+    const best = scores.toSorted((a, b) => b.logprob - a.logprob).slice(0, 4);
+    expect([...ids.subarray(4 * row, 4 * row + 4)]).toEqual(best.map(({ id }) => id));
+    expect([...found!.subarray(4 * row, 4 * row + 4)]).toEqual(best.map(({ logprob }) => logprob));
+  }
+  await expect(engine.scoreTop({ ...request, topCount: 101 })).rejects.toMatchObject({
+    code: "engine/bad-request",
+    message: "Cannot score: topCount is 101, expected a whole number, 1 to 100",
+  });
+  expect(await engine.scoreTop({ ...request, from: 5, topCount: 4 })).toEqual({
+    logprobs: [],
+    tops: new Uint8Array(),
+  });
+  await engine.close();
+});
+
 test("describe() lists the columns of a model with experts", async () => {
   const engine = await start();
   expect((await engine.describe()).columns).toEqual(["routedExperts", "keptTokens", "topLogprobs"]);

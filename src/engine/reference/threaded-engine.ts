@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { ownBug, RolloutError, UsageError } from "../../errors.ts";
-import { checkRequest } from "../check-request.ts";
+import { checkRequest, checkTopCount } from "../check-request.ts";
 import { checkGeneration } from "../check-sampled.ts";
 import type {
   Engine,
@@ -9,6 +9,7 @@ import type {
   GenerateRequest,
   Generation,
   ScoreRequest,
+  TopScoreRequest,
 } from "../engine.ts";
 import type { RequestLimits } from "../in-process/check-request.ts";
 import {
@@ -29,7 +30,7 @@ import type {
 } from "./thread/thread-message.ts";
 
 /** An engine in this process that samples and scores. */
-export type ScoringEngine = Engine & Required<Pick<Engine, "score">>;
+export type ScoringEngine = Engine & Required<Pick<Engine, "score" | "scoreTop">>;
 
 /** A scoring engine that can replace its weights. */
 export interface ReloadableEngine extends ScoringEngine {
@@ -192,19 +193,26 @@ export function createThreadedEngine({
   }
 
   async function score(
-    request: ScoreRequest,
+    { topCount, ...request }: ScoreRequest & Partial<TopScoreRequest>,
     { signal }: { signal?: AbortSignal } = {},
-  ): Promise<readonly number[]> {
+  ): Promise<{ readonly logprobs: readonly number[]; readonly tops?: Uint8Array }> {
     signal?.throwIfAborted();
     if (end !== undefined) throw end;
     const from = checkScoreLimits(request, limits);
     const temperature = checkTemperature(request.sampling.temperature);
-    if (from === request.ids.length) return [];
+    if (topCount !== undefined) checkTopCount(topCount);
+    if (from === request.ids.length) return { logprobs: [], tops: new Uint8Array() };
     while (state.loading !== undefined) await state.loading;
-    const call = { type: "score", ids: Int32Array.from(request.ids), from, temperature } as const;
+    const call = {
+      type: "score",
+      ids: Int32Array.from(request.ids),
+      from,
+      temperature,
+      ...(topCount !== undefined && { topCount }),
+    } as const;
     const reply = await send(call, { sessionId: "", signal });
     if (reply.type !== "scored") throw failureOf(reply);
-    return reply.logprobs;
+    return reply;
   }
 
   async function loadWeights(modelDir: string, policyVersion?: string): Promise<void> {
@@ -228,7 +236,12 @@ export function createThreadedEngine({
   return {
     kind: description.kind,
     generate,
-    score,
+    score: async (request, options) => (await score(request, options)).logprobs,
+    async scoreTop(request, options) {
+      const { logprobs, tops } = await score(request, options);
+      if (tops === undefined) throw ownBug("A thread listed no most probable ids");
+      return { logprobs, tops };
+    },
     loadWeights,
     async describe({ signal } = {}) {
       signal?.throwIfAborted();

@@ -51,7 +51,7 @@ export function encodeGenerateBody(
  * normalised without temperature and top-p).
  */
 export function encodeScoreBody(
-  { ids, from }: ScorePiece,
+  { ids, from, topCount }: ScorePiece,
   { wireId }: { readonly wireId: string },
 ): BodyBytes {
   const fields = {
@@ -59,6 +59,7 @@ export function encodeScoreBody(
     sampling_params: { ...encodeSampling({}), max_new_tokens: 0, skip_special_tokens: false },
     return_logprob: true,
     logprob_start_len: from - 1,
+    ...(topCount !== undefined && { top_logprobs_num: topCount }),
     stream: false,
   };
   return jsonWithIds(fields, { name: "input_ids", ids });

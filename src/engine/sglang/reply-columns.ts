@@ -5,10 +5,11 @@ import { Base64Reader } from "../http/base64-reader.ts";
 import { BlobCutter } from "../http/blob-cutter.ts";
 import type { PieceReply } from "../http/piece-reply.ts";
 import type { PieceRequest } from "../http/piece-request.ts";
-import { encodeKept, encodeTops, type TopEntry } from "../http/ragged-lists.ts";
+import { encodeKept, encodeTops } from "../http/ragged-lists.ts";
 import { joinChunks, mostRows, toColumns } from "../http/reply-columns.ts";
-import { ReplyProblem, readTokenId, show } from "../http/reply-reading.ts";
+import { ReplyProblem, show } from "../http/reply-reading.ts";
 import { readReplyObject } from "./generate-reply.ts";
+import { readTop } from "./read-top.ts";
 
 /** Cuts the columns in base64 out of a reply. */
 export type ColumnCutter = BlobCutter<Base64Reader>;
@@ -97,7 +98,10 @@ async function findColumns(
   }
   if (specs.topLogprobs) {
     const lists = readLists(meta, "output_top_logprobs", tokenCount);
-    if (lists !== undefined) found.topLogprobs = await encodeTops(lists, readTop);
+    if (lists !== undefined)
+      found.topLogprobs = await encodeTops(lists, (list, row) =>
+        readTop(list, `meta_info.output_top_logprobs[${row}]`),
+      );
   }
   const lacking = namesOf(specs).find((name) => found[name] === undefined);
   return { ...found, ...(lacking !== undefined && { lacking }) };
@@ -129,25 +133,6 @@ function readLists(
   if (Array.isArray(lists) && lists.length === tokenCount) return lists;
   const problem = Array.isArray(lists) ? `has ${lists.length} entries` : `is ${show(lists)}`;
   throw new ReplyProblem(`meta_info.${name} ${problem}`, `${tokenCount}, one for each token`);
-}
-
-/**
- * Reads `[[logprob, id, text], …]`, best first. An entry with probability 0, whose logprob JSON cannot express, is left
- * out.
- */
-function readTop(list: unknown, row: number): readonly TopEntry[] {
-  const place = `meta_info.output_top_logprobs[${row}]`;
-  if (!Array.isArray(list)) throw new ReplyProblem(`${place} is ${show(list)}`, "tops");
-  const entries: TopEntry[] = [];
-  for (const [rank, entry] of (list as unknown[]).entries()) {
-    const [logprob, id] = Array.isArray(entry) ? (entry as unknown[]) : [];
-    if (logprob === null) continue;
-    if (typeof logprob !== "number") {
-      throw new ReplyProblem(`${place}[${rank}] is ${show(entry)}`, "[logprob, id, text]");
-    }
-    entries.push({ id: readTokenId(id, `${place}[${rank}][1]`), logprob });
-  }
-  return entries;
 }
 
 /**

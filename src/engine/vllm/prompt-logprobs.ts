@@ -1,6 +1,14 @@
 import { isObject, type JsonObject } from "../../values/is-object.ts";
 import type { ScorePiece } from "../http/piece-request.ts";
-import { ReplyProblem, parseObject, readList, readLogprob, show } from "../http/reply-reading.ts";
+import { encodeTops, type TopEntry } from "../http/ragged-lists.ts";
+import {
+  ReplyProblem,
+  parseObject,
+  readList,
+  readLogprob,
+  readTokenId,
+  show,
+} from "../http/reply-reading.ts";
 import { LOGPROB_FLOOR } from "./piece-reading.ts";
 import type { VllmApi } from "./vllm-options.ts";
 
@@ -8,8 +16,8 @@ import type { VllmApi } from "./vllm-options.ts";
  * Reads the scores of a prompt's ids from the body of an HTTP 200.
  *
  * The list has an entry for each id of the prompt, and the first entry is `null`. Each entry maps
- * ids to their logprobs and includes the prompt's own id. The ids-only API has the list beside its
- * choices, the other API in the choice.
+ * ids to their logprobs and includes the prompt's own id, also if it is not among the most probable ones. The ids-only
+ * API has the list beside its choices, the other API in the choice.
  *
  * **Source:** vllm-project/vllm vllm/entrypoints/scale_out/token_in_token_out/protocol.py
  * (GenerateResponse), vllm/entrypoints/openai/completion/protocol.py (CompletionResponseChoice) and
@@ -17,10 +25,10 @@ import type { VllmApi } from "./vllm-options.ts";
  *
  * @throws ReplyProblem
  */
-export function readPromptLogprobs(
+export async function readPromptLogprobs(
   text: string,
-  { ids, from, api }: Pick<ScorePiece, "ids" | "from"> & { api: VllmApi },
-): readonly number[] {
+  { ids, from, topCount, api }: ScorePiece & { api: VllmApi },
+): Promise<{ readonly logprobs: readonly number[]; readonly tops?: Uint8Array }> {
   const reply = parseObject(text);
   const [choice] = readList(reply, "choices");
   const [parent, place]: [JsonObject, string] =
@@ -32,11 +40,38 @@ export function readPromptLogprobs(
       `${ids.length}, one for each id of the prompt`,
     );
   }
-  return entries
-    .slice(from)
-    .map((entry, index) =>
-      readEntry(entry, ids[from + index]!, `${place}prompt_logprobs[${from + index}]`),
-    );
+  const scored = entries.slice(from);
+  const placeOf = (row: number): string => `${place}prompt_logprobs[${from + row}]`;
+  const logprobs = scored.map((entry, row) => readEntry(entry, ids[from + row]!, placeOf(row)));
+  if (topCount === undefined) return { logprobs };
+  const tops = await encodeTops(scored, (entry, row) =>
+    readTop(entry as JsonObject, { count: topCount, id: ids[from + row]!, place: placeOf(row) }),
+  );
+  return { logprobs, tops };
+}
+
+/**
+ * Reads the most probable ids in the place of an id, best first. An entry has one id more if its own id is not among
+ * them.
+ *
+ * @throws ReplyProblem
+ */
+function readTop(
+  entry: JsonObject,
+  { count, id: ownId, place }: { count: number; id: number; place: string },
+): readonly TopEntry[] {
+  const entries: TopEntry[] = [];
+  for (const [name, value] of Object.entries(entry)) {
+    const { logprob } = isObject(value) ? value : {};
+    if (typeof logprob !== "number") {
+      throw new ReplyProblem(`${place}.${name} is ${show(value)}`, "a token's logprob");
+    }
+    if (logprob > LOGPROB_FLOOR) entries.push({ id: readTokenId(Number(name), place), logprob });
+  }
+  entries.sort((a, b) => b.logprob - a.logprob);
+  const tops = entries.length > count ? entries.filter(({ id }) => id !== ownId) : entries;
+  if (tops.length <= count) return tops;
+  throw new ReplyProblem(`${place} has ${entries.length} ids`, `at most ${count + 1}`);
 }
 
 function readEntry(entry: unknown, id: number, place: string): number {

@@ -215,10 +215,11 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
    * complete prompt and without the prefix cache.
    */
   async function scoreIds(
-    { requestId, ids, from, sessionId }: ScorePiece,
+    scored: ScorePiece,
     exchange: PieceExchange,
   ): Promise<ScoreReply | Unanswered> {
-    const sampling = { temperature: 0, extra: { prompt_logprobs: 0 } };
+    const { requestId, ids, topCount = 0, sessionId } = scored;
+    const sampling = { temperature: 0, extra: { prompt_logprobs: topCount } };
     const turn = { sampling, stopTokenIds: [], sessionId };
     const piece = { requestId, inputIds: ids, maxNewTokens: 1, turn };
     const { outcome, api } = await askEither(piece, exchange);
@@ -227,11 +228,11 @@ export function createVllmProtocol(settings: VllmSettings, closing: AbortSignal)
     const refused = await readRefusal(outcome, { exchange, piece });
     if (refused !== undefined) return refused;
     const { text } = outcome;
-    return await readPieceReply<ScoreReply>(() => {
+    return await readPieceReply<ScoreReply>(async () => {
       const reply = readVllmReply(text, { request: piece, api });
       if (reply.type === "nan-happened") return refuseNan();
       if (reply.type !== "finished") return reply;
-      return { type: "scored", logprobs: readPromptLogprobs(text, { ids, from, api }) };
+      return { type: "scored", ...(await readPromptLogprobs(text, { ...scored, api })) };
     });
   }
 

@@ -92,14 +92,23 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
   }
 
   async keep(columns: ColumnParts): Promise<ColumnParts> {
+    await this.keepParts(Object.values(columns).flat());
+    return mapParts(columns, withoutBytes);
+  }
+
+  /**
+   * Takes over the bytes of parts. Waits while too many bytes are not written yet.
+   *
+   * @throws UsageError if the disk fails.
+   */
+  async keepParts(parts: readonly ColumnPart[]): Promise<void> {
     if (this.#isClosed) throw closedEarly(path.dirname(this.#dir));
-    for (const parts of Object.values(columns)) for (const part of parts) this.#add(part);
+    for (const part of parts) this.#add(part);
     while (this.#waitingBytes > this.#options.waitingBytes && this.#broken === undefined) {
       this.#room ??= withResolvers();
       await this.#room.promise;
     }
     if (this.#broken !== undefined) throw this.#broken.reason;
-    return mapParts(columns, withoutBytes);
   }
 
   /**
@@ -251,9 +260,10 @@ async function writeBlocks(
   }
 }
 
-/** Returns a name that no writer in the columns' folder has: `start-0`, `start-1`, … */
-export async function nextWriter(dir: string, files: Files): Promise<string> {
+/** Returns a name that no writer in the columns' folder has: with the prefix `start`, `start-0`, `start-1`, … */
+export async function nextWriter(dir: string, files: Files, prefix = "start"): Promise<string> {
   const names = await listNames(dir, files);
-  const used = names.flatMap((name) => /^start-(\d+)[-.]/.exec(name)?.[1] ?? []);
-  return `start-${Math.max(-1, ...used.map(Number)) + 1}`;
+  const own = names.filter((name) => name.startsWith(`${prefix}-`));
+  const used = own.flatMap((name) => /^(\d+)[-.]/.exec(name.slice(prefix.length + 1))?.[1] ?? []);
+  return `${prefix}-${Math.max(-1, ...used.map(Number)) + 1}`;
 }

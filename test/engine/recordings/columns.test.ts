@@ -162,6 +162,7 @@ function modelOf(recorded: Recorded | undefined): ColumnModel {
     positions: () => [],
     kept: ({ index }) => ({ ids: masks[index] ?? [], logprob: maskLogprobs[index]! }),
     tops: ({ index }) => tops[index] ?? [],
+    promptTops: () => [],
   };
 }
 

@@ -39,6 +39,8 @@ export interface ScoreCall {
   readonly from: number;
   /** 0 scores as 1 does. */
   readonly temperature: number;
+  /** Number of the most probable ids that are listed in each place. Absent: none are. */
+  readonly topCount?: number;
 }
 
 /** A token that was sampled, reported before the reply. */
@@ -52,7 +54,13 @@ export interface TokenMessage {
 /** The reply to a call. */
 export type ThreadReply =
   | ({ readonly type: "generated"; readonly key: number } & SampledTurn)
-  | { readonly type: "scored"; readonly key: number; readonly logprobs: readonly number[] }
+  | {
+      readonly type: "scored";
+      readonly key: number;
+      readonly logprobs: readonly number[];
+      /** See `TopScores`. Absent if no ids were listed. */
+      readonly tops?: Uint8Array;
+    }
   | {
       readonly type: "failed";
       readonly key: number;

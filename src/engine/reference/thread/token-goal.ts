@@ -1,7 +1,9 @@
 import type { LogitRow } from "../logit-row.ts";
+import { bestIds } from "../../in-process/best-ids.ts";
 import { seededRandomNumbers } from "../../in-process/random-numbers.ts";
 import type { Finish } from "../../engine.ts";
 import { drawToken, softmaxTemperature, toLogprob } from "./draw-token.ts";
+import { GrowingRows } from "./growing-rows.ts";
 import { TurnColumns, type ReadRoutes } from "./turn-columns.ts";
 import type { GenerateCall, ScoreCall, TokenMessage, ThreadReply } from "./thread-message.ts";
 
@@ -79,9 +81,10 @@ export function generationGoal(call: GenerateCall, modelEndIds: readonly number[
   };
 }
 
-/** Creates a goal that scores given ids. */
-export function scoringGoal({ key, ids, from, temperature }: ScoreCall): TokenGoal {
+/** Creates a goal that scores given ids, and lists the most probable ids in the place of each. */
+export function scoringGoal({ key, ids, from, temperature, topCount }: ScoreCall): TokenGoal {
   const logprobs: number[] = [];
+  const tops = topCount === undefined ? undefined : new GrowingRows();
   return {
     key,
     ids,
@@ -91,11 +94,18 @@ export function scoringGoal({ key, ids, from, temperature }: ScoreCall): TokenGo
     take(row, index) {
       const id = ids[index + 1] ?? 0;
       const probabilities = row.softmax(softmaxTemperature(temperature));
-      const logprob = toLogprob(row, { id, temperature, ...probabilities });
+      const logprobOf = (each: number): number =>
+        toLogprob(row, { id: each, temperature, ...probabilities });
+      const logprob = logprobOf(id);
       if (!Number.isFinite(logprob)) return { type: "finish", reply: notANumber(key, index) };
       logprobs.push(logprob);
+      if (topCount !== undefined) {
+        const best = bestIds(row.logits, Math.min(topCount, row.logits.length));
+        tops!.add(best, best.map(logprobOf));
+      }
       if (index + 2 < ids.length) return { type: "advance" };
-      return { type: "finish", reply: { type: "scored", key, logprobs } };
+      const lists = tops && { tops: tops.toBytes() };
+      return { type: "finish", reply: { type: "scored", key, logprobs, ...lists } };
     },
   };
 }

@@ -1,17 +1,10 @@
 import type { ColumnSpecs } from "../../../columns/column-specs.ts";
-import { encodeRagged } from "../../../columns/ragged-rows.ts";
 import type { ColumnRequest } from "../../engine.ts";
 import type { SampledColumns } from "../../in-process/to-generation.ts";
+import { GrowingRows } from "./growing-rows.ts";
 
 /** Copies the routes of a sequence's positions from `from` to before `end`. */
 export type ReadRoutes = (range: { from: number; end: number }) => Uint8Array;
-
-/** Rows of different lengths that grow. */
-interface GrowingRows {
-  readonly counts: number[];
-  readonly ids: number[];
-  readonly logprobs: number[];
-}
 
 /** The side columns of a turn, collected token by token. */
 export class TurnColumns {
@@ -19,8 +12,8 @@ export class TurnColumns {
   /** Number of rows of `routedExperts` that are known or collected. */
   #routeEnd: number;
   readonly #routes: Uint8Array[] = [];
-  readonly #kept: GrowingRows = { counts: [], ids: [], logprobs: [] };
-  readonly #top: GrowingRows = { counts: [], ids: [], logprobs: [] };
+  readonly #kept = new GrowingRows();
+  readonly #top = new GrowingRows();
 
   constructor({ specs, knownRows }: ColumnRequest) {
     this.specs = specs;
@@ -36,12 +29,12 @@ export class TurnColumns {
 
   /** Adds the kept ids of a sampled token, the most probable first. */
   addKept(ids: readonly number[]): void {
-    addRow(this.#kept, ids);
+    this.#kept.add(ids);
   }
 
   /** Adds the most probable ids at a sampled token, the most probable first. */
   addTop(ids: readonly number[], logprobs: readonly number[]): void {
-    addRow(this.#top, ids, logprobs);
+    this.#top.add(ids, logprobs);
   }
 
   toBytes(): SampledColumns {
@@ -51,23 +44,8 @@ export class TurnColumns {
       ...(routedExperts !== undefined && {
         routedExperts: new Uint8Array(Buffer.concat(this.#routes)),
       }),
-      ...(keptTokens !== undefined && { keptTokens: encodeRagged(toRagged(this.#kept)) }),
-      ...(topLogprobs !== undefined && {
-        topLogprobs: encodeRagged({
-          ...toRagged(this.#top),
-          logprobs: Float32Array.from(this.#top.logprobs),
-        }),
-      }),
+      ...(keptTokens !== undefined && { keptTokens: this.#kept.toBytes() }),
+      ...(topLogprobs !== undefined && { topLogprobs: this.#top.toBytes() }),
     };
   }
-}
-
-function addRow(rows: GrowingRows, ids: readonly number[], logprobs: readonly number[] = []): void {
-  rows.counts.push(ids.length);
-  for (const id of ids) rows.ids.push(id);
-  for (const logprob of logprobs) rows.logprobs.push(logprob);
-}
-
-function toRagged({ counts, ids }: GrowingRows) {
-  return { counts: Uint32Array.from(counts), ids: Int32Array.from(ids) };
 }

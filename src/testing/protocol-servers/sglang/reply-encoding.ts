@@ -1,5 +1,6 @@
 import type { FinishReason, LiveSequence } from "../shared/request-scheduler.ts";
 import { drawnTokens, encodeExperts, encodePositions } from "../shared/column-rows.ts";
+import type { ColumnModel, LikelyToken, ScoredToken } from "../shared/column-model.ts";
 import type { ServedColumns } from "./column-options.ts";
 import type { ReleaseTraits } from "./releases.ts";
 import type { DecodedRequest } from "./request-decoding.ts";
@@ -109,10 +110,11 @@ function encodeSampledColumns(
   const kept = request.columns.returnsMask ? tokens.map((token) => model.kept(token, topK)) : [];
   return {
     ...(count > 0 && {
-      input_top_logprobs: [],
-      output_top_logprobs: tokens.map((token) =>
-        model.tops(token, count).map(({ id, logprob }) => [logprob, id, null]),
-      ),
+      input_top_logprobs: encodeInputTops(sequence, { model, count }),
+      // An empty generation has the tops of the token that would come next.
+      output_top_logprobs: request.samplesNothing
+        ? [encodeTops(model.promptTops(nextToken(request), count))]
+        : tokens.map((token) => encodeTops(model.tops(token, count))),
     }),
     ...(request.columns.returnsMask && {
       output_token_sampling_mask: kept.map(({ ids }) => ids),
@@ -120,6 +122,27 @@ function encodeSampledColumns(
       output_token_sampling_mask_length: outputIds.length,
     }),
   };
+}
+
+/** Encodes the most probable tokens of the scored input. The first entry is always null. */
+function encodeInputTops(
+  { request: { inputIds, logprobStartLen }, inputLogprobs }: LiveSequence<DecodedRequest>,
+  { model, count }: { readonly model: ColumnModel; readonly count: number },
+): readonly unknown[] {
+  return (inputLogprobs ?? []).slice(logprobStartLen).map((logprob, offset) => {
+    if (offset === 0) return null;
+    const position = logprobStartLen + offset;
+    const token = { id: inputIds[position]!, logprob: logprob ?? 0, position };
+    return encodeTops(model.promptTops(token, count));
+  });
+}
+
+function encodeTops(tops: readonly LikelyToken[]): readonly unknown[] {
+  return tops.map(({ id, logprob }) => [logprob, id, null]);
+}
+
+function nextToken({ inputIds }: DecodedRequest): ScoredToken {
+  return { id: 0, logprob: -1, position: inputIds.length };
 }
 
 /** Returns the location of the cached tokens, or null if there are none. */

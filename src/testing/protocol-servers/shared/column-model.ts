@@ -32,6 +32,20 @@ export interface DrawnToken {
   readonly index: number;
 }
 
+/** A token of a prompt that is scored. */
+export interface ScoredToken {
+  readonly id: number;
+  readonly logprob: number;
+  /** Its index in the prompt. The prompt's length stands for the token that would be sampled next. */
+  readonly position: number;
+}
+
+/** A token with its logprob. */
+export interface LikelyToken {
+  readonly id: number;
+  readonly logprob: number;
+}
+
 /** The values of columns. Functions of the token, its place and the version of the weights. */
 export interface ColumnModel {
   /** The experts of a token in a layer, in order of their weight. */
@@ -44,10 +58,9 @@ export interface ColumnModel {
     most: number,
   ): { readonly ids: readonly number[]; readonly logprob: number };
   /** The most probable tokens, best first. The drawn token may be absent. */
-  tops(
-    token: DrawnToken,
-    count: number,
-  ): readonly { readonly id: number; readonly logprob: number }[];
+  tops(token: DrawnToken, count: number): readonly LikelyToken[];
+  /** The most probable tokens in the place of a prompt's token, best first. That token may be absent. */
+  promptTops(token: ScoredToken, count: number): readonly LikelyToken[];
 }
 
 /** Creates a model whose values are a deterministic function of token, place and version. */
@@ -75,15 +88,19 @@ export function createColumnModel({
       // Over fewer tokens, a token is likelier.
       return { ids: others.toSpliced(rank, 0, id), logprob: size === 1 ? 0 : logprob / 2 };
     },
-    tops({ id, logprob }, count) {
-      const isBest = id % 4 !== 3;
-      const entries = Array.from({ length: count }, (_, rank) => ({
-        id: otherId(id, rank + 1),
-        logprob: isBest ? logprob - rank : (logprob * (rank + 1)) / (count + 1),
-      }));
-      return isBest ? entries.with(0, { id, logprob }) : entries;
-    },
+    tops: inventTops,
+    promptTops: inventTops,
   };
+}
+
+/** Invents the most probable tokens. They lack each fourth token itself. */
+function inventTops({ id, logprob }: LikelyToken, count: number): readonly LikelyToken[] {
+  const isBest = id % 4 !== 3;
+  const entries = Array.from({ length: count }, (_, rank) => ({
+    id: otherId(id, rank + 1),
+    logprob: isBest ? logprob - rank : (logprob * (rank + 1)) / (count + 1),
+  }));
+  return isBest ? entries.with(0, { id, logprob }) : entries;
 }
 
 /** Returns another id near an id: a different one for each distance from 1 on. */

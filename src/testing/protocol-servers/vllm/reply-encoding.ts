@@ -198,22 +198,35 @@ function refuseNan(logprob: number): void {
 }
 
 /**
- * Returns the score of each prompt token, if requested, without the most likely alternatives. No
- * sampling transform applies to it in any mode.
+ * Returns the score of each prompt token, if requested, and the most likely alternatives. No
+ * sampling transform applies to them in any mode.
  * **Source:** vllm-project/vllm vllm/v1/worker/gpu/sample/prompt_logprob.py and vllm/logprobs.py.
  */
 function encodePromptLogprobs(
   sequence: Sequence | undefined,
-  { detokenize }: ReplyContext,
+  { detokenize, columns: { model } }: ReplyContext,
 ): readonly unknown[] | null {
   const logprobs = sequence?.inputLogprobs;
   if (sequence === undefined || logprobs === undefined) return null;
-  return sequence.request.inputIds.map((id, index) => {
-    if (index === 0) return null;
-    const logprob = logprobs[index] ?? 0;
+  const { inputIds, samplingParams } = sequence.request;
+  const count = Math.max(0, Number(samplingParams["prompt_logprobs"]));
+  return inputIds.map((id, position) => {
+    if (position === 0) return null;
+    const logprob = logprobs[position] ?? 0;
     refuseNan(logprob);
-    const scored = { logprob: Math.max(logprob, LOGPROB_FLOOR), rank: 1 };
-    return { [id]: { ...scored, decoded_token: detokenize([id]) } };
+    const tops = count === 0 ? [] : model.promptTops({ id, logprob, position }, count);
+    const ranked = tops.map((top, index) => ({ ...top, rank: index + 1 }));
+    const own = ranked.find((top) => top.id === id) ?? { id, logprob, rank: tops.length + 1 };
+    return Object.fromEntries(
+      [own, ...ranked].map((token) => [
+        token.id,
+        {
+          logprob: Math.max(token.logprob, LOGPROB_FLOOR),
+          rank: token.rank,
+          decoded_token: detokenize([token.id]),
+        },
+      ]),
+    );
   });
 }
 
