@@ -1,14 +1,14 @@
 import { Option, type Command } from "commander";
-import type { Dialect } from "../../../packages/tool-parsers/src/tool-call-parser.ts";
-import { findReasoningParser } from "../../../packages/tool-parsers/src/reasoning/registry.ts";
+import type { Dialect } from "../../../../packages/tool-parsers/src/tool-call-parser.ts";
+import { findReasoningParser } from "../../../../packages/tool-parsers/src/reasoning/registry.ts";
 import type {
   ReasoningOptions,
   ReasoningResult,
   ReasoningStream,
-} from "../../../packages/tool-parsers/src/reasoning/reasoning-parser.ts";
-import { answerJsonLines, textMember, toLinesInput } from "../json-lines.ts";
-import { readResponseTemplate, responseTemplateFlag } from "../response-template-file.ts";
-import { writeOut } from "../write-out.ts";
+} from "../../../../packages/tool-parsers/src/reasoning/reasoning-parser.ts";
+import { answerJsonLines, textMember, toLinesInput } from "../../json-lines.ts";
+import { readResponseTemplate, responseTemplateFlag } from "../../response-template-file.ts";
+import { writeOut } from "../../write-out.ts";
 import { chunksOf } from "./parse.ts";
 
 interface ReasonFlags {

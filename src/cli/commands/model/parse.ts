@@ -1,20 +1,20 @@
 import { Option, type Command } from "commander";
-import { toolsFromOpenAi } from "../../message.ts";
-import { listReasoningParsers } from "../../../packages/tool-parsers/src/reasoning/registry.ts";
+import { toolsFromOpenAi } from "../../../message.ts";
+import { listReasoningParsers } from "../../../../packages/tool-parsers/src/reasoning/registry.ts";
 import {
   findToolCallParser,
   listToolCallParsers,
-} from "../../../packages/tool-parsers/src/registry.ts";
+} from "../../../../packages/tool-parsers/src/registry.ts";
 import type {
   CompatCall,
   Dialect,
   ParseOptions,
   ParseResult,
   ToolCallStream,
-} from "../../../packages/tool-parsers/src/tool-call-parser.ts";
-import type { PlainJson, PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
-import { isPyDict, isPyList } from "../../../packages/python-values/src/value.ts";
-import { assertInvariant, UsageError } from "../../errors.ts";
+} from "../../../../packages/tool-parsers/src/tool-call-parser.ts";
+import type { PlainJson, PyDict, PyValue } from "../../../../packages/python-values/src/value.ts";
+import { isPyDict, isPyList } from "../../../../packages/python-values/src/value.ts";
+import { assertInvariant, UsageError } from "../../../errors.ts";
 import {
   answerJsonLines,
   dictMember,
@@ -22,9 +22,9 @@ import {
   listMember,
   textMember,
   toLinesInput,
-} from "../json-lines.ts";
-import { readResponseTemplate, responseTemplateFlag } from "../response-template-file.ts";
-import { writeOut } from "../write-out.ts";
+} from "../../json-lines.ts";
+import { readResponseTemplate, responseTemplateFlag } from "../../response-template-file.ts";
+import { writeOut } from "../../write-out.ts";
 
 interface ParseFlags {
   readonly parser?: string;

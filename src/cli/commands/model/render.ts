@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import { UsageError, describeError } from "../../errors.ts";
-import { compileChatTemplate } from "../../../packages/chat-template/src/chat-template.ts";
-import type { PyDict, PyValue } from "../../../packages/python-values/src/value.ts";
-import { bindTemplate } from "../../renderer/bound-template.ts";
-import { createControlTokenGuard } from "../../renderer/guard/control-token-guard.ts";
-import { unseal } from "../../renderer/guard/seal.ts";
-import type { TokenCodec } from "../../tokenizer/codec.ts";
-import { readModelFolder } from "../../tokenizer/model-folder.ts";
+import { UsageError, describeError } from "../../../errors.ts";
+import { compileChatTemplate } from "../../../../packages/chat-template/src/chat-template.ts";
+import type { PyDict, PyValue } from "../../../../packages/python-values/src/value.ts";
+import { bindTemplate } from "../../../renderer/bound-template.ts";
+import { createControlTokenGuard } from "../../../renderer/guard/control-token-guard.ts";
+import { unseal } from "../../../renderer/guard/seal.ts";
+import type { TokenCodec } from "../../../tokenizer/codec.ts";
+import { readModelFolder } from "../../../tokenizer/model-folder.ts";
 import {
   LineError,
   answerJsonLines,
@@ -14,9 +14,9 @@ import {
   dictMember,
   toLinesInput,
   toolsMember,
-} from "../json-lines.ts";
-import { writeOut } from "../write-out.ts";
-import { readTextFile } from "../../text/decode-text.ts";
+} from "../../json-lines.ts";
+import { writeOut } from "../../write-out.ts";
+import { readTextFile } from "../../../text/decode-text.ts";
 
 interface RenderFlags {
   readonly template?: string;
@@ -88,7 +88,7 @@ async function openTemplate({ model, template }: RenderFlags): Promise<OpenTempl
     if (template === undefined) throw new UsageError("Missing --template FILE or --model DIR");
     return { source: await readTemplate(template), specialTokens: new Map() };
   }
-  const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
+  const { loadTokenCodec } = await import("../../../tokenizer/load-codec.ts");
   const { chatTemplate, specialTokens } = await readModelFolder(model);
   const source = template === undefined ? chatTemplate : await readTemplate(template);
   if (source === undefined) {

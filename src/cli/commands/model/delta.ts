@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import type { PyDict } from "../../../packages/python-values/src/value.ts";
-import { createRenderer } from "../../renderer/create-renderer.ts";
-import type { Renderer } from "../../renderer/renderer.ts";
+import type { PyDict } from "../../../../packages/python-values/src/value.ts";
+import { createRenderer } from "../../../renderer/create-renderer.ts";
+import type { Renderer } from "../../../renderer/renderer.ts";
 import {
   LineError,
   answerJsonLines,
@@ -9,8 +9,8 @@ import {
   dictMember,
   toLinesInput,
   toolsMember,
-} from "../json-lines.ts";
-import { writeOut } from "../write-out.ts";
+} from "../../json-lines.ts";
+import { writeOut } from "../../write-out.ts";
 
 interface DeltaFlags {
   readonly model: string;
