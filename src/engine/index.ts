@@ -17,6 +17,8 @@ export type {
   SamplingConstraint,
   SamplingParameters,
   ScoreRequest,
+  TopScoreRequest,
+  TopScores,
   StreamedTokens,
   WorkerLoad,
 } from "./engine.ts";

@@ -46,7 +46,14 @@ export type {
 } from "./protocol-servers/sglang/sglang-test-server.ts";
 export type { FinishReason, PauseMode } from "./protocol-servers/shared/request-scheduler.ts";
 export type { SequenceRequest } from "./protocol-servers/shared/sequence-request.ts";
-export type { ColumnModel, TestColumns } from "./protocol-servers/shared/column-model.ts";
+export type {
+  ColumnModel,
+  ComputedToken,
+  DrawnToken,
+  LikelyToken,
+  ScoredToken,
+  TestColumns,
+} from "./protocol-servers/shared/column-model.ts";
 export type { TestServer, TestServerOptions } from "./protocol-servers/shared/server-core.ts";
 export { startSglangTestServer } from "./protocol-servers/sglang/sglang-test-server.ts";
 export type { SglangRelease } from "./protocol-servers/sglang/releases.ts";

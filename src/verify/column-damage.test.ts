@@ -99,7 +99,10 @@ const damages: Readonly<Record<string, readonly [(edit: Edit) => Promise<void>, 
     /so they were changed/,
   ],
   "a file is cut": [async ({ at }) => await truncate(at(binFile), 100), /ends before it/],
-  "a file is missing": [async ({ at }) => await rm(at(binFile)), /does not exist/],
+  "a file is missing": [
+    async ({ at }) => await rm(at(binFile)),
+    /no index names it with a file that exists/,
+  ],
   "the index is missing": [async ({ at }) => await rm(at(indexFile)), /no index names it/],
   "the folder is missing": [
     async ({ at }) => await rm(at("columns"), { recursive: true }),
@@ -138,7 +141,7 @@ const damages: Readonly<Record<string, readonly [(edit: Edit) => Promise<void>, 
   ],
   "a place names another file": [
     async (edit) => await places(edit, (lines) => void (lines.at(-1)!.file = "start-9-0000.bin")),
-    /does not exist/,
+    /no index names it with a file that exists/,
   ],
   "a row has no columns": [
     async (edit) => await rows(edit, (row) => void delete row.columns),

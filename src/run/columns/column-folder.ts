@@ -110,7 +110,7 @@ export function openColumnsIn(
       if (place === undefined) {
         const why = index.isFreed(hash)
           ? "its file was freed after its rows were acknowledged"
-          : "no index names it";
+          : "no index names it with a file that exists";
         throw missing(dir, hash, why);
       }
       const { start, end } = range;
