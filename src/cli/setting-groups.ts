@@ -1,4 +1,5 @@
 import { agentSettings } from "../composition/config/agent-config.ts";
+import { columnSettings } from "../composition/config/columns-config.ts";
 import { conductSettings } from "../composition/config/conduct-config.ts";
 import { engineSettings } from "../composition/config/engine-config.ts";
 import { limitSettings } from "../composition/config/limits-config.ts";
@@ -32,7 +33,7 @@ const headings: readonly (readonly [heading: string, names: readonly string[]])[
   ["Engine:", namesOf(engineSettings)],
   ["Environment:", ["data", "split", "seed"]],
   ["User:", namesOf(userSettings)],
-  ["Sampling:", namesOf(samplingSettings)],
+  ["Sampling:", namesOf([...samplingSettings, ...columnSettings])],
   ["Groups:", [...namesOf(scopeSettings), "attempts", "retry-failed"]],
   ["Policy:", namesOf(agentSettings)],
   ["Limits:", [...namesOf(limitSettings), "concurrency", "follow-load", "max-failures"]],

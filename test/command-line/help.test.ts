@@ -36,6 +36,7 @@ describe("help", () => {
       "Policy:",
       "Limits:",
       "Workers:",
+      "Teacher:",
       "Output:",
       "Options:",
       "Examples:",

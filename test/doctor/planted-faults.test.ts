@@ -40,7 +40,7 @@ async function expectCauses(
         diagnosisText(diagnosis),
       ).toEqual(expected);
     }),
-    { seed: 44, numRuns: 10 },
+    { seed: 44, numRuns: 4 },
   );
 }
 
@@ -62,7 +62,7 @@ describe("healthy pairs", () => {
         const { verdict, causes } = await diagnose(rows, trainer);
         expect([verdict, causes]).toEqual(["healthy", []]);
       }),
-      { seed: 44, numRuns: 10 },
+      { seed: 44, numRuns: 4 },
     );
   });
 

@@ -47,7 +47,6 @@ describe("the package type-checks in a project of its own, the files of its depe
     ["TypeScript 7", "typescript", "nodenext"],
     ["TypeScript 7", "typescript", "bundler"],
     ["TypeScript 5.9", "typescript-5", "nodenext"],
-    ["TypeScript 5.9", "typescript-5", "bundler"],
   ] as const)("%s (%s), %s", async (_, compiler, resolution) => {
     const tsc = path.join(modules, compiler, "bin/tsc");
     const flags = ["--noEmit", "--strict", "--skipLibCheck", "false", "--types", "node"];
