@@ -55,9 +55,9 @@ test(
     const played = rounds.filter(({ episodes }) => episodes !== undefined);
     expect(played.map(({ episodes, verified }) => [episodes, verified])).toEqual([
       [6, true],
-      [6, true],
-      [6, true],
-      [6, true],
+      [16, true],
+      [16, true],
+      [16, true],
     ]);
   },
 );

@@ -59,7 +59,9 @@ class ColumnFolder:
         if not specs:
             raise ValueError(f"Cannot read columns of {folder}: its run.json names none")
         self.specs: dict[str, Any] = specs
-        self._folder, self._places, self._maps = folder / "columns", {}, {}
+        self._folder = folder / "columns"
+        self._places: dict[str, tuple[str, int, int]] = {}
+        self._maps: dict[str, memoryview] = {}
         for file in sorted(self._folder.glob("*.jsonl")):
             for line in read_lines(file):
                 try:
@@ -196,7 +198,8 @@ def _array_at(content: memoryview, place: dict[str, Any], file: Path) -> numpy.n
         count *= length
     if place["offset"] + count * kind.itemsize > len(content):
         raise ValueError(f"Cannot read {file}: it ends before an array of its rows; export again")
-    return numpy.frombuffer(content, kind, count, place["offset"]).reshape(place["shape"])
+    array: numpy.ndarray = numpy.frombuffer(content, kind, count, place["offset"]).reshape(place["shape"])
+    return array
 
 
 def _map(file: Path) -> memoryview:
