@@ -56,7 +56,7 @@ describe.each(modelNames)("prompt encoder on the tokenizer of %s", (name) => {
     codec = await modelCodec(name);
   });
 
-  test("cutting after a control token is exact for 1,000 pairs of texts", async () => {
+  test("cutting after a control token is exact for 400 pairs of texts", async () => {
     const stop = stops[name];
     const encode = encoderOf(codec, [stop]);
     await fc.assert(
@@ -64,7 +64,7 @@ describe.each(modelNames)("prompt encoder on the tokenizer of %s", (name) => {
         const text = before + stop + after;
         expect(await encode(text, undefined)).toEqual(await codec.encode(text));
       }),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
   });
 });

@@ -113,7 +113,7 @@ describe.each(rows)("%s (%s)", (_, dialect, parser) => {
         const { attempts } = parser.parse(text, { tools, dialect, responseTemplate });
         checkPlaces(text, attempts);
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     );
   });
 

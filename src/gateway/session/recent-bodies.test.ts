@@ -90,7 +90,7 @@ describe.each<DialectName>(["chat", "responses", "messages"])(
             }
           },
         ),
-        { numRuns: 400 },
+        { numRuns: 150 },
       );
     });
   },

@@ -154,7 +154,7 @@ describe.each(
         const expected = await askLibrary(findsTokens ? "full" : "plain", text);
         expect(await cutHere(text, findsTokens)).toEqual(expected);
       }),
-      { numRuns: 120 },
+      { numRuns: 60 },
     );
   });
 
@@ -214,7 +214,7 @@ describe("a boundary between a letter or number and white space", () => {
           ]);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });

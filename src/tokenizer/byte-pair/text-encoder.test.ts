@@ -40,7 +40,7 @@ describe.each([...modelNames, "storefront-2m"] as const)("%s", (name) => {
         }
         expect(await codec.encode(text)).toEqual(expected);
       }),
-      { numRuns: 400 },
+      { numRuns: 150 },
     );
     expect(knownCount).toBeGreaterThan(20);
   });
