@@ -13,7 +13,7 @@ import { judge } from "./verdict/judge.ts";
 
 /** Options of `diagnose()`. */
 export interface DiagnoseOptions {
-  /** How the run sampled. Default: nothing is known, so wrong temperatures and sets are named with less certainty. */
+  /** The run's sampling. Default: unknown, so wrong temperatures and sets are named with less certainty. */
   readonly facts?: RunFacts;
   /** The largest figures that are healthy. Members that are absent have their defaults. */
   readonly thresholds?: Partial<Thresholds>;
