@@ -1,5 +1,5 @@
 import type { Episode } from "../episode/episode.ts";
-import { recordedDescription } from "../composition/describe-engine.ts";
+import { engineFacts } from "../composition/describe-engine.ts";
 import { RolloutError } from "../errors.ts";
 import { openLoadGate } from "../run/schedule/load-gate.ts";
 import { toPromptTime } from "../run/prompt-time.ts";
@@ -94,10 +94,9 @@ async function openFolder(
     configuration,
     identity: await parts.identity(),
     found: {
-      engine: recordedDescription(engine, setup.columns),
+      ...engineFacts(engine, setup.columns),
       template: renderer.card,
       plan: source === undefined ? planned : openPlan,
-      ...(setup.columns !== undefined && { columns: setup.columns }),
       settings,
       vocabularySize: renderer.codec.vocabularySize,
     },

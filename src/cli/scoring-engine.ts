@@ -1,7 +1,9 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
+import { specsIn, type ColumnSpecs } from "../columns/column-specs.ts";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { UsageError } from "../errors.ts";
+import type { RunManifest } from "../run/folder/run-manifest.ts";
 import { openStoredRun } from "../report/read-run.ts";
 import { createEngine } from "../composition/create-engine.ts";
 import { readEngineConfig } from "../composition/config/engine-config.ts";
@@ -43,17 +45,13 @@ export const engineSettings: readonly Setting[] = runSettings.filter(({ name }) 
   engineSettingNames.includes(name),
 );
 
-/** The settings of a run that decide if it can be scored again. The columns cannot be chosen then. */
-const recordedSettings: readonly Setting[] = [
-  ...engineSettings,
-  ...runSettings.filter(({ name }) => name === "columns"),
-];
-
 /** An engine that recomputes the logprobs of a run. The caller closes it. */
 export interface ScoringEngine {
   readonly engine: Engine;
   /** The temperature at which the tokens were sampled. */
   readonly temperature: number;
+  /** The run's side columns. Empty if it has none. */
+  readonly columns: ColumnSpecs;
 }
 
 /**
@@ -66,13 +64,15 @@ export async function openScoringEngine(
   flags: GivenSettings,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<ScoringEngine> {
-  const settings = await findSettings(dir, flags);
+  const manifest = await findManifest(dir);
+  const columns = specsIn(manifest?.found);
+  const settings = await findSettings(manifest, flags);
   const config = readEngineConfig(settings);
   hideSecrets(createRunRedactor({ engine: config }, process.env));
   const engine = await createEngine(config, process.env);
   try {
-    checkTruncation(settings, await engine.describe({ signal }));
-    return { engine, temperature: settings.temperature };
+    checkTruncation({ settings, columns }, await engine.describe({ signal }));
+    return { engine, temperature: settings.temperature, columns };
   } catch (error) {
     await engine.close();
     throw error;
@@ -84,8 +84,11 @@ export async function openScoringEngine(
  * @throws UsageError if the engine reports logprobs of a distribution that top-p, top-k or min-p
  *   cut.
  */
-function checkTruncation(settings: RunSettings, engine: EngineDescription): void {
-  if (settings.columns?.includes("keptTokens") === true) {
+function checkTruncation(
+  { settings, columns }: { readonly settings: RunSettings; readonly columns: ColumnSpecs },
+  engine: EngineDescription,
+): void {
+  if (columns.keptTokens !== undefined) {
     throw new UsageError(
       `Cannot score samples with ${engine.kind} again: the run keeps the tokens of --top-k (--columns keptTokens), ` +
         "and its logprobs are over these sets, which cannot be scored",
@@ -103,8 +106,11 @@ function checkTruncation(settings: RunSettings, engine: EngineDescription): void
 }
 
 /** Returns the settings for scoring. Flags override the run's settings, which override defaults. */
-async function findSettings(dir: string, flags: GivenSettings): Promise<RunSettings> {
-  const ofRun = await settingsOfRun(dir);
+async function findSettings(
+  manifest: RunManifest | undefined,
+  flags: GivenSettings,
+): Promise<RunSettings> {
+  const ofRun = manifest === undefined ? {} : storedSettings(manifest, engineSettings);
   const given = await givenSettings(engineSettings, flags);
   const isSameEngine = given["engine"] === undefined || given["engine"] === ofRun["engine"];
   const { model, temperature } = ofRun;
@@ -112,10 +118,11 @@ async function findSettings(dir: string, flags: GivenSettings): Promise<RunSetti
   return completeSettings(runSettings, { ...played, ...given });
 }
 
-async function settingsOfRun(dir: string): Promise<GivenSettings> {
+/** Reads `run.json`; returns `undefined` if the folder has none. */
+async function findManifest(dir: string): Promise<RunManifest | undefined> {
   const isRun = await stat(path.join(dir, "run.json")).then(
     () => true,
     () => false,
   );
-  return isRun ? storedSettings((await openStoredRun(dir)).manifest, recordedSettings) : {};
+  return isRun ? (await openStoredRun(dir)).manifest : undefined;
 }

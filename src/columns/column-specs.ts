@@ -1,4 +1,5 @@
 import { UsageError } from "../errors.ts";
+import { isObject } from "../values/is-object.ts";
 
 /**
  * The side columns of a run: typed tables with rows beside a training row's tokens. JSON-able, and part of a run's
@@ -60,6 +61,12 @@ export const columnNames = [
 /** Returns the names of the columns that the specs contain. */
 export function namesOf(specs: ColumnSpecs): readonly ColumnName[] {
   return columnNames.filter((name) => specs[name] !== undefined);
+}
+
+/** Returns the specs that a run recorded in `found` of its `run.json`. Empty if it has no side columns. */
+export function specsIn(found: unknown): ColumnSpecs {
+  const { columns } = isObject(found) ? found : {};
+  return isObject(columns) ? columns : {};
 }
 
 /** True if a column has one row for each computed token. The others have one row for each sampled token. */

@@ -13,7 +13,7 @@ import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
 import type { Renderer } from "../renderer/renderer.ts";
 import { probeUser } from "./probe-user.ts";
-import { describeEngine, recordedDescription, requireRunColumns } from "./describe-engine.ts";
+import { describeEngine, engineFacts, requireRunColumns } from "./describe-engine.ts";
 import { isForeignAgent } from "./config/agent-config.ts";
 import { createAgent } from "./create-agent.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
@@ -234,11 +234,10 @@ async function describeRun(
     configuration,
     identity: await describeIdentity(config, parts),
     found: {
-      engine: recordedDescription(parts.engine, parts.columns),
+      ...engineFacts(parts.engine, parts.columns),
       template: parts.renderer.card,
       vocabularySize: parts.renderer.codec.vocabularySize,
       plan: describePlan(config.scope, { environment: parts.environment.name, ...parts.scope }),
-      ...(parts.columns !== undefined && { columns: parts.columns }),
       settings,
     },
   };

@@ -41,13 +41,17 @@ export async function requireRunColumns(
   if (columns !== undefined) await requireColumns(engine, columns, { ...(signal && { signal }) });
 }
 
-/** Returns the description as a run records it. A run without side columns does not record which ones there are. */
-export function recordedDescription(
+/**
+ * Returns the engine and the side columns as a run records them. A run without side columns does not record which ones
+ * the engine has.
+ */
+export function engineFacts(
   description: EngineDescription,
   columns: ColumnSpecs | undefined,
-): EngineDescription {
-  const { columns: _possible, ...rest } = description;
-  return columns === undefined ? rest : description;
+): { readonly engine: EngineDescription; readonly columns?: ColumnSpecs } {
+  if (columns !== undefined) return { engine: description, columns };
+  const { columns: _possible, ...engine } = description;
+  return { engine };
 }
 
 function hintOf({ code, message }: RolloutError): string | undefined {

@@ -15,7 +15,7 @@ import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
 import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import { RunTally, type RunProgress } from "../run/run-progress.ts";
 import { resolveColumns } from "./resolve-columns.ts";
-import { describeEngine, recordedDescription, requireRunColumns } from "./describe-engine.ts";
+import { describeEngine, engineFacts, requireRunColumns } from "./describe-engine.ts";
 import { createEngine, type Variables } from "./create-engine.ts";
 import { requireVariables } from "./config/require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
@@ -286,12 +286,11 @@ async function describeGateway(
       ...withoutUndefined({ scorer: await describeScorer(scorerFile) }),
     },
     found: {
-      engine: recordedDescription(description, columns),
+      ...engineFacts(description, columns),
       template: renderer.card,
       vocabularySize: renderer.codec.vocabularySize,
       // The clients decide the number of sessions.
       plan: { environment: gatewayEnvironment.name, split: gatewayEnvironment.split, isOpen: true },
-      ...(columns !== undefined && { columns }),
       settings: Object.fromEntries(kept),
     },
   };

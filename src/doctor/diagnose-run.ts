@@ -1,4 +1,4 @@
-import type { ColumnSpecs } from "../columns/column-specs.ts";
+import { specsIn } from "../columns/column-specs.ts";
 import { openStoredRun } from "../report/read-run.ts";
 import { openColumnFolder } from "../run/columns/column-folder.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
@@ -33,7 +33,7 @@ export async function diagnoseRun(
   const trainer =
     typeof trainerLogprobs === "string" ? await readTrainerFile(trainerLogprobs) : trainerLogprobs;
   const { manifest } = run;
-  const { routedExperts } = specsIn(manifest);
+  const { routedExperts } = specsIn(manifest.found);
   await using source = openColumnFolder(dir);
   return await diagnose(run.samples(), trainer, {
     ...options,
@@ -52,7 +52,7 @@ function factsIn(manifest: RunManifest): RunFacts {
     ...(temperature !== undefined && { temperature }),
     ...(convention !== undefined && { logprobConvention: convention }),
     hasTruncation: topP < 1 || topK > 0 || minP > 0,
-    hasKeptTokens: specsIn(manifest).keptTokens !== undefined,
+    hasKeptTokens: specsIn(manifest.found).keptTokens !== undefined,
   };
 }
 
@@ -61,10 +61,6 @@ function conventionIn(identity: RunManifest["identity"]): RunFacts["logprobConve
   return convention === "tempered" || convention === "raw" || convention === "processed"
     ? convention
     : undefined;
-}
-
-function specsIn({ found }: RunManifest): ColumnSpecs {
-  return isObject(found["columns"]) ? found["columns"] : {};
 }
 
 /** Returns the parsers that the run's capability card names. */

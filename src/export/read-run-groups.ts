@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { UsageError, describeError } from "../errors.ts";
-import type { ColumnSpecs } from "../columns/index.ts";
+import { specsIn, type ColumnSpecs } from "../columns/column-specs.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import { storedFiles } from "../run/gzip/stored-files.ts";
 import { samplingFactsIn } from "../run/policy/found-sampling.ts";
@@ -110,6 +110,6 @@ async function readFound(file: string): Promise<FoundFacts> {
   const { sampling } = samplingFactsIn(manifest.found);
   // Engines sample at temperature 1 by default.
   const temperature = sampling && (sampling.temperature ?? 1);
-  const { columns = {} } = (manifest.found ?? {}) as { columns?: ColumnSpecs };
+  const columns = specsIn(manifest.found);
   return { plan: plan as PlanRecord | OpenPlan, temperature, columns };
 }

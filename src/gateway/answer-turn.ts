@@ -197,40 +197,38 @@ async function sampleAndWrite(
   using watch = new CallWatch(stop.signal, clock);
   const { columns } = services;
   const { reply, held } = await sampleInForm(counted, form, async (constraint) =>
-    keepColumns(
-      columns,
-      await sampleReply({
-        engine,
-        renderer,
-        request: {
-          // Copied, because an engine may change its argument.
-          promptIds: [...built.recorder.promptIds],
-          sampling,
-          maxNewTokens,
-          stopTokenIds: renderer.stopTokenIds,
-          ...(constraint !== undefined && { constraint }),
-          ...(columns !== undefined && {
-            columns: { specs: columns.specs, knownRows: built.recorder.knownRows },
-          }),
-          vocabularySize: renderer.codec.vocabularySize,
-          requestId: session.nextRequestId(),
-          sessionId: session.identity.sessionId,
-        },
-        read: {
-          formats,
-          tools: requested.toolChoice.type === "none" ? [] : requested.tools,
-          callForms: requested.callForms,
-          parallelCalls: requested.parallelCalls,
-          reasoningOpened: built.reasoningOpened,
-          stops: requested.stop,
-          ids: { mint, callPrefix: dialect.idPrefixes.call },
-        },
-        onEvents: (events) => output.write(events),
-        isStreamed: requested.isStreamed,
-        watch,
-        engineTimeoutMs: services.limits.engineTimeoutMs,
-      }),
-    ),
+    sampleReply({
+      engine,
+      renderer,
+      request: {
+        // Copied, because an engine may change its argument.
+        promptIds: [...built.recorder.promptIds],
+        sampling,
+        maxNewTokens,
+        stopTokenIds: renderer.stopTokenIds,
+        ...(constraint !== undefined && { constraint }),
+        ...(columns !== undefined && {
+          columns: { specs: columns.specs, knownRows: built.recorder.knownRows },
+        }),
+        vocabularySize: renderer.codec.vocabularySize,
+        requestId: session.nextRequestId(),
+        sessionId: session.identity.sessionId,
+      },
+      read: {
+        formats,
+        tools: requested.toolChoice.type === "none" ? [] : requested.tools,
+        callForms: requested.callForms,
+        parallelCalls: requested.parallelCalls,
+        reasoningOpened: built.reasoningOpened,
+        stops: requested.stop,
+        ids: { mint, callPrefix: dialect.idPrefixes.call },
+      },
+      onEvents: (events) => output.write(events),
+      isStreamed: requested.isStreamed,
+      watch,
+      columnStore: columns?.store,
+      engineTimeoutMs: services.limits.engineTimeoutMs,
+    }),
   );
   const record = {
     ...toRecord(services, { request, placement, built, start, reply, sampling }),
@@ -258,17 +256,6 @@ async function sampleAndWrite(
     : undefined;
   output.finish(dialect, start, reply, withoutUndefined({ tokens, reasoningTokenCount }));
   return node;
-}
-
-/** Hands the bytes of a reply's columns to the store. */
-async function keepColumns(
-  columns: SessionColumns | undefined,
-  reply: SampledReply,
-): Promise<SampledReply> {
-  const { generation } = reply;
-  if (columns === undefined || generation.columns === undefined) return reply;
-  const kept = await columns.store.keep(generation.columns);
-  return { ...reply, generation: { ...generation, columns: kept } };
 }
 
 function chooseSampling(

@@ -1,5 +1,5 @@
 import { findValueProblem } from "../columns/check-columns.ts";
-import { hashColumnBytes, type ColumnPart, type ColumnParts } from "../columns/column-part.ts";
+import type { ColumnPart, ColumnParts } from "../columns/column-part.ts";
 import {
   isOfAllTokens,
   namesOf,
@@ -7,9 +7,9 @@ import {
   type ColumnSpecs,
 } from "../columns/column-specs.ts";
 import type { ColumnFolder } from "../run/columns/column-folder.ts";
-import { UsageError } from "../errors.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import type { RawRow, Violation } from "../trajectory/violation.ts";
+import { readSoundPart } from "./read-sound-part.ts";
 
 /** The facts of a run that its columns are checked against. */
 interface ColumnFacts {
@@ -65,15 +65,9 @@ export class ColumnBytes {
 
   async #read(name: ColumnName, part: ColumnPart, row: Sample): Promise<string | undefined> {
     if (await this.#source.isFreed(part.hash)) return undefined;
-    let bytes: Uint8Array;
-    try {
-      bytes = await this.#source.read(part);
-    } catch (error) {
-      if (error instanceof UsageError) return error.message;
-      throw error;
-    }
-    const hash = hashColumnBytes(bytes);
-    if (hash !== part.hash) return `its bytes have the hash ${hash}, so they were changed`;
+    const read = await readSoundPart(this.#source, part);
+    if ("fault" in read) return read.fault;
+    const { bytes } = read;
     const { from, rows } = part;
     const { columns = {}, vocabularySize } = this.#facts;
     const wanted = {

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { hashColumnBytes, type ColumnPart } from "../columns/column-part.ts";
+import type { ColumnPart } from "../columns/column-part.ts";
 import type { ColumnSource } from "../columns/column-source.ts";
 import { findTeacherProblem, type TeacherColumnName } from "../columns/teacher-columns.ts";
 import { UsageError } from "../errors.ts";
@@ -20,6 +20,7 @@ import { hashRow } from "../trajectory/hash-row.ts";
 import type { Violation } from "../trajectory/violation.ts";
 import { isObject } from "../values/is-object.ts";
 import { findingsIn, type Finding } from "./finding.ts";
+import { readSoundPart } from "./read-sound-part.ts";
 
 /** The facts of a run that its teachers' columns are checked against. */
 interface TeacherFacts {
@@ -192,19 +193,12 @@ async function findFault(
     readonly facts: TeacherFacts;
   },
 ): Promise<string | undefined> {
-  let bytes: Uint8Array;
-  try {
-    bytes = await source.read(part);
-  } catch (error) {
-    if (error instanceof UsageError) return error.message;
-    throw error;
-  }
-  const hash = hashColumnBytes(bytes);
-  if (hash !== part.hash) return `its bytes have the hash ${hash}, so they were changed`;
+  const read = await readSoundPart(source, part);
+  if ("fault" in read) return read.fault;
   const { vocabularySize } = facts;
   const problem = findTeacherProblem(
     name,
-    { rows: part.rows, bytes },
+    { rows: part.rows, bytes: read.bytes },
     {
       topCount,
       ...(vocabularySize !== undefined && { vocabularySize }),

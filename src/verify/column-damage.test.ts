@@ -3,49 +3,27 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createColumnPart, withoutBytes, type ColumnPart } from "../columns/column-part.ts";
-import type { ColumnName, ColumnSpecs } from "../columns/column-specs.ts";
+import type { ColumnName } from "../columns/column-specs.ts";
 import { encodeRagged } from "../columns/ragged-rows.ts";
-import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
+import {
+  inventedLampEngine,
+  inventedSpecs,
+  playInventedLamps,
+} from "../run/columns/invented-columns.fixture.ts";
 import { RunFolder } from "../run/folder/run-folder.ts";
 import { testManifest } from "../run/folder/run-folder.fixture.ts";
-import { lampPlan, lamps, lampSetup } from "../run/lamp-run.fixture.ts";
-import { runRollouts } from "../run/run-rollouts.ts";
-import { withInventedColumns } from "../testing/column-engine.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { ColumnBytes } from "./check-column-bytes.ts";
 import { verifyRun } from "./verify-run.ts";
-
-const specs: ColumnSpecs = {
-  routedExperts: { layerCount: 3, perToken: 2, expertCount: 8 },
-  keptTokens: { maxCount: 4 },
-  topLogprobs: { count: 2 },
-};
 
 let scratch = "";
 let sound = "";
 beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-column-damage-"));
   sound = path.join(scratch, "sound");
-  const environment = { ...lamps(2), repeatable: true };
-  const engine = preparedEngine([]);
-  const playing = withInventedColumns({
-    ...engine,
-    generate: async (request, options) => {
-      const { requestId, sessionId } = request;
-      const reply = says(requestId.endsWith(":0;") ? switchCall : `Goodbye from ${sessionId}!`);
-      return await preparedEngine([reply]).generate(request, options);
-    },
-  });
+  const engine = inventedLampEngine({ goodbye: (sessionId) => `Goodbye from ${sessionId}!` });
   await using folder = await RunFolder.open(sound, testManifest, { retryFailed: false });
-  await runRollouts({
-    plan: lampPlan(environment),
-    setup: { ...lampSetup({ environment, engine: playing }), columns: specs },
-    folder,
-    concurrency: 1,
-    attempts: 1,
-    maxFailuresInRow: 10,
-    signal: new AbortController().signal,
-  });
+  await playInventedLamps(folder, { engine, concurrency: 1 });
 });
 afterAll(async () => {
   await rm(scratch, { recursive: true });
@@ -343,7 +321,10 @@ describe("verify names each value that no engine returns", () => {
           Promise.resolve(wanted.hash === part.hash ? bytes : new Uint8Array()),
         isFreed: () => Promise.resolve(false),
       },
-      { columns: { [column]: specs[column] }, vocabularySize: 50 },
+      {
+        columns: { [column]: inventedSpecs[column as keyof typeof inventedSpecs] },
+        vocabularySize: 50,
+      },
     );
     const row = {
       tokenIds: [1, 2, 3, 7, 8],

@@ -2,41 +2,22 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ColumnSpecs, ExpertShape } from "../columns/column-specs.ts";
-import { preparedEngine, says, switchCall } from "../episode/lamp-episode.fixture.ts";
+import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import type { Engine } from "../engine/engine.ts";
+import { inventedSpecs, playInventedLamps } from "../run/columns/invented-columns.fixture.ts";
 import { RunFolder } from "../run/folder/run-folder.ts";
 import { testManifest } from "../run/folder/run-folder.fixture.ts";
-import { lampPlan, lamps, lampSetup } from "../run/lamp-run.fixture.ts";
-import { runRollouts } from "../run/run-rollouts.ts";
 import { withInventedColumns } from "../testing/column-engine.ts";
 import { rescoreRoutes } from "./rescore-routes.ts";
 
-const specs = {
-  routedExperts: { layerCount: 3, perToken: 2, expertCount: 8 },
-} satisfies ColumnSpecs & { readonly routedExperts: ExpertShape };
+const { routedExperts } = inventedSpecs;
+const specs = { routedExperts };
 
 let dir = "";
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), "turnwright-rescore-routes-"));
-  const environment = { ...lamps(2), repeatable: true };
-  const engine = withInventedColumns({
-    ...preparedEngine([]),
-    generate: async (request, options) => {
-      const reply = request.requestId.endsWith(":0;") ? says(switchCall) : says("Goodbye!");
-      return await preparedEngine([reply]).generate(request, options);
-    },
-  });
   await using folder = await RunFolder.open(dir, testManifest, { retryFailed: false });
-  await runRollouts({
-    plan: lampPlan(environment),
-    setup: { ...lampSetup({ environment, engine }), columns: specs },
-    folder,
-    concurrency: 1,
-    attempts: 1,
-    maxFailuresInRow: 10,
-    signal: new AbortController().signal,
-  });
+  await playInventedLamps(folder, { columns: specs, concurrency: 1 });
 });
 afterAll(async () => {
   await rm(dir, { recursive: true });

@@ -1,6 +1,6 @@
 import { isObject } from "../values/is-object.ts";
 import path from "node:path";
-import type { ColumnSpecs } from "../columns/column-specs.ts";
+import { specsIn } from "../columns/column-specs.ts";
 import { readText, type Files } from "../run/disk/files.ts";
 import { isGreedy, samplingFactsIn } from "../run/policy/found-sampling.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
@@ -54,7 +54,7 @@ export async function readRunFacts(
       ...(isCount(vocabularySize) && { vocabularySize }),
       namesVersions: typeof policyVersion === "string" && policyVersion !== "",
       // Rows of a run without columns have none.
-      columns: isObject(started["columns"]) ? (started["columns"] as ColumnSpecs) : {},
+      columns: specsIn(started),
       mayBeCertain: logprobConvention === "processed" && isGreedy(sampling),
     },
     plan: isPlan(plan) ? plan : undefined,

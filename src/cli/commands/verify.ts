@@ -11,7 +11,6 @@ import {
 import { verifyRun } from "../../verify/verify-run.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import { isFolder } from "../../report/read-run.ts";
-import { readColumnSpecs } from "../../run/columns/read-column-specs.ts";
 import { rescoreRoutes, type RouteRescoring } from "../../verify/rescore-routes.ts";
 import { rescoreFile, type FileRescoring } from "../../trajectory/rescore-file.ts";
 import { readStored } from "../../run/disk/read-jsonl.ts";
@@ -153,15 +152,15 @@ async function rescoreWithEngine(
     throw new UsageError(`Cannot use --tolerance ${flags.tolerance}: expected nats, 0 or more`);
   }
   const signal = stopOnInterrupt();
-  const { engine, temperature } = await openScoringEngine(path.dirname(file), flags, { signal });
+  const dir = path.dirname(file);
+  const { engine, temperature, columns } = await openScoringEngine(dir, flags, { signal });
   try {
     const options = { engine, temperature, tolerance, signal, read: readStored };
     const rescoring = await rescoreFile(file, options);
-    const specs = await readColumnSpecs(path.dirname(file));
-    const { routedExperts } = specs ?? {};
+    const { routedExperts } = columns;
     if (routedExperts === undefined) return rescoring;
     const routes = { engine, specs: { routedExperts }, signal };
-    return { ...rescoring, routes: await rescoreRoutes(path.dirname(file), routes) };
+    return { ...rescoring, routes: await rescoreRoutes(dir, routes) };
   } finally {
     await engine.close();
   }

@@ -1,4 +1,3 @@
-import { memoryColumns } from "../../columns/column-store.ts";
 import { assertRequest } from "../../engine/check-request.ts";
 import type { GenerateRequest, Generation } from "../../engine/engine.ts";
 import { emptyGeneration } from "../../engine/empty-generation.ts";
@@ -44,6 +43,7 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
       watch,
       boundary: call,
       cutShort: time.signal,
+      columnStore: setup.columnStore,
       onHeld: (isHeld) => {
         const isLeaving = interrupt?.aborted === true;
         if (!(isHeld && isLeaving)) pauseTime(play, isHeld);
@@ -59,7 +59,7 @@ export async function askEngine(play: Play, request: GenerateRequest): Promise<S
         isCancelled = isNotCut;
       },
     });
-    const generation = await keepColumns(play, withoutSecrets(sampled, redactor));
+    const generation = withoutSecrets(sampled, redactor);
     if (generation.outputIds.length === 0 && interrupt?.aborted !== true) {
       if (!time.expired) throw emptyReply(call.what);
       if (!isCancelled && leftMs >= graceTimeoutMs) throw hungEngine(call.what);
@@ -90,14 +90,6 @@ function assertSendable(play: Play, request: GenerateRequest): void {
   } catch (error) {
     throw play.recorder.isUnchanged() ? error : overwritten(play);
   }
-}
-
-/** Hands the bytes of a generation's columns to the store. */
-async function keepColumns({ setup }: Play, generation: Generation): Promise<Generation> {
-  const { columns } = generation;
-  if (columns === undefined) return generation;
-  const { columnStore = memoryColumns } = setup;
-  return { ...generation, columns: await columnStore.keep(columns) };
 }
 
 /** Removes secrets from the texts of a generation. Ids and logprobs stay. */

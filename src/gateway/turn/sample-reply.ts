@@ -1,3 +1,4 @@
+import type { ColumnStore } from "../../columns/column-store.ts";
 import { assertRequest } from "../../engine/check-request.ts";
 import type { Engine, GenerateRequest, Generation } from "../../engine/engine.ts";
 import { findOutputRule } from "../../engine/output-rule.ts";
@@ -22,6 +23,8 @@ export interface ReplyToSample {
   readonly isStreamed?: boolean;
   /** The time limits of the call. Its caller aborts the turn and stops the engine. */
   readonly watch: CallWatch;
+  /** Keeps the bytes of side columns. Default: in memory. */
+  readonly columnStore?: ColumnStore | undefined;
   /** Time limit of the engine in milliseconds. The time while the engine holds the call does not count. */
   readonly engineTimeoutMs: number;
 }
@@ -72,7 +75,7 @@ export async function sampleReply(options: ReplyToSample): Promise<SampledReply>
 
 /** Requests the turn, and reports its tokens to the feed. A stop text ends it early. */
 async function askEngine(
-  { engine, request, read, watch, engineTimeoutMs, isStreamed = true }: ReplyToSample,
+  { engine, request, read, watch, columnStore, engineTimeoutMs, isStreamed = true }: ReplyToSample,
   feed: ReadingFeed,
 ): Promise<Generation> {
   assertRequest(request);
@@ -85,6 +88,7 @@ async function askEngine(
     watch,
     boundary: { party: "engine", what, timeoutMs: engineTimeoutMs },
     cutShort: stopped.signal,
+    columnStore,
     onHeld: (isHeld) => (isHeld ? watch.pause() : watch.goOn()),
     ...(listens && { onTokens: ({ tokenIds }) => feed.push(tokenIds) }),
   });

@@ -2,11 +2,11 @@ import path from "node:path";
 import { withResolvers, type Resolvers } from "../../async/with-resolvers.ts";
 import { withoutBytes, type ColumnPart, type ColumnParts } from "../../columns/column-part.ts";
 import { mapParts, type ColumnStore } from "../../columns/column-store.ts";
-import { acquireBytes, releaseBytes } from "../../text/lent-bytes.ts";
 import { closedEarly } from "../disk/closed-early.ts";
-import { type Files, type OpenFile, writeAll } from "../disk/files.ts";
+import type { Files, OpenFile } from "../disk/files.ts";
 import { JsonlJournal } from "../disk/jsonl-journal.ts";
 import { storageError } from "../disk/storage-error.ts";
+import { writeBlocks } from "../disk/write-blocks.ts";
 import { ColumnIndex, freeColumnFile, listNames, type ColumnPlace } from "./column-index.ts";
 
 /** Settings of a `ColumnWriter`. */
@@ -24,8 +24,6 @@ export interface ColumnWriterOptions {
 
 const defaultFileBytes = 2 ** 30;
 const defaultWaitingBytes = 64 * 2 ** 20;
-/** Small parts are joined to blocks of this size before they are written. */
-const blockBytes = 2 ** 20;
 
 interface ColumnFile {
   readonly name: string;
@@ -195,7 +193,8 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
         at += bytes.length;
         end += 1;
       }
-      await writeBlocks(file.open, batch.slice(start, end), file.size);
+      const blocks = batch.slice(start, end).map(({ bytes }) => bytes);
+      await writeBlocks(file.open, blocks, file.size);
       await file.open.sync();
       this.#syncedBytes += at - file.size;
       file.size = at;
@@ -223,40 +222,6 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
     await this.#file?.open.close();
     this.#file = undefined;
     await this.#index[Symbol.asyncDispose]();
-  }
-}
-
-/** Writes parts one after the other. Small ones are joined, so that a thousand of them need few writes. */
-async function writeBlocks(
-  file: OpenFile,
-  parts: readonly Waiting[],
-  position: number,
-): Promise<void> {
-  let at = position;
-  for (let start = 0; start < parts.length;) {
-    let end = start;
-    let length = 0;
-    while (
-      end < parts.length &&
-      (end === start || length + parts[end]!.bytes.length <= blockBytes)
-    ) {
-      length += parts[end]!.bytes.length;
-      end += 1;
-    }
-    if (end === start + 1) {
-      await writeAll(file, parts[start]!.bytes, at);
-    } else {
-      const block = acquireBytes(length);
-      let filled = 0;
-      for (const { bytes } of parts.slice(start, end)) {
-        block.set(bytes, filled);
-        filled += bytes.length;
-      }
-      await writeAll(file, block, at);
-      releaseBytes(block);
-    }
-    at += length;
-    start = end;
   }
 }
 

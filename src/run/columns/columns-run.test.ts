@@ -4,12 +4,10 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ColumnSource } from "../../columns/column-source.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { preparedEngine, says, switchCall } from "../../episode/lamp-episode.fixture.ts";
 import { inputsBefore, type Inputs } from "../../episode/inputs/input.ts";
-import { withInventedColumns } from "../../testing/column-engine.ts";
-import { runRollouts, type RunOptions, type RunResult } from "../run-rollouts.ts";
+import type { RunResult } from "../run-rollouts.ts";
 import { fakeMachine } from "../machine.fixture.ts";
-import { lampPlan, lamps, lampSetup } from "../lamp-run.fixture.ts";
+import { lampSetup } from "../lamp-run.fixture.ts";
 import { testManifest } from "../folder/run-folder.fixture.ts";
 import { packRun, unpackRun } from "../gzip/pack-run.ts";
 import { planRun } from "../schedule/plan-run.ts";
@@ -17,7 +15,14 @@ import { createPushedTasks } from "../schedule/pushed-tasks.ts";
 import { startRun } from "../start-run.ts";
 import { RunFolder } from "../folder/run-folder.ts";
 import { openColumnFolder } from "./column-folder.ts";
-import { checkInvented, inventedSpecs, readRows } from "./invented-columns.fixture.ts";
+import {
+  checkInvented,
+  inventedLampEngine,
+  inventedLamps,
+  inventedSpecs,
+  playInventedLamps,
+  readRows,
+} from "./invented-columns.fixture.ts";
 
 let dir = "";
 beforeEach(async () => {
@@ -36,43 +41,10 @@ async function open(): Promise<RunFolder> {
   return await RunFolder.open(dir, testManifest, { retryFailed: false, lock });
 }
 
-/** Switches the lamp on in the first turn, and says goodbye in the second. */
-function lampEngine(stopAt: (turn: string) => void = () => {}): Engine {
-  const engine = preparedEngine([]);
-  return withInventedColumns({
-    ...engine,
-    generate: async (request, options) => {
-      stopAt(request.requestId);
-      const isFirst = request.requestId.endsWith(":0;");
-      const reply = isFirst ? says(switchCall) : says("Goodbye!");
-      return await preparedEngine([reply]).generate(request, options);
-    },
-  });
-}
-
-const environment = { ...lamps(2), repeatable: true };
-
-async function play(
-  folder: RunFolder,
-  engine: Engine,
-  options: Partial<RunOptions> = {},
-): Promise<RunResult> {
-  return await runRollouts({
-    plan: lampPlan(environment),
-    setup: { ...lampSetup({ environment, engine }), columns: inventedSpecs },
-    folder,
-    concurrency: 2,
-    attempts: 1,
-    maxFailuresInRow: 10,
-    signal: new AbortController().signal,
-    ...options,
-  });
-}
-
 test("rows name their columns by hash, and the folder has their bytes once", async () => {
   {
     await using folder = await open();
-    await play(folder, lampEngine());
+    await playInventedLamps(folder);
   }
   const rows = await readRows(dir);
   expect(rows).toHaveLength(4);
@@ -94,23 +66,27 @@ test("a run that was stopped resumes with the columns that it has, and asks for 
   const abort = new AbortController();
   {
     await using folder = await open();
-    const engine = lampEngine((requestId) => {
-      if (requestId.endsWith(":1;")) abort.abort(new Error("stopped"));
+    const engine = inventedLampEngine({
+      onRequest: (requestId) => {
+        if (requestId.endsWith(":1;")) abort.abort(new Error("stopped"));
+      },
     });
-    await play(folder, engine, { signal: abort.signal, concurrency: 1 }).catch(() => {});
+    const options = { engine, signal: abort.signal, concurrency: 1 };
+    await playInventedLamps(folder, options).catch(() => {});
   }
   await appendFile(path.join(dir, "columns", "start-0-0000.bin"), "half a part");
   const known: (number | undefined)[] = [];
   {
     await using folder = await open();
-    const engine = lampEngine();
-    await play(folder, {
+    const engine = inventedLampEngine();
+    const watched: Engine = {
       ...engine,
       generate: async (request, options) => {
         known.push(request.columns?.knownRows);
         return await engine.generate(request, options);
       },
-    });
+    };
+    await playInventedLamps(folder, { engine: watched });
   }
   const rows = await readRows(dir);
   expect(rows).toHaveLength(4);
@@ -129,7 +105,7 @@ test("a run that was stopped resumes with the columns that it has, and asks for 
 test("a branch shares the parts of its prefix", async () => {
   {
     await using folder = await open();
-    await play(folder, lampEngine(), { branchAt: [1] });
+    await playInventedLamps(folder, { branchAt: [1] });
   }
   const rows = await readRows(dir);
   await checkInvented(dir, rows);
@@ -145,14 +121,14 @@ test("a fork into another folder brings the parts of the shared turns", async ()
     let inputs: Inputs | undefined;
     {
       await using folder = await open();
-      await play(folder, lampEngine());
+      await playInventedLamps(folder);
     }
     {
       await using folder = await open();
       const recorded = await folder.recordings.read("lamp/test/0#0");
       inputs = inputsBefore(recorded!.inputs, 1);
     }
-    const [task] = [planRun(environment, { ...oneLamp, sampleCount: 1, seed: 0 }).at(0).task];
+    const [task] = [planRun(inventedLamps, { ...oneLamp, sampleCount: 1, seed: 0 }).at(0).task];
     const place = { rolloutId: "lamp/test/0#0", turnIndex: 1 };
     const forkWith = async (columns: ColumnSource | undefined): Promise<RunResult> => {
       pid += 1;
@@ -166,7 +142,10 @@ test("a fork into another folder brings the parts of the shared turns", async ()
       pushed.end();
       const run = startRun({
         source: pushed,
-        setup: { ...lampSetup({ environment, engine: lampEngine() }), columns: inventedSpecs },
+        setup: {
+          ...lampSetup({ environment: inventedLamps, engine: inventedLampEngine() }),
+          columns: inventedSpecs,
+        },
         grouping: { size: 2 },
         admission: { concurrency: 2 },
         folder,
@@ -193,7 +172,7 @@ test("a fork into another folder brings the parts of the shared turns", async ()
 test("a packed run has its columns", async () => {
   {
     await using folder = await open();
-    await play(folder, lampEngine());
+    await playInventedLamps(folder);
   }
   const rows = await readRows(dir);
   const files = await readdir(path.join(dir, "columns"));

@@ -1,13 +1,14 @@
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
-import { releaseBytes, acquireBytes } from "../../text/lent-bytes.ts";
+import { acquireBytes } from "../../text/lent-bytes.ts";
 import { type Resolvers, withResolvers } from "../../async/with-resolvers.ts";
 import { closedEarly } from "./closed-early.ts";
 import { type EncodedLine, encodeLine } from "./encode-line.ts";
-import { type FileFacts, type Files, type OpenFile, diskFiles, writeAll } from "./files.ts";
+import { type FileFacts, type Files, type OpenFile, diskFiles } from "./files.ts";
 import { endLastLine } from "./last-line.ts";
 import { readPlacedLines } from "./placed-lines.ts";
 import { storageError } from "./storage-error.ts";
+import { writeBlocks } from "./write-blocks.ts";
 
 /** Options of a journal. */
 export interface JournalOptions {
@@ -21,9 +22,6 @@ interface Waiting {
   readonly lines: Promise<readonly EncodedLine[]>;
   readonly settle: Resolvers<void>;
 }
-
-/** The size in bytes up to which blocks are joined before they are written. */
-const blockSize = 1024 * 1024;
 
 /**
  * An append-only file of JSON lines. Lines that arrive during a write are written and synced together, so many episodes
@@ -152,12 +150,8 @@ export class JsonlJournal implements AsyncDisposable {
       return;
     }
     try {
-      let end = this.#size;
-      for (const block of mergeBlocks(lines.flatMap(({ blocks }) => blocks))) {
-        await writeAll(this.#file, block, end);
-        end += block.length;
-        releaseBytes(block);
-      }
+      const blocks = lines.flatMap(({ blocks }) => blocks);
+      const end = await writeBlocks(this.#file, blocks, this.#size);
       await this.#file.sync();
       await this.#assertOwn(end);
       this.#size = end;
@@ -196,36 +190,4 @@ export class JsonlJournal implements AsyncDisposable {
     this.#isClosed = true;
     await this.#file.close();
   }
-}
-
-/**
- * Joins small blocks, so that a thousand short lines need few writes. Returns the joined blocks to the pool; the caller
- * returns the blocks that it gets.
- */
-function* mergeBlocks(blocks: readonly Uint8Array[]): Generator<Uint8Array> {
-  let merged: Uint8Array[] = [];
-  let length = 0;
-  for (const block of blocks) {
-    if (length + block.length > blockSize && length > 0) {
-      yield joined(merged, length);
-      merged = [];
-      length = 0;
-    }
-    merged.push(block);
-    length += block.length;
-  }
-  if (length > 0) yield joined(merged, length);
-}
-
-function joined(blocks: readonly Uint8Array[], length: number): Uint8Array {
-  const [only] = blocks;
-  if (only !== undefined && blocks.length === 1) return only;
-  const joinedBlock = acquireBytes(length);
-  let end = 0;
-  for (const block of blocks) {
-    joinedBlock.set(block, end);
-    end += block.length;
-    releaseBytes(block);
-  }
-  return joinedBlock;
 }
