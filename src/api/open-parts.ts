@@ -236,8 +236,7 @@ async function openEnvironment(
     assertMembers(environment, members, `${which}: it has`);
     return environment;
   }
-  const { name, dataDir } = readEnvironmentConfig(values);
-  return await loadEnvironment(name, dataDir);
+  return await loadEnvironment(readEnvironmentConfig(values));
 }
 
 async function openRenderer(

@@ -1,3 +1,4 @@
+import type { EnvironmentConfig } from "../composition/config/scope-config.ts";
 import {
   playActions as playTauActions,
   replayCalls as replayTauCalls,
@@ -28,11 +29,11 @@ export interface EnvironmentLines {
 
 /** Opens an environment for JSON lines. τ-bench's environments get the answers of the original. */
 export async function openEnvironmentLines(
-  name: string,
-  dataDir: string | undefined,
+  config: EnvironmentConfig,
 ): Promise<EnvironmentLines> {
+  const { name, dataDir } = config;
   if (isTauName(name)) return tauLines(await loadTauEnvironment(name, dataDir));
-  return environmentLines(await loadEnvironment(name, dataDir), await loadOwnUser(name));
+  return environmentLines(await loadEnvironment(config), await loadOwnUser(config));
 }
 
 function tauLines(environment: TauEnvironment): EnvironmentLines {

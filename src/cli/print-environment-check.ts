@@ -1,3 +1,4 @@
+import { environmentOf, type EnvironmentFlags } from "./environment-flags.ts";
 import { checkEnvironment } from "../api/check-environment.ts";
 import { loadEnvironment, loadOwnUser } from "../composition/environment/environments.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
@@ -5,8 +6,7 @@ import { formatCount } from "./progress-line.ts";
 import { writeOut } from "./write-out.ts";
 
 /** Flags of `turnwright env check`. */
-export interface CheckFlags {
-  readonly data?: string;
+export interface CheckFlags extends EnvironmentFlags {
   /** The number of tasks of each split. */
   readonly tasks?: number | "all";
   /** The time limit of a call, in seconds. */
@@ -19,8 +19,9 @@ export interface CheckFlags {
  * if there is an error.
  */
 export async function printEnvironmentCheck(name: string, flags: CheckFlags): Promise<0 | 1> {
-  const environment = await loadEnvironment(name, flags.data);
-  const user = await loadOwnUser(name);
+  const config = environmentOf(name, flags);
+  const environment = await loadEnvironment(config);
+  const user = await loadOwnUser(config);
   const check = await checkEnvironment(environment, {
     ...(user !== undefined && { user }),
     ...(flags.tasks !== undefined && { taskCount: flags.tasks }),

@@ -68,14 +68,14 @@ describe.skipIf(foundBundle === null)("the agents of τ-bench's domains", () => 
     ["tau-airline", "react", "d7485e897582986b33c81f6bee5402adaac8b202f997873e53c90ff3ba87a518"],
     ["tau-airline", "few-shot", "b61ffe23bde96d4bad6ecf642e2acbfb57f68a5b68d4cc3b699367d1f1373586"],
   ])("in %s, %s begins as the original", async (name, agent, hash) => {
-    const environment = await loadEnvironment(name, bundle);
+    const environment = await loadEnvironment({ name, dataDir: bundle });
     const content = await systemMessage({ agent, data: bundle, parser: "qwen25" }, environment);
     expect(createHash("sha256").update(content).digest("hex")).toBe(hash);
   });
 
   test("few-shot refuses more examples than the bundle has", async () => {
     const flags = { agent: "few-shot", data: bundle, parser: "qwen25", "few-shot-examples": 20 };
-    await expect(build(flags, await loadEnvironment("tau-airline", bundle))).rejects.toThrow(
+    await expect(build(flags, await loadEnvironment({ name: "tau-airline", dataDir: bundle }))).rejects.toThrow(
       /^Cannot use --few-shot-examples 20: .*airline\.jsonl holds 19$/,
     );
   });

@@ -28,7 +28,7 @@ export async function createRunUser(
       if (scriptFile !== undefined) {
         return createUser({ strategy, lines: await readScript(scriptFile) });
       }
-      const own = await loadOwnUser(environment.name);
+      const own = await loadOwnUser(environment);
       if (own === undefined && isAssumed === true) {
         throw new UsageError(
           `Missing --user: ${environment.name} brings no user of its own, expected who the agent talks to, ` +

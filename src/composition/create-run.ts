@@ -114,7 +114,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   };
   try {
-    const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
+    const environment = await loadEnvironment(config.environment);
     requireOpenNames(environment, redactor);
     const scope = toRunScope(config.scope, environment);
     const plan = planRun(environment, scope);

@@ -1,3 +1,4 @@
+import { isPythonEnvironment } from "../environment/python/python-name.ts";
 import path from "node:path";
 import type { EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
@@ -10,7 +11,7 @@ import { contextMember } from "../run/folder/run-manifest.ts";
 import { readModelFolder } from "../tokenizer/model-folder.ts";
 import type { EngineConfig } from "./config/engine-config.ts";
 import { isModulePath, isTauName } from "./environment/environment-names.ts";
-import { bundleDir } from "./environment/environments.ts";
+import { bundleDir, loadPython } from "./environment/environments.ts";
 import { fingerprintFile, fingerprintFiles, hashOf, listFiles } from "./fingerprint.ts";
 import { findModuleFiles } from "./environment/module-files.ts";
 import type { RunConfig } from "./config/run-config.ts";
@@ -138,12 +139,22 @@ async function fingerprintEnvironment(
 ): Promise<string | undefined> {
   if (config === undefined) return undefined;
   const { name, dataDir } = config;
+  if (isPythonEnvironment(name)) return await fingerprintPython(config);
   if (isModulePath(name)) return await fingerprintModule(path.resolve(name));
   if (!isTauName(name)) return undefined;
   const dir = await bundleDir(dataDir);
   const domain = name.slice("tau-".length);
   const besides = ["agent-prompts.json", "user-simulator-prompts.json", `few-shot/${domain}.jsonl`];
   return await fingerprintFiles(dir, [...(await listFiles(dir, domain)), ...besides]);
+}
+
+/** Identifies an environment in Python: by its files, or by the versions of its packages. */
+async function fingerprintPython(config: EnvironmentConfig): Promise<string | undefined> {
+  const { files, packages } = await loadPython(config);
+  if (files.length === 0) return hashOf(JSON.stringify(packages));
+  const dir = path.dirname(path.resolve(config.name));
+  const names = files.map((file) => path.relative(dir, file).replaceAll(path.sep, "/"));
+  return await fingerprintFiles(dir, names);
 }
 
 /**

@@ -10,12 +10,11 @@ import type { Action, Score, Step, World } from "./environment.ts";
 import type { EpisodeResources, GetResource } from "./episode-resources.ts";
 import type { EpisodeState } from "./state/episode-state.ts";
 import { binaryText } from "./binary.ts";
-import { briefText } from "./brief-value.ts";
 import { writeJsonWith } from "./plain-text.ts";
 import { toScore, type ScoreResult } from "./score-result.ts";
+import { PlayedActions } from "./played-actions.ts";
 import { placeOfThrow } from "../text/source-place.ts";
-import { callDefinedTool, type ToolOutcome } from "./tool-call.ts";
-import { toWritableArguments } from "./written-arguments.ts";
+import { callDefinedTool, noSuchTool, type ToolOutcome } from "./tool-call.ts";
 
 /** A call that an episode made. */
 export interface MadeCall {
@@ -83,10 +82,7 @@ export class DefinedWorld<Item, State> implements World {
   readonly tools?: readonly ToolDefinition[];
   readonly policyText?: string;
   readonly #parts: WorldParts<Item, State>;
-  readonly #said: string[] = [];
-  readonly #calls: MadeCall[] = [];
-  /** All calls and texts, in order. */
-  readonly #actions: (MadeCall | string)[] = [];
+  readonly #played = new PlayedActions();
   #isDone = false;
 
   constructor(parts: WorldParts<Item, State>) {
@@ -111,8 +107,7 @@ export class DefinedWorld<Item, State> implements World {
   }
 
   async #say(content: string, signal: AbortSignal): Promise<Step> {
-    this.#said.push(content);
-    this.#actions.push(content);
+    this.#played.say(content);
     const line = await this.#parts.user.reply(content, { signal });
     const step = { observation: textOfLine(line), from: "user", source: "user" } as const;
     return isLeaving(line) ? { ...step, done: "user-left" } : step;
@@ -131,9 +126,7 @@ export class DefinedWorld<Item, State> implements World {
             ({ isError }) => !isError,
           );
     const { text, isError, ends } = outcome;
-    const call = { name, arguments: toWritableArguments(given), isError };
-    this.#calls.push(call);
-    this.#actions.push(call);
+    this.#played.call({ name, given, isError });
     return {
       observation: text,
       from: "tool",
@@ -166,18 +159,14 @@ export class DefinedWorld<Item, State> implements World {
           get initial() {
             return state.initial;
           },
-          said: this.#said,
-          answer: this.#said.at(-1) ?? "",
-          calls: this.#calls,
-          ...(actionCounts !== undefined && { turns: turnsOf(this.#actions, actionCounts) }),
-          isDone: this.#isDone,
+          ...this.#played.outcome(actionCounts, this.#isDone),
           signal,
           outside,
           resource: resources.get,
         }),
       "grader",
     );
-    return toScore(result, { taskId: task.id, environment, state: reached, said: this.#said });
+    return toScore(result, { taskId: task.id, environment, state: reached, said: this.#played.said });
   }
 
   userUsage(): ReturnType<UserSession["usage"]> {
@@ -203,11 +192,6 @@ export class DefinedWorld<Item, State> implements World {
         ));
     await resources.free({ first, signal });
   }
-}
-
-function noSuchTool(name: string, tools: ReadonlyMap<string, unknown>): ToolOutcome {
-  const known = tools.size === 0 ? "there are none" : `there are ${[...tools.keys()].join(", ")}`;
-  return { text: briefText(`Error: no tool ${name}, ${known}`), isError: true, ends: false };
 }
 
 /** Calls a function of the environment's author; errors name the function and the task. */
@@ -265,20 +249,4 @@ function attributed(
 function describeKind(value: unknown): string {
   if (value === undefined) return "nothing (a forgotten return?)";
   return value instanceof Promise ? "a promise" : typeof value;
-}
-
-/** Divides the actions of an episode into those of each turn. */
-function turnsOf(
-  actions: readonly (MadeCall | string)[],
-  counts: readonly number[],
-): readonly MadeTurn[] {
-  let from = 0;
-  return counts.map((count) => {
-    const own = actions.slice(from, from + count);
-    from += count;
-    return {
-      said: own.filter((action) => typeof action === "string"),
-      calls: own.filter((action) => typeof action !== "string"),
-    };
-  });
 }

@@ -1,4 +1,4 @@
-import type { ToolDefinition } from "../message.ts";
+import type { AssistantMessage, ToolDefinition } from "../message.ts";
 import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { RewardComponents } from "./reward-parts.ts";
 import type { Outside } from "../outside.ts";
@@ -9,6 +9,16 @@ import type { UserSession, UserUsage } from "../user/user.ts";
 export type Action =
   | { readonly type: "say"; readonly content: string }
   | { readonly type: "call"; readonly name: string; readonly arguments: PyDict };
+
+/** A turn of the agent, for worlds that take it whole. */
+export interface AgentTurn {
+  /** The turn as a message, with all its calls. */
+  readonly message: AssistantMessage;
+  /** `length` if the turn was cut off at its limit. */
+  readonly finish: "stop" | "length";
+  /** The actions that are performed, in order. `callId` is the id of the action's call in the message, if it is a call. */
+  readonly actions: readonly { readonly callId: string; readonly action: Action }[];
+}
 
 /** The result of an action. */
 export interface Step {
@@ -46,10 +56,13 @@ export interface World extends AsyncDisposable {
   begin(options: { signal: AbortSignal }): Promise<string>;
   /**
    * Performs one action. A mistake of the model is answered with an observation.
+   *
+   * @param options.turn - The turn of the action: the same object for each of its actions. Absent if the caller has
+   *   no turns.
    * @throws RolloutError with party `user` or `environment` on an outage.
    * @throws InvariantError when stepped after it was done.
    */
-  step(action: Action, options: { signal: AbortSignal }): Promise<Step>;
+  step(action: Action, options: { signal: AbortSignal; readonly turn?: AgentTurn }): Promise<Step>;
   /**
    * Scores the episode. Called once, after the last step. An episode that reached a limit is scored by the
    * environment's own rule.

@@ -99,6 +99,12 @@ export async function callDefinedTool<State>(
   }
 }
 
+/** Returns the outcome of a call to a tool that does not exist. */
+export function noSuchTool(name: string, tools: ReadonlyMap<string, unknown>): ToolOutcome {
+  const known = tools.size === 0 ? "there are none" : `there are ${[...tools.keys()].join(", ")}`;
+  return { text: briefText(`Error: no tool ${name}, ${known}`), isError: true, ends: false };
+}
+
 /** The tool context. The deadline starts at the first wait or the first access to the signal. */
 class TimedCall implements ToolContext {
   readonly taskId: string;

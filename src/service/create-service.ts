@@ -74,7 +74,7 @@ export async function createService(
   readVariable(env, lightning?.keyEnv, "--agent-lightning-key-env");
   readVariable(env, queue?.passwordEnv, "--queue-password-env");
   const note = (text: string): void => tell(redactor.text(text));
-  const environment = await loadEnvironment(config.environment.name, config.environment.dataDir);
+  const environment = await loadEnvironment(config.environment);
   // `createRun()` needs a scope, but each batch names its own tasks.
   const [split = "test"] = Object.keys(environment.splits);
   const scoped = readRunConfig({ ...withoutUndefined(config.settings), split, tasks: "all" });

@@ -2,14 +2,14 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { environmentNames, isTauName } from "../../composition/environment/environment-names.ts";
 import { findBundle, loadEnvironment } from "../../composition/environment/environments.ts";
 import { checkNumber, count } from "../../composition/config/setting.ts";
+import { environmentOf, type EnvironmentFlags } from "../environment-flags.ts";
 import type { CheckFlags } from "../print-environment-check.ts";
 import type { ServeFlags } from "../serve-environment.ts";
 import { answerJsonLines, toLinesInput } from "../json-lines.ts";
 import { addEnvImportCommands } from "./env-import.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
-interface EnvFlags {
-  readonly data?: string;
+interface EnvFlags extends EnvironmentFlags {
   readonly in?: string;
 }
 
@@ -21,6 +21,7 @@ export function defineEnv(env: Command): void {
     .description("list environments: splits with their sizes, tools, source of the data")
     .argument("[environments...]", "names or modules (default: every environment with a name)")
     .option("--data <dir>", "a τ-bench bundle folder")
+    .option("--python <path>", "interpreter of an environment in Python")
     .action(listEnvironments);
   env
     .command("replay")
@@ -33,10 +34,12 @@ export function defineEnv(env: Command): void {
     )
     .argument("<environment>", environmentHelp)
     .option("--data <dir>", "a τ-bench bundle folder")
+    .option("--env-args <json>", "arguments of an environment in Python: a JSON object")
+    .option("--python <path>", "interpreter of an environment in Python")
     .option("--in <file>", "read from a file instead of standard input")
     .action(async (name: string, flags: EnvFlags) => {
       const { openEnvironmentLines } = await import("../environment-lines.ts");
-      const lines = await openEnvironmentLines(name, flags.data);
+      const lines = await openEnvironmentLines(environmentOf(name, flags));
       process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, lines.replay);
     });
   env
@@ -49,10 +52,12 @@ export function defineEnv(env: Command): void {
     )
     .argument("<environment>", environmentHelp)
     .option("--data <dir>", "a τ-bench bundle folder")
+    .option("--env-args <json>", "arguments of an environment in Python: a JSON object")
+    .option("--python <path>", "interpreter of an environment in Python")
     .option("--in <file>", "read from a file instead of standard input")
     .action(async (name: string, flags: EnvFlags) => {
       const { openEnvironmentLines } = await import("../environment-lines.ts");
-      const lines = await openEnvironmentLines(name, flags.data);
+      const lines = await openEnvironmentLines(environmentOf(name, flags));
       process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, lines.play);
     });
   env
@@ -66,6 +71,8 @@ export function defineEnv(env: Command): void {
     )
     .argument("<environment>", environmentHelp)
     .option("--data <dir>", "a τ-bench bundle folder")
+    .option("--env-args <json>", "arguments of an environment in Python: a JSON object")
+    .option("--python <path>", "interpreter of an environment in Python")
     .addOption(tasksOption())
     .addOption(countOption("--timeout <seconds>", "longest time for one call (default: 10)"))
     .option("--json", "print one JSON object")
@@ -83,6 +90,8 @@ export function defineEnv(env: Command): void {
     )
     .argument("<environment>", environmentHelp)
     .option("--data <dir>", "a τ-bench bundle folder")
+    .option("--env-args <json>", "arguments of an environment in Python: a JSON object")
+    .option("--python <path>", "interpreter of an environment in Python")
     .addOption(portOption())
     .option("--host <address>", "where it listens (default: 127.0.0.1, this machine alone)")
     .addOption(countOption("--max-sessions <n>", "connections at once (default: 1000)"))
@@ -120,7 +129,7 @@ function countOption(flag: string, help: string): Option {
   });
 }
 
-const environmentHelp = "such as tau-retail, or a module such as ./lamps.js";
+const environmentHelp = "such as tau-retail, a module such as ./lamps.js, or Python such as ./desk.py";
 
 async function listEnvironments(named: readonly string[], flags: EnvFlags): Promise<void> {
   const bundle = flags.data ?? (await findBundle());
@@ -130,7 +139,7 @@ async function listEnvironments(named: readonly string[], flags: EnvFlags): Prom
       writeError(`${name} is left out: it needs a τ-bench bundle (--data DIR)\n`);
       continue;
     }
-    const environment = await loadEnvironment(name, bundle);
+    const environment = await loadEnvironment(environmentOf(name, { ...flags, data: bundle }));
     const { splits, tools, source } = environment;
     const line = {
       environment: environment.name,

@@ -91,7 +91,7 @@ async function identify(dir: string, values: JudgeValues): Promise<void> {
   const stored = storedSettings(run.manifest, scopeSettings);
   const { data = stored["data"] } = values;
   const played = readEnvironmentConfig(completeSettings(scopeSettings, { ...stored, data }));
-  const environment = await loadEnvironment(played.name, played.dataDir);
+  const environment = await loadEnvironment(played);
   const { judge, redactor } = createJudge(values);
   const controller = new AbortController();
   process.once("SIGINT", () => controller.abort());

@@ -58,8 +58,7 @@ async function planReport(
   }
   const stored = storedSettings(run.manifest, scopeSettings);
   const values = completeSettings(scopeSettings, data === undefined ? stored : { ...stored, data });
-  const { name, dataDir } = readEnvironmentConfig(values);
-  const environment = await loadEnvironment(name, dataDir);
+  const environment = await loadEnvironment(readEnvironmentConfig(values));
   const scope = readScopeConfig(values);
   const plan = planRun(environment, toRunScope(scope, environment));
   const isBranching = scope.branchAt !== undefined;

@@ -1,3 +1,4 @@
+import { withoutUndefined } from "../../values/without-undefined.ts";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -82,7 +83,7 @@ async function writeScripts(
     readonly mistakeRate: number;
   },
 ): Promise<void> {
-  const environment = await loadEnvironment(run.env, run.data);
+  const environment = await loadEnvironment({ name: run.env, ...withoutUndefined({ dataDir: run.data }) });
   const plan = planRun(environment, {
     split: "test",
     taskIndexes: Array.from({ length: taskCount }, (_, index) => index),

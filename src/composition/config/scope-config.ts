@@ -1,4 +1,7 @@
+import { isPythonEnvironment } from "../../environment/python/python-name.ts";
 import { UsageError } from "../../errors.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
+import { isObject } from "../../values/is-object.ts";
 import { isModulePath, readEnvironmentName } from "../environment/environment-names.ts";
 import { count, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
@@ -8,7 +11,28 @@ export const scopeSettings = [
     name: "env",
     kind: text,
     value: "name",
-    help: "environment: a name from `env list`, or a module such as ./lamps.js",
+    help: "environment: a name from `env list`, a module (./lamps.js), Python (./desk.py) or gem:NAME",
+  },
+  {
+    name: "env-args",
+    kind: text,
+    value: "json",
+    help: "arguments of an environment in Python: a JSON object",
+  },
+  {
+    name: "python",
+    kind: text,
+    value: "path",
+    help: "interpreter of an environment in Python (default: .venv, active environment, python3)",
+    operational: true,
+  },
+  {
+    name: "env-processes",
+    kind: count(1),
+    value: "n",
+    help: "processes of an environment in Python",
+    default: 1,
+    operational: true,
   },
   {
     name: "data",
@@ -60,6 +84,12 @@ export interface EnvironmentConfig {
   readonly name: string;
   /** The folder of a τ-bench bundle. Absent: the usual places are searched. */
   readonly dataDir?: string;
+  /** Arguments of an environment in Python. JSON-able. */
+  readonly args?: Readonly<Record<string, unknown>>;
+  /** The interpreter of an environment in Python. */
+  readonly python?: string;
+  /** The number of processes of an environment in Python. Default 1. */
+  readonly processes?: number;
 }
 
 /** The tasks to play, and the number of attempts at each. */
@@ -92,12 +122,35 @@ type ScopeValues = SettingValues<(typeof scopeSettings)[number]>;
 /**
  * Reads the environment's settings.
  *
- * @throws UsageError if no environment is named, or if the name is unknown.
+ * @throws UsageError if no environment is named, if the name is unknown, or if a setting belongs to another kind of
+ *   environment.
  */
-export function readEnvironmentConfig({ env, data }: ScopeValues): EnvironmentConfig {
+export function readEnvironmentConfig(values: ScopeValues): EnvironmentConfig {
+  const { env, data, python, "env-args": args, "env-processes": processes } = values;
   const name = requireSetting(env, "env", "the environment to play (see `env list`)");
+  if (isPythonEnvironment(name)) {
+    return {
+      name,
+      ...(args !== undefined && { args: readArgs(args) }),
+      ...(python !== undefined && { python }),
+      ...(processes > 1 && { processes }),
+    };
+  }
+  const wrong = Object.entries({ "env-args": args, python }).find(([, value]) => value !== undefined);
+  if (wrong !== undefined || processes > 1) {
+    throw new UsageError(
+      `Cannot use --${wrong?.[0] ?? "env-processes"} with environment ${name}: it is for environments in Python, ` +
+        "such as ./desk.py",
+    );
+  }
   if (!isModulePath(name)) readEnvironmentName(name);
   return { name, ...(data !== undefined && { dataDir: data }) };
+}
+
+function readArgs(text: string): Readonly<Record<string, unknown>> {
+  const args = parseJsonText(text);
+  if (isObject(args)) return args;
+  throw new UsageError(`Cannot use --env-args ${text}: expected a JSON object such as {"size": 100}`);
 }
 
 /**

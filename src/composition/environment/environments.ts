@@ -2,8 +2,12 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import type { TauEnvironment } from "../../../environments/tau-bench/index.ts";
 import type { Environment } from "../../environment/environment.ts";
+import type { PythonEnvironment } from "../../environment/python/create-python-environment.ts";
+import { isPythonEnvironment } from "../../environment/python/python-name.ts";
 import { UsageError } from "../../errors.ts";
 import type { User } from "../../user/user.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
+import type { EnvironmentConfig } from "../config/scope-config.ts";
 import { loadModuleEnvironment, loadModuleUser } from "./environment-module.ts";
 import { isModulePath, isTauName, readEnvironmentName, type TauName } from "./environment-names.ts";
 
@@ -27,14 +31,12 @@ export async function loadTauEnvironment(
 }
 
 /**
- * Loads an environment by its name, or from a module by its path. `dataDir` is the folder from
- * `--data`, if given.
+ * Loads an environment: by its name, from a module, or in Python.
  * @throws UsageError for an unknown name, an invalid module, or missing or broken data.
  */
-export async function loadEnvironment(
-  name: string,
-  dataDir: string | undefined,
-): Promise<Environment> {
+export async function loadEnvironment(config: EnvironmentConfig): Promise<Environment> {
+  const { name, dataDir } = config;
+  if (isPythonEnvironment(name)) return await loadPython(config);
   if (isModulePath(name)) return await loadModuleEnvironment(name);
   const known = readEnvironmentName(name);
   if (isTauName(known)) return await loadTauEnvironment(known, dataDir);
@@ -45,10 +47,33 @@ export async function loadEnvironment(
  * Returns the environment's own user, or `undefined` if it has none.
  * @throws UsageError as `loadEnvironment()` does.
  */
-export async function loadOwnUser(name: string): Promise<User | undefined> {
+export async function loadOwnUser(config: EnvironmentConfig): Promise<User | undefined> {
+  const { name } = config;
+  if (isPythonEnvironment(name)) return (await loadPython(config)).user;
   if (isModulePath(name)) return await loadModuleUser(name);
   if (readEnvironmentName(name) !== "storefront") return undefined;
   return (await import("../../../environments/storefront/index.ts")).createStorefrontUser();
+}
+
+/** The environments in Python that are loaded, by their configuration. Their processes are started once. */
+const pythonEnvironments = new Map<string, Promise<PythonEnvironment>>();
+
+/**
+ * Loads an environment in Python.
+ * @throws UsageError if it cannot be loaded.
+ */
+export async function loadPython(config: EnvironmentConfig): Promise<PythonEnvironment> {
+  const { name: environment, args, python, processes } = config;
+  const options = { environment, ...withoutUndefined({ args, python, processes }) };
+  const key = JSON.stringify(options);
+  const known = pythonEnvironments.get(key);
+  if (known !== undefined) return await known;
+  const { createPythonEnvironment } =
+    await import("../../environment/python/create-python-environment.ts");
+  const created = createPythonEnvironment(options);
+  pythonEnvironments.set(key, created);
+  created.catch(() => pythonEnvironments.delete(key));
+  return await created;
 }
 
 /** The usual folder of a bundle, if neither a flag nor a variable names one. */

@@ -1,5 +1,5 @@
-import type { Intent, Observed } from "../../agent/agent.ts";
-import type { Action, Step, World } from "../../environment/environment.ts";
+import type { Intent, Observed, Reading } from "../../agent/agent.ts";
+import type { Action, AgentTurn, Step, World } from "../../environment/environment.ts";
 import { RolloutError, describeError } from "../../errors.ts";
 import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
 import { checkStep, copyStep } from "../check/check-foreign.ts";
@@ -24,7 +24,8 @@ export async function performIntents(
   play: Play,
   world: World,
   turn: {
-    readonly intents: readonly Intent[];
+    readonly reading: Reading;
+    readonly finish: "stop" | "length";
     readonly steps: TurnStep[];
     /** Adds to the turn's record. */
     readonly note: (more: Pick<TurnRecord, "parseMs" | "userMs" | "environmentMs">) => void;
@@ -32,7 +33,9 @@ export async function performIntents(
     readonly sampledAtMs: number;
   },
 ): Promise<Performed> {
-  const { intents, steps, note, sampledAtMs } = turn;
+  const { reading, finish, steps, note, sampledAtMs } = turn;
+  const { intents, message } = reading;
+  const whole: AgentTurn = { message, finish, actions: intents.filter(isAct) };
   const spent = { parseMs: 0, userMs: 0, environmentMs: 0 };
   const observed: Observed[] = [];
   let isFirst = true;
@@ -56,7 +59,7 @@ export async function performIntents(
     try {
       // Arguments that cannot be recorded must not be performed.
       const written = writeArguments(play, intent);
-      const step = await perform(play, world, intent.action);
+      const step = await perform(play, world, intent.action, whole);
       steps.push(toTurnStep(intent, written, step));
       const { source: name, from, observation: text } = step;
       observed.push({ callId: intent.callId, name, from, text });
@@ -73,6 +76,10 @@ export async function performIntents(
 }
 
 type Act = Extract<Intent, { type: "act" }>;
+
+function isAct(intent: Intent): intent is Act {
+  return intent.type === "act";
+}
 
 /**
  * Returns a call's arguments as JSON, or `undefined` for words.
@@ -109,7 +116,7 @@ function toTurnStep(
   };
 }
 
-function perform(play: Play, world: World, action: Action): Promise<Step> {
+function perform(play: Play, world: World, action: Action, turn: AgentTurn): Promise<Step> {
   const { assignment, redactor, setup } = play;
   const { limits, environment } = setup;
   const { id } = assignment.task;
@@ -129,7 +136,7 @@ function perform(play: Play, world: World, action: Action): Promise<Step> {
       timeoutMs: isSaid ? limits.userTimeoutMs : limits.toolTimeoutMs,
     },
     async (signal) => {
-      const step = checkStep(await world.step(action, { signal }), place);
+      const step = checkStep(await world.step(action, { signal, turn }), place);
       if (environment.repeatable !== true) return copyStep(step);
       if (Object.getPrototypeOf(step) !== Object.prototype) copied = copyStep(step);
       return step;

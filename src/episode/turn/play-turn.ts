@@ -48,7 +48,9 @@ async function playSampled(
     }
     const { intents } = reading;
     const { steps, note } = turn;
-    const performed = await performIntents(play, world, { intents, steps, note, sampledAtMs });
+    const finish = generation.finish.type;
+    const given = { reading, finish, steps, note, sampledAtMs };
+    const performed = await performIntents(play, world, given);
     if (isLast(performed)) return await endWith(play, reading, performed);
     const lastSampledId = generation.outputIds.at(-1);
     const { observed } = performed;

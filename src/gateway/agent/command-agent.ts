@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { RolloutError } from "../../errors.ts";
-import { killGroup, killMarked } from "../../run/disk/kill-marked.ts";
+import { killGroup, killMarked } from "../../async/kill-processes.ts";
 import { secretsOfCommand } from "../../secrets/find-secrets.ts";
 import { hideEverywhere, Redactor, withoutCutSecret } from "../../secrets/redactor.ts";
 import { isSecretName } from "../../secrets/secret-name.ts";

@@ -43,7 +43,7 @@ export async function openWorker(
 ): Promise<OpenedWorker> {
   const { run: asked, shared, name, leaseMs } = config;
   // `createRun()` needs a scope. Jobs name their own tasks, so the choice does not matter.
-  const environment = await loadEnvironment(asked.environment.name, asked.environment.dataDir);
+  const environment = await loadEnvironment(asked.environment);
   const [split = "test"] = Object.keys(environment.splits);
   const { epochs: _epochs, groups: _groups, ...settings } = asked.settings;
   const scoped = readRunConfig({ ...withoutUndefined(settings), split, tasks: "all" });

@@ -11,7 +11,7 @@ import {
   type Machine,
   type ProcessPlace,
 } from "../../run/disk/process-place.ts";
-import { killMarked } from "../../run/disk/kill-marked.ts";
+import { killMarked } from "../../async/kill-processes.ts";
 import { fitArguments } from "./fit-arguments.ts";
 import { argumentsTooLong, cannotStart } from "./refuse-command.ts";
 import { isShortage, isTooLong, runProcess } from "./run-process.ts";

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { startDeadline, withDeadline } from "../../async/deadline.ts";
-import { killGroup } from "../../run/disk/kill-marked.ts";
+import { killGroup } from "../../async/kill-processes.ts";
 import { KeptOutput } from "./kept-output.ts";
 import type { SandboxCommandOptions, SandboxResult } from "./sandbox.ts";
 

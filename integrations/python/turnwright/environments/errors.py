@@ -1,0 +1,26 @@
+"""Errors of environments."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+
+class Refused(Exception):
+    """A mistake of the model: the call changes nothing, and the model reads the message."""
+
+
+class BadEnvironment(Exception):
+    """An environment that cannot be played. The message names the file, the line and the remedy."""
+
+
+class BadResult(Exception):
+    """A result that cannot be used. `code` is Turnwright's code of the failure."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def refuse(why: str) -> NoReturn:
+    """Answers a mistake of the model. The call's changes of the state are undone."""
+    raise Refused(why)

@@ -1,0 +1,40 @@
+"""Errors of other people's code, with the line that they should look at."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import traceback
+from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")})
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """Returns an error's type, message, file, line and traceback (its last 8,000 characters)."""
+    place = _place(error)
+    return {
+        "type": type(error).__name__,
+        "message": str(error)[:2000],
+        **place,
+        "traceback": "".join(traceback.format_exception(error))[-8000:],
+    }
+
+
+def _place(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return {"file": error.filename, "line": error.lineno}
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((_PACKAGE, "<"))]
+    own = [frame for frame in frames if not os.path.realpath(frame.filename).startswith(_LIBRARIES)]
+    last = (own or frames or [None])[-1]
+    return {"file": last.filename, "line": last.lineno} if last else {}
+
+
+def missing_package(error: BaseException) -> str | None:
+    """Returns the name of the package that an import lacks, or None."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return None
+    package = error.name.partition(".")[0]
+    return package if package not in sys.stdlib_module_names else None

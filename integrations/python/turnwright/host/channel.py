@@ -1,0 +1,59 @@
+"""Messages: one JSON object a line, in ASCII."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import Any
+
+from ..environments.plain import to_plain
+from . import descriptors
+
+#: The longest line, in bytes.
+MAX_LINE = 16 * 1024 * 1024
+
+_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=to_plain)
+_lock = threading.Lock()
+
+#: True while a line is written. No signal may interrupt that.
+writing = False
+
+
+class TooLong(Exception):
+    """Raised for a message that exceeds a line."""
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    """Returns the line of a message. Raises ValueError or TypeError for values that JSON lacks, and TooLong."""
+    line = _encoder.encode(message)
+    if len(line) >= MAX_LINE:
+        raise TooLong(f"it has {len(line):,} bytes, expected at most {MAX_LINE:,}")
+    if "\\ud" in line:
+        _refuse_lone_surrogates(line)
+    return line.encode("ascii") + b"\n"
+
+
+def _refuse_lone_surrogates(line: str) -> None:
+    try:
+        json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError("a text has half of a surrogate pair, which is no character") from error
+
+
+def send(message: dict[str, Any]) -> None:
+    """Writes a message whole."""
+    write(encode(message))
+
+
+def write(line: bytes) -> None:
+    """Writes a line whole. Other threads wait."""
+    global writing
+    with _lock:
+        writing = True
+        try:
+            view = memoryview(line)
+            while view:
+                view = view[os.write(descriptors.OUT, view) :]
+        finally:
+            writing = False

@@ -1,0 +1,177 @@
+"""Environments as the host plays them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Mapping, Sequence
+
+from ..environments.definition import Environment
+from ..environments.episode import Context, OwnEpisode, OwnUser, resolve
+from ..environments.errors import BadEnvironment, BadResult
+from ..environments.text import TextEnvironment
+from ..environments.tool import place_of
+from .randomness import Randomness
+
+
+class Hosted:
+    """An environment as the host plays it. `kind` is `tools` (calls) or `turns` (whole messages)."""
+
+    kind = "turns"
+
+    def facts(self) -> dict[str, Any]:
+        """Returns what `load` answers about the environment, without its tasks."""
+        raise NotImplementedError
+
+    async def splits(self) -> dict[str, Sequence[Any]]:
+        """Returns the tasks of each split."""
+        raise NotImplementedError
+
+    def describe_task(self, task: Any) -> dict[str, Any]:
+        """Returns a task's `instruction`, its `id` if it has one, and its `data`."""
+        return describe_task(task)
+
+    async def open(self, task: Any, context: Context) -> tuple[Any, dict[str, Any]]:
+        """Opens an episode. Returns it, and the answer of `open`."""
+        raise NotImplementedError
+
+    def user(self, task: Any, context: Context) -> Any:
+        """Returns the user of an episode."""
+        raise BadEnvironment("this environment has no user of its own")
+
+
+class OwnHosted(Hosted):
+    """An `Environment`."""
+
+    kind = "tools"
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        if "score" not in environment.parts:
+            raise BadEnvironment(f"{environment.place}: environment {environment.name} has no score, expected @env.score")
+
+    def facts(self) -> dict[str, Any]:
+        environment = self._environment
+        return {
+            "name": environment.name,
+            "source": environment.source,
+            "policy": "" if callable(environment.policy) else environment.policy,
+            "tools": [tool.describe() for tool in environment.tools.values()],
+            "repeatable": environment.repeatable,
+            "user": "own" if "user" in environment.parts else "instruction",
+            "definedAt": environment.place,
+        }
+
+    async def splits(self) -> dict[str, Sequence[Any]]:
+        return self._environment.splits()
+
+    async def open(self, task: Any, context: Context) -> tuple[OwnEpisode, dict[str, Any]]:
+        episode = OwnEpisode(self._environment, task, context)
+        return episode, await episode.open()
+
+    def user(self, task: Any, context: Context) -> OwnUser:
+        return OwnUser(self._environment, task, context)
+
+
+class TextHosted(Hosted):
+    """A `TextEnvironment`."""
+
+    def __init__(self, environment: TextEnvironment) -> None:
+        self._environment = environment
+        for part in ("tasks", "open"):
+            if getattr(type(environment), part) is getattr(TextEnvironment, part):
+                raise BadEnvironment(f"{type(environment).__name__} has no {part}(), expected one (see TextEnvironment)")
+
+    def facts(self) -> dict[str, Any]:
+        environment = self._environment
+        return {
+            "name": environment.name,
+            "source": environment.source,
+            "policy": environment.policy,
+            "tools": [],
+            "repeatable": environment.repeatable,
+            "user": "none",
+            "definedAt": place_of(type(environment).open),
+        }
+
+    async def splits(self) -> dict[str, Sequence[Any]]:
+        tasks = await resolve(self._environment.tasks())
+        return dict(tasks) if isinstance(tasks, Mapping) else {"test": tasks}
+
+    async def open(self, task: Any, context: Context) -> tuple[TextPlayed, dict[str, Any]]:
+        environment = self._environment
+        randomness = Randomness(context.seed) if environment.draws_globally else None
+        opened = await _drawing(randomness, lambda: environment.open(task, context.seed))
+        episode = TextPlayed(opened, randomness)
+        return episode, {"messages": to_messages(getattr(opened, "first", ""))}
+
+
+class TextPlayed:
+    """An attempt at a task of a `TextEnvironment`."""
+
+    def __init__(self, episode: Any, randomness: Randomness | None) -> None:
+        self._episode = episode
+        self._randomness = randomness
+
+    def turn(self, message: dict[str, Any], **_: Any) -> Any:
+        """Takes a message of the model. Returns the answer of `turn`, or an awaitable of it."""
+        answer = _draw(self._randomness, lambda: self._episode.step(message.get("content") or ""))
+        return self._later(answer) if inspect.isawaitable(answer) else _answer(answer)
+
+    async def _later(self, answer: Any) -> dict[str, Any]:
+        return _answer(await answer)
+
+    async def score(self, outcome: dict[str, Any]) -> Any:
+        return await _drawing(self._randomness, self._episode.score)
+
+    async def close(self) -> None:
+        close = getattr(self._episode, "close", None)
+        if close is not None:
+            await resolve(close())
+
+
+def _draw(randomness: Randomness | None, work: Any) -> Any:
+    if randomness is None:
+        return work()
+    with randomness:
+        return work()
+
+
+async def _drawing(randomness: Randomness | None, work: Any) -> Any:
+    return await resolve(_draw(randomness, work))
+
+
+def _answer(answer: Any) -> dict[str, Any]:
+    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], bool):
+        raise BadResult("environment/bad-step", f"step() returned {answer!r}"[:300] + ", expected (text or None, True or False)")
+    shown, done = answer
+    return {"messages": to_messages(shown), "done": done}
+
+
+def to_messages(shown: Any) -> list[dict[str, Any]]:
+    """Returns what a text environment shows as messages. A text is the user's."""
+    if shown is None:
+        return []
+    if isinstance(shown, str):
+        return [{"role": "user", "content": shown}]
+    return [dict(message) for message in shown]
+
+
+def describe_task(task: Any) -> dict[str, Any]:
+    """Returns the parts of a task that is a dict. Raises BadEnvironment if it has no instruction."""
+    if not isinstance(task, Mapping):
+        raise BadEnvironment(f"it is a {type(task).__name__}, expected a dict with an instruction")
+    instruction = task.get("instruction")
+    if not isinstance(instruction, str):
+        raise BadEnvironment("it has no instruction, expected a text")
+    return {"instruction": instruction, **({"id": str(task["id"])} if "id" in task else {}), "data": dict(task)}
+
+
+def host_environment(environment: Any) -> Hosted:
+    """Returns an environment as the host plays it. Raises BadEnvironment for other values."""
+    if isinstance(environment, Hosted):
+        return environment
+    if isinstance(environment, Environment):
+        return OwnHosted(environment)
+    if isinstance(environment, TextEnvironment):
+        return TextHosted(environment)
+    raise BadEnvironment(f"it is a {type(environment).__name__}, expected an Environment or a TextEnvironment")

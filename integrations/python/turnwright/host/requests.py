@@ -1,0 +1,120 @@
+"""The requests of the protocol."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import sysconfig
+import zlib
+from typing import Any, Callable, Sequence
+
+from ..environments.episode import Context
+from ..environments.errors import BadEnvironment
+from ..environments.load import load_environment
+from .hosted import Hosted, host_environment
+
+
+class Requests:
+    """Performs requests on one environment."""
+
+    def __init__(self, with_progress: Callable[[Callable[[], Any]], Any]) -> None:
+        self._with_progress = with_progress
+        self._hosted: Hosted | None = None
+        self._splits: dict[str, Sequence[Any]] = {}
+        self._episodes: dict[str, Any] = {}
+        self._users: dict[str, Any] = {}
+
+    def perform(self, do: str, given: dict[str, Any]) -> Any:
+        """Performs a request: returns the answer, or an awaitable of it."""
+        if do == "call":
+            return self._episodes[given["episode"]].call(given["name"], given["arguments"])
+        if do == "turn":
+            return self._episodes[given["episode"]].turn(given["message"], finish=given.get("finish"))
+        if do == "say":
+            return self._users[given["user"]].reply(given["text"])
+        if do == "score":
+            return self._episodes[given["episode"]].score(given["outcome"])
+        handler = {
+            "load": self._load, "tasks": self._tasks, "open": self._open, "user": self._open_user,
+            "close": self._close, "leave": self._leave,
+        }.get(do)
+        if handler is None:
+            raise BadEnvironment(f'there is no request "{do}"')
+        return handler(**given)
+
+    async def close_all(self) -> None:
+        """Closes the episodes that are still open."""
+        for episode in list(self._episodes):
+            try:
+                await self._close(episode)
+            except Exception:
+                # The process ends: their time is over.
+                pass
+
+    async def _load(self, env: str, args: dict[str, Any]) -> dict[str, Any]:
+        modules = set(sys.modules)
+        hosted = host_environment(self._with_progress(lambda: load_environment(env, args)))
+        self._splits = await hosted.splits()
+        for split, tasks in self._splits.items():
+            if len(tasks) == 0:
+                raise BadEnvironment(f"split {split} of {env} has no tasks")
+        self._hosted = hosted
+        lengths = {split: len(tasks) for split, tasks in self._splits.items()}
+        return {**hosted.facts(), "kind": hosted.kind, "splits": lengths, "files": _own_files(modules)}
+
+    def _tasks(self, split: str, start: int, stop: int) -> dict[str, Any]:
+        assert self._hosted is not None
+        found = []
+        for index in range(start, stop):
+            try:
+                found.append(self._hosted.describe_task(self._splits[split][index]))
+            except BadEnvironment as error:
+                raise BadEnvironment(f'task {index} of split "{split}": {error}') from error
+        return {"tasks": found}
+
+    async def _open(self, episode: str, split: str, index: int) -> dict[str, Any]:
+        assert self._hosted is not None
+        # A task's seed: all attempts at it begin alike.
+        seed = zlib.crc32(f"{split}/{index}".encode())
+        opened, answer = await self._hosted.open(self._splits[split][index], Context(episode, seed))
+        self._episodes[episode] = opened
+        return answer
+
+    async def _open_user(self, user: str, split: str, index: int, seed: int) -> Any:
+        assert self._hosted is not None
+        opened = self._users[user] = self._hosted.user(self._splits[split][index], Context(user, seed))
+        return await opened.begin()
+
+    async def _close(self, episode: str) -> dict[str, Any]:
+        opened = self._episodes.pop(episode, None)
+        if opened is not None:
+            closed = opened.close()
+            if inspect.isawaitable(closed):
+                await closed
+        return {}
+
+    def _leave(self, user: str) -> dict[str, Any]:
+        self._users.pop(user, None)
+        return {}
+
+
+def _own_files(before: set[str]) -> list[str]:
+    """Returns the files of the modules that the environment imported, except those of installed packages."""
+    files = []
+    for name in sys.modules.keys() - before:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file and not _is_installed(file):
+            files.append(os.path.abspath(file))
+    return sorted(files)
+
+
+def _is_installed(file: str) -> bool:
+    real = os.path.realpath(file)
+    return "site-packages" in real or "dist-packages" in real or real.startswith(_OWN)
+
+
+_OWN = tuple(
+    os.path.realpath(folder) + os.sep
+    for folder in (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), os.path.dirname(os.path.dirname(__file__)))
+)

@@ -1,0 +1,113 @@
+import { RolloutError, UsageError, type FailureCode } from "../../errors.ts";
+import { isObject } from "../../values/is-object.ts";
+import type { ObjectSchema } from "../standard-schema.ts";
+
+/** A tool, as the Python side describes it. */
+export interface PythonTool {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: ObjectSchema;
+  /** Time limit of a call in milliseconds. Absent: the default. */
+  readonly timeoutMs?: number;
+  readonly ends?: boolean;
+}
+
+/** The answer to `load`. */
+export interface PythonFacts {
+  readonly name: string;
+  readonly source: string;
+  /** `tools`: calls are performed one by one. `turns`: each message of the model is handed over whole. */
+  readonly kind: "tools" | "turns";
+  readonly policy: string;
+  readonly tools: readonly PythonTool[];
+  readonly repeatable: boolean;
+  /** The user: a function of the author (`own`), the instruction, or none. */
+  readonly user: "own" | "instruction" | "none";
+  readonly splits: Readonly<Record<string, number>>;
+  /** The files of the environment, except installed packages. */
+  readonly files: readonly string[];
+  /** The versions of the packages that the environment consists of. */
+  readonly packages?: Readonly<Record<string, string>>;
+  readonly definedAt?: string;
+}
+
+/** A task, as the Python side describes it. */
+export interface PythonTask {
+  readonly instruction: string;
+  readonly id?: string;
+}
+
+/** A message in OpenAI's form. */
+export interface PythonMessage {
+  readonly role: string;
+  readonly content?: unknown;
+  readonly tool_call_id?: unknown;
+  readonly tool_calls?: unknown;
+}
+
+/** The answer to `open`. */
+export interface PythonOpening {
+  readonly policy?: string;
+  readonly messages?: readonly PythonMessage[];
+  readonly tools?: readonly PythonTool[];
+  /** Set if the episode is over before the first turn. */
+  readonly done?: unknown;
+}
+
+/** The answer to `call`. */
+export interface PythonCallAnswer {
+  readonly text: string;
+  readonly isError?: boolean;
+  readonly ends?: boolean;
+  readonly done?: boolean;
+}
+
+/** The answer to `turn`. */
+export interface PythonTurnAnswer {
+  readonly messages: readonly PythonMessage[];
+  readonly done?: unknown;
+}
+
+/** The answer to `user` and `say`. */
+export interface PythonLine {
+  readonly text?: string;
+  readonly leaves?: boolean;
+}
+
+const expectedFacts: Readonly<Record<string, (value: unknown) => boolean>> = {
+  name: (value) => typeof value === "string" && /^(?!tau-)[\w.-]+$/.test(value),
+  source: isText,
+  kind: (value) => value === "tools" || value === "turns",
+  policy: isText,
+  tools: Array.isArray,
+  repeatable: (value) => typeof value === "boolean",
+  user: isText,
+  splits: isObject,
+  files: Array.isArray,
+};
+
+/**
+ * Reads the answer to `load`.
+ * @throws UsageError naming the member that is wrong.
+ */
+export function readFacts(answer: unknown, environment: string): PythonFacts {
+  const facts = isObject(answer) ? answer : {};
+  for (const [name, isRight] of Object.entries(expectedFacts)) {
+    if (isRight(facts[name])) continue;
+    const hint = name === "name" ? ", expected letters, digits, -, _ and ., not beginning with tau-" : "";
+    throw new UsageError(
+      `Cannot use environment ${environment}: its ${name} is ${JSON.stringify(facts[name]) ?? "absent"}${hint}`,
+    );
+  }
+  return facts as unknown as PythonFacts;
+}
+
+/** @throws RolloutError with the code if a member of an answer is no text. */
+export function requireText(value: unknown, code: FailureCode, what: string): string {
+  if (isText(value)) return value;
+  throw new RolloutError(code, `${what}: expected a text, found ${JSON.stringify(value) ?? "nothing"}`);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}

@@ -1,0 +1,107 @@
+import type { Task } from "../../task.ts";
+import type { Score } from "../environment.ts";
+import type { PlayedOutcome } from "../played-actions.ts";
+import { toScore } from "../score-result.ts";
+import { isObject } from "../../values/is-object.ts";
+import { attributed } from "./failed-request.ts";
+import type { PythonOpening } from "./python-answers.ts";
+import type { PythonLease, PythonPool } from "./python-pool.ts";
+import type { RequestOptions } from "./python-process.ts";
+
+/** The time limit of requests that the caller's signal limits, in milliseconds. */
+const unlimitedMs = 86_400_000;
+
+/** The time in which an episode is closed, in milliseconds. */
+const closeMs = 10_000;
+
+let nextEpisode = 1;
+
+/** An episode that is open in a Python process. */
+export class PythonEpisode {
+  /** The environment's name and the place of its definition. */
+  readonly environment: string;
+  readonly #task: Task;
+  readonly #lease: PythonLease;
+  readonly #id: string;
+
+  private constructor(environment: string, task: Task, lease: PythonLease) {
+    this.environment = environment;
+    this.#task = task;
+    this.#lease = lease;
+    this.#id = String(nextEpisode++);
+  }
+
+  /**
+   * Opens an episode in the process with the fewest episodes.
+   * @throws RolloutError
+   */
+  static async open(
+    pool: PythonPool,
+    { environment, task, signal }: { readonly environment: string; readonly task: Task; readonly signal: AbortSignal },
+  ): Promise<{ readonly episode: PythonEpisode; readonly opening: PythonOpening }> {
+    const lease = await pool.lease();
+    const episode = new PythonEpisode(environment, task, lease);
+    try {
+      const { split, index } = task;
+      const opening = await attributed(
+        { party: "environment", what: `Opening task ${task.id} of ${environment}` },
+        async () => await episode.request("open", { split, index }, { timeoutMs: unlimitedMs, signal }),
+      );
+      return { episode, opening: opening as PythonOpening };
+    } catch (error) {
+      lease[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /**
+   * Makes a request about this episode.
+   * @throws PythonFailure
+   */
+  async request(
+    what: string,
+    given: Readonly<Record<string, unknown>>,
+    options: Partial<RequestOptions>,
+  ): Promise<unknown> {
+    return await this.#lease.request(what, { episode: this.#id, ...given }, { timeoutMs: unlimitedMs, ...options });
+  }
+
+  /**
+   * Scores the episode.
+   * @throws RolloutError with the party `grader`.
+   */
+  async score(outcome: PlayedOutcome, signal: AbortSignal): Promise<Score> {
+    const what = `score() of ${this.environment} for task ${this.#task.id}`;
+    const answer = await attributed(
+      { party: "grader", what },
+      async () => await this.request("score", { outcome }, { signal }),
+    );
+    const { found, result } = splitFound(answer);
+    return toScore(result, {
+      taskId: this.#task.id,
+      environment: this.environment,
+      state: found,
+      said: outcome.said,
+    });
+  }
+
+  /** Closes the episode. A process that does not close it in time is interrupted. */
+  async close(signal: AbortSignal | undefined): Promise<void> {
+    try {
+      await attributed(
+        { party: "environment", what: `Closing task ${this.#task.id} of ${this.environment}` },
+        async () => await this.request("close", {}, { timeoutMs: closeMs, signal }),
+      );
+    } finally {
+      this.#lease[Symbol.dispose]();
+    }
+  }
+}
+
+/** Separates the members of the state that `wanted` names from the result, and spells its members as ours. */
+function splitFound(answer: unknown): { readonly found: unknown; readonly result: unknown } {
+  if (answer === null) return { found: {}, result: undefined };
+  if (!isObject(answer)) return { found: {}, result: answer };
+  const { found = {}, turn_rewards: turnRewards, ...result } = answer;
+  return { found, result: { ...result, ...(turnRewards !== undefined && { turnRewards }) } };
+}
