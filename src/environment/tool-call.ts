@@ -105,6 +105,25 @@ export function noSuchTool(name: string, tools: ReadonlyMap<string, unknown>): T
   return { text: briefText(`Error: no tool ${name}, ${known}`), isError: true, ends: false };
 }
 
+/**
+ * Returns the outcome of a call with arguments that do not fit, for a tool whose arguments a JSON Schema describes.
+ * Another program performs the call then.
+ */
+export async function findMistake(
+  tool: ParameterCheck & { readonly name: string; readonly takesExact?: boolean },
+  given: PyDict,
+): Promise<ToolOutcome | undefined> {
+  const unusable = findUnusable(given, tool);
+  if (unusable !== undefined) return mistake(unusable, tool);
+  const checked = await tool.check(toPlainJson(given));
+  return "problems" in checked ? mistake(checked.problems.join("; "), tool) : undefined;
+}
+
+/** Returns the outcome of a mistake of the model. */
+export function refusedCall(why: string): ToolOutcome {
+  return mistake(why);
+}
+
 /** The tool context. The deadline starts at the first wait or the first access to the signal. */
 class TimedCall implements ToolContext {
   readonly taskId: string;

@@ -1,8 +1,14 @@
 /**
- * Tools and environments of others: MCP servers, OpenEnv, sandboxes.
+ * Tools and environments of others: Python, MCP servers, OpenEnv, sandboxes.
  *
  * @module
  */
+export {
+  createPythonEnvironment,
+  type PythonEnvironment,
+  type PythonEnvironmentOptions,
+} from "../environment/python/create-python-environment.ts";
+export type { PythonTask } from "../environment/python/python-answers.ts";
 export type { McpAddress, McpCommand, McpServer } from "./mcp/mcp-server.ts";
 export { createMcpTools, type McpTools, type McpToolsOptions } from "./mcp/mcp-tools.ts";
 export type { OpenEnvOptions, OpenEnvReward, OpenEnvTask } from "./open-env/open-env-options.ts";

@@ -75,14 +75,15 @@ export class PythonPool {
 
   /** Returns the tasks of each split. */
   async readTasks(): Promise<Readonly<Record<string, readonly PythonTask[]>>> {
-    const { process: first } = this.#slots[0]!;
+    const first = this.#slots[0]!.process!;
+    using _held = first.hold();
     const bySplit: Record<string, readonly PythonTask[]> = {};
     try {
       for (const [split, length] of Object.entries(this.facts.splits)) {
         const tasks: PythonTask[] = [];
         while (tasks.length < length) {
           const range = { start: tasks.length, stop: Math.min(length, tasks.length + taskBatch) };
-          const answer = await first!.request("tasks", { split, ...range }, { timeoutMs: loadMs });
+          const answer = await first.request("tasks", { split, ...range }, { timeoutMs: loadMs });
           tasks.push(...(answer as { readonly tasks: readonly PythonTask[] }).tasks);
         }
         bySplit[split] = tasks;
@@ -102,12 +103,15 @@ export class PythonPool {
     const slot = this.#slots.reduce((least, one) => (one.leaseCount < least.leaseCount ? one : least));
     slot.leaseCount += 1;
     let isHeld = true;
+    let held: Disposable | undefined;
     const free = (): void => {
       if (isHeld) slot.leaseCount -= 1;
       isHeld = false;
+      held?.[Symbol.dispose]();
     };
     try {
       const leased = slot.process?.isAlive === true ? slot.process : await this.#open(slot);
+      held = leased.hold();
       return {
         request: async (what, given, options) => await leased.request(what, given, options),
         [Symbol.dispose]: free,
@@ -153,6 +157,7 @@ export class PythonPool {
 
 async function load(process: PythonProcess, options: PythonPoolOptions): Promise<unknown> {
   const { environment, args } = options;
+  using _held = process.hold();
   try {
     return await process.request("load", { env: environment, args }, { timeoutMs: loadMs });
   } catch (error) {

@@ -4,8 +4,6 @@ import type { Readable, Writable } from "node:stream";
 import { killGroup } from "../../async/kill-processes.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import { packageFile } from "../../files/package-file.ts";
-import { writeJsonWith } from "../plain-text.ts";
-import { writtenText } from "../../json/exact-json.ts";
 import { shorten } from "../../secrets/shorten.ts";
 import { KeptTail } from "./kept-tail.ts";
 import { MessageLines, maxLineBytes } from "./message-lines.ts";
@@ -42,6 +40,8 @@ export interface RequestOptions {
   /** In milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** The `arguments` of a call: a JSON text. */
+  readonly writtenArguments?: string;
 }
 
 interface Pending {
@@ -72,6 +72,7 @@ export class PythonProcess {
   readonly #stderr = new KeptTail(keptCharacters);
   readonly #hello = withResolvers<Hello>();
   #nextId = 1;
+  #holdCount = 0;
   /** The reason why no request can be made any more. */
   #death: PythonFailure | undefined;
 
@@ -124,6 +125,18 @@ export class PythonProcess {
     return started;
   }
 
+  /** Keeps this process alive until the result is disposed of. */
+  hold(): Disposable {
+    if (this.#holdCount++ === 0) this.#setKeepsAlive(true);
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (isHeld && --this.#holdCount === 0) this.#setKeepsAlive(false);
+        isHeld = false;
+      },
+    };
+  }
+
   get isAlive(): boolean {
     return this.#death === undefined;
   }
@@ -136,7 +149,7 @@ export class PythonProcess {
   async request(
     what: string,
     given: Readonly<Record<string, unknown>>,
-    { timeoutMs, signal }: RequestOptions,
+    { timeoutMs, signal, writtenArguments }: RequestOptions,
   ): Promise<unknown> {
     signal?.throwIfAborted();
     if (this.#death !== undefined) throw this.#death;
@@ -144,14 +157,16 @@ export class PythonProcess {
     const { promise, resolve, reject } = withResolvers<unknown>();
     const pending: Pending = { resolve, reject, timeoutMs, isLate: false, timer: undefined };
     this.#pending.set(id, pending);
-    if (this.#pending.size === 1) this.#setKeepsAlive(true);
     pending.timer = setTimeout(() => this.#interrupt(id, "cancel"), Math.min(timeoutMs, 2 ** 31 - 1));
     const abort = (): void => {
       reject(signal!.reason);
       this.#interrupt(id, "cancel");
     };
     signal?.addEventListener("abort", abort, { once: true });
-    this.#write({ id, do: what, timeoutMs, with: given });
+    const head = `{"id":${id},"do":"${what}","timeoutMs":${timeoutMs},"with":`;
+    const body = JSON.stringify(given);
+    const more = writtenArguments === undefined ? "}" : `,"arguments":${writtenArguments}}`;
+    this.#child.stdin.write(`${head}${body.slice(0, -1)}${more}}\n`);
     try {
       return await promise;
     } finally {
@@ -178,10 +193,6 @@ export class PythonProcess {
     running.delete(this);
   }
 
-  #write(message: object): void {
-    this.#child.stdin.write(`${writeJsonWith(message, writtenText)}\n`);
-  }
-
   /** Interrupts a request in a stronger way each time: cancel, SIGUSR2, SIGUSR1 (prints the lines) and SIGKILL. */
   #interrupt(id: number, how: "cancel" | "signal" | "kill"): void {
     const pending = this.#pending.get(id);
@@ -189,7 +200,7 @@ export class PythonProcess {
     pending.isLate = true;
     clearTimeout(pending.timer);
     if (how === "cancel") {
-      this.#write({ id: 0, do: "cancel", with: { id } });
+      this.#child.stdin.write(`{"id":0,"do":"cancel","with":{"id":${id}}}\n`);
       pending.timer = setTimeout(() => this.#interrupt(id, "signal"), graceMs);
     } else if (how === "signal") {
       this.#child.kill("SIGUSR2");
@@ -240,7 +251,6 @@ export class PythonProcess {
   #settle(id: number, pending: Pending): void {
     clearTimeout(pending.timer);
     this.#pending.delete(id);
-    if (this.#pending.size === 0) this.#setKeepsAlive(false);
   }
 
   #endForLongLine(): void {

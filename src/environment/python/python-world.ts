@@ -1,17 +1,16 @@
-import { InvariantError, assertInvariant } from "../../errors.ts";
-import { callThrough } from "../../outside.ts";
+import { InvariantError } from "../../errors.ts";
+import { writeCompactJson } from "../../json/exact-json.ts";
 import type { ToolDefinition } from "../../message.ts";
+import type { PyDict } from "../../../packages/python-values/src/value.ts";
 import type { Task } from "../../task.ts";
 import { isLeaving, textOfLine, type UserSession } from "../../user/user.ts";
-import type { Tool } from "../define-tool.ts";
 import type { Action, Score, Step, World } from "../environment.ts";
-import { EpisodeResources } from "../episode-resources.ts";
-import { callDefinedTool, noSuchTool } from "../tool-call.ts";
+import { findMistake, noSuchTool, refusedCall, type ToolOutcome } from "../tool-call.ts";
 import { attributed } from "./failed-request.ts";
 import { PlayedActions } from "../played-actions.ts";
 import type { PythonCallAnswer } from "./python-answers.ts";
 import type { PythonEpisode } from "./python-episode.ts";
-import type { PythonCalls } from "./python-tools.ts";
+import type { PythonToolCall } from "./python-tools.ts";
 
 /** One attempt at a task of an environment with tools in Python. */
 export class PythonWorld implements World {
@@ -20,18 +19,15 @@ export class PythonWorld implements World {
   readonly #episode: PythonEpisode;
   readonly #task: Task;
   readonly #user: UserSession;
-  readonly #tools: ReadonlyMap<string, Tool<PythonCalls>>;
+  readonly #tools: ReadonlyMap<string, PythonToolCall>;
   readonly #played = new PlayedActions();
-  readonly #resources = new EpisodeResources();
   #isDone = false;
-  /** True once the environment has said that the episode is over. */
-  #isFinished = false;
 
   constructor(parts: {
     readonly episode: PythonEpisode;
     readonly task: Task;
     readonly user: UserSession;
-    readonly tools: ReadonlyMap<string, Tool<PythonCalls>>;
+    readonly tools: ReadonlyMap<string, PythonToolCall>;
     readonly policyText: string | undefined;
   }) {
     this.#episode = parts.episode;
@@ -65,44 +61,44 @@ export class PythonWorld implements World {
   async #call(action: Extract<Action, { type: "call" }>, signal: AbortSignal): Promise<Step> {
     const { name, arguments: given } = action;
     const tool = this.#tools.get(name);
-    const place = {
-      taskId: this.#task.id,
-      environment: this.#episode.environment,
-      signal,
-      outside: callThrough,
-      resource: this.#resources.get,
-    };
-    const state: PythonCalls = {
-      call: async (called, written, options) => {
-        const answer = await attributed(
-          {
-            party: "environment",
-            what: `Tool ${called} of ${this.#episode.environment} in task ${this.#task.id}`,
-            hint: " (refuse(…) reports a mistake to the model; any other error fails the episode)",
-          },
-          async () => await this.#episode.request("call", { name: called, arguments: written }, options),
-        );
-        const { done } = answer as PythonCallAnswer;
-        this.#isFinished = done === true;
-        return answer as PythonCallAnswer;
-      },
-    };
-    const { text, isError, ends } =
+    const { outcome, isDone } =
       tool === undefined
-        ? noSuchTool(name, this.#tools)
-        : await callDefinedTool(tool.callable, { given, state }, place);
+        ? { outcome: noSuchTool(name, this.#tools), isDone: false }
+        : await this.#perform(tool.callable, given, signal);
+    const { text, isError, ends } = outcome;
     this.#played.call({ name, given, isError });
     return {
       observation: text,
       from: "tool",
       source: name,
       ...(isError && { isError }),
-      ...(ends ? { done: "terminal-tool" } : this.#isFinished ? { done: "finished" } : {}),
+      ...(ends ? { done: "terminal-tool" } : isDone ? { done: "finished" } : {}),
     };
   }
 
+  async #perform(
+    tool: PythonToolCall["callable"],
+    given: PyDict,
+    signal: AbortSignal,
+  ): Promise<{ readonly outcome: ToolOutcome; readonly isDone: boolean }> {
+    const mistake = await findMistake(tool, given);
+    if (mistake !== undefined) return { outcome: mistake, isDone: false };
+    const { name, timeoutMs } = tool;
+    const writtenArguments = writeCompactJson(given);
+    const place = {
+      party: "environment",
+      what: `Tool ${name} of ${this.#episode.environment} in task ${this.#task.id}`,
+      hint: " (refuse(…) reports a mistake to the model; any other error fails the episode)",
+    } as const;
+    const answer = (await attributed(place, () =>
+      this.#episode.request("call", { name }, { timeoutMs, signal, writtenArguments }),
+    )) as PythonCallAnswer;
+    const { text, isError = false, ends = false, done = false } = answer;
+    const outcome = isError ? refusedCall(text) : { text, isError };
+    return { outcome: { ...outcome, ends }, isDone: done };
+  }
+
   async score({ signal, actionCounts }: Parameters<World["score"]>[0]): Promise<Score> {
-    assertInvariant(this.#episode !== undefined, "a world that is scored is open");
     return await this.#episode.score(this.#played.outcome(actionCounts, this.#isDone), signal);
   }
 
