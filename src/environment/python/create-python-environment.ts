@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { UsageError } from "../../errors.ts";
 import { once } from "../../values/once.ts";
 import { createScriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
@@ -50,6 +53,11 @@ export async function createPythonEnvironment(
   const { environment: named, args = {}, processes = 1 } = options;
   const { onTrouble = (trouble) => process.emitWarning(trouble), onOutput = writeOutput } = options;
   const file = isPythonFile(named) ? named : undefined;
+  if (file !== undefined && !existsSync(file)) {
+    throw new UsageError(
+      `Cannot find environment ${file}: ${path.resolve(file)} is absent, expected a Python file`,
+    );
+  }
   const { executable } = await findPython({ named: options.python, file });
   const report = (trouble: string): void => onTrouble(`environment ${named}: ${trouble}`);
   const pool = await PythonPool.start({

@@ -16,9 +16,14 @@ export function describeLoadFailure(
       : "install it there, or name another interpreter with --python";
     return `${start}: Python ${executable} lacks the package ${facts.missing}${place}, ${how}`;
   }
-  if (kind === "raised" && facts?.code === "refused") return `${start}: ${facts.message}`;
+  if (kind === "raised" && facts?.code === "refused") return `${start}: ${shortPaths(facts.message)}`;
   if (kind === "raised") return `${start}: ${message}${place}`;
   if (kind === "overdue") return `${start}: ${message}${place}, expected an import without endless work`;
   const output = facts?.traceback?.split("\n").slice(-6).join("\n") ?? "";
   return `${start}: the Python process ${executable} failed: ${message}${output === "" ? "" : `; it wrote:\n${output}`}`;
+}
+
+/** Returns a text with the paths below the working directory relative to it. */
+function shortPaths(text: string): string {
+  return text.replaceAll(process.cwd() + path.sep, "");
 }

@@ -69,7 +69,7 @@ export class PythonPool {
       return pool;
     } catch (error) {
       if (!(error instanceof PythonFailure)) throw error;
-      throw new UsageError(describeLoadFailure(error, options), { cause: error });
+      throw new UsageError(describeLoadFailure(error, options));
     }
   }
 
@@ -90,7 +90,7 @@ export class PythonPool {
       }
     } catch (error) {
       if (!(error instanceof PythonFailure)) throw error;
-      throw new UsageError(describeLoadFailure(error, this.#options), { cause: error });
+      throw new UsageError(describeLoadFailure(error, this.#options));
     }
     return bySplit;
   }

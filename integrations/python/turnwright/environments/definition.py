@@ -101,6 +101,10 @@ class Environment:
         """Sets the function that frees what the state holds, after every episode."""
         return self._set("dispose", function, ("state", "task"))
 
+    def __getattr__(self, name: str) -> Any:
+        parts = "tool, state, user, score, is_done and dispose"
+        raise AttributeError(f"an environment has no part '{name}', expected one of {parts}")
+
     def _set(self, part: str, function: Function, allowed: tuple[str, ...]) -> Function:
         where = f"{place_of(function)} {part}"
         if part in self.parts:

@@ -35,11 +35,9 @@ def load_environment(name: str, arguments: dict[str, Any]) -> Any:
     """
     prefix, _, rest = name.partition(":")
     if prefix in ADAPTERS and rest:
-        module, _, member = ADAPTERS[prefix].partition(":")
-        return getattr(importlib.import_module(module), member)(rest, **arguments)
-    module = load_file(name)
-    found = find_environment(module, name, arguments)
-    return found
+        adapter, _, member = ADAPTERS[prefix].partition(":")
+        return getattr(importlib.import_module(adapter), member)(rest, **arguments)
+    return find_environment(load_file(name), name, arguments)
 
 
 def load_file(path: str) -> ModuleType:

@@ -13,6 +13,11 @@ from .parameters import NoSchema, Schema, to_python, type_schema
 #: The parameters that a tool may ask for by name. The model does not see them.
 GIVEN = ("state", "task", "context")
 
+#: The kinds of parameters that have no name in a call, with the mark of each.
+_UNNAMED = {
+    inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**", inspect.Parameter.POSITIONAL_ONLY: "/",
+}
+
 
 class Tool:
     """A function that the model can call."""
@@ -81,8 +86,8 @@ class Tool:
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
     def _schema_of(self, name: str, parameter: inspect.Parameter) -> Schema:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise BadEnvironment(f"{self._where}: '{parameter}' cannot be shown to a model, expected parameters with names")
+        if parameter.kind in _UNNAMED:
+            raise BadEnvironment(f"{self._where}: '{_UNNAMED[parameter.kind]}{name}' cannot be shown to a model, expected parameters with names")
         if name not in self._hints:
             raise BadEnvironment(f"{self._where}: '{name}' has no type; write {name}: str, for example")
         try:

@@ -28,8 +28,11 @@ def _place(error: BaseException) -> dict[str, Any]:
         return {"file": error.filename, "line": error.lineno}
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((_PACKAGE, "<"))]
     own = [frame for frame in frames if not os.path.realpath(frame.filename).startswith(_LIBRARIES)]
-    last = (own or frames or [None])[-1]
-    return {"file": last.filename, "line": last.lineno} if last else {}
+    if frames:
+        last = (own or frames)[-1]
+        return {"file": last.filename, "line": last.lineno}
+    inner = error.__cause__ or error.__context__
+    return _place(inner) if inner else {}
 
 
 def missing_package(error: BaseException) -> str | None:

@@ -35,13 +35,13 @@ class Requests:
             return self._users[given["user"]].reply(given["text"])
         if do == "score":
             return self._episodes[given["episode"]].score(given["outcome"])
-        handler = {
+        handlers: dict[str, Callable[..., Any]] = {
             "load": self._load, "tasks": self._tasks, "open": self._open, "user": self._open_user,
             "close": self._close, "leave": self._leave,
-        }.get(do)
-        if handler is None:
+        }
+        if do not in handlers:
             raise BadEnvironment(f'there is no request "{do}"')
-        return handler(**given)
+        return handlers[do](**given)
 
     async def close_all(self) -> None:
         """Closes the episodes that are still open."""

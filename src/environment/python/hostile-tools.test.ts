@@ -1,0 +1,160 @@
+import { spawnSync } from "node:child_process";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { RolloutError } from "../../errors.ts";
+import type { World } from "../environment.ts";
+import { call, noPython, openPython, type OpenedEnvironment } from "./python-environment.fixture.ts";
+
+if (noPython !== undefined) console.log(`skipped: ${noPython}`);
+
+const file = "hostile_env.fixture.py";
+
+describe.skipIf(noPython !== undefined)("tools in Python that misbehave", () => {
+  let opened: OpenedEnvironment;
+  let world: World;
+  beforeAll(async () => {
+    opened = await openPython(file);
+    world = await opened.world();
+  });
+  afterAll(async () => await opened?.[Symbol.asyncDispose]());
+
+  async function failureOf(tool: string): Promise<RolloutError> {
+    const failure = await call(world, tool).catch((error: unknown) => error);
+    expect(failure, tool).toBeInstanceOf(RolloutError);
+    return failure as RolloutError;
+  }
+
+  /** The process still plays, and the open episode still has its state. */
+  async function expectAlive(): Promise<void> {
+    expect(await call(world, "echo", { text: "é😀" })).toMatchObject({ observation: "é😀" });
+  }
+
+  test("what they print goes to stderr", async () => {
+    expect(await call(world, "prints")).toMatchObject({ observation: "ok" });
+    await expect.poll(() => opened.output.join("")).toContain("printed by a child");
+    expect(opened.output.join("")).toContain("printed by a tool\n");
+    expect(opened.output.join("")).toContain("written to descriptor 1\n");
+    await expectAlive();
+  });
+
+  test("a refused call is undone", async () => {
+    expect(await call(world, "add_and_refuse")).toEqual({
+      observation: "Error: not today",
+      from: "tool",
+      source: "add_and_refuse",
+      isError: true,
+    });
+    expect(await call(world, "read_count")).toMatchObject({ observation: "0" });
+  });
+
+  test.each([
+    ["broken", "KeyError: 'missing'", ":62"],
+    ["reads_input", "EOFError: EOF when reading a line", ":56"],
+    ["exits", "SystemExit: 3", ":68"],
+    ["interrupts", "KeyboardInterrupt", ":74"],
+    ["stops_iteration", "RuntimeError: coroutine raised StopIteration", ":86"],
+  ])("%s fails the episode with its line: %s", async (tool, what, line) => {
+    const { code, message } = await failureOf(tool);
+    expect(code).toBe("environment/exception");
+    expect(message).toContain(
+      `Tool ${tool} of hostile (hostile_env.fixture.py:17) in task hostile/test/0 threw`,
+    );
+    expect(message).toContain(what);
+    expect(message).toContain(`hostile_env.fixture.py${line}`);
+    await expectAlive();
+  });
+
+  test("endless recursion fails the episode", async () => {
+    expect((await failureOf("recurses")).message).toContain("RecursionError");
+    await expectAlive();
+  });
+
+  test.each(["loops", "sleeps", "waits", "blocks"])(
+    "%s is interrupted at its time limit, and its line is named",
+    async (tool) => {
+      const { code, message, retryable } = await failureOf(tool);
+      expect(code).toBe("environment/timeout");
+      expect(retryable).toBe(true);
+      expect(message).toMatch(/no answer within 500 ms; it was at hostile_env\.fixture\.py:\d+$/);
+      await expectAlive();
+    },
+  );
+
+  test.each([
+    ["returns_nan", "environment/bad-result", "Out of range float values"],
+    ["returns_half", "environment/bad-result", "half of a surrogate pair"],
+    ["returns_object", "environment/bad-result", "object has no JSON form"],
+    ["returns_much", "environment/full", "expected at most 16,777,216"],
+  ])("%s is %s", async (tool, code, what) => {
+    const failure = await failureOf(tool);
+    expect(failure.code).toBe(code);
+    expect(failure.message).toContain(what);
+    await expectAlive();
+  });
+
+  test.each([
+    ["forks", "forked"],
+    ["forks_a_pool", "[1, 2]"],
+    ["spawns_a_pool", "[1, 2]"],
+    ["closes_stdout", "ok"],
+  ])("%s does not disturb the protocol", async (tool, observation) => {
+    expect(await call(world, tool)).toMatchObject({ observation });
+    await expectAlive();
+  });
+
+  test("errors of threads and tasks that no call waits for are reported", async () => {
+    opened.troubles.length = 0;
+    await call(world, "thread_fails");
+    await call(world, "task_fails");
+    await expect.poll(() => opened.troubles.length).toBe(2);
+    expect(opened.troubles[0]).toMatch(/fixture\.py:\d+: ZeroDivisionError: division by zero$/);
+    expect(opened.troubles[1]).toMatch(/fixture\.py:\d+: ValueError: no call waits for this$/);
+  });
+
+  test.each([
+    ["NaN", "grader/bad-score"],
+    ["raise", "grader/exception"],
+    ["nothing", "grader/bad-score"],
+  ])("a score of %j is %s", async (answer, code) => {
+    const scored = await opened.world();
+    const { signal } = new AbortController();
+    await scored.step({ type: "say", content: answer }, { signal });
+    await expect(scored.score({ signal })).rejects.toMatchObject({ code });
+    await scored[Symbol.asyncDispose]();
+  });
+});
+
+describe.skipIf(noPython !== undefined)("a Python process that dies", () => {
+  test.each([
+    ["crashes", "environment/unreachable", "SIGSEGV"],
+    ["leaves_at_once", "environment/unreachable", "exit code 7"],
+    ["stuck_in_c", "environment/timeout", "no answer within 500 ms"],
+  ])("%s: the call is blamed, and the next episode gets a new process", async (tool, code, what) => {
+    await using opened = await openPython(file);
+    const world = await opened.world();
+    const failure = (await call(world, tool).catch((error: unknown) => error)) as RolloutError;
+    expect(failure).toBeInstanceOf(RolloutError);
+    expect(failure.code).toBe(code);
+    expect(failure.retryable).toBe(true);
+    expect(failure.message).toContain(what);
+    expect(failure.message).toMatch(/hostile_env\.fixture\.py:\d+/);
+    await world[Symbol.asyncDispose]().then(undefined, () => undefined);
+    const next = await opened.world();
+    expect(await call(next, "echo", { text: "new" })).toMatchObject({ observation: "new" });
+  });
+
+  test("its children end with it", async () => {
+    const opened = await openPython(file);
+    const world = await opened.world();
+    const pid = Number((await call(world, "leaves_a_child")).observation);
+    expect(isAlive(pid)).toBe(true);
+    await world[Symbol.asyncDispose]();
+    await opened[Symbol.asyncDispose]();
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+});
+
+function isAlive(pid: number): boolean {
+  // Nothing may wait for a process whose parent has ended: it stays as a zombie.
+  const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
+  return stdout.trim() !== "" && !stdout.trim().startsWith("Z");
+}
