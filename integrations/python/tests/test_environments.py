@@ -228,18 +228,21 @@ def test_without_undo_a_refused_call_keeps_its_changes() -> None:
 def test_users_say_lines_or_react() -> None:
     task = {"instruction": "Buy."}
 
-    def lines_of(env: Environment, *answers: str) -> list[Any]:
-        user = OwnUser(env, task, Context("1", 7))
-        return [asyncio.run(user.begin()), *(asyncio.run(user.reply(answer)) for answer in answers)]
+    def answer(env: Environment, *said: str) -> Any:
+        return asyncio.run(OwnUser(env).answer(task, list(said), 7))
 
-    plain = Environment("e", tasks=[task])
-    assert lines_of(plain, "Yes?") == [{"text": "Buy."}, {"leaves": True}]
+    assert answer(Environment("e", tasks=[task])) == {"lines": ["Buy."]}
     listed = Environment("e", tasks=[task])
     listed.user(lambda task: ["Hi.", task["instruction"]])
-    assert lines_of(listed, "a", "b") == [{"text": "Hi."}, {"text": "Buy."}, {"leaves": True}]
+    assert answer(listed) == {"lines": ["Hi.", "Buy."]}
     reactive = Environment("e", tasks=[task])
     reactive.user(lambda said: None if said and said[-1] == "bye" else f"heard {len(said)}")
-    assert lines_of(reactive, "a", "bye") == [{"text": "heard 0"}, {"text": "heard 1"}, {"leaves": True}]
+    assert [answer(reactive), answer(reactive, "a"), answer(reactive, "a", "bye")] == [
+        {"text": "heard 0"}, {"text": "heard 1"}, {"leaves": True},
+    ]
+    drawing = Environment("e", tasks=[task])
+    drawing.user(lambda said, context: str(context.random.random()))
+    assert answer(drawing) == answer(drawing) != answer(drawing, "a")
 
 
 def test_arguments_that_do_not_fit_are_the_models_mistake() -> None:

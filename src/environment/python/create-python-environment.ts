@@ -71,7 +71,7 @@ export async function createPythonEnvironment(
   const { facts } = pool;
   const { name } = facts;
   const place = facts.definedAt === undefined ? name : `${name} (${shortPlace(facts.definedAt)})`;
-  const tasks = nameTasks<PythonTask>(name, await pool.readTasks());
+  const tasks = nameTasks<PythonTask>(name, await readTasks(pool));
   const tools = toTools(facts.tools, report);
   const close = once(async () => await pool.close());
   return {
@@ -103,6 +103,16 @@ export async function createPythonEnvironment(
     },
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Reads the tasks. Ends the processes if a task is wrong. */
+async function readTasks(pool: PythonPool): Promise<Readonly<Record<string, readonly PythonTask[]>>> {
+  try {
+    return await pool.readTasks();
+  } catch (error) {
+    await pool.close();
+    throw error;
+  }
 }
 
 function userOf(pool: PythonPool, environment: string): User {

@@ -68,8 +68,9 @@ export interface PythonTurnAnswer {
   readonly done?: unknown;
 }
 
-/** The answer to `user` and `say`. */
+/** The answer to `say`: the next line, the user's leaving, or all lines of a user that does not react. */
 export interface PythonLine {
+  readonly lines?: readonly string[];
   readonly text?: string;
   readonly leaves?: boolean;
 }

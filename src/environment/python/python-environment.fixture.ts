@@ -63,3 +63,9 @@ export async function call(
     { signal },
   );
 }
+
+/** Says a text to the user of a world. */
+export async function say(world: World, content: string): Promise<Step> {
+  const { signal } = new AbortController();
+  return await world.step({ type: "say", content }, { signal });
+}

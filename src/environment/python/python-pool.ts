@@ -63,8 +63,7 @@ export class PythonPool {
   static async start(options: PythonPoolOptions): Promise<PythonPool> {
     try {
       const first = await PythonProcess.start(options);
-      const answer = await load(first, options);
-      const pool = new PythonPool(options, readFacts(answer, options.environment), first);
+      const pool = new PythonPool(options, await load(first, options), first);
       for (const slot of pool.#slots.slice(1)) pool.#open(slot).catch(() => undefined);
       return pool;
     } catch (error) {
@@ -155,11 +154,14 @@ export class PythonPool {
   }
 }
 
-async function load(process: PythonProcess, options: PythonPoolOptions): Promise<unknown> {
+/** Loads the environment in a process. Kills the process if that fails. */
+async function load(process: PythonProcess, options: PythonPoolOptions): Promise<PythonFacts> {
   const { environment, args } = options;
   using _held = process.hold();
   try {
-    return await process.request("load", { env: environment, args }, { timeoutMs: loadMs });
+    const given = { env: environment, args };
+    const facts = await process.request("load", given, { timeoutMs: loadMs });
+    return readFacts(facts, environment);
   } catch (error) {
     process.kill();
     throw error;

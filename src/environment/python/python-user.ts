@@ -3,12 +3,10 @@ import { noSpending } from "../../user/chat/add-spending.ts";
 import type { User, UserLine, UserSession } from "../../user/user.ts";
 import { attributed } from "./failed-request.ts";
 import { requireText, type PythonLine } from "./python-answers.ts";
-import type { PythonLease, PythonPool } from "./python-pool.ts";
+import type { PythonPool } from "./python-pool.ts";
 
 /** The time limit of a line, in milliseconds. The caller's signal limits it as well. */
 const lineMs = 600_000;
-
-let nextUser = 1;
 
 /** Returns the user that an environment's author wrote in Python. */
 export function createPythonUser(pool: PythonPool, environment: string): User {
@@ -19,11 +17,13 @@ export function createPythonUser(pool: PythonPool, environment: string): User {
   };
 }
 
+/** One conversation. Any process may answer, because the Python side keeps nothing of it. */
 class PythonUserSession implements UserSession {
   readonly #pool: PythonPool;
   readonly #place: { readonly environment: string; readonly task: Task; readonly seed: number };
-  readonly #id = String(nextUser++);
-  #lease: PythonLease | undefined;
+  readonly #said: string[] = [];
+  /** The lines of a user that does not react. */
+  #lines: readonly string[] | undefined;
 
   constructor(
     pool: PythonPool,
@@ -34,30 +34,31 @@ class PythonUserSession implements UserSession {
   }
 
   async begin({ signal }: { signal: AbortSignal }): Promise<string> {
-    const { split, index } = this.#place.task;
-    this.#lease = await this.#pool.lease();
-    const line = await this.#ask("user", { split, index, seed: this.#place.seed }, signal);
-    return requireText(line.text, "user/bad-line", `The opening line of ${this.#what()}`);
+    const { text } = await this.#next(signal);
+    return requireText(text, "user/bad-line", `Cannot use the opening line of ${this.#what()}`);
   }
 
   async reply(agentText: string, { signal }: { signal: AbortSignal }): Promise<UserLine> {
-    const { text = "", leaves } = await this.#ask("say", { text: agentText }, signal);
-    if (leaves !== true) return text;
-    await this.#leave();
-    return { text, leaves: true };
+    this.#said.push(agentText);
+    const { text = "", leaves = false } = await this.#next(signal);
+    return leaves ? { text, leaves } : text;
   }
 
-  async #ask(what: string, given: object, signal: AbortSignal): Promise<PythonLine> {
-    const answer = await attributed(
-      { party: "user", what: this.#what() },
-      async () => await this.#lease!.request(what, { user: this.#id, ...given }, { timeoutMs: lineMs, signal }),
-    );
-    return answer as PythonLine;
-  }
-
-  async #leave(): Promise<void> {
-    await this.#lease!.request("leave", { user: this.#id }, { timeoutMs: lineMs }).catch(() => undefined);
-    this.#lease![Symbol.dispose]();
+  async #next(signal: AbortSignal): Promise<PythonLine> {
+    const said = this.#said;
+    if (this.#lines === undefined) {
+      const { task, seed } = this.#place;
+      const given = { split: task.split, index: task.index, seed, said };
+      using lease = await this.#pool.lease();
+      const answer = (await attributed(
+        { party: "user", what: this.#what() },
+        async () => await lease.request("say", given, { timeoutMs: lineMs, signal }),
+      )) as PythonLine;
+      if (answer.lines === undefined) return answer;
+      this.#lines = answer.lines;
+    }
+    const text = this.#lines[said.length];
+    return text === undefined ? { leaves: true } : { text };
   }
 
   #what(): string {

@@ -161,42 +161,28 @@ class OwnEpisode:
 
 
 class OwnUser:
-    """The user of one episode."""
+    """The user of an `Environment`. It keeps nothing: each line follows from the task, the seed and what was said."""
 
-    def __init__(self, environment: Environment, task: Any, context: Context) -> None:
+    def __init__(self, environment: Environment) -> None:
         self._function = environment.parts.get("user")
-        self._given = {"task": task, "context": context}
-        self._task = task
-        self._said: list[str] = []
-        self._lines: list[str] | None = None
 
-    async def begin(self) -> dict[str, Any]:
-        """Returns the opening line."""
-        if self._function is None:
-            self._lines = [self._task["instruction"]]
-        elif "said" not in inspect.signature(self._function).parameters:
-            lines = await resolve(call_with(self._function, self._given))
-            if isinstance(lines, str) or not _are_lines(lines):
-                raise BadResult("user/bad-line", f"user() returned {_shown(lines)}, expected a list of lines such as [\"Hello.\"]")
-            self._lines = list(lines)
-        return await self._next()
-
-    async def reply(self, text: str) -> dict[str, Any]:
-        """Returns the next line, or `{"leaves": True}`."""
-        self._said.append(text)
-        return await self._next()
-
-    async def _next(self) -> dict[str, Any]:
-        if self._lines is not None:
-            index = len(self._said)
-            return {"text": self._lines[index]} if index < len(self._lines) else {"leaves": True}
-        assert self._function is not None
-        line = await resolve(call_with(self._function, {**self._given, "said": list(self._said)}))
-        if line is None:
+    async def answer(self, task: Any, said: list[str], seed: int) -> dict[str, Any]:
+        """Returns the next line as `text`, or `leaves`. A user with fixed lines returns all of them as `lines`."""
+        function = self._function
+        if function is None:
+            return {"lines": [task["instruction"]]}
+        context = Context("user", seed * 1_000_003 + len(said))
+        values = {"task": task, "said": list(said), "context": context}
+        answer = await resolve(call_with(function, values))
+        if "said" not in inspect.signature(function).parameters:
+            if isinstance(answer, str) or not _are_lines(answer):
+                raise BadResult("user/bad-line", f"it returned {_shown(answer)}, expected a list of lines such as [\"Hello.\"]")
+            return {"lines": list(answer)}
+        if answer is None:
             return {"leaves": True}
-        if not isinstance(line, str):
-            raise BadResult("user/bad-line", f"user() returned {_shown(line)}, expected a text, or None to leave")
-        return {"text": line}
+        if not isinstance(answer, str):
+            raise BadResult("user/bad-line", f"it returned {_shown(answer)}, expected a text, or None to leave")
+        return {"text": answer}
 
 
 def _are_lines(lines: Any) -> bool:

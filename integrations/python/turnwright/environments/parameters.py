@@ -167,6 +167,8 @@ def to_python(value: Any, kind: Any) -> Any:
         return to_python(value, inner[0])
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
     if origin in _UNIONS:
         return _to_member(value, inner)
     if isinstance(value, list):
@@ -222,6 +224,8 @@ def _is_of(value: Any, kind: Any) -> bool:
         return value in schema["enum"]
     if name is None:
         return True
+    if name == "integer" and isinstance(value, float):
+        return value.is_integer()
     return isinstance(value, _JSON_TYPES[name]) and (name == "boolean" or not isinstance(value, bool))
 
 

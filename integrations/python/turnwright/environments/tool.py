@@ -35,7 +35,7 @@ class Tool:
         self.given: list[str] = []
         self.parameters = self._read_parameters()
         #: True if each argument reaches the function as JSON gives it.
-        self._is_plain = all(hint in (str, int, bool, Any) for hint in self._hints.values())
+        self._is_plain = all(hint in (str, bool, Any) for hint in self._hints.values())
 
     def describe(self) -> Schema:
         """Returns the definition that the model sees, with the time limit of a call in milliseconds."""

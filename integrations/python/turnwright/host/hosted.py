@@ -34,8 +34,8 @@ class Hosted:
         """Opens an episode. Returns it, and the answer of `open`."""
         raise NotImplementedError
 
-    def user(self, task: Any, context: Context) -> Any:
-        """Returns the user of an episode."""
+    async def say(self, task: Any, said: list[str], seed: int) -> dict[str, Any]:
+        """Returns the next line of the user: `text`, `leaves`, or all `lines`."""
         raise BadEnvironment("this environment has no user of its own")
 
 
@@ -68,8 +68,8 @@ class OwnHosted(Hosted):
         episode = OwnEpisode(self._environment, task, context)
         return episode, await episode.open()
 
-    def user(self, task: Any, context: Context) -> OwnUser:
-        return OwnUser(self._environment, task, context)
+    async def say(self, task: Any, said: list[str], seed: int) -> dict[str, Any]:
+        return await OwnUser(self._environment).answer(task, said, seed)
 
 
 class TextHosted(Hosted):

@@ -23,7 +23,6 @@ class Requests:
         self._hosted: Hosted | None = None
         self._splits: dict[str, Sequence[Any]] = {}
         self._episodes: dict[str, Any] = {}
-        self._users: dict[str, Any] = {}
 
     def perform(self, do: str, given: dict[str, Any]) -> Any:
         """Performs a request: returns the answer, or an awaitable of it."""
@@ -31,13 +30,10 @@ class Requests:
             return self._episodes[given["episode"]].call(given["name"], given["arguments"])
         if do == "turn":
             return self._episodes[given["episode"]].turn(given["message"], finish=given.get("finish"))
-        if do == "say":
-            return self._users[given["user"]].reply(given["text"])
         if do == "score":
             return self._episodes[given["episode"]].score(given["outcome"])
         handlers: dict[str, Callable[..., Any]] = {
-            "load": self._load, "tasks": self._tasks, "open": self._open, "user": self._open_user,
-            "close": self._close, "leave": self._leave,
+            "load": self._load, "tasks": self._tasks, "open": self._open, "say": self._say, "close": self._close,
         }
         if do not in handlers:
             raise BadEnvironment(f'there is no request "{do}"')
@@ -81,10 +77,9 @@ class Requests:
         self._episodes[episode] = opened
         return answer
 
-    async def _open_user(self, user: str, split: str, index: int, seed: int) -> Any:
+    async def _say(self, split: str, index: int, seed: int, said: list[str]) -> dict[str, Any]:
         assert self._hosted is not None
-        opened = self._users[user] = self._hosted.user(self._splits[split][index], Context(user, seed))
-        return await opened.begin()
+        return await self._hosted.say(self._splits[split][index], said, seed)
 
     async def _close(self, episode: str) -> dict[str, Any]:
         opened = self._episodes.pop(episode, None)
@@ -92,10 +87,6 @@ class Requests:
             closed = opened.close()
             if inspect.isawaitable(closed):
                 await closed
-        return {}
-
-    def _leave(self, user: str) -> dict[str, Any]:
-        self._users.pop(user, None)
         return {}
 
 
