@@ -51,7 +51,7 @@ describe.skipIf(noPython !== undefined)("docs/python-environments.md", () => {
     const differs = await opened.world("test", 1);
     expect(await differs.score({ signal })).toMatchObject({
       reward: 0,
-      details: { difference: { state: [{ place: "friday.10", wanted: '"Bo"' }] } },
+      details: { difference: { state: [{ table: "friday", record: "10", wanted: "Bo" }] } },
     });
     await call(world, "book", { ...early, hour: 10n });
     expect(await say(world, "Done.")).toMatchObject({ done: "user-left" });

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .environments import BadEnvironment, Context, Environment, Played, Refused, TextEnvironment, TextEpisode, refuse
     from .metrics import MetricsFile, log_to, pass_hat_k, step_metrics
     from .rows import Row, group_rows, read_episodes, read_lines, read_rows
+    from .started_service import ServiceFailed, StartedService, connect
     from .tables import to_dataset, to_numpy, to_pandas
 
 # The names of each module. A module is imported when one of its names is used first: an environment starts faster.
@@ -24,16 +25,18 @@ _NAMES = {
     "environments": "BadEnvironment Context Environment Played Refused TextEnvironment TextEpisode refuse",
     "metrics": "MetricsFile log_to pass_hat_k step_metrics",
     "rows": "Row group_rows read_episodes read_lines read_rows",
+    "started_service": "ServiceFailed StartedService connect",
     "tables": "to_dataset to_numpy to_pandas",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Attempt", "BadEnvironment", "Batch", "Client", "ColumnFolder", "ColumnSource", "Context", "Environment", "Group",
-    "LoadedColumns", "MetricsFile", "Played", "Refused", "Response", "Row", "ServiceError", "ServiceUnreachable",
-    "TextEnvironment", "TextEpisode", "TokenSets", "TrainerGroup", "TrainerLogprobs", "Unfit", "group_rows",
-    "lineage_of", "log_to", "pass_hat_k", "read_episodes", "read_export", "read_lines", "read_rows", "refuse",
-    "row_columns", "step_metrics", "to_dataset", "to_numpy", "to_pandas", "to_response",
+    "LoadedColumns", "MetricsFile", "Played", "Refused", "Response", "Row", "ServiceError", "ServiceFailed",
+    "ServiceUnreachable", "StartedService", "TextEnvironment", "TextEpisode", "TokenSets", "TrainerGroup",
+    "TrainerLogprobs", "Unfit", "connect", "group_rows", "lineage_of", "log_to", "pass_hat_k", "read_episodes",
+    "read_export", "read_lines", "read_rows", "refuse", "row_columns", "step_metrics", "to_dataset", "to_numpy",
+    "to_pandas", "to_response",
 ]
 
 
