@@ -28,9 +28,7 @@ export interface EnvironmentLines {
 }
 
 /** Opens an environment for JSON lines. τ-bench's environments get the answers of the original. */
-export async function openEnvironmentLines(
-  config: EnvironmentConfig,
-): Promise<EnvironmentLines> {
+export async function openEnvironmentLines(config: EnvironmentConfig): Promise<EnvironmentLines> {
   const { name, dataDir } = config;
   if (isTauName(name)) return tauLines(await loadTauEnvironment(name, dataDir));
   return environmentLines(await loadEnvironment(config), await loadOwnUser(config));

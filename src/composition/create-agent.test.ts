@@ -75,8 +75,8 @@ describe.skipIf(foundBundle === null)("the agents of τ-bench's domains", () => 
 
   test("few-shot refuses more examples than the bundle has", async () => {
     const flags = { agent: "few-shot", data: bundle, parser: "qwen25", "few-shot-examples": 20 };
-    await expect(build(flags, await loadEnvironment({ name: "tau-airline", dataDir: bundle }))).rejects.toThrow(
-      /^Cannot use --few-shot-examples 20: .*airline\.jsonl holds 19$/,
-    );
+    await expect(
+      build(flags, await loadEnvironment({ name: "tau-airline", dataDir: bundle })),
+    ).rejects.toThrow(/^Cannot use --few-shot-examples 20: .*airline\.jsonl holds 19$/);
   });
 });

@@ -166,7 +166,12 @@ export class DefinedWorld<Item, State> implements World {
         }),
       "grader",
     );
-    return toScore(result, { taskId: task.id, environment, state: reached, said: this.#played.said });
+    return toScore(result, {
+      taskId: task.id,
+      environment,
+      state: reached,
+      said: this.#played.said,
+    });
   }
 
   userUsage(): ReturnType<UserSession["usage"]> {

@@ -128,19 +128,43 @@ def score(state): return 1.0
 describe.skipIf(noPython !== undefined)("mistakes of an environment's author", () => {
   test.each([
     ["def f(:\n", "SyntaxError: invalid syntax", ":3)"],
-    ["import no_such_package\n", "lacks the package no_such_package (", ":3), install it there, name"],
-    ["@env.tool\ndef book(day): return 1\n", ":3 tool book(): 'day' has no type; write day: str", ""],
-    ["@env.tool\ndef book(day: bytes): return 1\n", "the type of 'day' cannot be shown to a model", ""],
-    ["@env.user\ndef user(world): return []\n", ":3 user: it asks for 'world', expected some of", ""],
+    [
+      "import no_such_package\n",
+      "lacks the package no_such_package (",
+      ":3), install it there, name",
+    ],
+    [
+      "@env.tool\ndef book(day): return 1\n",
+      ":3 tool book(): 'day' has no type; write day: str",
+      "",
+    ],
+    [
+      "@env.tool\ndef book(day: bytes): return 1\n",
+      "the type of 'day' cannot be shown to a model",
+      "",
+    ],
+    [
+      "@env.user\ndef user(world): return []\n",
+      ":3 user: it asks for 'world', expected some of",
+      "",
+    ],
     ["raise RuntimeError('the database is down')\n", "RuntimeError: the database is down (", ":3)"],
     ["import sys; sys.exit(3)\n", "SystemExit: 3 (", ":3)"],
     ["env.tasks = []\n", ":2: split test has no tasks, expected some such as", ""],
     ["env.tasks = ['a']\n", 'task 0 of split "test": it is a str, expected a dict', ""],
-    ["env.tasks = [{'q': 1}]\n", 'task 0 of split "test": it has no instruction, expected a text', ""],
+    [
+      "env.tasks = [{'q': 1}]\n",
+      'task 0 of split "test": it has no instruction, expected a text',
+      "",
+    ],
     ["env.name = 'my env'\n", 'its name is "my env", expected letters', ""],
     ["env = 1\n", "name 'env' is not defined", ""],
     ["@env.reward\ndef reward(state): return 1\n", "an environment has no part 'reward'", ":3)"],
-    ["import os; os._exit(4)\n", "the Python process python3 failed: it ended with exit code 4", ""],
+    [
+      "import os; os._exit(4)\n",
+      "the Python process python3 failed: it ended with exit code 4",
+      "",
+    ],
   ])("%j is named with its place", async (code, what, place) => {
     const isUndefined = code === "env = 1\n";
     const file = path.join(dir, "mistaken_env.py");
@@ -168,7 +192,9 @@ describe.skipIf(noPython !== undefined)("mistakes of an environment's author", (
 
   test("a file that is absent, and an interpreter that is absent, are named", async () => {
     const absent = await runCli(["env", "list", "./absent_env.py"]);
-    expect(absent.stderr).toMatch(/^turnwright: Cannot find environment \.\/absent_env\.py: \S+ is absent, expected a Python file$/m);
+    expect(absent.stderr).toMatch(
+      /^turnwright: Cannot find environment \.\/absent_env\.py: \S+ is absent, expected a Python file$/m,
+    );
     const named = await runCli(["env", "list", example("calendar_env.py"), "--python", "nopython"]);
     expect(named.stderr).toMatch(/Cannot find Python nopython: it does not run/);
     const other = await runCli(["env", "list", "storefront", "--python", "python3"]);
@@ -176,8 +202,16 @@ describe.skipIf(noPython !== undefined)("mistakes of an environment's author", (
   });
 
   test.each([
-    ["def step(self, text): return 1", "environment/bad-step", "step() returned 1, expected (text or None"],
-    ["def step(self, text): return None, False", "environment/bad-step", "no message, expected one or the end"],
+    [
+      "def step(self, text): return 1",
+      "environment/bad-step",
+      "step() returned 1, expected (text or None",
+    ],
+    [
+      "def step(self, text): return None, False",
+      "environment/bad-step",
+      "no message, expected one or the end",
+    ],
     ["def step(self, text): return text", "environment/bad-step", "step() returned 'hi', expected"],
   ])("%j of a text environment is reported", async (code, failure, what) => {
     const file = path.join(dir, "text_env.py");

@@ -129,7 +129,8 @@ function countOption(flag: string, help: string): Option {
   });
 }
 
-const environmentHelp = "such as tau-retail, a module such as ./lamps.js, or Python such as ./desk.py";
+const environmentHelp =
+  "such as tau-retail, a module such as ./lamps.js, or Python such as ./desk.py";
 
 async function listEnvironments(named: readonly string[], flags: EnvFlags): Promise<void> {
   const bundle = flags.data ?? (await findBundle());

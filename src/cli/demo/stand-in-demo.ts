@@ -83,7 +83,10 @@ async function writeScripts(
     readonly mistakeRate: number;
   },
 ): Promise<void> {
-  const environment = await loadEnvironment({ name: run.env, ...withoutUndefined({ dataDir: run.data }) });
+  const environment = await loadEnvironment({
+    name: run.env,
+    ...withoutUndefined({ dataDir: run.data }),
+  });
   const plan = planRun(environment, {
     split: "test",
     taskIndexes: Array.from({ length: taskCount }, (_, index) => index),

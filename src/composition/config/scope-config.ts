@@ -136,7 +136,9 @@ export function readEnvironmentConfig(values: ScopeValues): EnvironmentConfig {
       ...(processes > 1 && { processes }),
     };
   }
-  const wrong = Object.entries({ "env-args": args, python }).find(([, value]) => value !== undefined);
+  const wrong = Object.entries({ "env-args": args, python }).find(
+    ([, value]) => value !== undefined,
+  );
   if (wrong !== undefined || processes > 1) {
     throw new UsageError(
       `Cannot use --${wrong?.[0] ?? "env-processes"} with environment ${name}: it is for environments in Python, ` +
@@ -150,7 +152,9 @@ export function readEnvironmentConfig(values: ScopeValues): EnvironmentConfig {
 function readArgs(text: string): Readonly<Record<string, unknown>> {
   const args = parseJsonText(text);
   if (isObject(args)) return args;
-  throw new UsageError(`Cannot use --env-args ${text}: expected a JSON object such as {"size": 100}`);
+  throw new UsageError(
+    `Cannot use --env-args ${text}: expected a JSON object such as {"size": 100}`,
+  );
 }
 
 /**

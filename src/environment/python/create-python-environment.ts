@@ -88,10 +88,20 @@ export async function createPythonEnvironment(
     task: (split, index) => tasks.task(split, index),
     async open(task, { user, signal }) {
       signal.throwIfAborted();
-      const { episode, opening } = await PythonEpisode.open(pool, { environment: place, task, signal });
+      const { episode, opening } = await PythonEpisode.open(pool, {
+        environment: place,
+        task,
+        signal,
+      });
       const own = opening.tools && toTools(opening.tools, report);
       if (facts.kind === "tools") {
-        return new PythonWorld({ episode, task, user, tools: own ?? tools, policyText: opening.policy });
+        return new PythonWorld({
+          episode,
+          task,
+          user,
+          tools: own ?? tools,
+          policyText: opening.policy,
+        });
       }
       const shown = own && Array.from(own.values(), ({ definition }) => definition);
       try {
@@ -106,7 +116,9 @@ export async function createPythonEnvironment(
 }
 
 /** Reads the tasks. Ends the processes if a task is wrong. */
-async function readTasks(pool: PythonPool): Promise<Readonly<Record<string, readonly PythonTask[]>>> {
+async function readTasks(
+  pool: PythonPool,
+): Promise<Readonly<Record<string, readonly PythonTask[]>>> {
   try {
     return await pool.readTasks();
   } catch (error) {

@@ -14,7 +14,11 @@ const unwritable: Partial<Record<Party, FailureCode>> = {
  * @throws RolloutError with the party, and the file and line in the author's code.
  */
 export async function attributed<Result>(
-  { party, what, hint = "" }: { readonly party: Party; readonly what: string; readonly hint?: string },
+  {
+    party,
+    what,
+    hint = "",
+  }: { readonly party: Party; readonly what: string; readonly hint?: string },
   work: () => Promise<Result>,
 ): Promise<Result> {
   try {
@@ -33,31 +37,55 @@ function toRolloutError(
   const options = { cause: failure };
   switch (kind) {
     case "overdue":
-      return new RolloutError(`${party}/timeout`, `${what}: ${message}${where === "" ? "" : `; it was${where}`}`, {
-        ...options,
-        retryable: true,
-      });
+      return new RolloutError(
+        `${party}/timeout`,
+        `${what}: ${message}${where === "" ? "" : `; it was${where}`}`,
+        {
+          ...options,
+          retryable: true,
+        },
+      );
     case "too-long":
-      return new RolloutError("environment/full", `${what}: ${message}, expected a shorter result`, options);
+      return new RolloutError(
+        "environment/full",
+        `${what}: ${message}, expected a shorter result`,
+        options,
+      );
     case "died":
     case "protocol": {
       const last = facts?.traceback?.trimEnd().split("\n").at(-1) ?? "";
       const output = last === "" ? "" : `; its last output: ${last.slice(0, 300)}`;
       const code = "environment/unreachable";
-      return new RolloutError(code, `${what}: the Python process failed${where}: ${message}${output}`, {
-        ...options,
-        retryable: true,
-      });
+      return new RolloutError(
+        code,
+        `${what}: the Python process failed${where}: ${message}${output}`,
+        {
+          ...options,
+          retryable: true,
+        },
+      );
     }
     case "raised": {
       const known = facts?.code;
       if (known === "unwritable") {
-        return new RolloutError(unwritable[party] ?? `${party}/bad-result`, `${what}: its result cannot be written as JSON: ${facts!.message}`, options);
+        return new RolloutError(
+          unwritable[party] ?? `${party}/bad-result`,
+          `${what}: its result cannot be written as JSON: ${facts!.message}`,
+          options,
+        );
       }
       if (known?.includes("/") === true) {
-        return new RolloutError(known as FailureCode, `${what}: ${facts!.message}${where}`, options);
+        return new RolloutError(
+          known as FailureCode,
+          `${what}: ${facts!.message}${where}`,
+          options,
+        );
       }
-      return new RolloutError(`${party}/exception`, `${what} threw${where}: ${facts === undefined ? message : describePythonError(facts)}${hint}`, options);
+      return new RolloutError(
+        `${party}/exception`,
+        `${what} threw${where}: ${facts === undefined ? message : describePythonError(facts)}${hint}`,
+        options,
+      );
     }
   }
 }

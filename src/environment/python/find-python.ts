@@ -32,7 +32,10 @@ export async function findPython({
   const ofScript = file === undefined ? undefined : await readScriptPython(file);
   if (ofScript !== undefined) return ofScript;
   const start = file === undefined ? process.cwd() : path.dirname(path.resolve(file));
-  const venvs = foldersAbove(start).map((folder) => ({ folder: path.join(folder, ".venv"), origin: ".venv" }));
+  const venvs = foldersAbove(start).map((folder) => ({
+    folder: path.join(folder, ".venv"),
+    origin: ".venv",
+  }));
   const active = ["VIRTUAL_ENV", "CONDA_PREFIX"].flatMap((name) => {
     const folder = process.env[name];
     return folder ? [{ folder, origin: name }] : [];
@@ -52,8 +55,11 @@ export async function findPython({
 
 async function readNamed(named: string): Promise<FoundPython> {
   const isPath = named.includes("/") || named.includes(path.sep);
-  if (isPath ? await exists(named) : await runs(named)) return { executable: isPath ? path.resolve(named) : named, origin: "--python" };
-  throw new UsageError(`Cannot find Python ${named}: it does not run, expected an interpreter's path or name`);
+  if (isPath ? await exists(named) : await runs(named))
+    return { executable: isPath ? path.resolve(named) : named, origin: "--python" };
+  throw new UsageError(
+    `Cannot find Python ${named}: it does not run, expected an interpreter's path or name`,
+  );
 }
 
 /** Returns the interpreter with the packages that a script names (PEP 723), which uv installs. */
@@ -80,7 +86,7 @@ async function readScriptPython(file: string): Promise<FoundPython | undefined> 
 
 function foldersAbove(start: string): readonly string[] {
   const folders = [start];
-  for (let folder = start; path.dirname(folder) !== folder; ) {
+  for (let folder = start; path.dirname(folder) !== folder;) {
     folder = path.dirname(folder);
     folders.push(folder);
   }

@@ -2,7 +2,12 @@ import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RolloutError } from "../../errors.ts";
 import type { World } from "../environment.ts";
-import { call, noPython, openPython, type OpenedEnvironment } from "./python-environment.fixture.ts";
+import {
+  call,
+  noPython,
+  openPython,
+  type OpenedEnvironment,
+} from "./python-environment.fixture.ts";
 
 if (noPython !== undefined) console.log(`skipped: ${noPython}`);
 
@@ -128,19 +133,22 @@ describe.skipIf(noPython !== undefined)("a Python process that dies", () => {
     ["crashes", "environment/unreachable", "SIGSEGV"],
     ["leaves_at_once", "environment/unreachable", "exit code 7"],
     ["stuck_in_c", "environment/timeout", "no answer within 500 ms"],
-  ])("%s: the call is blamed, and the next episode gets a new process", async (tool, code, what) => {
-    await using opened = await openPython(file);
-    const world = await opened.world();
-    const failure = (await call(world, tool).catch((error: unknown) => error)) as RolloutError;
-    expect(failure).toBeInstanceOf(RolloutError);
-    expect(failure.code).toBe(code);
-    expect(failure.retryable).toBe(true);
-    expect(failure.message).toContain(what);
-    expect(failure.message).toMatch(/hostile_env\.fixture\.py:\d+/);
-    await world[Symbol.asyncDispose]().then(undefined, () => undefined);
-    const next = await opened.world();
-    expect(await call(next, "echo", { text: "new" })).toMatchObject({ observation: "new" });
-  });
+  ])(
+    "%s: the call is blamed, and the next episode gets a new process",
+    async (tool, code, what) => {
+      await using opened = await openPython(file);
+      const world = await opened.world();
+      const failure = (await call(world, tool).catch((error: unknown) => error)) as RolloutError;
+      expect(failure).toBeInstanceOf(RolloutError);
+      expect(failure.code).toBe(code);
+      expect(failure.retryable).toBe(true);
+      expect(failure.message).toContain(what);
+      expect(failure.message).toMatch(/hostile_env\.fixture\.py:\d+/);
+      await world[Symbol.asyncDispose]().then(undefined, () => undefined);
+      const next = await opened.world();
+      expect(await call(next, "echo", { text: "new" })).toMatchObject({ observation: "new" });
+    },
+  );
 
   test("its children end with it", async () => {
     const opened = await openPython(file);

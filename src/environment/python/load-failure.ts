@@ -9,16 +9,19 @@ export function describeLoadFailure(
 ): string {
   const start = `Cannot load environment ${environment}`;
   const { kind, facts, message } = failure;
-  const place = facts?.file === undefined ? "" : ` (${path.relative("", facts.file)}:${facts.line ?? 1})`;
+  const place =
+    facts?.file === undefined ? "" : ` (${path.relative("", facts.file)}:${facts.line ?? 1})`;
   if (facts?.missing !== undefined) {
     const how = isPythonFile(environment)
       ? 'install it there, name it in a "# /// script" block of the file, or name another interpreter with --python'
       : "install it there, or name another interpreter with --python";
     return `${start}: Python ${executable} lacks the package ${facts.missing}${place}, ${how}`;
   }
-  if (kind === "raised" && facts?.code === "refused") return `${start}: ${shortPaths(facts.message)}`;
+  if (kind === "raised" && facts?.code === "refused")
+    return `${start}: ${shortPaths(facts.message)}`;
   if (kind === "raised") return `${start}: ${message}${place}`;
-  if (kind === "overdue") return `${start}: ${message}${place}, expected an import without endless work`;
+  if (kind === "overdue")
+    return `${start}: ${message}${place}, expected an import without endless work`;
   const output = facts?.traceback?.split("\n").slice(-6).join("\n") ?? "";
   return `${start}: the Python process ${executable} failed: ${message}${output === "" ? "" : `; it wrote:\n${output}`}`;
 }

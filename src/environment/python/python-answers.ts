@@ -95,7 +95,8 @@ export function readFacts(answer: unknown, environment: string): PythonFacts {
   const facts = isObject(answer) ? answer : {};
   for (const [name, isRight] of Object.entries(expectedFacts)) {
     if (isRight(facts[name])) continue;
-    const hint = name === "name" ? ", expected letters, digits, -, _ and ., not beginning with tau-" : "";
+    const hint =
+      name === "name" ? ", expected letters, digits, -, _ and ., not beginning with tau-" : "";
     throw new UsageError(
       `Cannot use environment ${environment}: its ${name} is ${JSON.stringify(facts[name]) ?? "absent"}${hint}`,
     );
@@ -106,7 +107,10 @@ export function readFacts(answer: unknown, environment: string): PythonFacts {
 /** @throws RolloutError with the code if a member of an answer is no text. */
 export function requireText(value: unknown, code: FailureCode, what: string): string {
   if (isText(value)) return value;
-  throw new RolloutError(code, `${what}: expected a text, found ${JSON.stringify(value) ?? "nothing"}`);
+  throw new RolloutError(
+    code,
+    `${what}: expected a text, found ${JSON.stringify(value) ?? "nothing"}`,
+  );
 }
 
 function isText(value: unknown): value is string {

@@ -8,7 +8,10 @@ import { createPythonEnvironment, type PythonEnvironment } from "./create-python
 export const noPython: string | undefined = findReason();
 
 function findReason(): string | undefined {
-  const { status } = spawnSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]);
+  const { status } = spawnSync("python3", [
+    "-c",
+    "import sys; sys.exit(sys.version_info < (3, 10))",
+  ]);
   return status === 0 ? undefined : "python3 of version 3.10 or newer is not here";
 }
 

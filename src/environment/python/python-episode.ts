@@ -37,7 +37,11 @@ export class PythonEpisode {
    */
   static async open(
     pool: PythonPool,
-    { environment, task, signal }: { readonly environment: string; readonly task: Task; readonly signal: AbortSignal },
+    {
+      environment,
+      task,
+      signal,
+    }: { readonly environment: string; readonly task: Task; readonly signal: AbortSignal },
   ): Promise<{ readonly episode: PythonEpisode; readonly opening: PythonOpening }> {
     const lease = await pool.lease();
     const episode = new PythonEpisode(environment, task, lease);
@@ -45,7 +49,8 @@ export class PythonEpisode {
       const { split, index } = task;
       const opening = await attributed(
         { party: "environment", what: `Opening task ${task.id} of ${environment}` },
-        async () => await episode.request("open", { split, index }, { timeoutMs: unlimitedMs, signal }),
+        async () =>
+          await episode.request("open", { split, index }, { timeoutMs: unlimitedMs, signal }),
       );
       return { episode, opening: opening as PythonOpening };
     } catch (error) {
@@ -63,7 +68,11 @@ export class PythonEpisode {
     given: Readonly<Record<string, unknown>>,
     options: Partial<RequestOptions>,
   ): Promise<unknown> {
-    return await this.#lease.request(what, { episode: this.#id, ...given }, { timeoutMs: unlimitedMs, ...options });
+    return await this.#lease.request(
+      what,
+      { episode: this.#id, ...given },
+      { timeoutMs: unlimitedMs, ...options },
+    );
   }
 
   /**

@@ -25,7 +25,11 @@ export interface PythonPoolOptions extends PythonProcessOptions {
 
 /** A process that is leased to an episode. Dispose of it when the episode is over. */
 export interface PythonLease extends Disposable {
-  request(what: string, given: Readonly<Record<string, unknown>>, options: RequestOptions): Promise<unknown>;
+  request(
+    what: string,
+    given: Readonly<Record<string, unknown>>,
+    options: RequestOptions,
+  ): Promise<unknown>;
 }
 
 /** One place of the pool: a process, or the next one while it starts. */
@@ -99,7 +103,9 @@ export class PythonPool {
    * @throws RolloutError `environment/unreachable` if it cannot be started.
    */
   async lease(): Promise<PythonLease> {
-    const slot = this.#slots.reduce((least, one) => (one.leaseCount < least.leaseCount ? one : least));
+    const slot = this.#slots.reduce((least, one) =>
+      one.leaseCount < least.leaseCount ? one : least,
+    );
     slot.leaseCount += 1;
     let isHeld = true;
     let held: Disposable | undefined;

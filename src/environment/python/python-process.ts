@@ -98,10 +98,15 @@ export class PythonProcess {
     });
     // Writing to a process that has ended: its end is reported below.
     this.#child.stdin.on("error", () => {});
-    this.#child.once("error", (error) => this.#end("died", `it cannot be started: ${error.message}`));
+    this.#child.once("error", (error) =>
+      this.#end("died", `it cannot be started: ${error.message}`),
+    );
     // `close` comes after the last output.
     this.#child.once("close", (code, signal) => {
-      this.#end("died", signal === null ? `it ended with exit code ${code}` : `it ended by ${signal}`);
+      this.#end(
+        "died",
+        signal === null ? `it ended with exit code ${code}` : `it ended by ${signal}`,
+      );
     });
     this.#hello.promise.catch(() => undefined);
   }
@@ -157,7 +162,10 @@ export class PythonProcess {
     const { promise, resolve, reject } = withResolvers<unknown>();
     const pending: Pending = { resolve, reject, timeoutMs, isLate: false, timer: undefined };
     this.#pending.set(id, pending);
-    pending.timer = setTimeout(() => this.#interrupt(id, "cancel"), Math.min(timeoutMs, 2 ** 31 - 1));
+    pending.timer = setTimeout(
+      () => this.#interrupt(id, "cancel"),
+      Math.min(timeoutMs, 2 ** 31 - 1),
+    );
     const abort = (): void => {
       reject(signal!.reason);
       this.#interrupt(id, "cancel");
@@ -293,7 +301,8 @@ function placeInOutput(output: string): Pick<PythonErrorFacts, "file" | "line"> 
   const at = output.lastIndexOf("(most recent call first):");
   if (at < 0) return {};
   for (const [, file, line] of output.slice(at).matchAll(/File "([^"]+)", line (\d+)/g)) {
-    if (file === undefined || /[/\\](?:turnwright|lib[/\\]python[^/\\]*|asyncio)[/\\]/.test(file)) continue;
+    if (file === undefined || /[/\\](?:turnwright|lib[/\\]python[^/\\]*|asyncio)[/\\]/.test(file))
+      continue;
     return { file, line: Number(line) };
   }
   return {};

@@ -43,7 +43,10 @@ export class TurnWorld implements World {
   }) {
     this.#episode = parts.episode;
     this.#task = parts.task;
-    const { system, text } = readOpening(parts.opening.messages ?? [], `Opening task ${parts.task.id} of ${parts.episode.environment}`);
+    const { system, text } = readOpening(
+      parts.opening.messages ?? [],
+      `Opening task ${parts.task.id} of ${parts.episode.environment}`,
+    );
     this.#firstText = text;
     this.policyText = system ?? parts.policyText;
     if (parts.tools !== undefined) this.tools = parts.tools;
@@ -74,15 +77,25 @@ export class TurnWorld implements World {
     this.#played.call({ name: action.name, given: action.arguments, isError: false });
     const observation = byCall.get(callId);
     if (observation === undefined && !isDone) {
-      throw this.#bad(`no answer to the call of ${action.name}, expected a message with the role tool for each call`);
+      throw this.#bad(
+        `no answer to the call of ${action.name}, expected a message with the role tool for each call`,
+      );
     }
     return { observation: observation ?? "", from: "tool", source: action.name, ...end };
   }
 
   async #take(turn: AgentTurn, signal: AbortSignal): Promise<Answered> {
     const answer = (await attributed(
-      { party: "environment", what: `Answering the agent in task ${this.#task.id} of ${this.#episode.environment}` },
-      async () => await this.#episode.request("turn", { message: messageOf(turn), finish: turn.finish }, { signal }),
+      {
+        party: "environment",
+        what: `Answering the agent in task ${this.#task.id} of ${this.#episode.environment}`,
+      },
+      async () =>
+        await this.#episode.request(
+          "turn",
+          { message: messageOf(turn), finish: turn.finish },
+          { signal },
+        ),
     )) as PythonTurnAnswer;
     const isDone = answer.done !== undefined && answer.done !== false && answer.done !== null;
     const byCall = new Map<string, string>();
@@ -97,7 +110,8 @@ export class TurnWorld implements World {
     if (!isDone && hasCalls && texts.length > 0 && byCall.size > 0) {
       throw this.#bad("a message of the user after those of the tools, expected one or the other");
     }
-    if (!isDone && answer.messages.length === 0) throw this.#bad("no message, expected one or the end");
+    if (!isDone && answer.messages.length === 0)
+      throw this.#bad("no message, expected one or the end");
     return { turn, byCall, text: texts.join("\n"), isDone };
   }
 
@@ -176,7 +190,9 @@ function textOfContent(content: unknown): string | undefined {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return undefined;
   const parts = content.map((part: unknown) =>
-    isObject(part) && part["type"] === "text" && typeof part["text"] === "string" ? part["text"] : undefined,
+    isObject(part) && part["type"] === "text" && typeof part["text"] === "string"
+      ? part["text"]
+      : undefined,
   );
   return parts.includes(undefined) ? undefined : parts.join("");
 }
