@@ -38,8 +38,9 @@ export {
   type ToolOptions,
 } from "./environment/define-tool.ts";
 export type { DefinedUser } from "./environment/defined-user.ts";
-export type { MadeCall, MadeTurn, PlayedEpisode } from "./environment/defined-world.ts";
-export type { Action, Environment, Score, Step, World } from "./environment/environment.ts";
+export type { MadeCall, MadeTurn, PlayedOutcome } from "./environment/action-log.ts";
+export type { PlayedEpisode } from "./environment/defined-world.ts";
+export type { Action, AgentTurn, Environment, Score, Step, World } from "./environment/environment.ts";
 export { playActions, type PlayedActions } from "./environment/play-actions.ts";
 export { readTasks } from "./environment/read-tasks.ts";
 export { ToolRefusal, refuse } from "./environment/refuse.ts";

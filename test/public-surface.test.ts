@@ -181,6 +181,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "createLocalSandboxes",
     "createMcpTools",
     "createOpenEnv",
+    "createPythonEnvironment",
     "defineSandboxes",
     "readSandboxFile",
     "serveOpenEnv",

@@ -11,7 +11,7 @@ import { toPyValue, type PyDict } from "../../packages/python-values/src/value.t
 import { characterIds, createCharacterRenderer } from "../testing/character-renderer.ts";
 import { createScriptedEngine } from "../testing/scripted-engine.ts";
 import { defineEnvironment, type DefinedEnvironment } from "./define-environment.ts";
-import type { MadeTurn } from "./defined-world.ts";
+import type { MadeTurn } from "./action-log.ts";
 import { defineTool } from "./define-tool.ts";
 import type { Action } from "./environment.ts";
 import { playActions } from "./play-actions.ts";

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { InvariantError, RolloutError, describeError, isOwnBug } from "../errors.ts";
 import type { ToolDefinition } from "../message.ts";
-import type { PlainJson } from "../../packages/python-values/src/value.ts";
 import { PlaybackStop, type Outside } from "../outside.ts";
 import type { Task } from "../task.ts";
 import { isLeaving, textOfLine, type UserSession } from "../user/user.ts";
@@ -12,42 +11,14 @@ import type { EpisodeState } from "./state/episode-state.ts";
 import { binaryText } from "./binary.ts";
 import { writeJsonWith } from "./plain-text.ts";
 import { toScore, type ScoreResult } from "./score-result.ts";
-import { PlayedActions } from "./played-actions.ts";
+import { ActionLog, type PlayedOutcome } from "./action-log.ts";
 import { placeOfThrow } from "../text/source-place.ts";
 import { callDefinedTool, noSuchTool, type ToolOutcome } from "./tool-call.ts";
 
-/** A call that an episode made. */
-export interface MadeCall {
-  readonly name: string;
-  /** The arguments. Numbers that JSON lacks (such as `NaN`) or JavaScript cannot represent are texts here. */
-  readonly arguments: Readonly<Record<string, PlainJson>>;
-  /** True if the call was a mistake and changed nothing. */
-  readonly isError: boolean;
-}
-
-/** The agent's actions in one turn, in order. */
-export interface MadeTurn {
-  readonly said: readonly string[];
-  readonly calls: readonly MadeCall[];
-}
-
 /** The third argument of `score()`: the episode beside state and task. */
-export interface PlayedEpisode<State> {
+export interface PlayedEpisode<State> extends PlayedOutcome {
   /** The initial state. Frozen, except binary data, which is a copy. */
   readonly initial: State;
-  /** The agent's messages to the user, in order. */
-  readonly said: readonly string[];
-  /** The last message to the user; empty if there was no message. */
-  readonly answer: string;
-  /** Every call, in order. */
-  readonly calls: readonly MadeCall[];
-  /**
-   * The agent's turns in order, each with its actions. A turn with malformed calls only has no actions. Absent if
-   * the agent keeps its conversations itself.
-   */
-  readonly turns?: readonly MadeTurn[];
-  /** True if the episode finished, rather than reaching a limit. */
-  readonly isDone: boolean;
   readonly signal: AbortSignal;
   /** Records work that a score cannot repeat, such as a judge's answer: see `ToolContext`. */
   readonly outside: Outside;
@@ -82,7 +53,7 @@ export class DefinedWorld<Item, State> implements World {
   readonly tools?: readonly ToolDefinition[];
   readonly policyText?: string;
   readonly #parts: WorldParts<Item, State>;
-  readonly #played = new PlayedActions();
+  readonly #played = new ActionLog();
   #isDone = false;
 
   constructor(parts: WorldParts<Item, State>) {

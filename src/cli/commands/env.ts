@@ -2,9 +2,9 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { environmentNames, isTauName } from "../../composition/environment/environment-names.ts";
 import { findBundle, loadEnvironment } from "../../composition/environment/environments.ts";
 import { checkNumber, count } from "../../composition/config/setting.ts";
-import { environmentOf, type EnvironmentFlags } from "../environment-flags.ts";
-import type { CheckFlags } from "../print-environment-check.ts";
-import type { ServeFlags } from "../serve-environment.ts";
+import { environmentOf, type EnvironmentFlags } from "../environment/environment-flags.ts";
+import type { CheckFlags } from "../environment/print-environment-check.ts";
+import type { ServeFlags } from "../environment/serve-environment.ts";
 import { answerJsonLines, toLinesInput } from "../json-lines.ts";
 import { addEnvImportCommands } from "./env-import.ts";
 import { writeError, writeOut } from "../write-out.ts";
@@ -38,7 +38,7 @@ export function defineEnv(env: Command): void {
     .option("--python <path>", "interpreter of an environment in Python")
     .option("--in <file>", "read from a file instead of standard input")
     .action(async (name: string, flags: EnvFlags) => {
-      const { openEnvironmentLines } = await import("../environment-lines.ts");
+      const { openEnvironmentLines } = await import("../environment/environment-lines.ts");
       const lines = await openEnvironmentLines(environmentOf(name, flags));
       process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, lines.replay);
     });
@@ -56,7 +56,7 @@ export function defineEnv(env: Command): void {
     .option("--python <path>", "interpreter of an environment in Python")
     .option("--in <file>", "read from a file instead of standard input")
     .action(async (name: string, flags: EnvFlags) => {
-      const { openEnvironmentLines } = await import("../environment-lines.ts");
+      const { openEnvironmentLines } = await import("../environment/environment-lines.ts");
       const lines = await openEnvironmentLines(environmentOf(name, flags));
       process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, lines.play);
     });
@@ -77,7 +77,7 @@ export function defineEnv(env: Command): void {
     .addOption(countOption("--timeout <seconds>", "longest time for one call (default: 10)"))
     .option("--json", "print one JSON object")
     .action(async (name: string, flags: CheckFlags) => {
-      const { printEnvironmentCheck } = await import("../print-environment-check.ts");
+      const { printEnvironmentCheck } = await import("../environment/print-environment-check.ts");
       process.exitCode = await printEnvironmentCheck(name, flags);
     });
   env
@@ -96,7 +96,7 @@ export function defineEnv(env: Command): void {
     .option("--host <address>", "where it listens (default: 127.0.0.1, this machine alone)")
     .addOption(countOption("--max-sessions <n>", "connections at once (default: 1000)"))
     .action(async (name: string, flags: ServeFlags) => {
-      const { serveEnvironment } = await import("../serve-environment.ts");
+      const { serveEnvironment } = await import("../environment/serve-environment.ts");
       await serveEnvironment(name, flags);
     });
   addEnvImportCommands(env);

@@ -1,6 +1,6 @@
 import type { Task } from "../../task.ts";
 import type { Score } from "../environment.ts";
-import type { PlayedOutcome } from "../played-actions.ts";
+import type { PlayedOutcome } from "../action-log.ts";
 import { toScore } from "../score-result.ts";
 import { isObject } from "../../values/is-object.ts";
 import { attributed } from "./failed-request.ts";

@@ -7,7 +7,7 @@ import { isLeaving, textOfLine, type UserSession } from "../../user/user.ts";
 import type { Action, Score, Step, World } from "../environment.ts";
 import { findMistake, noSuchTool, refusedCall, type ToolOutcome } from "../tool-call.ts";
 import { attributed } from "./failed-request.ts";
-import { PlayedActions } from "../played-actions.ts";
+import { ActionLog } from "../action-log.ts";
 import type { PythonCallAnswer } from "./python-answers.ts";
 import type { PythonEpisode } from "./python-episode.ts";
 import type { PythonToolCall } from "./python-tools.ts";
@@ -20,7 +20,7 @@ export class PythonWorld implements World {
   readonly #task: Task;
   readonly #user: UserSession;
   readonly #tools: ReadonlyMap<string, PythonToolCall>;
-  readonly #played = new PlayedActions();
+  readonly #played = new ActionLog();
   #isDone = false;
 
   constructor(parts: {

@@ -6,7 +6,7 @@ import type { UserSession } from "../../user/user.ts";
 import { isObject } from "../../values/is-object.ts";
 import type { Action, AgentTurn, Score, Step, World } from "../environment.ts";
 import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
-import { PlayedActions } from "../played-actions.ts";
+import { ActionLog } from "../action-log.ts";
 import { attributed } from "./failed-request.ts";
 import type { PythonMessage, PythonOpening, PythonTurnAnswer } from "./python-answers.ts";
 import type { PythonEpisode } from "./python-episode.ts";
@@ -27,7 +27,7 @@ export class TurnWorld implements World {
   readonly #episode: PythonEpisode;
   readonly #task: Task;
   readonly #firstText: string;
-  readonly #played = new PlayedActions();
+  readonly #played = new ActionLog();
   #answered: Answered | undefined;
   /** Number of the turn's actions that are performed. */
   #performedCount = 0;

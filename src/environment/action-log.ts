@@ -1,15 +1,40 @@
-import type { PyDict } from "../../packages/python-values/src/value.ts";
-import type { MadeCall, MadeTurn, PlayedEpisode } from "./defined-world.ts";
+import type { PlainJson, PyDict } from "../../packages/python-values/src/value.ts";
 import { toWritableArguments } from "./written-arguments.ts";
 
-/** The part of a played episode that its actions make up. */
-export type PlayedOutcome = Pick<
-  PlayedEpisode<unknown>,
-  "said" | "answer" | "calls" | "turns" | "isDone"
->;
+/** A call that an episode made. */
+export interface MadeCall {
+  readonly name: string;
+  /** The arguments. Numbers that JSON lacks (such as `NaN`) or JavaScript cannot represent are texts here. */
+  readonly arguments: Readonly<Record<string, PlainJson>>;
+  /** True if the call was a mistake and changed nothing. */
+  readonly isError: boolean;
+}
 
-/** The agent's actions in one episode. */
-export class PlayedActions {
+/** The agent's actions in one turn, in order. */
+export interface MadeTurn {
+  readonly said: readonly string[];
+  readonly calls: readonly MadeCall[];
+}
+
+/** What an agent did in an episode. */
+export interface PlayedOutcome {
+  /** The agent's messages to the user, in order. */
+  readonly said: readonly string[];
+  /** The last message to the user; empty if there was no message. */
+  readonly answer: string;
+  /** Every call, in order. */
+  readonly calls: readonly MadeCall[];
+  /**
+   * The agent's turns in order, each with its actions. A turn with malformed calls only has no actions. Absent if
+   * the agent keeps its conversations itself.
+   */
+  readonly turns?: readonly MadeTurn[];
+  /** True if the episode finished, rather than reaching a limit. */
+  readonly isDone: boolean;
+}
+
+/** The actions of an agent in one episode, as they happen. */
+export class ActionLog {
   readonly #said: string[] = [];
   readonly #calls: MadeCall[] = [];
   /** All calls and texts, in order. */

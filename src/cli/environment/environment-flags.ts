@@ -1,10 +1,10 @@
-import { completeSettings } from "../composition/config/setting.ts";
+import { completeSettings } from "../../composition/config/setting.ts";
 import {
   readEnvironmentConfig,
   scopeSettings,
   type EnvironmentConfig,
-} from "../composition/config/scope-config.ts";
-import { withoutUndefined } from "../values/without-undefined.ts";
+} from "../../composition/config/scope-config.ts";
+import { withoutUndefined } from "../../values/without-undefined.ts";
 
 /** The flags that configure the environment of an `env` command. */
 export interface EnvironmentFlags {

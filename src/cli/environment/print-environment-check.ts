@@ -1,9 +1,9 @@
 import { environmentOf, type EnvironmentFlags } from "./environment-flags.ts";
-import { checkEnvironment } from "../api/check-environment.ts";
-import { loadEnvironment, loadOwnUser } from "../composition/environment/environments.ts";
-import { stopOnInterrupt } from "./interrupt.ts";
-import { formatCount } from "./progress-line.ts";
-import { writeOut } from "./write-out.ts";
+import { checkEnvironment } from "../../api/check-environment.ts";
+import { loadEnvironment, loadOwnUser } from "../../composition/environment/environments.ts";
+import { stopOnInterrupt } from "../interrupt.ts";
+import { formatCount } from "../progress-line.ts";
+import { writeOut } from "../write-out.ts";
 
 /** Flags of `turnwright env check`. */
 export interface CheckFlags extends EnvironmentFlags {

@@ -1,25 +1,25 @@
-import type { EnvironmentConfig } from "../composition/config/scope-config.ts";
+import type { EnvironmentConfig } from "../../composition/config/scope-config.ts";
 import {
   playActions as playTauActions,
   replayCalls as replayTauCalls,
   type ReplayCall,
   type TauEnvironment,
-} from "../../environments/tau-bench/index.ts";
-import { readArguments } from "../../environments/tau-bench/replay.ts";
-import type { Action, Environment } from "../environment/environment.ts";
-import { playActions, replayCalls } from "../environment/play-actions.ts";
-import { isPyDict, type PlainJson, type PyDict } from "../../packages/python-values/src/value.ts";
-import type { Task } from "../task.ts";
-import { createScriptedUser } from "../user/scripted-user.ts";
-import { readLine } from "../user/read-line.ts";
-import type { User, UserLine } from "../user/user.ts";
-import { isTauName } from "../composition/environment/environment-names.ts";
+} from "../../../environments/tau-bench/index.ts";
+import { readArguments } from "../../../environments/tau-bench/replay.ts";
+import type { Action, Environment } from "../../environment/environment.ts";
+import { playActions, replayCalls } from "../../environment/play-actions.ts";
+import { isPyDict, type PlainJson, type PyDict } from "../../../packages/python-values/src/value.ts";
+import type { Task } from "../../task.ts";
+import { createScriptedUser } from "../../user/scripted-user.ts";
+import { readLine } from "../../user/read-line.ts";
+import type { User, UserLine } from "../../user/user.ts";
+import { isTauName } from "../../composition/environment/environment-names.ts";
 import {
   loadEnvironment,
   loadOwnUser,
   loadTauEnvironment,
-} from "../composition/environment/environments.ts";
-import { dictListMember, LineError, listMember, textMember } from "./json-lines.ts";
+} from "../../composition/environment/environments.ts";
+import { dictListMember, LineError, listMember, textMember } from "../json-lines.ts";
 
 /** Answers the JSON lines of `env play` and `env replay`. */
 export interface EnvironmentLines {

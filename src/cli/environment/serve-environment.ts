@@ -1,8 +1,8 @@
 import { environmentOf, type EnvironmentFlags } from "./environment-flags.ts";
-import { loadEnvironment, loadOwnUser } from "../composition/environment/environments.ts";
-import { serveOpenEnv } from "../worlds/open-env/serve-open-env.ts";
-import { stopOnInterrupt } from "./interrupt.ts";
-import { writeError, writeOut } from "./write-out.ts";
+import { loadEnvironment, loadOwnUser } from "../../composition/environment/environments.ts";
+import { serveOpenEnv } from "../../worlds/open-env/serve-open-env.ts";
+import { stopOnInterrupt } from "../interrupt.ts";
+import { writeError, writeOut } from "../write-out.ts";
 
 /** Flags of `turnwright env serve`. */
 export interface ServeFlags extends EnvironmentFlags {
