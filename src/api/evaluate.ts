@@ -25,6 +25,8 @@ export interface EvaluateOptions extends Omit<
   readonly trials?: number;
   /** The policy's prices in US dollars per million tokens. */
   readonly prices?: { readonly inputUsd: number; readonly outputUsd: number };
+  /** The lowest reward of a success. Default: the environment's own verdict, or the reward 1. */
+  readonly successThreshold?: number;
 }
 
 /**
@@ -37,6 +39,7 @@ export interface EvaluateOptions extends Omit<
 export async function evaluate({
   trials,
   prices,
+  successThreshold,
   ...options
 }: EvaluateOptions): Promise<Evaluation> {
   const defaults = evaluationDefaults(settingsOf(options));
@@ -51,6 +54,7 @@ export async function evaluate({
     tasks: await listTasks(plan),
     trialCount: plan.scope.sampleCount,
     ...(prices !== undefined && { prices }),
+    ...(successThreshold !== undefined && { successThreshold }),
   };
   const tally = new EvaluationTally(planned);
   const onEpisode = (episode: Episode): void => {

@@ -9,6 +9,7 @@ import {
   type GivenSettings,
   type Setting,
 } from "../composition/config/setting.ts";
+import type { EvaluationPlan } from "../report/evaluation-tally.ts";
 import { displaySettings, pickSettings } from "./display-settings.ts";
 import { watchSettings } from "./watch-settings.ts";
 
@@ -21,8 +22,8 @@ const trials: Setting = {
   default: 1,
 };
 
-/** The prices of the policy's tokens, for the report. */
-export const priceSettings = [
+/** The terms of a report: the prices of the policy's tokens, and the rewards that are a success. */
+export const reportSettings = [
   {
     name: "policy-input-price",
     kind: price,
@@ -34,6 +35,12 @@ export const priceSettings = [
     kind: price,
     value: "usd",
     help: "US dollars per million sampled tokens, for the report",
+  },
+  {
+    name: "success-threshold",
+    kind: { type: "number", min: -Infinity, max: Infinity },
+    value: "reward",
+    help: "lowest reward of a success (default: the environment's own verdict, or the reward 1)",
   },
 ] as const satisfies readonly Setting[];
 
@@ -48,7 +55,7 @@ export const evalSettings: readonly Setting[] = [
     kind: flag,
     help: "continue the run in --out; missing settings come from that run",
   },
-  ...priceSettings,
+  ...reportSettings,
 ];
 
 /** Converts an evaluation's settings to those of its run. */
@@ -62,12 +69,17 @@ export function toEvalSettings({ samples, ...settings }: GivenSettings): GivenSe
   return samples === undefined ? settings : { ...settings, trials: samples };
 }
 
-/** Reads prices in US dollars per million tokens. If only one is given, the other is 0. */
-export function readPrices(
-  settings: GivenSettings,
-): { readonly inputUsd: number; readonly outputUsd: number } | undefined {
-  const values = completeSettings(priceSettings, pickSettings(priceSettings, settings));
+/** The terms of a report. */
+export type ReportTerms = Pick<EvaluationPlan, "prices" | "successThreshold">;
+
+/** Reads the terms of a report. Prices are in US dollars per million tokens; if only one is given, the other is 0. */
+export function readReportTerms(settings: GivenSettings): ReportTerms {
+  const values = completeSettings(reportSettings, pickSettings(reportSettings, settings));
   const { "policy-input-price": inputUsd, "policy-output-price": outputUsd } = values;
-  if (inputUsd === undefined && outputUsd === undefined) return undefined;
-  return { inputUsd: inputUsd ?? 0, outputUsd: outputUsd ?? 0 };
+  const successThreshold = values["success-threshold"];
+  const hasPrices = inputUsd !== undefined || outputUsd !== undefined;
+  return {
+    ...(hasPrices && { prices: { inputUsd: inputUsd ?? 0, outputUsd: outputUsd ?? 0 } }),
+    ...(successThreshold !== undefined && { successThreshold }),
+  };
 }

@@ -1,12 +1,13 @@
 import { takeTurn } from "../async/take-turn.ts";
-import type { EvaluationPlan, PolicyPrices } from "../report/evaluation-tally.ts";
+import type { EvaluationPlan } from "../report/evaluation-tally.ts";
+import type { ReportTerms } from "./eval-settings.ts";
 import type { RunPlan } from "../run/schedule/plan-run.ts";
 
 /** Returns the evaluation plan of a run. Makes each task, with pauses for other work. */
 export async function planEvaluation(
   environment: string,
   plan: RunPlan,
-  prices: PolicyPrices | undefined,
+  terms: ReportTerms,
 ): Promise<EvaluationPlan> {
   const { split, sampleCount, taskIndexes } = plan.scope;
   const tasks: { readonly taskId: string; readonly taskIndex: number }[] = [];
@@ -19,6 +20,6 @@ export async function planEvaluation(
     split,
     tasks,
     trialCount: sampleCount,
-    ...(prices !== undefined && { prices }),
+    ...terms,
   };
 }

@@ -21,6 +21,8 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
   ];
   if (averageReward !== undefined) rows.push(["average reward", describe(averageReward)]);
   const { trialCount } = evaluation;
+  const rule = describeSuccess(evaluation);
+  if (rule !== undefined) rows.push(["success", rule]);
   for (let k = 1; k <= trialCount; k++) {
     if (k > mostShown && k < trialCount) continue;
     const [hat, at] = [passHatK[k], passAtK[k]];
@@ -49,6 +51,16 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
   rows.push(["report", path.join(dir, evaluationFiles.report)]);
   rows.push(["for τ-bench", path.join(dir, evaluationFiles.tauBenchResults)]);
   return `\n${rowsText(rows)}`;
+}
+
+/** Describes the rule of a success. `undefined` if the usual rule decides, and rewards show that it fits. */
+function describeSuccess({ successThreshold, tasks }: Evaluation): string | undefined {
+  if (successThreshold !== undefined) return `a reward of ${successThreshold} or more`;
+  const trials = tasks.flatMap((task) => task.trials).filter(({ reward }) => reward !== undefined);
+  if (trials.some(({ success }) => success !== undefined)) return "as the environment says";
+  const isShaped = trials.some(({ reward }) => reward !== 0 && reward !== 1);
+  if (!isShaped) return undefined;
+  return "a reward of exactly 1; other rewards occur, see --success-threshold";
 }
 
 function describeTrouble({ missCounts, failures }: Evaluation): [string, string][] {

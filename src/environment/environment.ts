@@ -44,6 +44,8 @@ export interface Score {
   readonly components?: RewardComponents;
   /** The part of the reward that each turn of the agent earned. Their sum is the reward. Default: none. */
   readonly turnRewards?: readonly number[];
+  /** True if the attempt reached its goal; evaluations count it. Default: it did if the reward is 1. */
+  readonly success?: boolean;
 }
 
 /** One attempt's world. It is opened for one episode, shares no state and is never reset. */

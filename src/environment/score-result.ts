@@ -37,7 +37,20 @@ export interface DetailedScore<State> {
   readonly components?: Readonly<Record<string, number | RewardComponent>>;
   /** The part of the reward that each turn of the agent earned, in order. Their sum is the reward. */
   readonly turnRewards?: readonly number[];
+  /** True if the attempt reached its goal; evaluations count it. Default: it did if the reward is 1. */
+  readonly success?: boolean;
 }
+
+/** The members of a detailed score. */
+const members = new Set([
+  "reward",
+  "wanted",
+  "outputs",
+  "details",
+  "components",
+  "turnRewards",
+  "success",
+]);
 
 /** The episode to score. */
 interface ScoredEpisode {
@@ -65,8 +78,8 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   if (result instanceof Promise) throw bad("it is a promise of a promise");
   const { reward, wanted, outputs, details = {} } = result as DetailedScore<object>;
   const parts = toParts(result, bad);
-  const known = new Set(["reward", "wanted", "outputs", "details", "components", "turnRewards"]);
-  const unknown = Object.keys(result).find((key) => !known.has(key));
+  const { success } = result as DetailedScore<object>;
+  const unknown = Object.keys(result).find((key) => !members.has(key));
   if (unknown !== undefined)
     throw bad(`"${unknown}" is not one of its members (other data goes into details)`);
   const summed =
@@ -88,6 +101,9 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   if (outputs !== undefined && !(Array.isArray(outputs) && outputs.every(isText))) {
     throw bad("outputs is not a list of texts");
   }
+  if (success !== undefined && typeof success !== "boolean") {
+    throw bad(`success is ${describePart(success)}, not true or false`);
+  }
   const difference = differenceOf({ wanted, outputs }, episode, bad);
   const isRight = difference.state.length === 0 && difference.missingOutputs.length === 0;
   const isKnown = wanted !== undefined || outputs !== undefined;
@@ -95,6 +111,7 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   return {
     reward: given ?? summed ?? Number(isRight),
     ...parts,
+    ...(success !== undefined && { success }),
     details: { ...toDetails(details, bad), ...(isKnown && { difference }) },
   };
 }

@@ -178,6 +178,8 @@ export interface Episode extends RolloutIdentity, RolloutEnd {
   readonly rewardComponents?: RewardComponents;
   /** The part of the reward that each of `turns` earned. Their sum is the reward. Absent if the environment gives none. */
   readonly turnRewards?: readonly number[];
+  /** The environment's own verdict that the attempt reached its goal. Absent if the environment gives none. */
+  readonly success?: boolean;
   /**
    * Failures that did not affect the episode, such as a world that could not be disposed of, if any. Always absent in
    * episodes that were played outside of a run.

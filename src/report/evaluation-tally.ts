@@ -12,7 +12,7 @@ import { boundsOf, estimateMean, type Estimate } from "./statistics/interval.ts"
 import type { NumberedEpisode } from "./number-trials.ts";
 import { passAtK, passHatK, type TaskTally } from "./statistics/pass-k.ts";
 import { tauBenchMetrics } from "./tau-bench-metrics.ts";
-import { isSuccess } from "./trial-result.ts";
+import { isSuccessful, succeeded } from "./trial-result.ts";
 
 /** The policy's prices in US dollars per million tokens. */
 export interface PolicyPrices {
@@ -35,6 +35,8 @@ export interface EvaluationPlan {
    */
   readonly isBranching?: boolean;
   readonly prices?: PolicyPrices;
+  /** The lowest reward of a success. Default: the environment's own verdict, or the reward 1. */
+  readonly successThreshold?: number;
 }
 
 const maxMisses = 200;
@@ -82,6 +84,9 @@ export class EvaluationTally {
    */
   add({ row, trial, isBranch }: NumberedEpisode, rows: readonly CountedRow[] = []): void {
     const { outcome, stopReason, failure, reward } = row;
+    const { successThreshold } = this.#plan;
+    const isSuccess = reward !== undefined && succeeded({ reward, success: row.success }, successThreshold);
+    const isOwnRule = row.success !== undefined || successThreshold !== undefined;
     const trials = this.#trials.get(row.taskId);
     if (trials === undefined) return;
     if (isBranch === true) {
@@ -92,6 +97,7 @@ export class EvaluationTally {
       trial,
       rolloutId: row.rolloutId,
       ...(reward !== undefined && { reward }),
+      ...(reward !== undefined && isOwnRule && { success: isSuccess }),
       outcome,
       stopReason,
       ...(failure !== undefined && { failure: failure.code }),
@@ -104,7 +110,7 @@ export class EvaluationTally {
       count(this.#byParty, failure.party);
       count(this.#byCode, failure.code);
     }
-    if (reward !== undefined && !isSuccess(reward)) this.#addMiss({ row, trial }, reward);
+    if (reward !== undefined && !isSuccess) this.#addMiss({ row, trial }, reward);
     this.#addEffort(row);
     this.#rows.add(row, rows);
   }
@@ -155,7 +161,7 @@ export class EvaluationTally {
 
   /** Returns the evaluation of the episodes so far. */
   evaluation(): Evaluation {
-    const { environment, split, trialCount, isOpen } = this.#plan;
+    const { environment, split, trialCount, isOpen, successThreshold } = this.#plan;
     const tasks = this.#plan.tasks.map((task) => this.#task(task));
     const finished = this.#durations.length;
     const scored = sum(tasks.map(({ scoredCount }) => scoredCount));
@@ -176,6 +182,7 @@ export class EvaluationTally {
       split,
       taskCount: tasks.length,
       trialCount,
+      ...(successThreshold !== undefined && { successThreshold }),
       episodes: {
         planned,
         finished,
@@ -241,7 +248,7 @@ export class EvaluationTally {
       taskIndex,
       trials,
       scoredCount: rewards.length,
-      successCount: rewards.filter(isSuccess).length,
+      successCount: trials.filter(isSuccessful).length,
       ...(rewards.length !== 0 && { averageReward: sum(rewards) / rewards.length }),
     };
   }

@@ -13,6 +13,8 @@ export interface TrialEvaluation {
   readonly rolloutId: string;
   /** Absent if the attempt is unscored. */
   readonly reward?: number;
+  /** Absent if the attempt is unscored, or if it is a success exactly with the reward 1. */
+  readonly success?: boolean;
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
   readonly failure?: FailureCode;
@@ -68,6 +70,8 @@ export interface Evaluation {
    * that a task has.
    */
   readonly trialCount: number;
+  /** The lowest reward of a success. Absent: the environment's own verdict, or the reward 1. */
+  readonly successThreshold?: number;
   readonly episodes: {
     /** The planned number of episodes, or the number played if that is greater or the run has no fixed plan. */
     readonly planned: number;

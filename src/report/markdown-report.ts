@@ -4,7 +4,7 @@ import type { Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evalua
 import { describeRoles, describeRows, roleHead } from "./rows/describe-rows.ts";
 import { describeInterval } from "./statistics/describe-interval.ts";
 import type { Estimate } from "./statistics/interval.ts";
-import { isSuccess } from "./trial-result.ts";
+import { isSuccessful } from "./trial-result.ts";
 
 /** The run's settings in a report: names and values, in order. */
 export type ReportSetup = readonly (readonly [name: string, value: string])[];
@@ -52,6 +52,9 @@ function renderHeadline(evaluation: Evaluation): string {
       : `Average reward **${fixed(averageReward.value)}** (${describeInterval(averageReward)}) over ` +
         `${averageReward.taskCount} tasks, ${scored} scored attempts of ${planned} planned.`,
   ];
+  if (evaluation.successThreshold !== undefined) {
+    lines.push(`An attempt is a success with a reward of ${evaluation.successThreshold} or more.`);
+  }
   if (unscored > 0) {
     const counted = countAsFailed(evaluation)?.averageReward;
     const asFailed =
@@ -162,9 +165,9 @@ function renderTasks(tasks: readonly TaskEvaluation[]): string {
   ].join("\n\n");
 }
 
-function mark({ reward }: TrialEvaluation): string {
-  if (reward === undefined) return "–";
-  return isSuccess(reward) ? "✓" : "✗";
+function mark(trial: TrialEvaluation): string {
+  if (trial.reward === undefined) return "–";
+  return isSuccessful(trial) ? "✓" : "✗";
 }
 
 function renderMisses({ misses, missCounts }: Evaluation): readonly string[] {

@@ -21,7 +21,7 @@ export function describeGroup(
 function describeAttempt(episode: Episode): object {
   const { rolloutId, sampleIndex, seed, outcome, stopReason, reward, failure } = episode;
   const { environment, counts, durationMs, rewardDetails, userUsage, turns } = episode;
-  const { rewardComponents, turnRewards } = episode;
+  const { rewardComponents, turnRewards, success } = episode;
   const sum = (of: (turn: Episode["turns"][number]) => number): number =>
     turns.reduce((total, turn) => total + of(turn), 0);
   return {
@@ -43,6 +43,7 @@ function describeAttempt(episode: Episode): object {
     ...(rewardDetails !== undefined && { rewardDetails }),
     ...(rewardComponents !== undefined && { rewardComponents }),
     ...(turnRewards !== undefined && { turnRewards }),
+    ...(success !== undefined && { success }),
     userUsage,
   };
 }

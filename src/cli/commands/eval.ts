@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { readRunConfig, type RunConfig } from "../../composition/config/run-config.ts";
 import type { GivenSettings } from "../../composition/config/setting.ts";
-import { evalSettings, readPrices, toEvalSettings, toRunSettings } from "../eval-settings.ts";
+import { evalSettings, readReportTerms, toEvalSettings, toRunSettings } from "../eval-settings.ts";
 import type { PlayedRun } from "../play-run.ts";
 import { addConfiguredSettings, givenSettings } from "../option.ts";
 import { groupSettings } from "../setting-groups.ts";
@@ -59,7 +59,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
     const { dir, name } = folder;
     const { end } = result;
     const evaluation = await writeEvaluation(await openStoredRun(dir), {
-      plan: await planEvaluation(environment.name, plan, readPrices(settings)),
+      plan: await planEvaluation(environment.name, plan, readReportTerms(settings)),
       taskInfo: tauTaskInfo(environment),
     });
     const files = { summary: "summary.json", ...evaluationFiles };

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
-import type { PolicyPrices } from "../../report/evaluation-tally.ts";
 import { writeEvaluation, type EvaluationOptions } from "../../report/write-evaluation.ts";
 import { planRun } from "../../run/schedule/plan-run.ts";
 import { loadEnvironment } from "../../composition/environment/environments.ts";
@@ -12,7 +11,7 @@ import {
 } from "../../composition/config/scope-config.ts";
 import { completeSettings } from "../../composition/config/setting.ts";
 import { storedSettings } from "../../composition/config/stored-settings.ts";
-import { priceSettings, readPrices } from "../eval-settings.ts";
+import { readReportTerms, reportSettings, type ReportTerms } from "../eval-settings.ts";
 import { planEvaluation } from "../evaluation-plan.ts";
 import { printEvaluation } from "../evaluation-text.ts";
 import { addSettings, givenSettings } from "../option.ts";
@@ -31,14 +30,14 @@ export function defineReport(command: Command): void {
   command
     .description("Writes evaluation.json, report.md and results.tau-bench.json again.")
     .option("--data <dir>", "a τ-bench bundle folder (default: the run's)");
-  addSettings(command, priceSettings);
+  addSettings(command, reportSettings);
   command.option("--json", "print the evaluation as JSON").action(report);
 }
 
 async function report(dir: string, { data, json, ...flags }: ReportFlags): Promise<void> {
   const run = await openStoredRun(dir, { onDamaged: noteDamaged });
-  const prices = readPrices(await givenSettings(priceSettings, flags));
-  const evaluation = await writeEvaluation(run, await planReport(run, { data, prices }));
+  const terms = readReportTerms(await givenSettings(reportSettings, flags));
+  const evaluation = await writeEvaluation(run, await planReport(run, { data, terms }));
   await writeOut(
     json === true ? `${JSON.stringify(evaluation)}\n` : printEvaluation(evaluation, dir),
   );
@@ -49,12 +48,11 @@ async function planReport(
   run: StoredRun,
   {
     data,
-    prices,
-  }: { readonly data: string | undefined; readonly prices: PolicyPrices | undefined },
+    terms,
+  }: { readonly data: string | undefined; readonly terms: ReportTerms },
 ): Promise<EvaluationOptions> {
   if (isOpenRun(run)) {
-    const plan = await planOpenRun(run);
-    return { plan: { ...plan, ...(prices && { prices }) }, taskInfo: () => new Map() };
+    return { plan: { ...(await planOpenRun(run)), ...terms }, taskInfo: () => new Map() };
   }
   const stored = storedSettings(run.manifest, scopeSettings);
   const values = completeSettings(scopeSettings, data === undefined ? stored : { ...stored, data });
@@ -63,7 +61,7 @@ async function planReport(
   const plan = planRun(environment, toRunScope(scope, environment));
   const isBranching = scope.branchAt !== undefined;
   return {
-    plan: { ...(await planEvaluation(environment.name, plan, prices)), isBranching },
+    plan: { ...(await planEvaluation(environment.name, plan, terms)), isBranching },
     taskInfo: tauTaskInfo(environment),
   };
 }

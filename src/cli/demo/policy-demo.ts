@@ -3,7 +3,7 @@ import { packageFile } from "../../files/package-file.ts";
 import { passHatK } from "../../report/statistics/pass-k.ts";
 import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
 import { plainStyle, terminalStyle } from "../../report/text-style.ts";
-import { isSuccess } from "../../report/trial-result.ts";
+import { isSuccessful } from "../../report/trial-result.ts";
 import type { EpisodeRow } from "../../run/folder/run-folder.ts";
 import { readRunConfig } from "../../composition/config/run-config.ts";
 import { rollout } from "../commands/rollout.ts";
@@ -55,7 +55,7 @@ function listPassHatK(rows: readonly EpisodeRow[]): string {
   const taskIds = new Set(rows.map(({ taskId }) => taskId));
   const tallies = [...taskIds].map((wanted) => {
     const trials = rows.filter(({ taskId }) => taskId === wanted);
-    const successes = trials.filter(({ reward }) => reward !== undefined && isSuccess(reward));
+    const successes = trials.filter(isSuccessful);
     return { trialCount: trials.length, successCount: successes.length };
   });
   const figures = Array.from({ length: sampleCount }, (_, index) => {

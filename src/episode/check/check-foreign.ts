@@ -111,7 +111,10 @@ export function checkScore(value: unknown, place: string, turnCount?: number): S
   }
   requireObject(details, origin, "details, an object such as {}");
   requirePlain(score, origin);
-  const { components, turnRewards } = score;
+  const { components, turnRewards, success } = score;
+  if (success !== undefined && typeof success !== "boolean") {
+    refuse(origin, `success is ${describe(success)}`, "true or false");
+  }
   const fault =
     (components === undefined ? undefined : componentsFault(components, reward)) ??
     (turnRewards === undefined ? undefined : turnRewardsFault(turnRewards, reward, turnCount));
