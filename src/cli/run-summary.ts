@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { RunFolder } from "../run/folder/run-folder.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
+import { formatBytes } from "../text/format-bytes.ts";
 import type { UserSpending } from "../user/user.ts";
 import { formatCount } from "./progress-line.ts";
 import { rowsText } from "./rows-text.ts";
@@ -65,9 +66,8 @@ export function printRunSummary(
     const { found } = folder.manifest;
     const names = Object.keys(found["columns"] ?? {}).join(", ");
     // Worker processes write files of their own, which this process does not count.
-    const megabytes =
-      folder.columnBytes === 0 ? "" : `: ${(folder.columnBytes / 1e6).toFixed(1)} MB${ofThis}`;
-    rows.push(["columns", `${names}${megabytes} in ${path.join(folder.name, "columns")}`]);
+    const size = folder.columnBytes === 0 ? "" : `: ${formatBytes(folder.columnBytes)}${ofThis}`;
+    rows.push(["columns", `${names}${size} in ${path.join(folder.name, "columns")}`]);
   }
   if (folder.slimeFile !== undefined) rows.push(["for slime", shown(folder.slimeFile)]);
   if (slime?.leftOut !== undefined) {

@@ -180,3 +180,33 @@ test("bytes that were checked as they arrived are not checked again", async () =
   const routedExperts = [{ ...part!, hash: "not read" }];
   expect(findColumnProblem({ ...good, routedExperts }, wanted)).toBeUndefined();
 });
+
+test("finds each pair of equal experts among eight", async () => {
+  const eight = { layerCount: 3, perToken: 8, expertCount: 128 };
+  const all = { ...wanted, specs: { routedExperts: eight } };
+  const layer = [0, 127, 1, 64, 2, 99, 128 - 5, 3];
+  const rows = [...layer.toReversed(), ...layer, ...layer];
+  const faultOf = async (ids: readonly number[], offset = 0): Promise<string | undefined> => {
+    const bytes = new Uint8Array(ids.length + offset).subarray(offset);
+    bytes.set(ids);
+    const found = await findValueProblem("routedExperts", { rows: 2, bytes, start: 0 }, all);
+    return found?.problem;
+  };
+  expect(await faultOf([...rows, ...rows])).toBeUndefined();
+  for (const offset of [0, 1]) {
+    for (let one = 0; one < 8; one++) {
+      for (let other = 0; other < 8; other++) {
+        if (one === other) continue;
+        const wrong = layer.with(one, layer[other]!);
+        expect(await faultOf([...rows, ...layer, ...wrong, ...layer], offset)).toBe(
+          `row 1 of column routedExperts has the experts ${wrong.join(", ")} in layer 1`,
+        );
+      }
+    }
+    for (const wrong of [layer.with(6, 128), layer.with(0, 255), layer.map(() => 0)]) {
+      expect(await faultOf([...rows, ...layer, ...layer, ...wrong], offset)).toBe(
+        `row 1 of column routedExperts has the experts ${wrong.join(", ")} in layer 2`,
+      );
+    }
+  }
+});

@@ -25,10 +25,11 @@ export function* checkExperts(part: CheckedPart, shape: ExpertShape): PausingChe
   const layers = new Uint8Array(layerCount);
   /** `stamps[id]` is the number of the last layer of a row with this id. */
   const stamps = new Uint32Array(2 ** (8 * expertBytes(shape)));
+  const words = toWords(part.bytes, shape);
   const rowsAtOnce = Math.max(1, Math.floor(idsAtOnce / rowLength));
   for (let row = 0; row < part.rows; row += rowsAtOnce) {
     const end = Math.min(row + rowsAtOnce, part.rows);
-    const wrong = findWrongRow(ids, { row, end, layers, stamps, shape });
+    const wrong = findWrongRow(ids, { row, end, layers, stamps, words, shape });
     if (wrong >= 0) return describeLayer(ids, { place: wrong, layers, shape, start: part.start });
     yield;
   }
@@ -47,12 +48,14 @@ function findWrongRow(
     end,
     layers,
     stamps,
+    words,
     shape: { layerCount, perToken, expertCount },
   }: {
     row: number;
     end: number;
     layers: Uint8Array;
     stamps: Uint32Array;
+    words: Int32Array | undefined;
     shape: ExpertShape;
   },
 ): number {
@@ -61,6 +64,14 @@ function findWrongRow(
   for (; row < end; row++) {
     for (let layer = 0; layer < layerCount; layer++) {
       stamp++;
+      if (words !== undefined && layers[layer] === mixtureLayer) {
+        const first = words[place / 4]!;
+        const second = words[place / 4 + 1]!;
+        if (highest(first | second) < expertCount && areDifferent(first, second)) {
+          place += perToken;
+          continue;
+        }
+      }
       let any = 0;
       let repeats = 0;
       const next = place + perToken;
@@ -81,6 +92,43 @@ function findWrongRow(
     }
   }
   return -1;
+}
+
+/** Returns the ids as words of four bytes. `undefined` if a layer of a row is not two words. */
+function toWords(bytes: Uint8Array, shape: ExpertShape): Int32Array | undefined {
+  const { buffer, byteOffset, length } = bytes;
+  if (shape.perToken !== 8 || expertBytes(shape) !== 1 || byteOffset % 4 !== 0) return undefined;
+  return new Int32Array(buffer, byteOffset, length / 4);
+}
+
+/** Returns the bits of a word's four bytes together: at least the largest of them. */
+function highest(word: number): number {
+  const half = word | (word >>> 16);
+  return (half | (half >>> 8)) & 0xff;
+}
+
+/**
+ * True if the eight bytes of two words are different. Much faster than stamps, and most layers of most models have eight
+ * ids. Two bytes are equal where the exclusive or of a word and a turned word has a byte of zeros.
+ */
+function areDifferent(a: number, b: number): boolean {
+  const turned = (b << 8) | (b >>> 24);
+  const turnedTwice = (b << 16) | (b >>> 16);
+  const equal =
+    zeroBytes(a ^ ((a << 8) | (a >>> 24))) |
+    zeroBytes(a ^ ((a << 16) | (a >>> 16))) |
+    zeroBytes(b ^ turned) |
+    zeroBytes(b ^ turnedTwice) |
+    zeroBytes(a ^ b) |
+    zeroBytes(a ^ turned) |
+    zeroBytes(a ^ turnedTwice) |
+    zeroBytes(a ^ ((b << 24) | (b >>> 8)));
+  return equal === 0;
+}
+
+/** Returns 0 if no byte of the word is zero. */
+function zeroBytes(word: number): number {
+  return (word - 0x01010101) & ~word & 0x80808080;
 }
 
 /** True if a layer has an id that no expert has. The bits of valid ids together can exceed the number of experts. */

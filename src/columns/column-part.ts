@@ -1,4 +1,6 @@
 import { hash } from "node:crypto";
+import { isCount } from "../values/is-count.ts";
+import { isObject } from "../values/is-object.ts";
 import type { ColumnName } from "./column-specs.ts";
 
 /**
@@ -41,6 +43,20 @@ export const columnHashDigits = 32;
 /** Returns the hash under which a part's bytes are stored. */
 export function hashColumnBytes(bytes: Uint8Array): string {
   return hash("sha256", bytes, "hex").slice(0, columnHashDigits);
+}
+
+/** True if a value from a file is a part. */
+export function isColumnPart(value: unknown): value is ColumnPart {
+  const { from, rows, policyVersion, size, hash: found } = isObject(value) ? value : {};
+  return (
+    isCount(from) &&
+    isCount(rows) &&
+    rows > 0 &&
+    isCount(size) &&
+    typeof policyVersion === "string" &&
+    typeof found === "string" &&
+    /^[0-9a-f]{32}$/.test(found)
+  );
 }
 
 /** Returns the part as it is written: without its bytes. */

@@ -58,6 +58,11 @@ export const columnNames = [
   "indexerTopK",
 ] as const satisfies readonly ColumnName[];
 
+/** True if a text is the name of a column that an engine returns. */
+export function isColumnName(name: string): name is ColumnName {
+  return (columnNames as readonly string[]).includes(name);
+}
+
 /** Returns the names of the columns that the specs contain. */
 export function namesOf(specs: ColumnSpecs): readonly ColumnName[] {
   return columnNames.filter((name) => specs[name] !== undefined);

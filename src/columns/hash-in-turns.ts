@@ -3,7 +3,7 @@ import { isShareOver, takeTurn } from "../async/take-turn.ts";
 import { columnHashDigits, hashColumnBytes } from "./column-part.ts";
 
 /** Number of bytes that are hashed or copied without a pause. */
-export const bytesAtOnce = 2 ** 20;
+export const bytesAtOnce = 2 ** 18;
 
 /** Returns `hashColumnBytes()` of the bytes, and lets other work run in between. */
 export async function hashInTurns(bytes: Uint8Array): Promise<string> {

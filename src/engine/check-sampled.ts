@@ -1,6 +1,8 @@
 import { findColumnProblem, isChecked } from "../columns/check-columns.ts";
+import { findRecordedColumnProblem } from "../columns/check-recorded.ts";
 import type { ColumnPart, ColumnParts } from "../columns/column-part.ts";
 import type { ColumnName } from "../columns/column-specs.ts";
+import { isCount } from "../values/is-count.ts";
 import { isObject } from "../values/is-object.ts";
 import { RolloutError, type DiscardedSampling } from "../errors.ts";
 import { copyMembers } from "../values/copy-members.ts";
@@ -210,16 +212,19 @@ function findPieceProblem(
 }
 
 /**
- * Returns the first problem of a generation that was read from a file: its ids, logprobs and pieces.
+ * Returns the first problem of a generation that was read from a file: its ids, logprobs, pieces and columns.
  */
 export function findRecordedProblem({
   outputIds: ids,
   logprobs,
   pieces,
-}: Pick<Generation, "outputIds" | "logprobs" | "pieces">): ReplyProblem | undefined {
+  columns,
+}: Pick<Generation, "outputIds" | "logprobs" | "pieces" | "columns">): ReplyProblem | undefined {
+  const ofColumns = findRecordedColumnProblem(columns, ids.length);
   return (
     findSampledProblem({ ids, logprobs }, { maxNewTokens: Infinity }) ??
-    findPieceProblem(pieces, ids.length)
+    findPieceProblem(pieces, ids.length) ??
+    (ofColumns && new ReplyProblem(ofColumns.problem, ofColumns.expected))
   );
 }
 
@@ -280,8 +285,4 @@ function findWritingProblem(generation: Readonly<Record<string, unknown>>) {
     return new ReplyProblem(`${name} cannot be written as JSON (${why})`, "plain values");
   }
   return undefined;
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

@@ -42,14 +42,14 @@ export async function requireColumns(
   const description = await engine.describe(options);
   for (const name of namesOf(specs)) {
     if (description.columns !== undefined && !description.columns.includes(name)) {
-      throw missingColumn(name, description, "it was not started with the column");
+      throw missingColumn(name, { specs, description }, "it was not started with the column");
     }
     const request = toColumnProbe(promptIds, specs, name);
     try {
       checkGeneration(await engine.generate(request, options), request);
     } catch (error) {
       if (!(error instanceof RolloutError) || !isRefusal(error)) throw error;
-      throw missingColumn(name, description, error.message);
+      throw missingColumn(name, { specs, description }, error.message);
     }
   }
 }
@@ -70,12 +70,22 @@ function isRefusal({ code }: RolloutError): boolean {
 
 function missingColumn(
   name: ColumnName,
-  { kind, url }: EngineDescription,
+  {
+    specs,
+    description: { kind, url },
+  }: { readonly specs: ColumnSpecs; readonly description: EngineDescription },
   problem: string,
 ): UsageError {
   const place = url === undefined ? kind : `${kind} at ${url}`;
   const remedy = remedies[kind]?.[name] ?? "an engine that returns it, such as SGLang or vLLM";
   return new UsageError(
-    `Cannot get the column ${name} from ${place}: ${problem}; expected ${remedy}`,
+    `Cannot get the column ${name} from ${place}: ${problem}; expected ${remedy}${shapeOf(name, specs)}`,
   );
+}
+
+/** Describes the model that the run's routes are of, because the run may name another shape than the server's model. */
+function shapeOf(name: ColumnName, { routedExperts }: ColumnSpecs): string {
+  if (name !== "routedExperts" || routedExperts === undefined) return "";
+  const { layerCount, perToken, expertCount } = routedExperts;
+  return `, and a model with ${layerCount} layers and ${perToken} of ${expertCount} experts a token`;
 }

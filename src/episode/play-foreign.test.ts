@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createToolCallingAgent } from "../agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../agent/tool-use-policy.ts";
+import type { ColumnSpecs } from "../columns/column-specs.ts";
 import type { RolloutError } from "../errors.ts";
 import { createClock } from "../async/clock.ts";
 import { findToolCallParser } from "../../packages/tool-parsers/src/registry.ts";
@@ -231,6 +232,29 @@ describe("an episode is refused", () => {
       const episode = await playEpisode(...asked);
       return { ...episode, [name]: new Array(1) };
     });
+    const { failure } = await played;
+    expect(failure?.message).toContain(`(${why}), expected one`);
+  });
+
+  const part = { from: 0, rows: 71, policyVersion: "1", size: 71, hash: "0".repeat(32) };
+  test.each<[what: string, specs: ColumnSpecs | undefined, found: object, why: string]>([
+    [
+      "without the side columns of its run",
+      { routedExperts: { layerCount: 1, perToken: 1, expertCount: 4 } },
+      {},
+      "segments[0] breaks the rule columns: the row has no columns, and its run has routedExperts",
+    ],
+    [
+      "with side columns that its run does not have",
+      undefined,
+      { columns: { routedExperts: [part] } },
+      'segments[0] breaks the rule columns: columns has "routedExperts", which its run does not have',
+    ],
+  ])("%s", async (_, columns, found, why) => {
+    const { played } = start(async (asked, { columns: _columns, ...setup }, options) => {
+      const episode = await playEpisode(asked, setup, options);
+      return { ...episode, segments: [{ ...episode.segments[0]!, ...found }] };
+    }, columns && { columns });
     const { failure } = await played;
     expect(failure?.message).toContain(`(${why}), expected one`);
   });

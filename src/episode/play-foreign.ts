@@ -111,7 +111,7 @@ export function takeEpisode(
  */
 export function episodeFault(
   episode: Episode,
-  setup: Pick<EpisodeSetup, "renderer">,
+  setup: Pick<EpisodeSetup, "renderer" | "columns">,
 ): string | undefined {
   const { segments, ...story } = episode;
   return (
@@ -126,16 +126,16 @@ function storyFault(story: RawRow, written: RawRow): string | undefined {
 
 function rowsFaultOf(
   episode: Episode,
-  { renderer }: Pick<EpisodeSetup, "renderer">,
+  { renderer, columns = {} }: Pick<EpisodeSetup, "renderer" | "columns">,
 ): string | undefined {
   // `mayBeCertain`, because the player does not know whether the engine samples greedily.
   const { vocabularySize } = renderer.codec;
-  return rowsFault(episode, { vocabularySize, mayBeCertain: true });
+  return rowsFault(episode, { vocabularySize, columns, mayBeCertain: true });
 }
 
 /** The context of an attempt. */
 interface TakeOptions {
-  readonly setup: Pick<EpisodeSetup, "environment" | "renderer">;
+  readonly setup: Pick<EpisodeSetup, "environment" | "renderer" | "columns">;
   readonly options: Pick<Parameters<PlayAttempt>[2], "interrupt">;
 }
 

@@ -222,7 +222,8 @@ class GroupRun implements LiveRun {
 
   /** Copies the side columns of the turns that a group of forks shares with another attempt. */
   async #bringColumns(fork: Fork): Promise<void> {
-    if (this.#setup.columns !== undefined) await bringColumns(fork, this.#columns);
+    const { columns: specs = {} } = this.#setup;
+    await bringColumns(fork, { specs, writer: this.#columns });
   }
 
   #workers(

@@ -1,13 +1,14 @@
 import { isObject } from "../values/is-object.ts";
+import { isColumnPart } from "../columns/column-part.ts";
 import {
-  columnNames,
+  isColumnName,
   isOfAllTokens,
   namesOf,
   type ColumnName,
   type ColumnSpecs,
 } from "../columns/column-specs.ts";
 import type { SampleParts, TurnPart } from "./sample-parts.ts";
-import { isCount, quote, type Violation } from "./violation.ts";
+import { quote, type Violation } from "./violation.ts";
 
 /** Checks the columns that a row names: their names, and the tokens that their parts cover. Reads no bytes. */
 export function checkColumns(
@@ -42,10 +43,6 @@ function broken(detail: string): Violation {
   return { rule: "columns", detail };
 }
 
-function isColumnName(name: string): name is ColumnName {
-  return (columnNames as readonly string[]).includes(name);
-}
-
 interface RowExtent {
   readonly tokenCount: number;
   readonly turns: readonly (TurnPart | undefined)[];
@@ -53,18 +50,8 @@ interface RowExtent {
 
 function findColumnFault(name: ColumnName, parts: unknown, row: RowExtent): string | undefined {
   if (!Array.isArray(parts)) return `columns.${name} is ${quote(parts)}, expected a list of parts`;
-  for (const [index, part] of (parts as unknown[]).entries()) {
-    const { from, rows, policyVersion, size, hash } = isObject(part) ? part : {};
-    const isPart =
-      isCount(from) &&
-      isCount(rows) &&
-      rows > 0 &&
-      isCount(size) &&
-      typeof policyVersion === "string" &&
-      typeof hash === "string" &&
-      /^[0-9a-f]{32}$/.test(hash);
-    if (!isPart) return `columns.${name}[${index}] is ${quote(part)}, expected a part`;
-  }
+  const wrong = (parts as unknown[]).findIndex((part) => !isColumnPart(part));
+  if (wrong !== -1) return `columns.${name}[${wrong}] is ${quote(parts[wrong])}, expected a part`;
   const places = parts as readonly { readonly from: number; readonly rows: number }[];
   return isOfAllTokens(name) ? findGap(name, places, row) : findUncovered(name, places, row);
 }
@@ -77,7 +64,7 @@ function findGap(
 ): string | undefined {
   let next = 0;
   for (const { from, rows } of parts) {
-    if (from !== next) return `${name} has rows up to token ${next}, and goes on at ${from}`;
+    if (from !== next) return `${name} has rows up to token ${next}, and continues at ${from}`;
     next += rows;
   }
   const lastTrained = turns.reduce((end, turn) => Math.max(end, turn?.end ?? 0), 0) - 1;

@@ -133,7 +133,7 @@ export class TokenLedger {
       const isWhole = isOfAllTokens(name);
       let next = isWhole ? this.knownRowsOf(name) : start;
       for (const { from, rows } of columns[name]!) {
-        requireThat(from === next, `${name} goes on at token ${next}, not ${from}`);
+        requireThat(from === next, `${name} continues at token ${next}, not ${from}`);
         next += rows;
       }
       const end = start + sampledCount - (isWhole ? 1 : 0);

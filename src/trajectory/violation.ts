@@ -1,5 +1,7 @@
 import { whyNotJson } from "../json/why-not-json.ts";
 
+export { isCount } from "../values/is-count.ts";
+
 /** One broken invariant. JSON-able. */
 export interface Violation {
   /** The name of the rule. Scripts may rely on it. */
@@ -9,11 +11,6 @@ export interface Violation {
 
 /** A row as read from a file, unchecked. */
 export type RawRow = Readonly<Record<string, unknown>>;
-
-/** True if the value is a whole number of at least 0. */
-export function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
 
 /** Returns a name for a message: the text, or the JSON of another value. */
 export function nameOf(value: unknown): string {

@@ -153,7 +153,7 @@ const damages: Readonly<Record<string, readonly [(edit: Edit) => Promise<void>, 
   ],
   "the first part is missing": [
     async (edit) => await rows(edit, (row) => void row.columns!["routedExperts"]!.shift()),
-    /routedExperts has rows up to token 0, and goes on at/,
+    /routedExperts has rows up to token 0, and continues at/,
   ],
   "a part is there twice": [
     async (edit) =>
@@ -169,7 +169,7 @@ const damages: Readonly<Record<string, readonly [(edit: Edit) => Promise<void>, 
         edit,
         (row) => void (row.columns!["routedExperts"] = row.columns!["routedExperts"]!.toReversed()),
       ),
-    /routedExperts has rows up to token 0, and goes on at/,
+    /routedExperts has rows up to token 0, and continues at/,
   ],
   "a part begins one row later": [
     async (edit) =>
@@ -177,7 +177,7 @@ const damages: Readonly<Record<string, readonly [(edit: Edit) => Promise<void>, 
         const [part] = row.columns!["routedExperts"]!;
         part!["from"] = 1;
       }),
-    /goes on at 1/,
+    /continues at 1/,
   ],
   "a part has a row more": [
     async (edit) =>
@@ -227,7 +227,7 @@ const damages: Readonly<Record<string, readonly [(edit: Edit) => Promise<void>, 
       await editLines(edit, "samples.jsonl", (lines: OpenRow[]) => {
         lines[0]!.columns!["routedExperts"]![0] = lines.at(-1)!.columns!["routedExperts"]!.at(-1)!;
       }),
-    /routedExperts has rows up to token 0, and goes on at/,
+    /routedExperts has rows up to token 0, and continues at/,
   ],
   "the recording names another part": [
     async (edit) => {

@@ -4,7 +4,11 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { preparedEngine } from "../episode/lamp-episode.fixture.ts";
 import type { Engine } from "../engine/engine.ts";
-import { inventedSpecs, playInventedLamps } from "../run/columns/invented-columns.fixture.ts";
+import {
+  inventedSpecs,
+  playInventedLamps,
+  readRows,
+} from "../run/columns/invented-columns.fixture.ts";
 import { RunFolder } from "../run/folder/run-folder.ts";
 import { testManifest } from "../run/folder/run-folder.fixture.ts";
 import { withInventedColumns } from "../testing/column-engine.ts";
@@ -50,4 +54,19 @@ test("other weights give other routes, and the share says so", async () => {
   expect(found.rowCount).toBe(4);
   expect(found.equalShare).toBe(0);
   expect(found.lowest?.equalShare).toBe(0);
+});
+
+test("a row is requested without its last token, so a row that fills the context fits", async () => {
+  const lengths: number[] = [];
+  const engine = weights("1");
+  const watched: Engine = {
+    ...engine,
+    generate: async (request, options) => {
+      lengths.push(request.promptIds.length + request.maxNewTokens);
+      return await engine.generate(request, options);
+    },
+  };
+  await rescoreRoutes(dir, { engine: watched, specs, concurrency: 1 });
+  const rows = await readRows(dir);
+  expect(lengths).toEqual(rows.map(({ tokenIds }) => tokenIds.length));
 });

@@ -61,7 +61,7 @@ export async function rescoreRoutes(
     const parts = row.columns?.routedExperts ?? [];
     const known = parts.reduce((sum, { rows }) => sum + rows, 0);
     for (const { policyVersion } of parts) versions.add(policyVersion);
-    const again = await requestRoutes(row.tokenIds.slice(0, known + 1), { engine, specs, stop });
+    const again = await requestRoutes(row.tokenIds.slice(0, known), { engine, specs, stop });
     const found = countEqual(await readAll(source, parts), again, specs.routedExperts);
     const equalShare = known === 0 ? 1 : found.equal / (known * layerCount);
     rowCount += 1;
@@ -93,7 +93,7 @@ async function* readRows(dir: string): AsyncGenerator<Sample> {
   }
 }
 
-/** Returns the bytes of the routes of all ids but the last, computed now. */
+/** Returns the bytes of the routes of all ids, computed now. The token that is sampled after them has none. */
 async function requestRoutes(
   ids: readonly number[],
   { engine, specs, stop }: Pick<RouteRescoreOptions, "engine" | "specs"> & { stop: AbortSignal },

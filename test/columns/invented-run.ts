@@ -107,10 +107,11 @@ async function changeWeights(run: LiveRun, ended: AbortSignal): Promise<void> {
   });
   process.stdout.write("playing\n");
   const ended = new AbortController();
-  const changing = changeWeights(run, ended.signal);
+  // An update fails if the run ends meanwhile. The run's own error is the one to report.
+  const changing = changeWeights(run, ended.signal).catch(() => {});
   for await (const _ of run);
   ended.abort();
-  await changing.catch(() => {});
+  await changing;
   const { end } = await run.result;
   if (end !== "finished") throw new Error(`the run ended as ${end}`);
 }

@@ -194,6 +194,17 @@ describe.each(Object.entries(serves))("%s", (kind, serve) => {
     },
   );
 
+  test.each(ways)(
+    "a request aborted in the queue is repeated (streamed: %s)",
+    async (isStreamed) => {
+      const faults: ServerFault[] = [{ kind: "abort-in-queue" }];
+      const generation = await sample({}, { isStreamed, faults });
+      expect(generation.outputIds).toEqual(outputIds);
+      const { routedExperts = [] } = generation.columns!;
+      expect(routedExperts.map(({ from, rows }) => [from, rows])).toEqual([[0, 9]]);
+    },
+  );
+
   test("a stream that breaks continues if the next request returns all rows", async () => {
     const faults: ServerFault[] = [{ kind: "reset", when: "within-reply", afterTokens: 2 }];
     const only = { specs: { routedExperts: specs.routedExperts }, knownRows: 0 };

@@ -3,10 +3,13 @@ import { describe, expect, test } from "vitest";
 import { createStorefrontUser } from "../../environments/storefront/storefront-user.ts";
 import { createToolCallingAgent } from "../../src/agent/tool-calling-agent.ts";
 import { toolUsePolicies } from "../../src/agent/tool-use-policy.ts";
+import type { ColumnSpecs } from "../../src/columns/column-specs.ts";
+import { memoryColumns, type ColumnStore } from "../../src/columns/column-store.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { InvariantError, describeStack } from "../../src/errors.ts";
 import type { Action, Environment, Step, World } from "../../src/environment/environment.ts";
 import { preparedEngine } from "../../src/episode/lamp-episode.fixture.ts";
+import type { Episode } from "../../src/episode/episode.ts";
 import { defaultLimits } from "../../src/episode/limits.ts";
 import { createCommandAgent } from "../../src/gateway/agent/command-agent.ts";
 import type { ForeignAgent, ForeignRun } from "../../src/gateway/agent/foreign-agent.ts";
@@ -21,6 +24,7 @@ import { toolFromOpenAi } from "../../src/message.ts";
 import { toPyValue } from "../../packages/python-values/src/value.ts";
 import type { Renderer } from "../../src/renderer/renderer.ts";
 import { createCharacterRenderer } from "../../src/testing/character-renderer.ts";
+import { withInventedColumns } from "../../src/testing/column-engine.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
 import type { User } from "../../src/user/user.ts";
@@ -230,6 +234,71 @@ describe("createForeignPlayer()", () => {
       expect(asked).toEqual([a, b, b, a]);
     },
   );
+
+  test("keeps the side columns of each run in that run's store, or asks for none", async () => {
+    const player = createForeignPlayer({
+      async run({ baseUrl, apiKey, fetch, firstUserText }) {
+        const messages = [{ role: "user", content: firstUserText }];
+        const reply = await fetch(`${baseUrl}/v1/chat/completions`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: "policy", messages }),
+        });
+        expect(reply.status).toBe(200);
+        await reply.text();
+      },
+    });
+    const renderer = createCharacterRenderer();
+    const replies = Array.from({ length: 4 }, () => ({ outputIds: [72, 105] }));
+    const engine = withInventedColumns(preparedEngine(replies));
+    const task = storefront.task("test", 0);
+    const playOne = async (columns?: ColumnSpecs, columnStore?: ColumnStore) =>
+      await player.play(
+        { task, rolloutId: "a#0", groupId: "a", sampleIndex: 0, seed: 0 },
+        {
+          environment: storefront,
+          user: createStorefrontUser(),
+          engine,
+          now,
+          limits: defaultLimits,
+          renderer,
+          sampling: {},
+          agent,
+          ...(columns && { columns }),
+          ...(columnStore && { columnStore }),
+        },
+        { signal: new AbortController().signal },
+      );
+    const now = (): number => 0;
+    const agent = createToolCallingAgent({
+      parser: findToolCallParser("qwen25"),
+      vocabulary: [],
+      toolUsePolicy: toolUsePolicies.many,
+    });
+    const kept: string[][] = [];
+    const storeOf = (name: string): ColumnStore => ({
+      keep: async (columns) => {
+        kept.push([name, ...Object.keys(columns)]);
+        return await memoryColumns.keep(columns);
+      },
+    });
+    const rowOf = ({ segments }: Episode): string[] => Object.keys(segments[0]!.columns ?? {});
+    const topLogprobs = { count: 2 };
+    const keptTokens = { maxCount: 2 };
+    try {
+      expect(rowOf(await playOne({ topLogprobs }, storeOf("first")))).toEqual(["topLogprobs"]);
+      expect(rowOf(await playOne({ topLogprobs }, storeOf("second")))).toEqual(["topLogprobs"]);
+      expect(rowOf(await playOne({ keptTokens }, storeOf("third")))).toEqual(["keptTokens"]);
+      expect(rowOf(await playOne())).toEqual([]);
+    } finally {
+      await player.close();
+    }
+    expect(kept).toEqual([
+      ["first", "topLogprobs"],
+      ["second", "topLogprobs"],
+      ["third", "keptTokens"],
+    ]);
+  });
 
   test("an agent that throws has failed itself, and has no reward", async () => {
     await using open = await openStorefrontSession(0);

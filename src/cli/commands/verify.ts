@@ -59,7 +59,8 @@ export function defineVerify(command: Command): void {
         "The engine and the temperature are those of the run that the file belongs to, unless flags name " +
         "others. Servers score prompts without a temperature: at another than 1 or 0 only where the " +
         "logprobs that they report have none either (vLLM's own default). What they compute in 16 bits " +
-        "differs by how it was batched: raise --tolerance.",
+        "differs by how it was batched: raise --tolerance. The routed experts of a run that has them " +
+        "(--columns) are requested again, too, and the share that is equal is reported.",
     )
     .addOption(
       new Option("--as <trainer>", "the files are exports for this trainer").choices(

@@ -1,4 +1,9 @@
-import { columnNames, type ColumnName, type ColumnSpecs } from "../../columns/column-specs.ts";
+import {
+  columnNames,
+  isColumnName,
+  type ColumnName,
+  type ColumnSpecs,
+} from "../../columns/column-specs.ts";
 import { UsageError } from "../../errors.ts";
 import { expectedName } from "../../../packages/python-values/src/support/nearest-name.ts";
 import { text, type Setting } from "./setting.ts";
@@ -67,10 +72,6 @@ export function readColumns({
     );
   }
   return config as ColumnsConfig;
-}
-
-function isColumnName(name: string): name is ColumnName {
-  return (columnNames as readonly string[]).includes(name);
 }
 
 function readSpec(name: ColumnName, size: string | undefined, topK: number): unknown {

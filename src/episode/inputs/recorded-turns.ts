@@ -65,7 +65,7 @@ export class RecordedTurns {
     return this.#state.diverge("agent", message);
   }
 
-  /** Checks a recorded reply. This is the one check of its ids, logprobs and pieces on their way to a row. */
+  /** Checks a recorded reply. This is the one check of its ids, logprobs, pieces and columns on their way to a row. */
   #requireSound(generation: Generation): void {
     const problem = findRecordedProblem(generation);
     if (problem === undefined) return;

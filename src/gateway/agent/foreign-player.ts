@@ -238,18 +238,20 @@ class Player {
 
 /** True if a gateway for one setup can serve the other. */
 function haveEqualSettings(one: EpisodeSetup, other: EpisodeSetup): boolean {
-  const { renderer, now, clock, engine } = one;
+  const { renderer, now, clock, engine, columnStore } = one;
   return (
     renderer === other.renderer &&
     now === other.now &&
     clock === other.clock &&
     engine.kind === other.engine.kind &&
+    // Each run has a store of its own.
+    columnStore === other.columnStore &&
     isDeepStrictEqual(settingsOf(one), settingsOf(other))
   );
 }
 
-function settingsOf({ sampling, limits, promptTime }: EpisodeSetup) {
-  return { sampling, limits, promptTime: promptTime?.getTime() };
+function settingsOf({ sampling, limits, promptTime, columns }: EpisodeSetup) {
+  return { sampling, limits, promptTime: promptTime?.getTime(), columns };
 }
 
 async function closeServer({ served, gateway }: AttemptServer): Promise<void> {

@@ -120,7 +120,7 @@ const entrySchema = z.discriminatedUnion("type", [
 ]);
 
 /**
- * Parses a line of the journal, and checks the ids, logprobs and pieces of a turn. This is their one
+ * Parses a line of the journal, and checks the ids, logprobs, pieces and columns of a turn. This is their one
  * check on their way to a row. Returns `undefined` if the line is damaged.
  */
 export function parseEntry(text: string): JournalEntry | undefined {

@@ -1,7 +1,9 @@
+import type { ColumnStore } from "../../columns/column-store.ts";
 import type { Episode } from "../../episode/episode.ts";
 import { turnsIn } from "../../episode/inputs/input.ts";
 import { PlaybackStop } from "../../outside.ts";
 import { UsageError } from "../../errors.ts";
+import { recordedParts } from "../columns/named-parts.ts";
 import type { AttemptJob } from "../schedule/open-group.ts";
 import { warnOfNames } from "../folder/open-names.ts";
 import { playOnce, type AttemptOptions, type PlayedAttempt } from "./play-once.ts";
@@ -34,7 +36,8 @@ export async function playAttempts(
     first += 1;
     past = undefined;
   };
-  const fault = past && recordingFault(past, job, options);
+  const fault =
+    past && (recordingFault(past, job, options) ?? (await findLostColumn(past, setup.columnStore)));
   if (fault !== undefined) await dropRecording(fault);
   for (let attempt = first; ; attempt++) {
     // The next start resumes the attempt.
@@ -72,6 +75,19 @@ function recordingFault(
   if (isOfOtherRun(past.begin, runId)) return describeCopy(past.begin, runId);
   if (isRecordingOf(past, job, options)) return undefined;
   return "it is the recording of another run's attempt";
+}
+
+/** Returns the reason if the run's folder has lost side columns that a recording names; `undefined` if it has all. */
+async function findLostColumn(
+  { inputs }: RecordedAttempt,
+  columnStore: ColumnStore | undefined,
+): Promise<string | undefined> {
+  if (columnStore?.has === undefined) return undefined;
+  for (const { name, part } of recordedParts(inputs)) {
+    if (await columnStore.has(part.hash)) continue;
+    return `the run's folder has no file with its column ${name} (part ${part.hash})`;
+  }
+  return undefined;
 }
 
 /**

@@ -1,10 +1,11 @@
 import path from "node:path";
 import type { ColumnSource } from "../../columns/column-source.ts";
 import { UsageError } from "../../errors.ts";
-import { codeOf, type Files, type OpenFile, readBytes } from "../disk/files.ts";
+import { codeOf, type Files, readBytes } from "../disk/files.ts";
 import { storageError } from "../disk/storage-error.ts";
 import { storedFiles } from "../gzip/stored-files.ts";
 import { columnsFolder, ColumnIndex, type ColumnPlace } from "./column-index.ts";
+import { OpenFiles } from "./open-files.ts";
 
 /** The columns of a run's folder, open for reading. */
 export interface ColumnFolder extends ColumnSource, AsyncDisposable {
@@ -45,36 +46,11 @@ export function openColumnsIn(
   }: { readonly files?: Files; readonly onPlace?: (place: ColumnPlace) => void } = {},
 ): ColumnFolder {
   const index = new ColumnIndex(dir, files, onPlace);
-  const open = new Map<string, Promise<OpenFile>>();
+  const open = new OpenFiles((name) => files.open(path.join(dir, name), "read"), mostOpen);
 
   async function placeOf(hash: string): Promise<ColumnPlace | undefined> {
     if (index.find(hash) === undefined) await index.refresh();
     return index.find(hash);
-  }
-
-  /** Closes the file that was opened first. */
-  async function makeRoom(): Promise<void> {
-    if (open.size < mostOpen) return;
-    const [oldest] = open;
-    if (oldest === undefined) return;
-    open.delete(oldest[0]);
-    await (await oldest[1]).close();
-  }
-
-  async function openFile(name: string): Promise<OpenFile> {
-    await makeRoom();
-    return await files.open(path.join(dir, name), "read");
-  }
-
-  async function fileOf(name: string): Promise<OpenFile> {
-    let opened = open.get(name);
-    if (opened === undefined) {
-      opened = openFile(name);
-      // Set at once: another read may ask for the same file while this one is being opened.
-      open.set(name, opened);
-      opened.catch(() => open.delete(name));
-    }
-    return await opened;
   }
 
   async function isFreed(hash: string): Promise<boolean> {
@@ -88,7 +64,7 @@ export function openColumnsIn(
   ): Promise<Buffer | undefined> {
     const range = { start: place.at + start, end: place.at + end };
     try {
-      return await readBytes(await fileOf(place.file), range);
+      return await open.use(place.file, (file) => readBytes(file, range));
     } catch (error) {
       if (codeOf(error) === "ENOENT") return undefined;
       throw storageError("read", path.join(dir, place.file), error);
@@ -100,9 +76,7 @@ export function openColumnsIn(
     placeOf,
     isFreed,
     async forget(file) {
-      const opened = open.get(file);
-      open.delete(file);
-      await (await opened?.catch(() => undefined))?.close();
+      await open.forget(file);
       await index.rebuild();
     },
     async read({ hash, size }, range = { start: 0, end: size }) {
@@ -132,9 +106,7 @@ export function openColumnsIn(
       throw missing(dir, hash, `${place.file} ends before it`);
     },
     async [Symbol.asyncDispose]() {
-      const opened = [...open.values()];
-      open.clear();
-      for (const file of opened) await (await file).close();
+      await open.close();
     },
   };
 }

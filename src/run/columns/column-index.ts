@@ -1,4 +1,5 @@
 import path from "node:path";
+import { isCount } from "../../values/is-count.ts";
 import { isObject } from "../../values/is-object.ts";
 import { codeOf, type Files } from "../disk/files.ts";
 import { readPlacedLines } from "../disk/placed-lines.ts";
@@ -86,6 +87,7 @@ export class ColumnIndex {
 
   async #read(): Promise<void> {
     const found: ColumnPlace[] = [];
+    const ends = new Map<string, number>();
     for (const name of await listIndexes(this.#dir, this.#files)) {
       const file = path.join(this.#dir, name);
       const start = this.#readBytes.get(name) ?? 0;
@@ -97,13 +99,15 @@ export class ColumnIndex {
           // A torn last line is read again when it is complete.
           if (line === undefined) continue;
           found.push(line);
-          this.#readBytes.set(name, place.offset + place.length + 1);
+          ends.set(name, place.offset + place.length + 1);
         }
       } catch (error) {
         throw storageError("read", file, error);
       }
     }
     if (found.length > 0) await this.#add(found);
+    // Last, so that lines that a failed read dropped are read again.
+    for (const [name, end] of ends) this.#readBytes.set(name, end);
   }
 
   /** Adds places whose files are there. A file exists before a line names it, so the names are read after the lines. */
@@ -166,7 +170,7 @@ function parsePlace(text: string): ColumnPlace | undefined {
     typeof hash === "string" &&
     typeof file === "string" &&
     path.basename(file) === file &&
-    Number.isSafeInteger(at) &&
-    Number.isSafeInteger(size);
+    isCount(at) &&
+    isCount(size);
   return isSound ? (value as unknown as ColumnPlace) : undefined;
 }

@@ -54,8 +54,11 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
   #syncedBytes = 0;
-  /** Callers of `keep()` that wait for room. */
-  #room: Resolvers<void> | undefined;
+  /** Number of parts that were taken over, and of those whose batch was written. */
+  #addedCount = 0;
+  #writtenCount = 0;
+  /** Resolves when the batch that is being written, or the next one, is written. */
+  #batch: Resolvers<void> | undefined;
   #writing: Promise<void> | undefined;
   #broken: { readonly reason: unknown } | undefined;
   #isClosed = false;
@@ -102,9 +105,14 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
   async keepParts(parts: readonly ColumnPart[]): Promise<void> {
     if (this.#isClosed) throw closedEarly(path.dirname(this.#dir));
     for (const part of parts) this.#add(part);
-    while (this.#waitingBytes > this.#options.waitingBytes && this.#broken === undefined) {
-      this.#room ??= withResolvers();
-      await this.#room.promise;
+    await this.#batchesWhile(() => this.#waitingBytes > this.#options.waitingBytes);
+  }
+
+  /** Waits for the end of batches while a condition holds. */
+  async #batchesWhile(isDue: () => boolean): Promise<void> {
+    while (this.#broken === undefined && isDue()) {
+      this.#batch ??= withResolvers();
+      await this.#batch.promise;
     }
     if (this.#broken !== undefined) throw this.#broken.reason;
   }
@@ -149,17 +157,19 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
     if (bytes === undefined || bytes.length === 0) return;
     this.#waiting.push({ hash, bytes });
     this.#waitingBytes += bytes.length;
+    this.#addedCount += 1;
     this.#writing ??= this.#write();
   }
 
   /**
-   * Resolves when all parts so far are synced, with their lines in the index.
+   * Resolves when all parts so far are synced, with their lines in the index. Does not wait for parts that arrive
+   * meanwhile: in a run with many episodes, there are always some.
    *
    * @throws UsageError if the disk fails.
    */
   async flush(): Promise<void> {
-    while (this.#writing !== undefined) await this.#writing;
-    if (this.#broken !== undefined) throw this.#broken.reason;
+    const end = this.#addedCount;
+    await this.#batchesWhile(() => this.#writtenCount < end);
   }
 
   async #write(): Promise<void> {
@@ -174,8 +184,9 @@ export class ColumnWriter implements ColumnStore, AsyncDisposable {
         this.#broken = { reason: storageError("write", this.#dir, error) };
       }
       for (const { bytes } of batch) this.#waitingBytes -= bytes.length;
-      this.#room?.resolve();
-      this.#room = undefined;
+      this.#writtenCount += batch.length;
+      this.#batch?.resolve();
+      this.#batch = undefined;
     }
     this.#writing = undefined;
   }

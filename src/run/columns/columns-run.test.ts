@@ -1,8 +1,9 @@
-import { appendFile, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ColumnSource } from "../../columns/column-source.ts";
+import type { ColumnSpecs } from "../../columns/column-specs.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { inputsBefore, type Inputs } from "../../episode/inputs/input.ts";
 import type { RunResult } from "../run-rollouts.ts";
@@ -102,6 +103,30 @@ test("a run that was stopped resumes with the columns that it has, and asks for 
   ]);
 });
 
+test("an attempt whose recorded columns were lost is played from its first turn", async () => {
+  const abort = new AbortController();
+  {
+    await using folder = await open();
+    const engine = inventedLampEngine({
+      onRequest: (requestId) => {
+        if (requestId.endsWith(":1;")) abort.abort(new Error("stopped"));
+      },
+    });
+    const options = { engine, signal: abort.signal, concurrency: 1 };
+    await playInventedLamps(folder, options).catch(() => {});
+  }
+  await rm(path.join(dir, "columns"), { recursive: true });
+  {
+    await using folder = await open();
+    await playInventedLamps(folder);
+  }
+  const rows = await readRows(dir);
+  expect(rows).toHaveLength(4);
+  await checkInvented(dir, rows);
+  const events = await readFile(path.join(dir, "events.jsonl"), "utf8");
+  expect(events).toContain("the run's folder has no file with its column routedExperts");
+});
+
 test("a branch shares the parts of its prefix", async () => {
   {
     await using folder = await open();
@@ -130,7 +155,10 @@ test("a fork into another folder brings the parts of the shared turns", async ()
     }
     const [task] = [planRun(inventedLamps, { ...oneLamp, sampleCount: 1, seed: 0 }).at(0).task];
     const place = { rolloutId: "lamp/test/0#0", turnIndex: 1 };
-    const forkWith = async (columns: ColumnSource | undefined): Promise<RunResult> => {
+    const forkWith = async (
+      columns: ColumnSource | undefined,
+      specs: ColumnSpecs | undefined = inventedSpecs,
+    ): Promise<RunResult> => {
       pid += 1;
       await using folder = await RunFolder.open(other, testManifest, {
         retryFailed: false,
@@ -144,7 +172,7 @@ test("a fork into another folder brings the parts of the shared turns", async ()
         source: pushed,
         setup: {
           ...lampSetup({ environment: inventedLamps, engine: inventedLampEngine() }),
-          columns: inventedSpecs,
+          ...(specs && { columns: specs }),
         },
         grouping: { size: 2 },
         admission: { concurrency: 2 },
@@ -158,6 +186,22 @@ test("a fork into another folder brings the parts of the shared turns", async ()
         "are; give it `columns`",
     );
     await using source = openColumnFolder(dir);
+    const { routedExperts, ...others } = inventedSpecs;
+    const wider = { ...others, routedExperts: { ...routedExperts, layerCount: 4 } };
+    for (const [specs, why] of [
+      [others, "routedExperts, and this run does not request it"],
+      [wider, "routedExperts with 6 bytes a token, and this run requests 8"],
+      [{}, "routedExperts, and this run does not request it"],
+    ] as const) {
+      await expect(forkWith(source, specs)).rejects.toThrow(
+        `Cannot part from lamp/test/0#0 with turn 1: its turns have the side column ${why}; request the columns that it ` +
+          "was played with",
+      );
+    }
+    const damaged: ColumnSource = {
+      read: async (part) => (await source.read(part)).map((byte) => byte + 1),
+    };
+    await expect(forkWith(damaged)).rejects.toThrow("were changed");
     expect(await forkWith(source)).toMatchObject({ end: "finished" });
     const rows = await readRows(other);
     expect(rows).toHaveLength(2);

@@ -101,18 +101,6 @@ export function spellPieces(
   );
 }
 
-/** Formats a number of bytes for people, in decimal units. */
-export function formatBytes(count: number): string {
-  if (count < 1_000) return `${count} B`;
-  const [unit, size] =
-    count < 999_950
-      ? (["kB", 1e3] as const)
-      : count < 999_950_000
-        ? (["MB", 1e6] as const)
-        : (["GB", 1e9] as const);
-  return `${(count / size).toFixed(1)} ${unit}`;
-}
-
 /** Formats the number of parts. */
 export function formatParts(count: number): string {
   return count === 1 ? "1 part" : `${count.toLocaleString("en-US")} parts`;

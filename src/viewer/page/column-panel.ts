@@ -1,11 +1,11 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import { isOfAllTokens, namesOf, type ColumnName } from "../../columns/column-specs.ts";
+import { formatBytes } from "../../text/format-bytes.ts";
 import { formatProbability } from "../model/heat.ts";
 import type { Route } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import {
   columnWords,
-  formatBytes,
   formatParts,
   isDenseLayer,
   partAt,

@@ -179,6 +179,8 @@ function streamReplies(
       openCount -= 1;
       if (openCount === 0) response.end("data: [DONE]\n\n");
     };
+    // A request that is aborted in the queue ends before it is streamed.
+    if (sequence.state === "finished") sequence.onProgress();
   }
 }
 

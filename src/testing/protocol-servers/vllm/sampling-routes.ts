@@ -200,6 +200,8 @@ function streamReply(
       }
       response.end("data: [DONE]\n\n");
     };
+    // A request that is aborted in the queue ends before it is streamed.
+    if (sequence.state === "finished") sequence.onProgress();
   }
 }
 
