@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Columns with a row for each computed token, and columns with a set for each sampled token.
 TOKEN_COLUMNS = ("routedExperts", "indexerTopK")
 SET_COLUMNS = ("keptTokens", "topLogprobs")
+# The types of arrays in exports.
+ARRAY_TYPES = ("int8", "uint8", "int16", "uint16", "int32")
 
 
 class ColumnSource(Protocol):
@@ -61,23 +63,32 @@ class ColumnFolder:
         self.specs: dict[str, Any] = specs
         self._folder = folder / "columns"
         self._places: dict[str, tuple[str, int, int]] = {}
+        self._freed: set[str] = set()
         self._maps: dict[str, memoryview] = {}
-        for file in sorted(self._folder.glob("*.jsonl")):
-            for line in read_lines(file):
-                try:
-                    self._places[line["hash"]] = (line["file"], line["at"], line["size"])
-                except KeyError as error:
-                    raise ValueError(f"Cannot read {file}: a line has no {error}") from error
+        lines = [line for file in sorted(self._folder.glob("*.jsonl")) for line in _places_in(file)]
+        # A file exists before a line names it. Another file may have the parts of one that was removed.
+        present = {file.name for file in self._folder.glob("*")}
+        for key, name, at, size in lines:
+            if name in present:
+                self._places[key] = (name, at, size)
+            elif f"{name}.freed" in present:
+                self._freed.add(key)
 
     def read(self, part: dict[str, Any]) -> memoryview:
-        """Returns the bytes of a part. Raises KeyError if the folder has none."""
+        """Returns the bytes of a part. Raises KeyError if the folder has none, and ValueError if its file was cut."""
         place = self._places.get(part["hash"])
         if place is None:
-            raise KeyError(f"Cannot read the column part {part['hash']}: {self._folder} has none; copy the folder again")
+            why = ("its file was freed after its rows were acknowledged" if part["hash"] in self._freed
+                   else f"{self._folder} has none; copy the folder again")
+            raise KeyError(f"Cannot read the column part {part['hash']}: {why}")
         name, at, size = place
         if name not in self._maps:
             self._maps[name] = _map(self._folder / name)
-        return self._maps[name][at:at + size]
+        content = self._maps[name][at:at + size]
+        if content.nbytes != size:
+            raise ValueError(f"Cannot read the column part {part['hash']}: {self._folder / name} ends before it; copy the "
+                             "folder again")
+        return content
 
 
 @dataclass(frozen=True)
@@ -120,10 +131,10 @@ def _token_array(row: Row, source: ColumnSource, name: str) -> numpy.ndarray:
     for part in row["columns"][name]:
         if part["from"] != known:
             raise _wrong(row, name, f"a part begins at token {part['from']}, not at {known}")
-        values = numpy.frombuffer(source.read(part), dtype=kind)
-        if values.size != part["rows"] * shape[0] * shape[1]:
-            raise _wrong(row, name, f"a part of {part['rows']} rows has {values.size} ids")
-        arrays.append(values.reshape(part["rows"], *shape))
+        data, size = source.read(part), part["rows"] * shape[0] * shape[1] * numpy.dtype(kind).itemsize
+        if memoryview(data).nbytes != size:
+            raise _wrong(row, name, f"a part of {part['rows']} rows has {memoryview(data).nbytes} bytes, expected {size}")
+        arrays.append(numpy.frombuffer(data, kind).reshape(part["rows"], *shape))
         known += part["rows"]
     mask = row["lossMask"]
     needed = len(mask) - 1 - mask[::-1].index(1) if 1 in mask else 0
@@ -142,9 +153,10 @@ def _token_sets(row: Row, source: ColumnSource, name: str) -> TokenSets:
     ids, logprobs = [], []
     for part in row["columns"][name]:
         data, rows = source.read(part), part["rows"]
-        own = numpy.frombuffer(data, "<u4", rows)
+        size = memoryview(data).nbytes
+        own = numpy.frombuffer(data, "<u4", min(rows, size // 4))
         total = int(own.sum())
-        if memoryview(data).nbytes != 4 * (rows + words * total):
+        if len(own) < rows or size != 4 * (rows + words * total):
             raise _wrong(row, name, f"a part of {rows} rows does not have the bytes that its counts say")
         inside = slice(part["from"], min(part["from"] + rows, len(mask)))
         trained = numpy.zeros(rows, bool)
@@ -193,6 +205,8 @@ def _with_arrays(value: Any, file: Path, maps: dict[str, memoryview]) -> Any:
 def _array_at(content: memoryview, place: dict[str, Any], file: Path) -> numpy.ndarray:
     import numpy
 
+    if place["dtype"] not in ARRAY_TYPES or min(place["offset"], *place["shape"]) < 0:
+        raise ValueError(f"Cannot read {file}: {place} is no place of an array; export again")
     kind, count = numpy.dtype(place["dtype"]).newbyteorder("<"), 1
     for length in place["shape"]:
         count *= length
@@ -200,6 +214,14 @@ def _array_at(content: memoryview, place: dict[str, Any], file: Path) -> numpy.n
         raise ValueError(f"Cannot read {file}: it ends before an array of its rows; export again")
     array: numpy.ndarray = numpy.frombuffer(content, kind, count, place["offset"]).reshape(place["shape"])
     return array
+
+
+def _places_in(file: Path) -> Iterator[tuple[str, str, int, int]]:
+    for line in read_lines(file):
+        try:
+            yield line["hash"], line["file"], line["at"], line["size"]
+        except KeyError as error:
+            raise ValueError(f"Cannot read {file}: a line has no {error}") from error
 
 
 def _map(file: Path) -> memoryview:
