@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { isObject } from "../values/is-object.ts";
 import type { ColumnName } from "./column-specs.ts";
 
 /**
@@ -33,6 +34,26 @@ export function createColumnPart({
   readonly bytes: Uint8Array;
 }): ColumnPart {
   return { from, rows, policyVersion, size: bytes.length, hash: hashColumnBytes(bytes), bytes };
+}
+
+/** True if a value read from a file is a part. */
+export function isColumnPart(value: unknown): value is ColumnPart {
+  if (!isObject(value)) return false;
+  const { from, rows, policyVersion, size, hash } = value;
+  return (
+    [from, rows, size].every((count) => Number.isSafeInteger(count) && (count as number) >= 0) &&
+    typeof policyVersion === "string" &&
+    typeof hash === "string"
+  );
+}
+
+/** Returns the parts of a row's column. `undefined` if the row has none, or if what it has are no parts. */
+export function partsIn(
+  { columns }: { readonly columns?: unknown },
+  name: ColumnName,
+): readonly ColumnPart[] | undefined {
+  const parts = isObject(columns) ? columns[name] : undefined;
+  return Array.isArray(parts) && parts.every(isColumnPart) ? parts : undefined;
 }
 
 /** Number of hexadecimal digits of a part's hash. */
