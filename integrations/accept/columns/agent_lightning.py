@@ -16,7 +16,7 @@ LONGEST = 64
 def completed(number, record):
     """Returns the rollout as the manager reads it from the store, which keeps the last routes of a trajectory alone."""
     rollout = record["id"]
-    store._rollouts[rollout] = None
+    store._rollouts[rollout], store._events[rollout] = None, {}
     for event in record["events"]:
         store.record_event(rollout, "0", event["event_type"], event["data"])
     kept = store._dedupe_model_requests_by_prompt_token_ids([store._to_triplet_format(one) for one in store._events[rollout]["0"]])
