@@ -141,6 +141,13 @@ def test_an_export_gives_its_arrays_in_their_places(tmp_path):
             list(read_export(file))
 
 
+def test_an_export_that_was_cut_is_refused(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"tokens": [1]}\n{"tokens": [2]')
+    with pytest.raises(ValueError, match="rows.jsonl, line 2: it is not JSON"):
+        list(read_export(file))
+
+
 def test_the_service_gives_parts_whole_and_by_range(service):
     row = make_row("r#0", "r", 1)
     with_specs(service, specs_of())

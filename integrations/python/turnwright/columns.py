@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, Protocol
 
-from .rows import Row, read_lines
+from .rows import Row, read_lines, read_objects
 
 if TYPE_CHECKING:
     import numpy
@@ -182,10 +182,11 @@ def read_export(file: str | Path) -> Iterator[Row]:
     The arrays are views of the mapped file `FILE.arrays`. Each begins at a multiple of 64 bytes, except where
     verifiers' nodes share the array of their branch. They are C-contiguous and little-endian; their shapes and dtypes are
     those of the trainer's form (docs/trainers.md, "Side columns"). A write into an array changes no file. The lists of
-    SkyRL's only object contain arrays. Raises ValueError if an array is not within the file.
+    SkyRL's only object contain arrays. Raises ValueError if a file was cut: a line is torn, or an array is not within the
+    file.
     """
     arrays: dict[str, memoryview] = {}
-    for record in read_lines(file):
+    for record in read_objects(file, may_grow=False):
         yield _with_arrays(record, Path(f"{file}.arrays"), arrays)
 
 
