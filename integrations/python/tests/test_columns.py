@@ -146,6 +146,10 @@ def test_an_export_that_was_cut_is_refused(tmp_path):
     file.write_text('{"tokens": [1]}\n{"tokens": [2]')
     with pytest.raises(ValueError, match="rows.jsonl, line 2: it is not JSON"):
         list(read_export(file))
+    (tmp_path / "rows.jsonl.arrays").write_bytes(bytes(65))
+    file.write_text(json.dumps({"ids": {"offset": 0, "shape": [1], "dtype": "int8"}}) + "\n")
+    with pytest.raises(ValueError, match="it has 65 bytes, and the arrays of the rows end at 1, so rows are missing"):
+        list(read_export(file))
 
 
 def test_the_service_gives_parts_whole_and_by_range(service):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import mmap
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,39 +183,53 @@ def read_export(file: str | Path) -> Iterator[Row]:
     The arrays are views of the mapped file `FILE.arrays`. Each begins at a multiple of 64 bytes, except where
     verifiers' nodes share the array of their branch. They are C-contiguous and little-endian; their shapes and dtypes are
     those of the trainer's form (docs/trainers.md, "Side columns"). A write into an array changes no file. The lists of
-    SkyRL's only object contain arrays. Raises ValueError if a file was cut: a line is torn, or an array is not within the
-    file.
+    SkyRL's only object contain arrays. Raises ValueError if a file was cut: a line is torn, an array is not within the
+    file, or, at the end, arrays follow those of the rows.
     """
-    arrays: dict[str, memoryview] = {}
+    arrays = _ArraysFile(Path(f"{file}.arrays"))
     for record in read_objects(file, may_grow=False):
-        yield _with_arrays(record, Path(f"{file}.arrays"), arrays)
+        yield arrays.placed_in(record)
+    arrays.require_end()
 
 
-def _with_arrays(value: Any, file: Path, maps: dict[str, memoryview]) -> Any:
-    if isinstance(value, dict):
-        if value.keys() == {"offset", "shape", "dtype"}:
-            if "" not in maps:
-                maps[""] = _map(file)
-            return _array_at(maps[""], value, file)
-        return {name: _with_arrays(one, file, maps) for name, one in value.items()}
-    # Lists of numbers have no arrays in them.
-    if isinstance(value, list) and value and isinstance(value[0], (dict, list)):
-        return [_with_arrays(one, file, maps) for one in value]
-    return value
+class _ArraysFile:
+    """The binary file of an export. Mapped when the first array is read."""
 
+    def __init__(self, file: Path) -> None:
+        self._file, self._end = file, 0
+        self._content: memoryview | None = None
 
-def _array_at(content: memoryview, place: dict[str, Any], file: Path) -> numpy.ndarray:
-    import numpy
+    def placed_in(self, value: Any) -> Any:
+        """Returns the value with arrays in their places."""
+        if isinstance(value, dict):
+            if value.keys() == {"offset", "shape", "dtype"}:
+                return self._array_at(value)
+            return {name: self.placed_in(one) for name, one in value.items()}
+        # Lists of numbers have no arrays in them.
+        if isinstance(value, list) and value and isinstance(value[0], (dict, list)):
+            return [self.placed_in(one) for one in value]
+        return value
 
-    if place["dtype"] not in ARRAY_TYPES or min(place["offset"], *place["shape"]) < 0:
-        raise ValueError(f"Cannot read {file}: {place} is no place of an array; export again")
-    kind, count = numpy.dtype(place["dtype"]).newbyteorder("<"), 1
-    for length in place["shape"]:
-        count *= length
-    if place["offset"] + count * kind.itemsize > len(content):
-        raise ValueError(f"Cannot read {file}: it ends before an array of its rows; export again")
-    array: numpy.ndarray = numpy.frombuffer(content, kind, count, place["offset"]).reshape(place["shape"])
-    return array
+    def require_end(self) -> None:
+        """Raises ValueError if arrays follow those of the rows."""
+        if self._content is not None and self._end != len(self._content):
+            raise ValueError(f"Cannot read {self._file}: it has {len(self._content)} bytes, and the arrays of the rows end at "
+                             f"{self._end}, so rows are missing; export again")
+
+    def _array_at(self, place: dict[str, Any]) -> numpy.ndarray:
+        import numpy
+
+        if place["dtype"] not in ARRAY_TYPES or min(place["offset"], *place["shape"]) < 0:
+            raise ValueError(f"Cannot read {self._file}: {place} is no place of an array; export again")
+        if self._content is None:
+            self._content = _map(self._file)
+        kind, count = numpy.dtype(place["dtype"]).newbyteorder("<"), math.prod(place["shape"])
+        end = place["offset"] + count * kind.itemsize
+        if end > len(self._content):
+            raise ValueError(f"Cannot read {self._file}: it ends before an array of its rows; export again")
+        self._end = max(self._end, end)
+        array: numpy.ndarray = numpy.frombuffer(self._content, kind, count, place["offset"]).reshape(place["shape"])
+        return array
 
 
 def _places_in(file: Path) -> Iterator[tuple[str, str, int, int]]:
