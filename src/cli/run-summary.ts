@@ -52,9 +52,10 @@ export function printRunSummary(
   if (Object.keys(refused).length > 0) rows.push(["refused", listCounts(refused)]);
   if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
   if (teacher !== undefined) {
-    const { name, scoredCount, leftOutCount } = teacher;
+    const { name, scoredCount, knownCount, leftOutCount } = teacher;
+    const before = knownCount === 0 ? "" : `, ${formatCount(knownCount)} before`;
     const left = leftOutCount === 0 ? "" : `, ${formatCount(leftOutCount)} left out`;
-    rows.push(["teacher", `${name}: ${formatCount(scoredCount)} rows scored${left}`]);
+    rows.push(["teacher", `${name}: ${formatCount(scoredCount)} rows scored${before}${left}`]);
   }
   const ofThis = progress.resumed > 0 ? " (this start)" : "";
   rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s${ofThis}`]);
@@ -65,9 +66,13 @@ export function printRunSummary(
     const { found } = folder.manifest;
     const names = Object.keys(found["columns"] ?? {}).join(", ");
     // Worker processes write files of their own, which this process does not count.
-    const megabytes =
-      folder.columnBytes === 0 ? "" : `: ${(folder.columnBytes / 1e6).toFixed(1)} MB${ofThis}`;
-    rows.push(["columns", `${names}${megabytes} in ${path.join(folder.name, "columns")}`]);
+    const { columnBytes } = folder;
+    const size =
+      columnBytes < 1e6
+        ? `${(columnBytes / 1e3).toFixed(1)} kB`
+        : `${(columnBytes / 1e6).toFixed(1)} MB`;
+    const written = columnBytes === 0 ? "" : `: ${size}${ofThis}`;
+    rows.push(["columns", `${names}${written} in ${path.join(folder.name, "columns")}`]);
   }
   if (folder.slimeFile !== undefined) rows.push(["for slime", shown(folder.slimeFile)]);
   if (slime?.leftOut !== undefined) {
