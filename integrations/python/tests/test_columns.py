@@ -238,6 +238,19 @@ def test_ids_that_no_engine_computed_are_left_out():
     assert (len(row["tokenIds"]), len(cut["tokenIds"]), len(cut["lossMask"]), cut["turns"]) == (11, 9, 9, row["turns"])
 
 
+def test_miles_is_refused_replays_that_the_service_does_not_record(service, monkeypatch):
+    shim = import_shim(monkeypatch, "miles")
+    with_specs(service, specs_of())
+    for setting, name in (("use_rollout_indexer_replay", "indexerTopK"), ("use_rollout_routing_replay", "routedExperts")):
+        if name == "routedExperts":
+            service.column_specs = None
+        about = types.SimpleNamespace(sample=Sample(index=0, prompt="4", metadata={}),
+                                      args=types.SimpleNamespace(**{setting: True}))
+        with pytest.raises(Unfit, match=f"miles replays {name} with {setting}, and the service does not record them"):
+            asyncio.run(shim.generate(about))
+    assert not [path for _, path, _ in service.calls if path == "/v1/batches"]
+
+
 def test_miles_gets_int32_arrays_and_sglangs_lists(service, monkeypatch):
     shim = import_shim(monkeypatch, "miles")
     # The shims of other trainers import a stand-in of numpy; columns need the library.
