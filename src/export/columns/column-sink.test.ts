@@ -26,7 +26,7 @@ test("small blocks are written together, large ones as they are, in order", asyn
     return opened;
   });
   const file = path.join(dir, "arrays");
-  // The last bytes of the blocks count up. The blocks share their memory, as those of SkyRL's sets do.
+  // Each block has one value. The blocks share their memory, as those of SkyRL's sets do.
   const lengths = [...Array.from({ length: 40_000 }, () => 8), 300_000, 8, 262_144, 1];
   const memory = Buffer.alloc(300_000);
   await using arrays = await ArraysFile.create(file);
