@@ -60,6 +60,9 @@ const packages = {
     tinker: ["tinker-cookbook==0.6.1"],
     "agent-lightning": [agentLightning, verl],
   },
+  columns: {
+    "agent-lightning": [agentLightning, verl],
+  },
 };
 
 /** Trainers that are on no package index, at the commits that were read. */

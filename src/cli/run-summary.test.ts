@@ -102,3 +102,25 @@ test("printRunSummary() separates the figures of this start, and gives no speed 
   expect(printed).toMatch(/\n {2}tokens +20 sampled \(trained\), 80 masked\n/);
   expect(printed).toMatch(/\n {2}time +0\.0 s \(this start\)\n/);
 });
+
+test("printRunSummary() says how many rows a teacher had scored before, and the size of columns", () => {
+  const progress = new RunTally({ planned: 1, now: () => 0 }).progress();
+  const teacher = {
+    name: "big",
+    rowCount: 8,
+    scoredCount: 2,
+    knownCount: 6,
+    tokenCount: 90,
+    unreadableCount: 0,
+    leftOutCount: 0,
+    leftOut: [],
+  };
+  const written = (columnBytes: number) => {
+    const manifest = { found: { columns: { topLogprobs: { count: 3 } } } };
+    const own = { ...folder, columnBytes, manifest } as unknown as RunFolder;
+    return printRunSummary({ progress, end: "finished" }, own, teacher);
+  };
+  expect(written(5000)).toContain("\n  teacher   big: 2 rows scored, 6 before\n");
+  expect(written(5000)).toContain("\n  columns   topLogprobs: 5.0 kB in runs/a/columns\n");
+  expect(written(1.25e9)).toContain("topLogprobs: 1250.0 MB in");
+});

@@ -53,9 +53,10 @@ export function printRunSummary(
   if (Object.keys(refused).length > 0) rows.push(["refused", listCounts(refused)]);
   if (progress.retried > 0) rows.push(["retried", `${progress.retried} failed attempts`]);
   if (teacher !== undefined) {
-    const { name, scoredCount, leftOutCount } = teacher;
+    const { name, scoredCount, knownCount, leftOutCount } = teacher;
+    const before = knownCount === 0 ? "" : `, ${formatCount(knownCount)} before`;
     const left = leftOutCount === 0 ? "" : `, ${formatCount(leftOutCount)} left out`;
-    rows.push(["teacher", `${name}: ${formatCount(scoredCount)} rows scored${left}`]);
+    rows.push(["teacher", `${name}: ${formatCount(scoredCount)} rows scored${before}${left}`]);
   }
   const ofThis = progress.resumed > 0 ? " (this start)" : "";
   rows.push(["time", `${(progress.elapsedMs / 1000).toFixed(1)} s${ofThis}`]);

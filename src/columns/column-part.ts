@@ -37,15 +37,7 @@ export function createColumnPart({
   return { from, rows, policyVersion, size: bytes.length, hash: hashColumnBytes(bytes), bytes };
 }
 
-/** Number of hexadecimal digits of a part's hash. */
-export const columnHashDigits = 32;
-
-/** Returns the hash under which a part's bytes are stored. */
-export function hashColumnBytes(bytes: Uint8Array): string {
-  return hash("sha256", bytes, "hex").slice(0, columnHashDigits);
-}
-
-/** True if a value from a file is a part. */
+/** True if a value read from a file is a part. */
 export function isColumnPart(value: unknown): value is ColumnPart {
   const { from, rows, policyVersion, size, hash: found } = isObject(value) ? value : {};
   return (
@@ -57,6 +49,23 @@ export function isColumnPart(value: unknown): value is ColumnPart {
     typeof found === "string" &&
     /^[0-9a-f]{32}$/.test(found)
   );
+}
+
+/** Returns the parts of a row's column. `undefined` if the row has none, or if what it has are no parts. */
+export function partsIn(
+  { columns }: { readonly columns?: unknown },
+  name: ColumnName,
+): readonly ColumnPart[] | undefined {
+  const parts = isObject(columns) ? columns[name] : undefined;
+  return Array.isArray(parts) && parts.every(isColumnPart) ? parts : undefined;
+}
+
+/** Number of hexadecimal digits of a part's hash. */
+export const columnHashDigits = 32;
+
+/** Returns the hash under which a part's bytes are stored. */
+export function hashColumnBytes(bytes: Uint8Array): string {
+  return hash("sha256", bytes, "hex").slice(0, columnHashDigits);
 }
 
 /** Returns the part as it is written: without its bytes. */

@@ -1,7 +1,9 @@
 import { UsageError } from "../errors.ts";
 import { findModelFolder } from "../hub/find-model-folder.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
+import type { TokenCodec } from "../tokenizer/codec.ts";
 import { loadTokenCodec } from "../tokenizer/load-codec.ts";
+import { isObject } from "../values/is-object.ts";
 import { fingerprintFiles, listFiles } from "./fingerprint.ts";
 
 const file = "tokenizer.json";
@@ -10,8 +12,9 @@ const file = "tokenizer.json";
  * Compares a teacher's tokenizer with that of a run: ids must mean the same to both.
  *
  * @param model - The teacher's folder. Nothing is compared if it has no `tokenizer.json`.
- * @returns a note for people if the files differ, and the numbers of ids do not.
- * @throws UsageError if the teacher has another number of ids.
+ * @returns a note for people if the files differ, the numbers of ids do not, and the run's own file is not there to
+ *   compare the tokens.
+ * @throws UsageError if the teacher has another number of ids, or another token for an id.
  */
 export async function checkTeacherVocabulary(
   { identity = {}, found }: Pick<RunManifest, "identity" | "found">,
@@ -23,15 +26,47 @@ export async function checkTeacherVocabulary(
   if (typeof ofRun !== "number" || !(await listFiles(dir, "")).includes(file)) return undefined;
   if ((await fingerprintFiles(dir, [file])) === tokenizer) return undefined;
   const codec = await loadTokenCodec(dir);
-  const { vocabularySize } = codec;
-  await codec.close?.();
-  if (vocabularySize !== ofRun) {
-    throw new UsageError(
-      `Cannot score with the teacher in ${model}: its tokenizer has ${vocabularySize} ids, and the run's has ${ofRun}; ` +
-        "a teacher needs the policy's vocabulary",
-    );
+  const ours = await loadRunCodec(found);
+  try {
+    const { vocabularySize } = codec;
+    if (vocabularySize !== ofRun) {
+      throw otherVocabulary(
+        model,
+        `its tokenizer has ${vocabularySize} ids, and the run's has ${ofRun}`,
+      );
+    }
+    if (ours === undefined) {
+      return tokenizer === undefined
+        ? undefined
+        : `the tokenizer.json in ${model} is not the run's file; both have ${vocabularySize} ids, so they are taken for the same`;
+    }
+    for (let id = 0; id < ofRun; id++) {
+      const [theirs, own] = [codec.tokenOf(id), ours.tokenOf(id)];
+      if (theirs === own) continue;
+      const tokens = `${JSON.stringify(theirs)}, and the run's has ${JSON.stringify(own)}`;
+      throw otherVocabulary(model, `its tokenizer has for the id ${id} the token ${tokens}`);
+    }
+    return undefined;
+  } finally {
+    await codec.close?.();
+    await ours?.close?.();
   }
-  return tokenizer === undefined
-    ? undefined
-    : `the tokenizer.json in ${model} is not the run's file; both have ${vocabularySize} ids, so they are taken for the same`;
+}
+
+function otherVocabulary(model: string, why: string): UsageError {
+  return new UsageError(
+    `Cannot score with the teacher in ${model}: ${why}; a teacher needs the policy's vocabulary`,
+  );
+}
+
+/** Loads the run's tokenizer. Returns `undefined` if its folder is unknown or not here. */
+async function loadRunCodec({ settings }: RunManifest["found"]): Promise<TokenCodec | undefined> {
+  const { model } = isObject(settings) ? settings : {};
+  if (typeof model !== "string") return undefined;
+  try {
+    return await loadTokenCodec(model);
+  } catch (error) {
+    if (error instanceof UsageError) return undefined;
+    throw error;
+  }
 }

@@ -1,12 +1,14 @@
 import type { ColumnSource } from "../columns/column-source.ts";
 import type { ExpertShape } from "../columns/column-specs.ts";
+import { UsageError } from "../errors.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { MismatchTally } from "./analysis/mismatch-tally.ts";
+import type { RowPair } from "./analysis/row-pair.ts";
 import { readPlainKinds, type KindReader } from "./analysis/token-kinds.ts";
 import { defaultThresholds, type Diagnosis, type Thresholds } from "./diagnosis.ts";
 import { readEngineRoutes } from "./engine-routes.ts";
 import { ProblemTally } from "./input/problem-tally.ts";
-import type { InputProblem, RouteTable, TrainerRow } from "./input/trainer-row.ts";
+import type { InputProblem, TrainerRow } from "./input/trainer-row.ts";
 import { nameOf, TrainerRows } from "./input/trainer-rows.ts";
 import type { RunFacts } from "./verdict/evidence.ts";
 import { judge } from "./verdict/judge.ts";
@@ -43,6 +45,7 @@ export async function diagnose(
   const problems = new ProblemTally();
   const tally = new MismatchTally(assumedLag);
   const known = new Set<TrainerRow>();
+  const hasRoutes = given.haveRoutes;
   for await (const row of rows) {
     const own = given.find(row);
     if (own !== undefined) known.add(own);
@@ -52,7 +55,7 @@ export async function diagnose(
       const counts = `${own.logprobs.length} logprobs for ${row.tokenIds.length} tokens`;
       problems.add("wrong-length", `${nameOf(row)}: ${counts}`);
     } else {
-      const routes = await routesOf(row, own, { options, problems });
+      const routes = await routesOf(row, own, { options, problems, hasRoutes });
       await tally.add({
         row,
         trainer: own,
@@ -77,23 +80,44 @@ function collect(rows: Iterable<TrainerRow>): TrainerRows {
   return given;
 }
 
-/** Returns the engine's routes of a row if the trainer has some of the same shape. */
+/** Returns the routes of both sides if the trainer has some of the same shape as the engine. */
 async function routesOf(
   row: Sample,
-  { routedExperts, routesFault }: TrainerRow,
-  { options, problems }: { readonly options: DiagnoseOptions; readonly problems: ProblemTally },
-): Promise<RouteTable | undefined> {
+  { routedExperts }: TrainerRow,
+  {
+    options,
+    problems,
+    hasRoutes,
+  }: {
+    readonly options: DiagnoseOptions;
+    readonly problems: ProblemTally;
+    /** True if a row of the trainer has routes. */
+    readonly hasRoutes: boolean;
+  },
+): Promise<RowPair["routes"]> {
   const parts = row.columns?.routedExperts;
   if (options.routes === undefined || parts === undefined) return undefined;
-  if (routesFault !== undefined) problems.add("bad-routes", `${nameOf(row)}: ${routesFault}`);
-  if (routedExperts === undefined) return undefined;
-  const { shape, source } = options.routes;
-  const { layerCount, perToken } = routedExperts;
-  if (layerCount === shape.layerCount && perToken === shape.perToken) {
-    return await readEngineRoutes(parts, shape, source);
+  // The routes of each token before the last trained one decide a logprob.
+  const needed = row.lossMask.lastIndexOf(1);
+  if (routedExperts === undefined) {
+    if (hasRoutes) problems.add("missing-routes", nameOf(row), needed);
+    return undefined;
   }
-  const sizes = `${layerCount} x ${perToken} ids a token, the run has ${shape.layerCount} x ${shape.perToken}`;
-  problems.add("bad-routes", `${nameOf(row)}: ${sizes}`);
+  const { shape, source } = options.routes;
+  try {
+    const trainer = typeof routedExperts === "function" ? await routedExperts() : routedExperts;
+    const { layerCount, perToken } = trainer;
+    if (layerCount === shape.layerCount && perToken === shape.perToken) {
+      const missing = needed - trainer.rows;
+      if (missing > 0) problems.add("missing-routes", nameOf(row), missing);
+      return { engine: await readEngineRoutes(parts, shape, source), trainer };
+    }
+    const sizes = `${layerCount} x ${perToken} ids a token, the run has ${shape.layerCount} x ${shape.perToken}`;
+    problems.add("bad-routes", `${nameOf(row)}: ${sizes}`);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    problems.add("bad-routes", `${nameOf(row)}: ${error.message}`);
+  }
   return undefined;
 }
 

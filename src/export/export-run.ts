@@ -5,7 +5,7 @@ import { UsageError } from "../errors.ts";
 import { encodeLine } from "../run/disk/encode-line.ts";
 import { columnDocument } from "./column-document.ts";
 import { chooseColumns } from "./columns/choose-columns.ts";
-import { arraysFileOf, ArraysFile } from "./columns/column-sink.ts";
+import { arraysFileOf, ArraysFile, removeArrays } from "./columns/column-sink.ts";
 import type { ColumnAdder, ColumnSummary } from "./columns/export-columns.ts";
 import { openColumns } from "./columns/open-columns.ts";
 import type { ExportRecord } from "./export-record.ts";
@@ -116,6 +116,7 @@ export async function exportRun(
       if (counts.records > before) counts.groups += 1;
     }
     await arrays?.finish();
+    if (!hasFile && file !== undefined) await removeArrays(file);
     byteCount = arrays?.byteCount;
   }
 

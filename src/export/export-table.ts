@@ -35,7 +35,8 @@ async function requireNoSideColumns(dir: string, to: TableTarget): Promise<void>
   if (names.length === 0) return;
   throw new UsageError(
     `Cannot export ${dir} as ${to}: it has the side columns ${names.join(", ")}, and a table of rows has no place for ` +
-      "them; export to a trainer (--to slime, verl, skyrl, …), or read the run's folder by turnwright.columns in Python",
+      "them; export to a trainer (--to slime, verl, skyrl, …), or read the folder by read_rows() and row_columns() of the " +
+      "Python package",
   );
 }
 

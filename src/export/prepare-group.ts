@@ -1,4 +1,5 @@
 import type { EpisodeStory } from "../run/folder/episode-row.ts";
+import { partsIn } from "../columns/column-part.ts";
 import { isOfAllTokens, namesOf, type ColumnSpecs } from "../columns/column-specs.ts";
 import { UsageError } from "../errors.ts";
 import { turnReturns } from "../run/schedule/turn-advantages.ts";
@@ -189,14 +190,15 @@ type TailKind = "environmentTail" | "uncomputedTail";
 
 /** Returns the reason to cut a row after its last sampled token, or `undefined` if the row stays as it is. */
 function tailKindOf(
-  { tokenIds, columns: parts = {} }: Sample,
+  sample: Sample,
   rules: ExportRules,
   columns: ColumnSpecs,
 ): TailKind | undefined {
   if (rules.environmentTail.action === "cut") return "environmentTail";
   const isShort = namesOf(columns).some((name) => {
-    const last = parts[name]?.at(-1);
-    return isOfAllTokens(name) && last !== undefined && last.from + last.rows < tokenIds.length - 1;
+    const last = partsIn(sample, name)?.at(-1);
+    const needed = sample.tokenIds.length - 1;
+    return isOfAllTokens(name) && last !== undefined && last.from + last.rows < needed;
   });
   return isShort ? "uncomputedTail" : undefined;
 }

@@ -144,7 +144,8 @@ export class BatchConduct {
     group: PlayedGroup,
   ): Promise<GroupEntry | "taken" | undefined> {
     const { id, request, handOver } = batch;
-    const { options, groups } = this.#parts;
+    const { options, groups, columns } = this.#parts;
+    const { columns: specs } = options.setup;
     for (const attempt of group.attempts) {
       const outcome = attempt.type === "played" ? attempt.episode.outcome : "aborted";
       this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
@@ -156,7 +157,11 @@ export class BatchConduct {
     const taker = takerOf(batch, options.takers);
     assertInvariant(taker !== undefined, `${id} is played, and its taker is not there`);
     try {
-      await taker.take(group, { key: request.key, signal: handOver.signal });
+      await taker.take(group, {
+        key: request.key,
+        signal: handOver.signal,
+        ...(specs !== undefined && { columns: { specs, source: columns.sourceOf(id) } }),
+      });
     } catch (error) {
       if (handOver.signal.aborted) return undefined;
       throw error;

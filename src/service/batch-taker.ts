@@ -1,4 +1,5 @@
 import type { EpisodeAssignment } from "../episode/episode-setup.ts";
+import type { ColumnPlaces } from "../export/columns/row-columns.ts";
 import type { Episode } from "../episode/episode.ts";
 import type { Task } from "../task.ts";
 
@@ -16,6 +17,9 @@ export interface PlayedGroup {
   readonly attempts: readonly PlayedAttempt[];
 }
 
+/** The side columns of a group's rows. Their bytes can be read until the group is taken. */
+export type GroupColumns = Pick<ColumnPlaces, "specs" | "source">;
+
 /**
  * A receiver of groups other than the readers of `/v1/groups`: the adapter of another trainer's
  * protocol. It gets the groups of the batches that were submitted under its name.
@@ -28,7 +32,12 @@ export interface Taker {
    */
   readonly take: (
     group: PlayedGroup,
-    about: { readonly key: string; readonly signal: AbortSignal },
+    about: {
+      readonly key: string;
+      readonly signal: AbortSignal;
+      /** Absent if the service has no side columns. */
+      readonly columns?: GroupColumns;
+    },
   ) => Promise<void>;
   /**
    * True if the caller still waits for a batch after a restart of the service. Otherwise the

@@ -16,6 +16,7 @@ import { loadEnvironment } from "../composition/environment/environments.ts";
 import { readRunConfig } from "../composition/config/run-config.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
+import { requireAgentLightningColumns } from "../export/columns/agent-lightning-columns.ts";
 import { AglBridge, aglTaker } from "./agent-lightning/agl-bridge.ts";
 import { AglStore } from "./agent-lightning/agl-store.ts";
 import { GymAgent, gymTaker } from "./nemo-gym/gym-agent.ts";
@@ -85,6 +86,8 @@ export async function createService(
     await run[Symbol.asyncDispose]();
   };
   try {
+    const { columns } = run.setup;
+    if (lightning !== undefined && columns !== undefined) requireAgentLightningColumns(columns);
     const { attempts, record } = config.conduct;
     for (const url of engineUrls) {
       // Each engine connects when a batch first names it.

@@ -1,3 +1,4 @@
+import type { ColumnSpecs } from "../columns/index.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { preparedEngine, says } from "../episode/lamp-episode.fixture.ts";
@@ -6,6 +7,7 @@ import { lamps, lampSetup } from "../run/lamp-run.fixture.ts";
 import { fakeMachine } from "../run/machine.fixture.ts";
 import { testManifest } from "../run/folder/run-folder.fixture.ts";
 import { createCharacterRenderer } from "../testing/character-renderer.ts";
+import { withInventedColumns } from "../testing/column-engine.ts";
 import type { BatchRequest } from "./batch-request.ts";
 import type { RolloutServiceOptions } from "./rollout-service-options.ts";
 import { RolloutService } from "./rollout-service.ts";
@@ -56,6 +58,12 @@ export async function openLamps(
     lock: { machine: fakeMachine({ pid }) },
     ...options,
   });
+}
+
+/** A setup with fifty lamps whose engine returns invented side columns. */
+export function columnSetup(columns: ColumnSpecs): RolloutServiceOptions["setup"] {
+  const environment = { ...lamps(50), repeatable: true };
+  return { ...lampSetup({ environment, engine: withInventedColumns(lampEngine()) }), columns };
 }
 
 /** The answer that a caller receives, with the body read. */

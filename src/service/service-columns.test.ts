@@ -4,12 +4,10 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ColumnPart } from "../columns/column-part.ts";
 import { checkInventedRow, inventedSpecs } from "../run/columns/invented-columns.fixture.ts";
-import { lamps, lampSetup } from "../run/lamp-run.fixture.ts";
 import { Redactor } from "../secrets/redactor.ts";
-import { withInventedColumns } from "../testing/column-engine.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { verifyRun } from "../verify/verify-run.ts";
-import { caller, lampEngine, openLamps, twoLamps } from "./lamp-service.fixture.ts";
+import { caller, columnSetup, openLamps, twoLamps } from "./lamp-service.fixture.ts";
 import type { RolloutServiceOptions } from "./rollout-service-options.ts";
 import type { RolloutService } from "./rollout-service.ts";
 import { createServiceApp } from "./server/service-app.ts";
@@ -22,12 +20,8 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-const environment = { ...lamps(50), repeatable: true };
-
 async function open(options: Partial<RolloutServiceOptions> = {}): Promise<RolloutService> {
-  const engine = withInventedColumns(lampEngine());
-  const setup = { ...lampSetup({ environment, engine }), columns: inventedSpecs };
-  return await openLamps(dir, { setup, ...options });
+  return await openLamps(dir, { setup: columnSetup(inventedSpecs), ...options });
 }
 
 /** Plays two attempts at each of two lamps, and returns their rows. */

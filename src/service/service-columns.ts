@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { ColumnSource } from "../columns/column-source.ts";
 import { openColumnFolder, type ColumnFolder } from "../run/columns/column-folder.ts";
 import { columnsFolder, freeColumnFile, listNames } from "../run/columns/column-index.ts";
 import { diskFiles } from "../run/disk/files.ts";
@@ -89,6 +90,11 @@ export class ServiceColumns implements AsyncDisposable {
     }
     await this.#open.get(batch)?.[Symbol.asyncDispose]();
     this.#open.delete(batch);
+  }
+
+  /** Returns the bytes of a batch's columns, for a taker of its groups. */
+  sourceOf(batch: string): ColumnSource {
+    return this.#folderOf(batch);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { isObject } from "../values/is-object.ts";
 import path from "node:path";
 import type { TeacherColumnName, TeacherParts } from "../columns/teacher-columns.ts";
-import type { ColumnPart } from "../columns/column-part.ts";
+import { isColumnPart } from "../columns/column-part.ts";
 import { UsageError } from "../errors.ts";
 import { parseJsonText } from "../json/parse-json.ts";
 import { type Files, readText } from "../run/disk/files.ts";
@@ -113,22 +113,12 @@ export function parseTeacherRow(text: string): TeacherRow | undefined {
     Number.isSafeInteger(segment) &&
     typeof sampleHash === "string" &&
     isObject(columns) &&
-    Object.entries(columns).every(([name, part]) => isTeacherColumn(name) && isPart(part));
+    Object.entries(columns).every(([name, part]) => isTeacherColumn(name) && isColumnPart(part));
   return isSound ? (value as unknown as TeacherRow) : undefined;
 }
 
 function isTeacherColumn(name: string): name is TeacherColumnName {
   return name === "teacherLogprobs" || name === "teacherTop";
-}
-
-function isPart(value: unknown): value is ColumnPart {
-  if (!isObject(value)) return false;
-  const { from, rows, policyVersion, size, hash } = value;
-  return (
-    [from, rows, size].every((count) => Number.isSafeInteger(count) && (count as number) >= 0) &&
-    typeof policyVersion === "string" &&
-    typeof hash === "string"
-  );
 }
 
 /** Returns the key of a row among the rows of a run. */

@@ -238,3 +238,42 @@ test("rows of another run cannot be compared", async () => {
   expect(verdict).toBe("nothing-compared");
   expect(causes.map(({ name }) => name)).toEqual(["nothing-compared", "incomplete"]);
 });
+
+test("routes that some rows or their last tokens lack are named, if other rows have routes", async () => {
+  const { rows, trainer } = simulatePair({ seed: 2, rowCount: 6, spread: 3 });
+  const [first, second, ...others] = trainer.map((row, index) => ({
+    row,
+    table: routesOf(rows[index]!),
+  }));
+  const { rows: count, layerCount, perToken, ids } = second!.table;
+  const short = ids.slice(0, (count - 9) * layerCount * perToken);
+  const given = [
+    first!.row,
+    { ...second!.row, routedExperts: { ...second!.table, rows: count - 9, ids: short } },
+    ...others.map(({ row, table }) => ({ ...row, routedExperts: table })),
+  ];
+  const last = rows[0]!.lossMask.lastIndexOf(1);
+  const { verdict, problems } = await diagnose(rows, given, { routes });
+  expect(verdict).toBe("incomplete");
+  expect(problems).toEqual([
+    {
+      kind: "missing-routes",
+      rowCount: 2,
+      tokenCount: last + (last - (count - 9)),
+      examples: ["row 0, row 0", "row 1, row 0"],
+    },
+  ]);
+  const none = await diagnose(rows, trainer, { routes });
+  expect([none.verdict, none.problems]).toEqual(["healthy", []]);
+});
+
+test("routes of -1 are filler", async () => {
+  const { rows, trainer } = simulatePair({ seed: 2, rowCount: 6, spread: 3 });
+  const given = trainer.map((row, index) => {
+    const table = routesOf(rows[index]!);
+    return { ...row, routedExperts: { ...table, ids: new Int8Array(table.ids.length).fill(-1) } };
+  });
+  const { routes: figures, text } = await diagnose(rows, given, { routes });
+  expect(figures?.paddedShare).toBe(1);
+  expect(text).toContain("the trainer dropped or padded them");
+});

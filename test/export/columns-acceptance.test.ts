@@ -9,8 +9,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ColumnSpecs } from "../../src/columns/index.ts";
 import { writeColumnRun } from "../../src/export/columns/column-run.fixture.ts";
 import { exportRun } from "../../src/export/export-run.ts";
+import { agentLightningColumnRules } from "../../src/export/columns/agent-lightning-columns.ts";
 import { exporters, type ExportTarget } from "../../src/export/exporters.ts";
+import { prepareGroup } from "../../src/export/prepare-group.ts";
+import { readRunGroups } from "../../src/export/read-run-groups.ts";
+import { openColumnFolder } from "../../src/run/columns/column-folder.ts";
 import { writeAtomically } from "../../src/run/disk/write-atomically.ts";
+import { aglEvents, aglRules } from "../../src/service/agent-lightning/agl-events.ts";
 import { verifyExport } from "../../src/verify/exported/verify-export.ts";
 
 const programs = fileURLToPath(new URL("../../integrations/accept/columns", import.meta.url));
@@ -27,12 +32,13 @@ const parts = {
   verifiers: ["pkgs/verifiers"],
   "nemo-rl": ["src/RL"],
   art: ["pkgs/openpipe-art"],
-} as const satisfies Partial<Record<ExportTarget, readonly string[]>>;
+  "agent-lightning": ["pkgs/agentlightning", "pkgs/verl"],
+} as const satisfies Partial<Record<ExportTarget | "agent-lightning", readonly string[]>>;
 type Name = keyof typeof parts;
 const names = Object.keys(parts) as Name[];
 
-/** The experts of a layer. Above 256, ids have two bytes. */
-const expertCounts = [8, 300] as const;
+/** The experts of a layer. Above 256, ids have two bytes, which agent-lightning would cut. */
+const expertCountsOf = (name: Name) => (name === "agent-lightning" ? [8, 256] : [8, 300]);
 
 /** The columns that a trainer takes. */
 function specsOf(name: Name, expertCount: number): ColumnSpecs {
@@ -42,7 +48,8 @@ function specsOf(name: Name, expertCount: number): ColumnSpecs {
     topLogprobs: { count: 3 },
     indexerTopK: { layerCount: 2, perToken: 3 },
   };
-  const { rules } = exporters[name].columns;
+  const rules =
+    name === "agent-lightning" ? agentLightningColumnRules : exporters[name].columns.rules;
   const taken = Object.entries(all).filter(
     ([column]) => rules[column as keyof ColumnSpecs].action === "export",
   );
@@ -71,7 +78,8 @@ afterAll(async () => {
 
 test("each trainer with a field for columns has a program and pinned requirements", async () => {
   const taking = Object.entries(exporters).filter(([, { columns }]) => columns.add !== undefined);
-  expect(taking.map(([name]) => name).toSorted()).toEqual(names.toSorted());
+  const targets = [...taking.map(([name]) => name), "agent-lightning"];
+  expect(targets.toSorted()).toEqual(names.toSorted());
   const files = (await readdir(programs)).filter((name) => name.endsWith(".py"));
   expect(files.toSorted()).toEqual(
     [...names, "column_rows"].map((name) => `${name.replace("-", "_")}.py`).toSorted(),
@@ -84,14 +92,13 @@ test("each trainer with a field for columns has a program and pinned requirement
 describe("the trainer's own code reads each column at its token", () => {
   for (const name of names) {
     test.skipIf(missingFor(name).length > 0)(name, async () => {
-      for (const expertCount of expertCounts) {
+      for (const expertCount of expertCountsOf(name)) {
         const run = path.join(scratch, `${name}-${expertCount}`);
         const truth = await writeColumnRun(run, specsOf(name, expertCount));
         const truthFile = path.join(scratch, `truth-${name}-${expertCount}.jsonl`);
         await writeFile(truthFile, truth.map((row) => `${JSON.stringify(row)}\n`).join(""));
         const file = path.join(scratch, `exported-${expertCount}.${name}`);
-        await writeAtomically(file, (await exportRun(run, name, { file })).content);
-        expect((await verifyExport(file, name, { run })).violations).toEqual([]);
+        await writeForm(run, name, file);
         const program = path.join(programs, `${name.replace("-", "_")}.py`);
         const { stdout } = await promisify(execFile)(python, [program, run, truthFile, file], {
           env: { ...process.env, TRAINERS: trainers, TMPDIR: scratch },
@@ -102,3 +109,24 @@ describe("the trainer's own code reads each column at its token", () => {
     });
   }
 });
+
+/** Writes the run in a trainer's form. agent-lightning receives events over HTTP. */
+async function writeForm(run: string, name: Name, file: string): Promise<void> {
+  if (name !== "agent-lightning") {
+    await writeAtomically(file, (await exportRun(run, name, { file })).content);
+    expect((await verifyExport(file, name, { run })).violations).toEqual([]);
+    return;
+  }
+  await using source = openColumnFolder(run);
+  const { columns: specs, ...read } = await readRunGroups(run);
+  const lines: string[] = [];
+  for await (const members of read.groups()) {
+    for (const attempt of prepareGroup(members, { rules: aglRules }).attempts) {
+      const about = { model: "policy", columns: { specs, source } };
+      const events: object[] = [];
+      for await (const event of aglEvents(attempt, about)) events.push(event);
+      lines.push(`${JSON.stringify({ id: attempt.rolloutId, events })}\n`);
+    }
+  }
+  await writeFile(file, lines.join(""));
+}

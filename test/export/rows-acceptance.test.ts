@@ -11,7 +11,7 @@ import { exportRun } from "../../src/export/export-run.ts";
 import { exporters, type ExportTarget } from "../../src/export/exporters.ts";
 import { isWhole, prepareGroup } from "../../src/export/prepare-group.ts";
 import { readRunGroups } from "../../src/export/read-run-groups.ts";
-import { aglRules, toAglEvents } from "../../src/service/agent-lightning/agl-events.ts";
+import { aglEvents, aglRules } from "../../src/service/agent-lightning/agl-events.ts";
 import { countTrained } from "../../src/trajectory/count-trained.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { writeSeveralRowsRun } from "./several-rows-run.fixture.ts";
@@ -141,7 +141,13 @@ async function writeExport(name: string): Promise<string> {
     return file;
   }
   const attempts = await readyAttempts({ rules: aglRules });
-  await writeFile(file, toLines(attempts.map((one) => ({ events: toAglEvents(one, "policy") }))));
+  const records: object[] = [];
+  for (const attempt of attempts) {
+    const events: object[] = [];
+    for await (const event of aglEvents(attempt, { model: "policy" })) events.push(event);
+    records.push({ events });
+  }
+  await writeFile(file, toLines(records));
   return file;
 }
 

@@ -79,7 +79,7 @@ def test_damaged_columns_are_named(tmp_path):
     parts = row["columns"]["routedExperts"]
     for change, message in (({"routedExperts": parts[1:]}, "routedExperts of r#0, row 0: a part begins at token 4, not at 0"),
                             ({"routedExperts": parts[:1]}, "it has 4 rows, expected at least 8"),
-                            ({"routedExperts": [{**parts[0], "rows": 3}]}, "a part of 3 rows has 24 ids"),
+                            ({"routedExperts": [{**parts[0], "rows": 3}]}, "a part of 3 rows has 24 bytes, expected 18"),
                             ({"keptTokens": row["columns"]["keptTokens"][:1]}, "keptTokens of r#0, row 0: the trained token 7 has no entry")):
         with pytest.raises(ValueError, match=message):
             row_columns({**row, "columns": {**row["columns"], **change}}, source)
@@ -90,6 +90,33 @@ def test_damaged_columns_are_named(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(ValueError, match="its run.json names none"):
         ColumnFolder(tmp_path)
+
+
+def test_bytes_that_were_cut_are_named(tmp_path):
+    row = write_folder(tmp_path, {**specs_of(300), "keptTokens": {"maxCount": 4}})
+    file, kept = tmp_path / "columns/a.bin", row["columns"]["keptTokens"]
+    whole, lines = file.read_bytes(), (tmp_path / "columns/a.jsonl").read_text()
+    file.write_bytes(whole[:-1])
+    with pytest.raises(ValueError, match="a.bin ends before it; copy the folder again"):
+        row_columns(row, ColumnFolder(tmp_path))
+    file.write_bytes(whole)
+    for name, size, message in (("routedExperts", 47, "r#0, row 0: a part of 4 rows has 47 bytes, expected 48"),
+                                ("keptTokens", 6, "r#0, row 0: a part of 2 rows does not have the bytes that its counts say")):
+        part = row["columns"][name][0]
+        short = lines.replace(f'"size": {part["size"]}', f'"size": {size}')
+        (tmp_path / "columns/a.jsonl").write_text(short)
+        with pytest.raises(ValueError, match=message):
+            row_columns(row, ColumnFolder(tmp_path))
+
+
+def test_parts_of_a_removed_file_are_found_in_another(tmp_path):
+    row = write_folder(tmp_path, ALL)
+    lines = (tmp_path / "columns/a.jsonl").read_text()
+    (tmp_path / "columns/b.jsonl").write_text(lines.replace("a.bin", "b.bin"))
+    check(row, row_columns(row, ColumnFolder(tmp_path)))
+    (tmp_path / "columns/a.bin").rename(tmp_path / "columns/a.bin.freed")
+    with pytest.raises(KeyError, match="its file was freed after its rows were acknowledged"):
+        row_columns(row, ColumnFolder(tmp_path))
 
 
 def test_an_export_gives_its_arrays_in_their_places(tmp_path):
@@ -106,6 +133,22 @@ def test_an_export_gives_its_arrays_in_their_places(tmp_path):
     assert (tmp_path / "rows.jsonl.arrays").read_bytes()[:4] == bytes(range(4))
     file.write_text(json.dumps({"ids": {"offset": 64, "shape": [4], "dtype": "int32"}}) + "\n")
     with pytest.raises(ValueError, match="it ends before an array of its rows; export again"):
+        list(read_export(file))
+    for wrong in ({"offset": 0, "shape": [1], "dtype": "object"}, {"offset": -4, "shape": [1], "dtype": "int32"},
+                  {"offset": 0, "shape": [-1], "dtype": "int32"}):
+        file.write_text(json.dumps({"ids": wrong}) + "\n")
+        with pytest.raises(ValueError, match="is no place of an array; export again"):
+            list(read_export(file))
+
+
+def test_an_export_that_was_cut_is_refused(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"tokens": [1]}\n{"tokens": [2]')
+    with pytest.raises(ValueError, match="rows.jsonl, line 2: it is not JSON"):
+        list(read_export(file))
+    (tmp_path / "rows.jsonl.arrays").write_bytes(bytes(65))
+    file.write_text(json.dumps({"ids": {"offset": 0, "shape": [1], "dtype": "int8"}}) + "\n")
+    with pytest.raises(ValueError, match="it has 65 bytes, and the arrays of the rows end at 1, so rows are missing"):
         list(read_export(file))
 
 
@@ -193,6 +236,19 @@ def test_ids_that_no_engine_computed_are_left_out():
     attempt, row = attempt_of(specs_of(), tail=2)
     cut = computed_row(attempt, row)
     assert (len(row["tokenIds"]), len(cut["tokenIds"]), len(cut["lossMask"]), cut["turns"]) == (11, 9, 9, row["turns"])
+
+
+def test_miles_is_refused_replays_that_the_service_does_not_record(service, monkeypatch):
+    shim = import_shim(monkeypatch, "miles")
+    with_specs(service, specs_of())
+    for setting, name in (("use_rollout_indexer_replay", "indexerTopK"), ("use_rollout_routing_replay", "routedExperts")):
+        if name == "routedExperts":
+            service.column_specs = None
+        about = types.SimpleNamespace(sample=Sample(index=0, prompt="4", metadata={}),
+                                      args=types.SimpleNamespace(**{setting: True}))
+        with pytest.raises(Unfit, match=f"miles replays {name} with {setting}, and the service does not record them"):
+            asyncio.run(shim.generate(about))
+    assert not [path for _, path, _ in service.calls if path == "/v1/batches"]
 
 
 def test_miles_gets_int32_arrays_and_sglangs_lists(service, monkeypatch):

@@ -35,7 +35,7 @@ def test_refuses_lengths_that_do_not_match(tmp_path):
             out.write("a", 0, [-1, -2], mask=[1])
         with pytest.raises(ValueError, match="they begin at token 3 of 2"):
             out.write("a", 0, [], first=3, length=2)
-        with pytest.raises(ValueError, match="several rows at once"):
+        with pytest.raises(ValueError, match="one row, not of several rows at once"):
             out.write("a", 0, [[-1], [-2]])
 
 
@@ -51,6 +51,14 @@ def test_writes_routes(tmp_path):
         {"shape": [2, 1, 2], "dtype": "uint8", "base64": "AwECAA=="},
         {"shape": [1, 1, 2], "dtype": "int32", "base64": "LAEAAAEAAAA="},
     ]
+
+
+def test_writes_lists_of_numpys_numbers(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    file = tmp_path / "trainer.jsonl"
+    with TrainerLogprobs(file, policy_version=numpy.int64(7)) as out:
+        out.write("a", numpy.int32(1), list(numpy.float32([-1, -0.5])), mask=list(numpy.array([True, False])))
+    assert lines(file) == [{"rolloutId": "a", "segment": 1, "logprobs": [-1.0, None], "policyVersion": 7}]
 
 
 def test_writes_tensors(tmp_path):

@@ -97,7 +97,8 @@ class Client:
         """Yields groups like `groups()`, in the form of one trainer: a name of `turnwright export --to`.
 
         `policy_version` replaces versions that the engine did not name. With `prompt_text`, slime's prompts are
-        texts. Raises Unfit, naming the row and the remedy, if the trainer cannot use a group.
+        texts. The records have no side columns. Raises Unfit, naming the row and the remedy, if the trainer cannot use a
+        group: also if it has columns that the trainer takes. Use `groups()` and `columns()` then.
         """
         query: dict[str, Any] = {"format": format}
         if policy_version is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import mmap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, Protocol
 
-from .rows import Row, read_lines
+from .rows import Row, read_lines, read_objects
 
 if TYPE_CHECKING:
     import numpy
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 # Columns with a row for each computed token, and columns with a set for each sampled token.
 TOKEN_COLUMNS = ("routedExperts", "indexerTopK")
 SET_COLUMNS = ("keptTokens", "topLogprobs")
+# The types of arrays in exports.
+ARRAY_TYPES = ("int8", "uint8", "int16", "uint16", "int32")
 
 
 class ColumnSource(Protocol):
@@ -61,23 +64,32 @@ class ColumnFolder:
         self.specs: dict[str, Any] = specs
         self._folder = folder / "columns"
         self._places: dict[str, tuple[str, int, int]] = {}
+        self._freed: set[str] = set()
         self._maps: dict[str, memoryview] = {}
-        for file in sorted(self._folder.glob("*.jsonl")):
-            for line in read_lines(file):
-                try:
-                    self._places[line["hash"]] = (line["file"], line["at"], line["size"])
-                except KeyError as error:
-                    raise ValueError(f"Cannot read {file}: a line has no {error}") from error
+        lines = [line for file in sorted(self._folder.glob("*.jsonl")) for line in _places_in(file)]
+        # A file exists before a line names it. Another file may have the parts of one that was removed.
+        present = {file.name for file in self._folder.glob("*")}
+        for key, name, at, size in lines:
+            if name in present:
+                self._places[key] = (name, at, size)
+            elif f"{name}.freed" in present:
+                self._freed.add(key)
 
     def read(self, part: dict[str, Any]) -> memoryview:
-        """Returns the bytes of a part. Raises KeyError if the folder has none."""
+        """Returns the bytes of a part. Raises KeyError if the folder has none, and ValueError if its file was cut."""
         place = self._places.get(part["hash"])
         if place is None:
-            raise KeyError(f"Cannot read the column part {part['hash']}: {self._folder} has none; copy the folder again")
+            why = ("its file was freed after its rows were acknowledged" if part["hash"] in self._freed
+                   else f"{self._folder} has none; copy the folder again")
+            raise KeyError(f"Cannot read the column part {part['hash']}: {why}")
         name, at, size = place
         if name not in self._maps:
             self._maps[name] = _map(self._folder / name)
-        return self._maps[name][at:at + size]
+        content = self._maps[name][at:at + size]
+        if content.nbytes != size:
+            raise ValueError(f"Cannot read the column part {part['hash']}: {self._folder / name} ends before it; copy the "
+                             "folder again")
+        return content
 
 
 @dataclass(frozen=True)
@@ -120,10 +132,10 @@ def _token_array(row: Row, source: ColumnSource, name: str) -> numpy.ndarray:
     for part in row["columns"][name]:
         if part["from"] != known:
             raise _wrong(row, name, f"a part begins at token {part['from']}, not at {known}")
-        values = numpy.frombuffer(source.read(part), dtype=kind)
-        if values.size != part["rows"] * shape[0] * shape[1]:
-            raise _wrong(row, name, f"a part of {part['rows']} rows has {values.size} ids")
-        arrays.append(values.reshape(part["rows"], *shape))
+        data, size = source.read(part), part["rows"] * shape[0] * shape[1] * numpy.dtype(kind).itemsize
+        if memoryview(data).nbytes != size:
+            raise _wrong(row, name, f"a part of {part['rows']} rows has {memoryview(data).nbytes} bytes, expected {size}")
+        arrays.append(numpy.frombuffer(data, kind).reshape(part["rows"], *shape))
         known += part["rows"]
     mask = row["lossMask"]
     needed = len(mask) - 1 - mask[::-1].index(1) if 1 in mask else 0
@@ -142,9 +154,10 @@ def _token_sets(row: Row, source: ColumnSource, name: str) -> TokenSets:
     ids, logprobs = [], []
     for part in row["columns"][name]:
         data, rows = source.read(part), part["rows"]
-        own = numpy.frombuffer(data, "<u4", rows)
+        size = memoryview(data).nbytes
+        own = numpy.frombuffer(data, "<u4", min(rows, size // 4))
         total = int(own.sum())
-        if memoryview(data).nbytes != 4 * (rows + words * total):
+        if len(own) < rows or size != 4 * (rows + words * total):
             raise _wrong(row, name, f"a part of {rows} rows does not have the bytes that its counts say")
         inside = slice(part["from"], min(part["from"] + rows, len(mask)))
         trained = numpy.zeros(rows, bool)
@@ -170,36 +183,61 @@ def read_export(file: str | Path) -> Iterator[Row]:
     The arrays are views of the mapped file `FILE.arrays`. Each begins at a multiple of 64 bytes, except where
     verifiers' nodes share the array of their branch. They are C-contiguous and little-endian; their shapes and dtypes are
     those of the trainer's form (docs/trainers.md, "Side columns"). A write into an array changes no file. The lists of
-    SkyRL's only object contain arrays. Raises ValueError if an array is not within the file.
+    SkyRL's only object contain arrays. Raises ValueError if a file was cut: a line is torn, an array is not within the
+    file, or, at the end, arrays follow those of the rows.
     """
-    arrays: dict[str, memoryview] = {}
-    for record in read_lines(file):
-        yield _with_arrays(record, Path(f"{file}.arrays"), arrays)
+    arrays = _ArraysFile(Path(f"{file}.arrays"))
+    for record in read_objects(file, may_grow=False):
+        yield arrays.placed_in(record)
+    arrays.require_end()
 
 
-def _with_arrays(value: Any, file: Path, maps: dict[str, memoryview]) -> Any:
-    if isinstance(value, dict):
-        if value.keys() == {"offset", "shape", "dtype"}:
-            if "" not in maps:
-                maps[""] = _map(file)
-            return _array_at(maps[""], value, file)
-        return {name: _with_arrays(one, file, maps) for name, one in value.items()}
-    # Lists of numbers have no arrays in them.
-    if isinstance(value, list) and value and isinstance(value[0], (dict, list)):
-        return [_with_arrays(one, file, maps) for one in value]
-    return value
+class _ArraysFile:
+    """The binary file of an export. Mapped when the first array is read."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._end = file, 0
+        self._content: memoryview | None = None
+
+    def placed_in(self, value: Any) -> Any:
+        """Returns the value with arrays in their places."""
+        if isinstance(value, dict):
+            if value.keys() == {"offset", "shape", "dtype"}:
+                return self._array_at(value)
+            return {name: self.placed_in(one) for name, one in value.items()}
+        # Lists of numbers have no arrays in them.
+        if isinstance(value, list) and value and isinstance(value[0], (dict, list)):
+            return [self.placed_in(one) for one in value]
+        return value
+
+    def require_end(self) -> None:
+        """Raises ValueError if arrays follow those of the rows."""
+        if self._content is not None and self._end != len(self._content):
+            raise ValueError(f"Cannot read {self._file}: it has {len(self._content)} bytes, and the arrays of the rows end at "
+                             f"{self._end}, so rows are missing; export again")
+
+    def _array_at(self, place: dict[str, Any]) -> numpy.ndarray:
+        import numpy
+
+        if place["dtype"] not in ARRAY_TYPES or min(place["offset"], *place["shape"]) < 0:
+            raise ValueError(f"Cannot read {self._file}: {place} is no place of an array; export again")
+        if self._content is None:
+            self._content = _map(self._file)
+        kind, count = numpy.dtype(place["dtype"]).newbyteorder("<"), math.prod(place["shape"])
+        end = place["offset"] + count * kind.itemsize
+        if end > len(self._content):
+            raise ValueError(f"Cannot read {self._file}: it ends before an array of its rows; export again")
+        self._end = max(self._end, end)
+        array: numpy.ndarray = numpy.frombuffer(self._content, kind, count, place["offset"]).reshape(place["shape"])
+        return array
 
 
-def _array_at(content: memoryview, place: dict[str, Any], file: Path) -> numpy.ndarray:
-    import numpy
-
-    kind, count = numpy.dtype(place["dtype"]).newbyteorder("<"), 1
-    for length in place["shape"]:
-        count *= length
-    if place["offset"] + count * kind.itemsize > len(content):
-        raise ValueError(f"Cannot read {file}: it ends before an array of its rows; export again")
-    array: numpy.ndarray = numpy.frombuffer(content, kind, count, place["offset"]).reshape(place["shape"])
-    return array
+def _places_in(file: Path) -> Iterator[tuple[str, str, int, int]]:
+    for line in read_lines(file):
+        try:
+            yield line["hash"], line["file"], line["at"], line["size"]
+        except KeyError as error:
+            raise ValueError(f"Cannot read {file}: a line has no {error}") from error
 
 
 def _map(file: Path) -> memoryview:

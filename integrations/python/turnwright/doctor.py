@@ -49,7 +49,7 @@ class TrainerLogprobs:
         line: dict[str, Any] = {"rolloutId": rollout_id, "segment": int(segment), "logprobs": values}
         version = self._policy_version if policy_version is None else policy_version
         if version is not None:
-            line["policyVersion"] = version
+            line["policyVersion"] = version if isinstance(version, str) else int(version)
         if routed_experts is not None:
             line["routedExperts"] = _routes(routed_experts, length)
         self._file.write(json.dumps(line) + "\n")
@@ -68,10 +68,13 @@ class TrainerLogprobs:
 
 def _numbers(values: Any) -> Sequence[float | None]:
     """Returns a list of numbers. Values of tensors in half precision stay exact."""
-    numbers: list[float | None] = values.tolist() if hasattr(values, "tolist") else list(values)
-    if any(isinstance(value, (list, tuple)) for value in numbers):
-        raise ValueError("Cannot write logprobs of several rows at once: expected one number for each token of one row")
-    return numbers
+    found = values.tolist() if hasattr(values, "tolist") else list(values)
+    try:
+        # Numbers in a list may be NumPy's or tensors.
+        return [None if value is None else float(value) for value in found]
+    except (TypeError, ValueError) as error:
+        raise ValueError("Cannot write these logprobs: expected one number for each token of one row, not of several rows "
+                         "at once") from error
 
 
 def _routes(routes: Any, length: int) -> dict[str, Any]:

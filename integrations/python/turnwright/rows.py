@@ -18,13 +18,18 @@ def read_lines(file: str | Path) -> Iterator[Row]:
     Raises ValueError, naming file and line, if any other line is not a JSON object in UTF-8, or if a packed file is
     damaged.
     """
+    yield from read_objects(file, may_grow=True)
+
+
+def read_objects(file: str | Path, *, may_grow: bool) -> Iterator[Row]:
+    """Yields the objects of a file of JSON lines. A torn last line is skipped if the file `may_grow`, else refused."""
     for number, line in enumerate(_bytes_of_lines(Path(file)), 1):
         if not line.strip():
             continue
         try:
             value = json.loads(line.decode("utf-8"), parse_constant=_refuse)
         except ValueError as error:
-            if not line.endswith(b"\n"):
+            if may_grow and not line.endswith(b"\n"):
                 return
             raise ValueError(f"Cannot read {file}, line {number}: it is not JSON ({error})") from error
         if not isinstance(value, dict):

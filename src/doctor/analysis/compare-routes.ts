@@ -12,7 +12,7 @@ export interface RouteFigures {
   readonly reorderedShare: number;
   /** Share of tokens with other experts in at least one layer. */
   readonly differingTokenShare: number;
-  /** Share of tokens for which the trainer has 0, 1, 2, … or only zeros in each layer, and the engine has not. */
+  /** Share of tokens for which the trainer has 0, 1, 2, …, or only 0 or -1 in each layer, and the engine has not. */
   readonly paddedShare: number;
   /** Share of tokens that have the engine's routes of the token before, and not their own. */
   readonly laterShare: number;
@@ -115,14 +115,15 @@ function isDense({ ids, perToken }: RouteTable, at: number): boolean {
   return ids[at] === 0 && ids[at + 1] === 0;
 }
 
-/** True for 0, 1, 2, … and for zeros, with which trainers fill up. */
+/** True for 0, 1, 2, …, and for 0 or -1 throughout, with which trainers fill up. */
 function isFiller({ ids, perToken }: RouteTable, at: number): boolean {
-  let [isCounting, isZero] = [true, true];
+  let [isCounting, isZero, isMissing] = [true, true, true];
   for (let index = 0; index < perToken; index++) {
     if (ids[at + index] !== index) isCounting = false;
     if (ids[at + index] !== 0) isZero = false;
+    if (ids[at + index] !== -1) isMissing = false;
   }
-  return isCounting || isZero;
+  return isCounting || isZero || isMissing;
 }
 
 function isSame(one: RouteTable, at: number, other: RouteTable, otherAt: number): boolean {

@@ -61,10 +61,7 @@ export class MismatchTally {
     const sums = sumShifts(lists);
     for (const [index, own] of sums.entries()) this.#sums[index]!.addAll(own);
     const maskShift = maskShiftOf(lists);
-    const states =
-      routes !== undefined && trainer.routedExperts !== undefined
-        ? this.#routes.add(routes, trainer.routedExperts)
-        : undefined;
+    const states = routes && this.#routes.add(routes.engine, routes.trainer);
     const start = this.#table.length;
     const faults = { missing: 0, infinite: 0, above: 0 };
     for (let index = 0; index < mask.length; index++) {

@@ -11,8 +11,8 @@ export type ExaminedRow = Pick<
 export interface RowPair {
   readonly row: ExaminedRow;
   readonly trainer: TrainerRow;
-  /** The engine's routes. Absent if the run has none, or if nothing compares them. */
-  readonly routes?: RouteTable;
+  /** The routes of both sides, of one shape. Absent if a side has none. */
+  readonly routes?: { readonly engine: RouteTable; readonly trainer: RouteTable } | undefined;
   /** The kind of each token, as an index of `tokenKinds`. */
   readonly kinds: Uint8Array;
 }

@@ -4,11 +4,14 @@ import type { RouteTable } from "./trainer-row.ts";
 /** The element types of routes, by NumPy's names and by the codes of `.npy` files. */
 const elementTypes = {
   uint8: Uint8Array,
-  int8: Uint8Array,
+  int8: Int8Array,
   uint16: Uint16Array,
   int16: Int16Array,
   int32: Int32Array,
+  int64: BigInt64Array,
 } as const;
+
+const typeNames = Object.keys(elementTypes).join(", ");
 
 const codes: Readonly<Record<string, keyof typeof elementTypes>> = {
   "|u1": "uint8",
@@ -16,6 +19,7 @@ const codes: Readonly<Record<string, keyof typeof elementTypes>> = {
   "<u2": "uint16",
   "<i2": "int16",
   "<i4": "int32",
+  "<i8": "int64",
 };
 
 const magic = "\u0093NUMPY";
@@ -38,9 +42,10 @@ export function readNpy(bytes: Uint8Array): RouteTable {
   const code = /'descr':\s*'([^']*)'/.exec(header)?.[1] ?? "";
   const shape = /'shape':\s*\(([^)]*)\)/.exec(header)?.[1] ?? "";
   const dtype = codes[code];
-  if (dtype === undefined || /'fortran_order':\s*True/.test(header)) {
+  const order = /'fortran_order':\s*True/.test(header) ? "Fortran" : "C";
+  if (dtype === undefined || order !== "C") {
     throw new UsageError(
-      `its array has the type ${code || "(none)"}, expected ${Object.keys(elementTypes).join(", ")} in C order`,
+      `its array has the type ${code || "(none)"} in ${order} order, expected ${typeNames} in C order`,
     );
   }
   const sizes = shape.split(",").flatMap((part) => (part.trim() === "" ? [] : [Number(part)]));
@@ -69,7 +74,7 @@ export function toRouteTable(
   const List = elementTypes[dtype as keyof typeof elementTypes];
   if (List === undefined) {
     throw new UsageError(
-      `the type ${JSON.stringify(dtype)} is not one of routes, expected ${Object.keys(elementTypes).join(", ")}`,
+      `the type ${JSON.stringify(dtype)} is not one of routes, expected ${typeNames}`,
     );
   }
   const size = rows * layerCount * perToken * List.BYTES_PER_ELEMENT;
@@ -80,5 +85,7 @@ export function toRouteTable(
   }
   // A copy, because lists begin at a multiple of their elements' size.
   const { buffer } = new Uint8Array(bytes);
-  return { rows, layerCount, perToken, ids: new List(buffer) };
+  const ids = new List(buffer);
+  const numbers = ids instanceof BigInt64Array ? Int32Array.from(ids, Number) : ids;
+  return { rows, layerCount, perToken, ids: numbers };
 }

@@ -5,7 +5,7 @@ import { PythonValueError } from "../../../packages/python-values/src/python-err
 import { toPlainJson } from "../../../packages/python-values/src/value.ts";
 import { describeError, UsageError } from "../../errors.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
-import { isObject, type JsonObject } from "../../values/is-object.ts";
+import { isObject } from "../../values/is-object.ts";
 import { readNpy, toRouteTable } from "./read-npy.ts";
 import type { InputProblemKind, RouteTable, TrainerRow } from "./trainer-row.ts";
 
@@ -20,10 +20,7 @@ export interface LineFault {
  *
  * @param folder - The folder that paths of routes are relative to.
  */
-export async function readTrainerRow(
-  text: string,
-  folder: string,
-): Promise<TrainerRow | LineFault> {
+export function readTrainerRow(text: string, folder: string): TrainerRow | LineFault {
   const value = parseJsonText(text) ?? parsePythonText(text);
   if (value === undefined) return { kind: "not-json", detail: "it is not JSON" };
   if (!isObject(value)) return { kind: "shape", detail: "it is not an object" };
@@ -42,7 +39,8 @@ export async function readTrainerRow(
     segment: segment as number,
     logprobs: values,
     ...(hasVersion && policyVersion !== "" && { policyVersion: String(policyVersion) }),
-    ...(await routesIn(routedExperts, folder)),
+    ...(routedExperts !== undefined &&
+      routedExperts !== null && { routedExperts: routesReader(routedExperts, folder) }),
   };
 }
 
@@ -74,33 +72,32 @@ function toLogprobs(list: readonly unknown[]): Float64Array | undefined {
   return values;
 }
 
-async function routesIn(
-  value: unknown,
-  folder: string,
-): Promise<Pick<TrainerRow, "routedExperts" | "routesFault">> {
-  if (value === undefined || value === null) return {};
-  try {
-    return { routedExperts: await readRoutes(value, folder) };
-  } catch (error) {
-    return { routesFault: describeError(error) };
+/** Returns a function that reads a row's routes. Bytes of files are not kept in memory. */
+function routesReader(value: unknown, folder: string): () => Promise<RouteTable> {
+  if (isObject(value) && typeof value["base64"] === "string") {
+    const { dtype, shape } = value;
+    const bytes = Buffer.from(value["base64"], "base64");
+    return async () => await Promise.resolve().then(() => toRouteTable(bytes, { dtype, shape }));
   }
+  return async () => await readRoutes(value, folder);
 }
 
 async function readRoutes(value: unknown, folder: string): Promise<RouteTable> {
-  if (typeof value === "string") return readNpy(await readFile(path.resolve(folder, value)));
+  if (typeof value === "string") return readNpy(await readBytes(value, folder));
   if (!isObject(value)) {
     throw new UsageError(
       'its routes are neither a path nor an object with "shape", "dtype" and "base64" or "path"',
     );
   }
-  return toRouteTable(await bytesOf(value, folder), {
-    dtype: value["dtype"],
-    shape: value["shape"],
-  });
+  const { path: file, dtype, shape } = value;
+  if (typeof file !== "string") throw new UsageError('its routes have neither "base64" nor "path"');
+  return toRouteTable(await readBytes(file, folder), { dtype, shape });
 }
 
-async function bytesOf({ base64, path: file }: JsonObject, folder: string): Promise<Uint8Array> {
-  if (typeof base64 === "string") return Buffer.from(base64, "base64");
-  if (typeof file === "string") return await readFile(path.resolve(folder, file));
-  throw new UsageError('its routes have neither "base64" nor "path"');
+async function readBytes(file: string, folder: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path.resolve(folder, file));
+  } catch (error) {
+    throw new UsageError(describeError(error), { cause: error });
+  }
 }

@@ -11,10 +11,11 @@ export interface TrainerRow {
   readonly logprobs: Float64Array;
   /** The version of the weights that scored the row. Absent if it is unknown. */
   readonly policyVersion?: string;
-  /** The experts that the trainer used. */
-  readonly routedExperts?: RouteTable;
-  /** The reason why the given routes cannot be read. */
-  readonly routesFault?: string;
+  /**
+   * The experts that the trainer used, or a function that reads them when the row is compared. It throws a UsageError for
+   * routes that cannot be read.
+   */
+  readonly routedExperts?: RouteTable | (() => Promise<RouteTable>);
 }
 
 /** Routes of a row's first tokens. */
@@ -25,7 +26,7 @@ export interface RouteTable {
   /** Number of experts that a token is routed to in a layer. */
   readonly perToken: number;
   /** The ids of the experts, [rows, layerCount, perToken]. */
-  readonly ids: Uint8Array | Uint16Array | Int16Array | Int32Array;
+  readonly ids: Uint8Array | Int8Array | Uint16Array | Int16Array | Int32Array;
 }
 
 /** The ways in which a file of trainer's logprobs can be wrong. */
@@ -49,7 +50,9 @@ export type InputProblemKind =
   /** Trained tokens with a value above 0, which no logprob has. */
   | "above-zero"
   /** Routes that cannot be read, or that are of another shape than the run's. */
-  | "bad-routes";
+  | "bad-routes"
+  /** Tokens that need routes and have none, in a file with routes. */
+  | "missing-routes";
 
 /** One kind of problem of the input. JSON-able. */
 export interface InputProblem {

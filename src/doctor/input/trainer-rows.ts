@@ -1,12 +1,12 @@
 import { createReadStream } from "node:fs";
 import path from "node:path";
-import { UsageError } from "../../errors.ts";
+import { describeError, UsageError } from "../../errors.ts";
 import { splitLines } from "../../text/split-lines.ts";
 import { ProblemTally } from "./problem-tally.ts";
 import { readTrainerRow } from "./read-trainer-row.ts";
 import type { InputProblem, TrainerRow } from "./trainer-row.ts";
 
-/** The trainer's rows, found by rollout and segment. In memory: 8 bytes a token, and the routes. */
+/** The trainer's rows, found by rollout and segment. In memory: 8 bytes a token, and routes that are not in files. */
 export class TrainerRows {
   readonly #rows = new Map<string, TrainerRow>();
   readonly #problems = new ProblemTally();
@@ -37,6 +37,11 @@ export class TrainerRows {
   /** Returns the trainer's row of a training row; `undefined` if it was not added. */
   find(row: Pick<TrainerRow, "rolloutId" | "segment">): TrainerRow | undefined {
     return this.#rows.get(keyOf(row));
+  }
+
+  /** True if a row has routes. */
+  get haveRoutes(): boolean {
+    return [...this.#rows.values()].some(({ routedExperts }) => routedExperts !== undefined);
   }
 
   /** The rows, each once. */
@@ -72,13 +77,14 @@ export async function readTrainerFile(file: string): Promise<TrainerRows> {
     for await (const text of splitLines(createReadStream(file), file)) {
       line += 1;
       if (text.trim() === "") continue;
-      const row = await readTrainerRow(text, folder);
+      const row = readTrainerRow(text, folder);
       if ("kind" in row) rows.addFault(row.kind, `line ${line}: ${row.detail}`);
       else rows.add(row, `line ${line}`);
     }
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     throw new UsageError(
-      `Cannot read ${file}: expected a readable file of the trainer's logprobs, one JSON line a row`,
+      `Cannot read ${file}: ${describeError(error)}; expected a readable file of the trainer's logprobs, one JSON line a row`,
       { cause: error },
     );
   }

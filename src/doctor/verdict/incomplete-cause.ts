@@ -21,6 +21,7 @@ const words: Readonly<Record<InputProblemKind, string>> = {
   "not-finite": "with values that are infinite or not a number",
   "above-zero": "with values above 0 (negative logprobs were expected)",
   "bad-routes": "with routes that cannot be compared",
+  "missing-routes": "with tokens that have no routes, although other tokens of the file have some",
 };
 
 const lineKinds: ReadonlySet<InputProblemKind> = new Set([

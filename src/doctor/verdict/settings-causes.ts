@@ -111,7 +111,7 @@ export function findRoutes({
   const { differingShare, differingTokenShare, paddedShare, laterShare, earlierShare } = routes;
   const form =
     paddedShare > formShare * differingTokenShare
-      ? `${percent(paddedShare)} of the tokens have filler (0, 1, 2, … or zeros) in place of routes: the trainer dropped or padded them`
+      ? `${percent(paddedShare)} of the tokens have filler (0, 1, 2, …, zeros or -1) in place of routes: the trainer dropped or padded them`
       : laterShare > formShare * differingTokenShare
         ? `${percent(laterShare)} of the tokens have the routes of the token before: they are shifted by one`
         : earlierShare > formShare * differingTokenShare

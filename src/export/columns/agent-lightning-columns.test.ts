@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createColumnPart } from "../../columns/column-part.ts";
 import { toSamples } from "../../trajectory/sample.ts";
 import { TrajectoryRecorder } from "../../trajectory/trajectory-recorder.ts";
-import { spellNpyRoutes } from "./agent-lightning-columns.ts";
+import { requireAgentLightningColumns, spellNpyRoutes } from "./agent-lightning-columns.ts";
 import { RowColumns } from "./row-columns.ts";
 
 /** Returns a row of three ids, with two rows of routes: 1 to 4. */
@@ -44,8 +44,16 @@ test("agent-lightning gets a .npy file with a row for each id but the last", asy
   expect([...file.subarray(128)]).toEqual([1, 2, 3, 4]);
 });
 
-test("above 256 experts, agent-lightning's ids would wrap", async () => {
-  await expect(spellNpyRoutes(rowOf(257), 3)).rejects.toThrow(
-    "Cannot hand lamps/0#0 to agent-lightning: its layers have 257 experts",
+test("above 256 experts, and with kept tokens, the run is refused", () => {
+  const experts = (expertCount: number) => ({
+    routedExperts: { layerCount: 1, perToken: 2, expertCount },
+  });
+  expect(() => requireAgentLightningColumns(experts(256))).not.toThrow();
+  expect(() => requireAgentLightningColumns(experts(257))).toThrow(
+    "Cannot hand this run to agent-lightning: its layers have 257 experts, and agent-lightning cuts their ids to bytes",
+  );
+  expect(() => requireAgentLightningColumns({ keptTokens: { maxCount: 4 } })).toThrow(
+    "Cannot hand this run to agent-lightning: it has keptTokens, and agent-lightning has no field for the sets, and the " +
+      "run's logprobs are those over the sets; use a trainer that takes them (slime, skyrl, verifiers)",
   );
 });

@@ -1,4 +1,7 @@
+import type { ColumnSpecs } from "../../columns/column-specs.ts";
 import { UsageError } from "../../errors.ts";
+import { base64Text } from "./base64-text.ts";
+import { findRefusal } from "./choose-columns.ts";
 import { noColumnRules, type ColumnRules } from "./column-rules.ts";
 import type { RowColumns } from "./row-columns.ts";
 
@@ -17,24 +20,36 @@ export const agentLightningColumnRules: ColumnRules = {
 };
 
 /**
+ * Checks that agent-lightning can take the rows of a run.
+ *
+ * @throws UsageError for kept tokens, and above 256 experts.
+ */
+export function requireAgentLightningColumns(specs: ColumnSpecs): void {
+  const { expertCount = 0 } = specs.routedExperts ?? {};
+  const refusal =
+    findRefusal("agent-lightning", agentLightningColumnRules, specs) ??
+    (expertCount > 256
+      ? `its layers have ${expertCount} experts, and agent-lightning cuts their ids to bytes, at most 256; use another ` +
+        "trainer, or play without routedExperts"
+      : undefined);
+  if (refusal !== undefined) {
+    throw new UsageError(`Cannot hand this run to agent-lightning: ${refusal}`);
+  }
+}
+
+/**
  * Returns the routes of a policy call for agent-lightning: the base64 of a `.npy` file of uint8, with a row for each id of
- * prompt and output but the last.
+ * prompt and output but the last. There are at most 256 experts.
  *
  * @param end - Number of ids of the call's prompt and output.
- * @throws UsageError above 256 experts.
  */
 export async function spellNpyRoutes(row: RowColumns, end: number): Promise<string> {
-  const { expertCount } = row.specs.routedExperts!;
-  if (expertCount > 256) {
-    throw new UsageError(
-      `Cannot hand ${row.row.sample.rolloutId} to agent-lightning: its layers have ${expertCount} experts, and ` +
-        "agent-lightning cuts their ids to bytes, at most 256; use another trainer, or play without routedExperts",
-    );
-  }
   const array = row.tokenArray("routedExperts", { type: "uint8", rows: end - 1 });
-  const blocks: Uint8Array[] = [npyHead(array.shape)];
-  for await (const block of array.bytes()) blocks.push(block);
-  return Buffer.concat(blocks).toString("base64");
+  async function* file(): AsyncGenerator<Uint8Array> {
+    yield npyHead(array.shape);
+    yield* array.bytes();
+  }
+  return await base64Text(file());
 }
 
 /** Returns the head of a `.npy` file, version 1.0: its length is a multiple of 64. */

@@ -32,6 +32,20 @@ export function arraysFileOf(file: string): string {
   return `${file}.arrays`;
 }
 
+/**
+ * Removes the binary file that an earlier export to the same file of rows has left.
+ *
+ * @throws UsageError if it cannot be removed.
+ */
+export async function removeArrays(file: string): Promise<void> {
+  const arrays = arraysFileOf(file);
+  try {
+    await diskFiles.remove(arrays);
+  } catch (error) {
+    throw storageError("remove", arrays, error);
+  }
+}
+
 /** Returns the number of bytes of an array. */
 export function arrayBytes(shape: readonly number[], type: ArrayType): number {
   return shape.reduce((product, length) => product * length, elementBytes(type));
@@ -85,7 +99,7 @@ export class ArraysFile implements ColumnSink {
   async place(array: ColumnArray): Promise<PlacedArray> {
     const placed = this.#places.next(array);
     let at = placed.offset;
-    for await (const bytes of array.bytes()) {
+    for await (const bytes of joinBlocks(array.bytes())) {
       try {
         await writeAll(this.#open, bytes, at);
       } catch (error) {
@@ -115,6 +129,28 @@ export class ArraysFile implements ColumnSink {
     await this.#open.close().catch(() => {});
     await diskFiles.remove(this.#next);
   }
+}
+
+/** The number of bytes of a write. */
+const writeSize = 256 * 1024;
+
+/** Joins small blocks, such as the ids of single tokens, so that there are few writes. A yielded block is used again. */
+async function* joinBlocks(blocks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const joined = Buffer.allocUnsafe(writeSize);
+  let size = 0;
+  for await (const block of blocks) {
+    if (size > 0 && size + block.length > writeSize) {
+      yield joined.subarray(0, size);
+      size = 0;
+    }
+    if (block.length > writeSize) {
+      yield block;
+      continue;
+    }
+    joined.set(block, size);
+    size += block.length;
+  }
+  if (size > 0) yield joined.subarray(0, size);
 }
 
 /** @throws UsageError if an array has other bytes than its shape says: its parts are damaged. */

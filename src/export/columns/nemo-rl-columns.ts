@@ -1,6 +1,7 @@
 import { UsageError } from "../../errors.ts";
 import type { ExportRecord } from "../export-record.ts";
 import { elementBytes, expertType } from "./array-type.ts";
+import { base64Text } from "./base64-text.ts";
 import { noColumnRules, type ColumnExport } from "./column-rules.ts";
 import type { RowColumns } from "./row-columns.ts";
 
@@ -13,7 +14,7 @@ const maxRouteBytes = 64 * 1024 * 1024;
  *
  * **Source:** NeMo-RL 7ea279ab, nemo_rl/utils/routed_experts_codec.py and nemo_rl/environments/nemo_gym.py.
  */
-export const nemoRlColumns: ColumnExport = {
+export const nemoRlColumns = {
   rules: {
     ...noColumnRules,
     routedExperts: {
@@ -33,7 +34,7 @@ export const nemoRlColumns: ColumnExport = {
     }
     return { ...record, response: { ...response, output } };
   },
-};
+} satisfies ColumnExport;
 
 /** Returns the number of ids of a call's prompt and output. */
 function endOf(item: ExportRecord): number {
@@ -44,10 +45,7 @@ function endOf(item: ExportRecord): number {
 async function spellRoutes(row: RowColumns, end: number): Promise<string> {
   const type = expertType(row.specs.routedExperts!.expertCount, ["int8", "int16"]);
   const array = row.tokenArray("routedExperts", { type, rows: end, padding: "missing" });
-  const blocks: Uint8Array[] = [];
-  for await (const block of array.bytes()) blocks.push(block);
-  const text = Buffer.concat(blocks).toString("base64");
-  return `nrlre1:${type}:${array.shape.join("x")}:${text}`;
+  return `nrlre1:${type}:${array.shape.join("x")}:${await base64Text(array.bytes())}`;
 }
 
 /** @throws UsageError if the routes of all calls together are too large for one line. */

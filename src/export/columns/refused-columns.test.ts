@@ -92,9 +92,16 @@ describe("a column that a trainer would miss", () => {
   });
 });
 
+const missing = "the row has no parts of it, and its run has the column";
+
 describe("a damaged column is refused, and leaves no file", () => {
   const cases = {
-    "the row has none": [() => undefined, "the row has none, and other rows of the run have it"],
+    "the row has none": [() => undefined, missing],
+    "the row has no list": [() => ({}) as readonly ColumnPart[], missing],
+    "the row has something else in the list": [
+      () => [null] as unknown as readonly ColumnPart[],
+      missing,
+    ],
     "a part begins late": [
       ([first, second, ...others]: readonly ColumnPart[]) => [
         first!,
@@ -123,5 +130,40 @@ describe("a damaged column is refused, and leaves no file", () => {
       const left = (await readdir(scratch)).filter((file) => file.startsWith("skyrl"));
       expect(left).toEqual([]);
     });
+  }
+
+  test("bytes were changed", async () => {
+    for (const [name, column, to] of [
+      ["routes", "routedExperts", "slime"],
+      ["routes", "routedExperts", "nemo-rl"],
+      ["sets", "keptTokens", "slime"],
+    ] as const) {
+      const dir = await mkdtemp(path.join(scratch, "changed-"));
+      await cp(path.join(scratch, name), dir, { recursive: true });
+      const file = path.join(dir, "columns/0000.bin");
+      const bytes = await readFile(file);
+      bytes[0]! ^= 1;
+      await writeFile(file, bytes);
+      await expect(exported(dir, to)).rejects.toThrow(
+        new RegExp(
+          `Cannot export ${column} of lamps/train/0#0, row 0: the bytes of the part \\w+ were changed`,
+        ),
+      );
+    }
+  });
+});
+
+test("arrays of an earlier export to the same file are removed", async () => {
+  const dir = await mkdtemp(path.join(scratch, "again-"));
+  const file = path.join(dir, "rows");
+  for (const [to, left] of [
+    ["slime", ["rows", "rows.arrays"]],
+    ["tinker", ["rows"]],
+  ] as const) {
+    await writeAtomically(
+      file,
+      (await exportRun(path.join(scratch, "routes"), to, { file })).content,
+    );
+    expect((await readdir(dir)).toSorted()).toEqual(left);
   }
 });

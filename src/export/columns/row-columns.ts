@@ -1,3 +1,5 @@
+import { createHash, type Hash } from "node:crypto";
+import { columnHashDigits, partsIn } from "../../columns/column-part.ts";
 import {
   expertBytes,
   rowBytesOf,
@@ -65,7 +67,8 @@ export class RowColumns {
    * Returns the row's array of `routedExperts` or `indexerTopK`: [`rows`, layers, entries of a token].
    *
    * @param rows - Number of rows, from token 0 on. Rows that the engine did not compute are padding.
-   * @throws UsageError if the parts do not have the rows of all ids but the last.
+   * @throws UsageError if the parts do not have the rows of all ids but the last. Reading the bytes throws it if they do
+   *   not have the hash of their part.
    */
   tokenArray(
     name: "routedExperts" | "indexerTopK",
@@ -94,12 +97,16 @@ export class RowColumns {
     let last: Uint8Array = new Uint8Array(paddedSize);
     for (const part of parts) {
       const end = Math.min(part.rows, known - part.from);
+      const hash = createHash("sha256");
       for (let row = 0; row < end; row += perBlock) {
         const range = { start: row * rowSize, end: Math.min(end, row + perBlock) * rowSize };
-        const block = widenIds(await this.#places.source.read(part, range), from, type);
+        const bytes = await this.#places.source.read(part, range);
+        hash.update(bytes);
+        const block = widenIds(bytes, from, type);
         last = block.subarray(block.length - paddedSize);
         yield block;
       }
+      if (end === part.rows) this.#requireHash(name, part, hash);
     }
     const fill = { zero: 0, missing: 0xff }[padding as "zero" | "missing"];
     for (let row = known; row < rows; row++) {
@@ -127,7 +134,7 @@ export class RowColumns {
   /**
    * Reads the row's `keptTokens` or `topLogprobs`.
    *
-   * @throws UsageError if a trained token has no entry.
+   * @throws UsageError if a trained token has no entry, or the bytes do not have the hash of their part.
    */
   async tokenSets(name: "keptTokens" | "topLogprobs"): Promise<TokenSets> {
     const { lossMask } = this.row;
@@ -135,7 +142,9 @@ export class RowColumns {
     const ids = new Map<number, Int32Array>();
     const logprobs = new Map<number, Float32Array>();
     for (const part of this.#partsOf(name)) {
-      const rows = this.#decode(name, part, await this.#places.source.read(part));
+      const bytes = await this.#places.source.read(part);
+      this.#requireHash(name, part, createHash("sha256").update(bytes));
+      const rows = this.#decode(name, part, bytes);
       let at = 0;
       for (const [index, count] of rows.counts.entries()) {
         const token = part.from + index;
@@ -165,11 +174,17 @@ export class RowColumns {
     }
   }
 
+  /** @throws UsageError if the bytes that were read are not those that the engine returned. */
+  #requireHash(name: ColumnName, { hash }: ColumnPart, found: Hash): void {
+    if (found.digest("hex").slice(0, columnHashDigits) === hash) return;
+    throw this.#wrong(name, `the bytes of the part ${hash} were changed`);
+  }
+
   /** @throws UsageError if the row lacks a column of its run. */
   #partsOf(name: ColumnName): readonly ColumnPart[] {
-    const parts = this.row.sample.columns?.[name];
+    const parts = partsIn(this.row.sample, name);
     if (parts !== undefined) return parts;
-    throw this.#wrong(name, "the row has none, and other rows of the run have it");
+    throw this.#wrong(name, "the row has no parts of it, and its run has the column");
   }
 
   #wrong(name: ColumnName, why: string): UsageError {
@@ -182,6 +197,6 @@ export class RowColumns {
 
 /** True if the rows of a column were computed by several policy versions. */
 export function hasMixedVersions({ sample }: ColumnRow, name: ColumnName): boolean {
-  const parts = sample.columns?.[name] ?? [];
+  const parts = partsIn(sample, name) ?? [];
   return parts.some(({ policyVersion }) => policyVersion !== parts[0]!.policyVersion);
 }

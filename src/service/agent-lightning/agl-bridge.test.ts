@@ -6,7 +6,8 @@ import { RolloutError } from "../../errors.ts";
 import { systemClock } from "../../async/clock.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import type { Taker } from "../batch-taker.ts";
-import { caller, lampEngine, openLamps } from "../lamp-service.fixture.ts";
+import { inventedRoutes } from "../../testing/column-engine.ts";
+import { caller, columnSetup, lampEngine, openLamps } from "../lamp-service.fixture.ts";
 import { AglBridge, aglTaker } from "./agl-bridge.ts";
 import { startAglServer, type AglServer } from "./agl-server.fixture.ts";
 import { AglError, AglStore } from "./agl-store.ts";
@@ -74,6 +75,8 @@ async function until(isSo: () => boolean): Promise<void> {
 const hasEnded = (server: AglServer, id: string) => (): boolean =>
   ["succeeded", "failed"].includes(server.rollouts.get(id)!.status.state);
 
+const routedExperts = { layerCount: 2, perToken: 2, expertCount: 256 };
+
 interface Call {
   readonly response: {
     readonly prompt_token_ids: readonly number[];
@@ -117,6 +120,40 @@ describe("agent-lightning's store", () => {
     }
     expect(events.length).toBeGreaterThan(1);
     expect(opened.service.health.unreadGroups).toBe(0);
+  });
+
+  test("is given the routes of a row", async () => {
+    await using server = await startAglServer();
+    server.add("r1", { task_index: 4, split: "test" });
+    await using _opened = await open(server, { setup: columnSetup({ routedExperts }) });
+    await until(hasEnded(server, "r1"));
+    const [event] = server.events.get("r1")!;
+    const { response, routed_experts: text } = event!.data as Call & {
+      readonly routed_experts: string;
+    };
+    const ids = [...response.prompt_token_ids, ...response.choices[0].token_ids];
+    const about = { from: 0, rows: ids.length - 1, policyVersion: "1", shape: routedExperts };
+    const file = Buffer.from(text, "base64");
+    expect(file.toString("latin1", 10, 128)).toContain(`'shape': (${ids.length - 1}, 2, 2)`);
+    expect([...file.subarray(128)]).toEqual([...inventedRoutes(ids, about)]);
+  });
+
+  test("is notified of a rollout whose routes cannot be read", async () => {
+    await using server = await startAglServer();
+    server.add("r1", { task_index: 4, split: "test" });
+    await using _opened = await open(server, {
+      setup: columnSetup({ routedExperts }),
+      async claim(ask, taking) {
+        await taking;
+        await rm(path.join(dir, "batches/b1/columns/start-0-0000.bin"));
+        return await ask();
+      },
+    });
+    await until(hasEnded(server, "r1"));
+    expect(server.rollouts.get("r1")!.status).toMatchObject({
+      state: "failed",
+      error_message: expect.stringContaining("Cannot read the column part") as string,
+    });
   });
 
   test("is notified of failed, timed-out and cancelled attempts and of unknown tasks, without events", async () => {

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import { describeError } from "../../errors.ts";
+import { describeError, UsageError } from "../../errors.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import { systemClock, type Clock } from "../../async/clock.ts";
 import type { BatchRequest } from "../batch-request.ts";
-import type { PlayedAttempt, Taker } from "../batch-taker.ts";
+import type { GroupColumns, PlayedAttempt, Taker } from "../batch-taker.ts";
 import { readyAttempt } from "../ready-attempt.ts";
 import type { RolloutService } from "../rollout-service.ts";
 import { ServiceError } from "../service-error.ts";
-import { aglRules, toAglEvents } from "./agl-events.ts";
+import { aglEvents, aglRules } from "./agl-events.ts";
 import { AglError, isGone, type AglRollout, type AglStore } from "./agl-store.ts";
 
 /** The name of this contract's batches in the service's journal. */
@@ -59,9 +59,10 @@ export class AglBridge {
   get taker(): Taker {
     return {
       waitsOn: true,
-      take: async ({ attempts }, { key, signal }) => {
+      take: async ({ attempts }, { key, signal, columns }) => {
         if ((await this.#claims.get(key)) === "not-ours") return;
-        await this.#insist(signal, async () => await this.#give(key, attempts[0]!, signal));
+        const about = { signal, columns };
+        await this.#insist(signal, async () => await this.#give(key, attempts[0]!, about));
       },
       onCancelled: (key, reason = "it was cancelled", { signal }) =>
         void this.#giveUp(key, reason, signal),
@@ -132,7 +133,14 @@ export class AglBridge {
     }
   }
 
-  async #give(id: string, played: PlayedAttempt, signal: AbortSignal): Promise<void> {
+  async #give(
+    id: string,
+    played: PlayedAttempt,
+    {
+      signal,
+      columns,
+    }: { readonly signal: AbortSignal; readonly columns: GroupColumns | undefined },
+  ): Promise<void> {
     const { store, model, note } = this.#options;
     try {
       // An earlier start may have stopped between the batch's start and the claim.
@@ -142,11 +150,16 @@ export class AglBridge {
         await store.move(id, { state: "failed", problem: ready.why }, signal);
         return;
       }
-      for (const event of toAglEvents(ready.attempt, model)) {
+      for await (const event of aglEvents(ready.attempt, { model, columns })) {
         await store.addEvent(id, event, signal);
       }
       await store.move(id, { state: "succeeded" }, signal);
     } catch (error) {
+      if (error instanceof UsageError) {
+        // The bytes of its columns cannot be read.
+        await this.#refuse(id, error.message, signal);
+        return;
+      }
       if (!isGone(error)) throw error;
       // The trainer has cancelled the rollout, or another process has ended it.
       note(`agent-lightning does not take ${id} any more: ${error.message}`);

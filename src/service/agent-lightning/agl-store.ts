@@ -1,8 +1,10 @@
+import { Readable } from "node:stream";
 import { request } from "undici";
 import { z } from "zod";
 import { describeError } from "../../errors.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 import { plainReply, readReplyText } from "../../http/read-reply.ts";
+import { encodeLine } from "../../run/disk/encode-line.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 
 /** The address of agent-lightning's server, and the identity of this service there. */
@@ -149,15 +151,20 @@ export class AglStore {
     { body, signal }: { readonly body?: object; readonly signal: AbortSignal },
   ): Promise<unknown> {
     let status = 0;
+    // Routes take megabytes.
+    const blocks = body && (await encodeLine(body)).blocks;
     try {
       const reply = await request(this.#url + path, {
         method,
         headers: {
           ...plainReply,
-          ...(body !== undefined && { "content-type": "application/json" }),
+          ...(blocks && {
+            "content-type": "application/json",
+            "content-length": String(blocks.reduce((sum, { length }) => sum + length, 0)),
+          }),
           ...(this.#key !== undefined && { authorization: `Bearer ${this.#key}` }),
         },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(blocks && { body: Readable.from(blocks) }),
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
         signal,

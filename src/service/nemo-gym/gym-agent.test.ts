@@ -1,10 +1,11 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { withResolvers } from "../../async/with-resolvers.ts";
-import { RolloutError } from "../../errors.ts";
-import { caller, lampEngine, openLamps } from "../lamp-service.fixture.ts";
+import { RolloutError, UsageError } from "../../errors.ts";
+import { inventedRoutes } from "../../testing/column-engine.ts";
+import { caller, columnSetup, lampEngine, openLamps } from "../lamp-service.fixture.ts";
 import { GymAgent, gymTaker } from "./gym-agent.ts";
 
 let dir = "";
@@ -20,6 +21,8 @@ async function open(options: Parameters<typeof openLamps>[1] = {}) {
   const service = await openLamps(dir, { ...options, takers: { [gymTaker]: gym.taker } });
   return { service, call: caller(service, { gym }) };
 }
+
+const routedExperts = { layerCount: 2, perToken: 2, expertCount: 128 };
 
 const row = {
   task_index: 4,
@@ -63,6 +66,60 @@ describe("NeMo Gym's POST /run", () => {
     while (service.health.batches > 0) await new Promise((resolve) => setImmediate(resolve));
     expect(service.health).toMatchObject({ batches: 0, unreadGroups: 0 });
     expect(service.batches).toEqual([]);
+  });
+
+  test("answers with the routes of each call, a row for each id, -1 for the last one", async () => {
+    const { service, call } = await open({ setup: columnSetup({ routedExperts }) });
+    await using _service = service;
+    const { body } = await call("POST", "/run", row);
+    const { response } = body as {
+      readonly response: {
+        readonly output: readonly {
+          readonly prompt_token_ids: readonly number[];
+          readonly generation_token_ids: readonly number[];
+          readonly routed_experts: string;
+        }[];
+      };
+    };
+    const [{ prompt_token_ids, generation_token_ids, routed_experts: text }] = response.output as [
+      (typeof response.output)[number],
+    ];
+    const ids = [...prompt_token_ids, ...generation_token_ids];
+    const [, data] = text.split(`nrlre1:int8:${ids.length}x2x2:`);
+    const about = { from: 0, rows: ids.length - 1, policyVersion: "1", shape: routedExperts };
+    expect([...Buffer.from(data!, "base64")]).toEqual([
+      ...inventedRoutes(ids, about),
+      255,
+      255,
+      255,
+      255,
+    ]);
+  });
+
+  test("refuses a run with kept tokens before anything is played", async () => {
+    const setup = columnSetup({ keptTokens: { maxCount: 4 } });
+    const { service, call } = await open({ setup });
+    await using _service = service;
+    const { status, body } = await call("POST", "/run", row);
+    const { error } = body as {
+      readonly error: { readonly code: string; readonly message: string };
+    };
+    expect([status, error.code]).toEqual([400, "bad-request"]);
+    expect(error.message).toContain("Cannot hand this run to NeMo-RL: it has keptTokens");
+    expect(service.batches).toEqual([]);
+  });
+
+  test("asks for another call if the routes cannot be read", async () => {
+    const { service, call } = await open({ setup: columnSetup({ routedExperts }) });
+    await using _service = service;
+    vi.spyOn(service.columns, "sourceOf").mockReturnValue({
+      read: () => Promise.reject(new UsageError("Cannot read the column part: it is gone")),
+    });
+    const { status, body } = await call("POST", "/run", row);
+    expect([status, body]).toEqual([
+      502,
+      { error: { code: "rollout-failed", message: "Cannot read the column part: it is gone" } },
+    ]);
   });
 
   test("plays as many calls at once as it has places, each separately even if they are equal", async () => {

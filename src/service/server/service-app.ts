@@ -2,6 +2,7 @@ import { Hono, type Context } from "hono";
 import { describeError } from "../../errors.ts";
 import { knownCodings } from "../../http/content-coding.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
+import { encodeLine } from "../../run/disk/encode-line.ts";
 import type { Redactor } from "../../secrets/redactor.ts";
 import { ClientError } from "../../gateway/client-error.ts";
 import { bearerOf, isSame, requireLocal } from "../../gateway/server/access.ts";
@@ -168,9 +169,14 @@ function routesOf(
     },
     ...(gym && {
       "/run": {
-        POST: async ({ req, json }: Context) => {
+        POST: async ({ req }: Context) => {
           const { signal } = req.raw;
-          return json(await gym.run(service, await readCall(req.raw), { signal }));
+          const answer = await gym.run(service, await readCall(req.raw), { signal });
+          // Routes take megabytes.
+          const { blocks } = await encodeLine(answer);
+          return new Response(Buffer.concat(blocks), {
+            headers: { "content-type": "application/json" },
+          });
         },
       },
       "/aggregate_metrics": {

@@ -1,4 +1,4 @@
-import type { ColumnPart, ColumnParts } from "../../columns/column-part.ts";
+import { isColumnPart, type ColumnPart, type ColumnParts } from "../../columns/column-part.ts";
 import { columnNames, type ColumnName } from "../../columns/column-specs.ts";
 import { findMembers } from "../../json/json-members.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
@@ -15,7 +15,7 @@ export function readParts(columns: unknown): ColumnParts | undefined {
   const found: Partial<Record<ColumnName, readonly ColumnPart[]>> = {};
   for (const name of columnNames) {
     const parts = columns[name];
-    if (Array.isArray(parts)) found[name] = (parts as readonly unknown[]).filter(isPart);
+    if (Array.isArray(parts)) found[name] = (parts as readonly unknown[]).filter(isColumnPart);
   }
   return found;
 }
@@ -24,14 +24,4 @@ export function readParts(columns: unknown): ColumnParts | undefined {
 export function readPartsOfLine(line: Buffer): ColumnParts | undefined {
   const [start, end] = findMembers(line)?.members.get("columns") ?? [0, 0];
   return readParts(parseJsonText(line.toString("utf8", start, end)));
-}
-
-function isPart(value: unknown): value is ColumnPart {
-  if (!isObject(value)) return false;
-  const { from, rows, size, hash, policyVersion } = value;
-  return (
-    [from, rows, size].every((count) => Number.isSafeInteger(count) && (count as number) >= 0) &&
-    typeof hash === "string" &&
-    typeof policyVersion === "string"
-  );
 }

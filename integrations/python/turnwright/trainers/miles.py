@@ -3,10 +3,12 @@ counts an attempt once by itself, if its rows carry one rollout id."""
 
 from __future__ import annotations
 
+import asyncio
+
 from miles.rollout.base_types import GenerateFnInput, GenerateFnOutput
 from miles.utils.types import Sample
 
-from .slime_sample import fill, fill_first, play_sample
+from .slime_sample import check, fill, fill_first, play_sample
 
 
 COLUMNS = ("routedExperts", "topLogprobs", "indexerTopK")
@@ -15,6 +17,7 @@ COLUMNS = ("routedExperts", "topLogprobs", "indexerTopK")
 async def generate(input: GenerateFnInput) -> GenerateFnOutput:
     """Plays one rollout. Repeats it after an outage, so that no reward is null."""
     sample = input.sample
+    await asyncio.to_thread(check, input.args, "miles", COLUMNS)
     attempt = await play_sample(sample, input.sampling_params, lambda: input.state.aborted, COLUMNS)
     if attempt is None:
         sample.status = Sample.Status.ABORTED

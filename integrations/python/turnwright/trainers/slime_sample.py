@@ -20,19 +20,26 @@ from .task_name import read_task
 
 SLIME_COLUMNS = ("routedExperts", "keptTokens")
 SETTINGS = {"keptTokens": ("rollout_top_p", "leave it at 1, or start the service with keptTokens"),
-            "routedExperts": ("use_rollout_routing_replay", "remove it, or start the service with routedExperts")}
+            "routedExperts": ("use_rollout_routing_replay", "remove it, or start the service with routedExperts"),
+            "indexerTopK": ("use_rollout_indexer_replay", "remove it, or start the service with indexerTopK")}
 
 
-def check(args: Any) -> None:
-    """Raises Unfit, before anything is played, for settings that need columns that the service does not record."""
+def check(args: Any, trainer: str = "slime", columns: Sequence[str] = SLIME_COLUMNS) -> None:
+    """Raises Unfit, before anything is played, for settings that need columns that the service does not record.
+
+    `columns` are those that the trainer takes.
+    """
     replays = {"keptTokens": getattr(args, "rollout_top_p", 1.0) != 1.0,
-               "routedExperts": getattr(args, "use_rollout_routing_replay", False)}
-    if not any(replays.values()):
+               "routedExperts": getattr(args, "use_rollout_routing_replay", False),
+               "indexerTopK": getattr(args, "use_rollout_indexer_replay", False)}
+    needed = [name for name in SETTINGS if replays[name] and name in columns]
+    if not needed:
         return
     specs = connect().column_specs()
-    for name, (setting, remedy) in SETTINGS.items():
-        if replays[name] and name not in specs:
-            raise Unfit(f"slime replays {name} with {setting}, and the service does not record them: {remedy}")
+    for name in needed:
+        setting, remedy = SETTINGS[name]
+        if name not in specs:
+            raise Unfit(f"{trainer} replays {name} with {setting}, and the service does not record them: {remedy}")
 
 
 def require_sets(args: Any, attempt: Attempt) -> None:

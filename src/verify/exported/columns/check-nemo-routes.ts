@@ -1,12 +1,13 @@
 import { isObject } from "../../../values/is-object.ts";
 import { quote, type RawRow, type Violation } from "../../../trajectory/violation.ts";
 import { memberAt } from "../exported-row.ts";
+import { findWrong } from "./check-route-values.ts";
 import { isMissing } from "./is-missing.ts";
 
 const name = "routed_experts";
-const sizes: Readonly<Record<string, number>> = { int8: 1, int16: 2, int32: 4 };
+const lists = { int8: Int8Array, int16: Int16Array, int32: Int32Array };
 
-/** Checks the texts of routes in a NeMo Gym result: each has a row for each id of its call. */
+/** Checks the texts of routes in a NeMo Gym result: each has a row for each id of its call, with valid experts. */
 export function checkNemoRoutes(
   record: RawRow,
   has: Map<string, boolean>,
@@ -44,7 +45,17 @@ function checkText(
   const first = inner.get(name) ?? shape;
   inner.set(name, first);
   if (first !== shape) return [`${place} has rows of ${shape}, and the first of the file ${first}`];
-  const size = Buffer.byteLength(data, "base64");
-  const wanted = expected * Number(layers) * Number(perToken) * sizes[type]!;
-  return size === wanted ? [] : [`${place} has ${size} bytes, expected ${wanted}`];
+  const bytes = new Uint8Array(Buffer.from(data, "base64"));
+  const rowLength = Number(layers) * Number(perToken);
+  const List = lists[type as keyof typeof lists];
+  const wanted = expected * rowLength * List.BYTES_PER_ELEMENT;
+  if (bytes.length !== wanted) return [`${place} has ${bytes.length} bytes, expected ${wanted}`];
+  const ids = new List(bytes.buffer);
+  // The last id of a call may not be computed.
+  const endsMissing = ids.subarray(ids.length - rowLength).every((id) => id === -1);
+  const known = endsMissing ? ids.subarray(0, ids.length - rowLength) : ids;
+  const wrong = findWrong(known, Number(perToken));
+  return wrong === undefined
+    ? []
+    : [`${place}, row ${Math.floor(wrong.at / rowLength)}: ${wrong.what}`];
 }

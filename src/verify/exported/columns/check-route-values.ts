@@ -35,7 +35,7 @@ export async function checkRouteValues(
 }
 
 /** Finds a negative value, or an expert that occurs twice in a layer of a token. */
-function findWrong(
+export function findWrong(
   values: ArrayLike<number>,
   perToken: number,
 ): { readonly at: number; readonly what: string } | undefined {

@@ -85,6 +85,16 @@ async function poke(file: string, { offset }: PlacedArray, at: number, value: nu
   await writeFile(file, bytes);
 }
 
+/** Changes the routes of the first call of a NeMo Gym result. */
+function changeText(row: Record<string, unknown>, change: (ids: Int8Array) => void): void {
+  const [item] = (row["response"] as { output: { routed_experts: string }[] }).output;
+  const [magic, type, shape, data] = item!.routed_experts.split(":");
+  const ids = new Int8Array(Buffer.from(data!, "base64"));
+  change(ids);
+  const text = Buffer.from(new Uint8Array(ids.buffer)).toString("base64");
+  item!.routed_experts = [magic, type, shape, text].join(":");
+}
+
 const routes = (record: Record<string, unknown>): PlacedArray =>
   record["rollout_routed_experts"] as PlacedArray;
 const ids = (record: Record<string, unknown>): PlacedArray =>
@@ -217,6 +227,26 @@ describe("a damage is named", () => {
         },
       },
       "1 columns: response.output[0].routed_experts has 6 rows, expected 7: one for each id of the call",
+    ],
+    "an expert twice in NeMo-RL's text": [
+      "nemo-rl",
+      { record: (row) => changeText(row, (ids) => ids.copyWithin(8, 9, 10)) },
+      "1 columns: response.output[0].routed_experts, row 1: the expert",
+    ],
+    "a missing row before the last one": [
+      "nemo-rl",
+      { record: (row) => changeText(row, (ids) => ids.fill(-1, 0, 6)) },
+      "1 columns: response.output[0].routed_experts, row 0: the id -1 is negative",
+    ],
+    "letters that are no base64": [
+      "nemo-rl",
+      {
+        record: (row) => {
+          const [item] = (row["response"] as { output: { routed_experts: string }[] }).output;
+          item!.routed_experts = `${item!.routed_experts.slice(0, -4)}????`;
+        },
+      },
+      "1 columns: response.output[0].routed_experts has 39 bytes, expected 42",
     ],
   };
   for (const [name, [to, how, wanted]] of Object.entries(cases)) {
