@@ -119,8 +119,8 @@ describe("a damaged column is refused, and leaves no file", () => {
       "it has 10 rows for 16 ids",
     ],
     "the bytes are missing": [
-      ([first, ...others]: readonly ColumnPart[]) => [{ ...first!, hash: "0" }, ...others],
-      "Cannot read the column part 0 from",
+      ([first, ...others]: readonly ColumnPart[]) => [{ ...first!, hash: "0".repeat(32) }, ...others],
+      "Cannot read the column part 00000000000000000000000000000000 from",
     ],
   } as const;
   for (const [name, [change, message]] of Object.entries(cases)) {
