@@ -82,7 +82,7 @@ export class TurnWorld implements World {
   async #take(turn: AgentTurn, signal: AbortSignal): Promise<Answered> {
     const answer = (await attributed(
       { party: "environment", what: `Answering the agent in task ${this.#task.id} of ${this.#episode.environment}` },
-      async () => await this.#episode.request("turn", { message: messageOf(turn), finish: turn.finish }, { signal }),
+      async () => await this.#episode.request("turn", requestOf(turn), { signal }),
     )) as PythonTurnAnswer;
     const isDone = answer.done !== undefined && answer.done !== false && answer.done !== null;
     const byCall = new Map<string, string>();
@@ -134,6 +134,18 @@ function turnOf(action: Action): AgentTurn {
     message: { role: "assistant", content },
     finish: "stop",
     actions: [{ callId: action.type === "say" ? "" : "call_0", action }],
+  };
+}
+
+/** Returns the turn as the protocol has it. The usage has OpenAI's names. */
+function requestOf(turn: AgentTurn): Readonly<Record<string, unknown>> {
+  const { finish, usage } = turn;
+  return {
+    message: messageOf(turn),
+    finish,
+    ...(usage !== undefined && {
+      usage: { prompt_tokens: usage.promptTokens, completion_tokens: usage.sampledTokens },
+    }),
   };
 }
 

@@ -38,6 +38,9 @@ class Hosted:
         """Returns the user of an episode."""
         raise BadEnvironment("this environment has no user of its own")
 
+    async def close(self) -> None:
+        """Frees what the environment holds. Called once, when the process ends."""
+
 
 class OwnHosted(Hosted):
     """An `Environment`."""

@@ -30,7 +30,8 @@ class Requests:
         if do == "call":
             return self._episodes[given["episode"]].call(given["name"], given["arguments"])
         if do == "turn":
-            return self._episodes[given["episode"]].turn(given["message"], finish=given.get("finish"))
+            usage = given.get("usage")
+            return self._episodes[given["episode"]].turn(given["message"], finish=given.get("finish"), usage=usage)
         if do == "say":
             return self._users[given["user"]].reply(given["text"])
         if do == "score":
@@ -44,10 +45,13 @@ class Requests:
         return handler(**given)
 
     async def close_all(self) -> None:
-        """Closes the episodes that are still open."""
-        for episode in list(self._episodes):
+        """Closes the episodes that are still open, and the environment."""
+        closing = [lambda name=name: self._close(name) for name in self._episodes]
+        if self._hosted is not None:
+            closing.append(self._hosted.close)
+        for close in closing:
             try:
-                await self._close(episode)
+                await close()
             except Exception:
                 # The process ends: their time is over.
                 pass
