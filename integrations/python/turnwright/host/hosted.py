@@ -18,6 +18,9 @@ class Hosted:
 
     kind = "turns"
 
+    async def prepare(self) -> None:
+        """Prepares the environment. Called once, before the other methods."""
+
     def facts(self) -> dict[str, Any]:
         """Returns what `load` answers about the environment, without its tasks."""
         raise NotImplementedError

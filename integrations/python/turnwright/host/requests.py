@@ -59,6 +59,7 @@ class Requests:
     async def _load(self, env: str, args: dict[str, Any]) -> dict[str, Any]:
         modules = set(sys.modules)
         hosted = host_environment(self._with_progress(lambda: load_environment(env, args)))
+        await hosted.prepare()
         self._splits = await hosted.splits()
         for split, tasks in self._splits.items():
             if len(tasks) == 0:

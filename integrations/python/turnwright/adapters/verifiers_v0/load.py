@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import signal
 from types import ModuleType
-from typing import Any, Callable, Iterator, Sequence, TypeVar
+from typing import Any, Callable, Sequence, TypeVar
 
 from ...environments.episode import Context
 from ...environments.errors import BadEnvironment
 from ...environments.tool import place_of
 from ...host.hosted import Hosted
+from ..explained import explained
 from ..verifiers import packages_of
 from .attempt import Attempt
 from .messages import prompt_fault, text_of, to_plain
@@ -24,7 +25,7 @@ def load(name: str, module: ModuleType, args: dict[str, Any]) -> Hosted:
     """Returns the environment that a module's `load_environment()` makes. Raises BadEnvironment with each reason."""
     from verifiers.utils.env_utils import load_environment
 
-    environment = _explained(name, lambda: _with_own_signals(lambda: load_environment(name, **args)))
+    environment = explained(name, lambda: _with_own_signals(lambda: load_environment(name, **args)))
     refusals = find_refusals(name, environment)
     if refusals:
         raise BadEnvironment("; ".join(refusals))
@@ -57,9 +58,9 @@ class OldHosted(Hosted):
         environment = self._environment
         splits: dict[str, Sequence[Any]] = {}
         if environment.dataset is not None or environment.dataset_source is not None:
-            splits["train"] = _explained(self._name, environment.get_dataset)
+            splits["train"] = explained(self._name, environment.get_dataset)
         if environment.eval_dataset is not None or environment.eval_dataset_source is not None:
-            splits["eval"] = _explained(self._name, environment.get_eval_dataset)
+            splits["eval"] = explained(self._name, environment.get_eval_dataset)
         return splits
 
     def describe_task(self, task: Any) -> dict[str, Any]:
@@ -93,43 +94,3 @@ def _with_own_signals(work: Callable[[], Result]) -> Result:
     finally:
         for number, handler in handled.items():
             signal.signal(number, handler)
-
-
-def _explained(name: str, work: Callable[[], Result]) -> Result:
-    """Performs a part of the loading. Raises BadEnvironment for a missing key and for data that cannot be fetched."""
-    try:
-        return work()
-    except Exception as error:
-        causes = list(_causes(error))
-        for cause in causes:
-            if isinstance(cause, ModuleNotFoundError):
-                raise cause from None
-            if type(cause).__name__ == "MissingKeyError":
-                raise BadEnvironment(f"{name} has no key: set {', '.join(getattr(cause, 'keys', []))}") from error
-            if type(cause).__name__ == "OpenAIError" and "api_key" in str(cause):
-                raise BadEnvironment(f"{name} scores by a judge and has no key for it: set OPENAI_API_KEY") from error
-        fetching = next((cause for cause in causes if _is_of_fetching(cause)), None)
-        if fetching is not None:
-            found = re.search(r"['\"]([\w.-]+/[\w.-]+)['\"]", " ".join(map(str, causes)))
-            what = found[1] if found else "its data set"
-            why = " ".join(str(fetching).split())[:300]
-            raise BadEnvironment(
-                f"{name} could not load its data ({type(fetching).__name__}: {why}): fetch {what} where there is network"
-            ) from error
-        # The library's wrapper hides the line.
-        raise causes[-1] from None
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Returns an error, and what it was raised from, to the first one."""
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        seen = seen.__cause__
-
-
-def _is_of_fetching(error: BaseException) -> bool:
-    module = type(error).__module__.partition(".")[0]
-    if module in ("requests", "httpx", "urllib3", "aiohttp", "huggingface_hub"):
-        return True
-    return isinstance(error, ConnectionError) or type(error).__name__ == "DatasetNotFoundError"
