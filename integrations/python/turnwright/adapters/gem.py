@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from ..environments.text import TextEnvironment, TextEpisode
 from .explained import explained, unknown_name
@@ -30,7 +30,7 @@ class Gem(TextEnvironment):
         if name not in ENV_REGISTRY:
             raise unknown_name("gem", name, ENV_REGISTRY)
         self.name = f"gem-{name}".replace(":", "-")
-        self.make = lambda: gem.make(name, **options)
+        self.make: Callable[..., Any] = lambda: gem.make(name, **options)
         self.all = seeded_tasks(f"gem's {name}", size, test_size, seed)
         # It loads its data here, rather than in the first episode.
         explained(self.name, lambda: self.make().reset(seed=seed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from ..environments.errors import BadEnvironment
 from ..environments.text import Shown, TextEnvironment, TextEpisode
@@ -64,7 +64,7 @@ class Gymnasium(TextEnvironment):
         self.words = list(words if actions is None else actions)
         self.goal = known_goal if goal is None else goal
         self.keep_colors = keep_colors
-        self.make = lambda: gymnasium.make(name, **{**_rendering(gymnasium.spec(name)), **(options or {})})
+        self.make: Callable[..., Any] = lambda: gymnasium.make(name, **{**_rendering(gymnasium.spec(name)), **(options or {})})
         self.all = seeded_tasks(f"gymnasium's {name}", size, test_size, seed)
         _check_actions(name, explained(self.name, self.make).action_space, self.words)
 

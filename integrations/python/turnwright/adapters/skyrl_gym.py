@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from ..environments.errors import BadEnvironment
 from ..environments.text import Shown, TextEnvironment, TextEpisode
@@ -44,7 +44,7 @@ class SkyRlGym(TextEnvironment):
             example = '{"rows": [{"question": "What is 2+3?", "answer": "5"}]}'
             raise BadEnvironment(f"{name} plays rows of yours: give them, as in --env-args '{example}', or their \"file\"")
         config = dict(env_config or {})
-        self.make = lambda row: skyrl_gym.make(name, env_config=config, extras={"extra_info": {}, "max_turns": max_turns, **row})
+        self.make: Callable[..., Any] = lambda row: skyrl_gym.make(name, env_config=config, extras={"extra_info": {}, "max_turns": max_turns, **row})
         explained(self.name, lambda: self.make(self.rows[0]))
 
     def tasks(self) -> list[dict[str, Any]]:

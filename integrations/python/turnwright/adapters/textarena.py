@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, Callable
 
 from ..environments.errors import BadEnvironment
 from ..environments.text import Shown, TextEnvironment, TextEpisode
@@ -31,7 +31,7 @@ class TextArena(TextEnvironment):
         if name not in ENV_REGISTRY:
             raise unknown_name("textarena", name, ENV_REGISTRY)
         self.name = f"textarena-{name}"
-        self.make = lambda: textarena.make(name, **options)
+        self.make: Callable[..., Any] = lambda: textarena.make(name, **options)
         self.all = seeded_tasks(f"textarena's {name}", size, test_size, seed)
         try:
             # It loads its words and asks for its players here, rather than in the first episode.

@@ -35,8 +35,8 @@ def load_environment(name: str, arguments: dict[str, Any]) -> Any:
     """
     prefix, _, rest = name.partition(":")
     if prefix in ADAPTERS and rest:
-        module, _, member = ADAPTERS[prefix].partition(":")
-        return getattr(importlib.import_module(module), member)(rest, **arguments)
+        place, _, member = ADAPTERS[prefix].partition(":")
+        return getattr(importlib.import_module(place), member)(rest, **arguments)
     module = load_file(name)
     found = find_environment(module, name, arguments)
     return found

@@ -39,8 +39,8 @@ def _place(error: BaseException) -> dict[str, Any]:
         return {"file": error.filename, "line": error.lineno}
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((_PACKAGE, "<"))]
     own = [frame for frame in frames if _is_own(os.path.realpath(frame.filename))]
-    last = (own or frames or [None])[-1]
-    return {"file": last.filename, "line": last.lineno} if last else {}
+    seen = own or frames
+    return {"file": seen[-1].filename, "line": seen[-1].lineno} if seen else {}
 
 
 def _is_own(file: str) -> bool:

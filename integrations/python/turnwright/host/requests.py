@@ -7,6 +7,7 @@ import os
 import sys
 import sysconfig
 import zlib
+from functools import partial
 from typing import Any, Callable, Sequence
 
 from ..environments.episode import Context
@@ -36,17 +37,18 @@ class Requests:
             return self._users[given["user"]].reply(given["text"])
         if do == "score":
             return self._episodes[given["episode"]].score(given["outcome"])
-        handler = {
+        handlers: dict[str, Callable[..., Any]] = {
             "load": self._load, "tasks": self._tasks, "open": self._open, "user": self._open_user,
             "close": self._close, "leave": self._leave,
-        }.get(do)
+        }
+        handler = handlers.get(do)
         if handler is None:
             raise BadEnvironment(f'there is no request "{do}"')
         return handler(**given)
 
     async def close_all(self) -> None:
         """Closes the episodes that are still open, and the environment."""
-        closing = [lambda name=name: self._close(name) for name in self._episodes]
+        closing: list[Callable[[], Any]] = [partial(self._close, name) for name in self._episodes]
         if self._hosted is not None:
             closing.append(self._hosted.close)
         for close in closing:
