@@ -7,6 +7,7 @@ import { isObject } from "../../values/is-object.ts";
 import type { Action, AgentTurn, Score, Step, World } from "../environment.ts";
 import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
 import { PlayedActions } from "../played-actions.ts";
+import { noSuchTool } from "../tool-call.ts";
 import { attributed } from "./failed-request.ts";
 import type { PythonMessage, PythonOpening, PythonTurnAnswer } from "./python-answers.ts";
 import type { PythonEpisode } from "./python-episode.ts";
@@ -27,6 +28,8 @@ export class TurnWorld implements World {
   readonly #episode: PythonEpisode;
   readonly #task: Task;
   readonly #firstText: string;
+  /** False if the model has no tools. A call is then answered here, since the environment would not answer it. */
+  readonly #hasTools: boolean;
   readonly #played = new PlayedActions();
   #answered: Answered | undefined;
   /** Number of the turn's actions that are performed. */
@@ -40,9 +43,11 @@ export class TurnWorld implements World {
     readonly opening: PythonOpening;
     readonly policyText: string;
     readonly tools: readonly ToolDefinition[] | undefined;
+    readonly hasTools: boolean;
   }) {
     this.#episode = parts.episode;
     this.#task = parts.task;
+    this.#hasTools = parts.hasTools;
     const { system, text } = readOpening(parts.opening.messages ?? [], `Opening task ${parts.task.id} of ${parts.episode.environment}`);
     this.#firstText = text;
     this.policyText = system ?? parts.policyText;
@@ -58,6 +63,11 @@ export class TurnWorld implements World {
     { signal, turn = turnOf(action) }: { readonly signal: AbortSignal; readonly turn?: AgentTurn },
   ): Promise<Step> {
     if (this.#isDone) throw new InvariantError(`Cannot step task ${this.#task.id}: it is done`);
+    if (action.type === "call" && !this.#hasTools) {
+      this.#played.call({ name: action.name, given: action.arguments, isError: true });
+      const { text } = noSuchTool(action.name, new Map());
+      return { observation: text, from: "tool", source: action.name, isError: true };
+    }
     if (this.#answered?.turn !== turn) {
       this.#answered = await this.#take(turn, signal);
       this.#performedCount = 0;
