@@ -476,7 +476,8 @@ describe("examples", () => {
     const found = await promisify(execFile)("python3", ["-c", python]).catch(() => undefined);
     if (found === undefined) return context.skip("there is no python3 of 3.10 or newer here");
     // The code of task 0.
-    const turns = (id: string) => (id.endsWith("#0") ? ["1111", "4413"] : Array<string>(8).fill("1"));
+    const turns = (id: string) =>
+      id.endsWith("#0") ? ["1111", "4413"] : Array<string>(8).fill("1");
     await using server = await startSglangTestServer({
       policy: await createTextPolicy(turns, { modelDir: smallModelFolder }),
     });
