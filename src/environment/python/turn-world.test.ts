@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { UsageError, describeError } from "../../errors.ts";
-import { createScriptedUser } from "../../user/scripted-user.ts";
 import type { AgentTurn } from "../environment.ts";
 import { createPythonEnvironment } from "./create-python-environment.ts";
 
@@ -64,8 +63,9 @@ ${members === "" ? "    return Echo()" : members}
 
 async function openEcho() {
   const environment = await createEcho();
-  const user = await createScriptedUser({ lines: [""] }).open({} as never);
-  return await environment.open(environment.task("test", 0), { user, signal } as never);
+  const task = environment.task("test", 0);
+  const user = environment.user.open(task, { seed: 0 });
+  return await environment.open(task, { user, signal });
 }
 
 test.skipIf(why !== undefined)(
@@ -101,7 +101,7 @@ test.skipIf(why !== undefined)(
       source: "book",
       isError: true,
     });
-    const { details } = await world.score({ signal } as never);
+    const { details } = await world.score({ signal });
     expect(details).toEqual({ calls: [{ name: "book", arguments: {}, isError: true }] });
   },
 );
