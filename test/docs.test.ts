@@ -468,6 +468,35 @@ describe("examples", () => {
     ]);
   });
 
+  test("mastermind_env.py, an adapter in twenty lines, plays with verified rows", async (context) => {
+    const file = fileURLToPath(new URL("examples/mastermind_env.py", root));
+    const lines = (await page("examples/mastermind_env.py")).split("\n").filter(Boolean);
+    expect(lines.length).toBeLessThanOrEqual(20);
+    const python = "import sys; sys.exit(sys.version_info < (3, 10))";
+    const found = await promisify(execFile)("python3", ["-c", python]).catch(() => undefined);
+    if (found === undefined) return context.skip("there is no python3 of 3.10 or newer here");
+    // The code of task 0.
+    const turns = (id: string) =>
+      id.endsWith("#0") ? ["1111", "4413"] : Array<string>(8).fill("1");
+    await using server = await startSglangTestServer({
+      policy: await createTextPolicy(turns, { modelDir: smallModelFolder }),
+    });
+    const dir = await folder();
+    const settings = { url: server.url, model: smallModelFolder, out: dir, samples: 2 };
+    for await (const _ of rollout({ ...settings, environment: file, split: "train", tasks: [0] }));
+    const rows = jsonLines(await readFile(path.join(dir, "samples.jsonl"), "utf8"));
+    for (const row of rows) expect(verifySample(row)).toEqual([]);
+    const episodes = jsonLines(await readFile(path.join(dir, "episodes.jsonl"), "utf8"));
+    expect(
+      Object.fromEntries(
+        episodes.map((row) => [row["rolloutId"], [row["reward"], row["rewardDetails"]]]),
+      ),
+    ).toEqual({
+      "mastermind/train/0#0": [1, { turns: 2 }],
+      "mastermind/train/0#1": [0, { turns: 8 }],
+    });
+  });
+
   test("play-lamps-by-hand earns the reward of every test task", async () => {
     const { playLampsByHand } = (await import(compiled("play-lamps-by-hand"))) as typeof byHand;
     for (let index = 0; index < 100; index++) {

@@ -16,6 +16,8 @@ export interface AgentTurn {
   readonly message: AssistantMessage;
   /** `length` if the turn was cut off at its limit. */
   readonly finish: "stop" | "length";
+  /** The number of the prompt's tokens and of the sampled tokens. Absent if the caller does not sample. */
+  readonly usage?: { readonly promptTokens: number; readonly sampledTokens: number };
   /** The actions that are performed, in order. `callId` is the id of the action's call in the message, if it is a call. */
   readonly actions: readonly { readonly callId: string; readonly action: Action }[];
 }

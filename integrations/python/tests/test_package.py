@@ -79,7 +79,7 @@ def test_mypy_finds_nothing_under_strict(typed):
          "--disable-error-code=import-untyped", "--disable-error-code=import-not-found", "consumer.py", "turnwright"],
         cwd=typed, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "no issues found in 48" in done.stdout
+    assert "no issues found" in done.stdout
 
 
 def test_pyright_finds_nothing_under_strict(typed):

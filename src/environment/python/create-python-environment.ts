@@ -105,7 +105,15 @@ export async function createPythonEnvironment(
       }
       const shown = own && Array.from(own.values(), ({ definition }) => definition);
       try {
-        return new TurnWorld({ episode, task, opening, policyText: facts.policy, tools: shown });
+        const hasTools = (own ?? tools).size > 0;
+        return new TurnWorld({
+          episode,
+          task,
+          opening,
+          policyText: facts.policy,
+          tools: shown,
+          hasTools,
+        });
       } catch (error) {
         await episode.close(signal);
         throw error;

@@ -7,6 +7,7 @@ import { isObject } from "../../values/is-object.ts";
 import type { Action, AgentTurn, Score, Step, World } from "../environment.ts";
 import { stringifyPythonJson } from "../../../packages/python-values/src/json/json-stringify.ts";
 import { ActionLog } from "../action-log.ts";
+import { noSuchTool } from "../tool-call.ts";
 import { attributed } from "./failed-request.ts";
 import type { PythonMessage, PythonOpening, PythonTurnAnswer } from "./python-answers.ts";
 import type { PythonEpisode } from "./python-episode.ts";
@@ -27,6 +28,8 @@ export class TurnWorld implements World {
   readonly #episode: PythonEpisode;
   readonly #task: Task;
   readonly #firstText: string;
+  /** False if the model has no tools. A call is then answered here, since the environment would not answer it. */
+  readonly #hasTools: boolean;
   readonly #played = new ActionLog();
   #answered: Answered | undefined;
   /** Number of the turn's actions that are performed. */
@@ -40,9 +43,11 @@ export class TurnWorld implements World {
     readonly opening: PythonOpening;
     readonly policyText: string;
     readonly tools: readonly ToolDefinition[] | undefined;
+    readonly hasTools: boolean;
   }) {
     this.#episode = parts.episode;
     this.#task = parts.task;
+    this.#hasTools = parts.hasTools;
     const { system, text } = readOpening(
       parts.opening.messages ?? [],
       `Opening task ${parts.task.id} of ${parts.episode.environment}`,
@@ -61,6 +66,11 @@ export class TurnWorld implements World {
     { signal, turn = turnOf(action) }: { readonly signal: AbortSignal; readonly turn?: AgentTurn },
   ): Promise<Step> {
     if (this.#isDone) throw new InvariantError(`Cannot step task ${this.#task.id}: it is done`);
+    if (action.type === "call" && !this.#hasTools) {
+      this.#played.call({ name: action.name, given: action.arguments, isError: true });
+      const { text } = noSuchTool(action.name, new Map());
+      return { observation: text, from: "tool", source: action.name, isError: true };
+    }
     if (this.#answered?.turn !== turn) {
       this.#answered = await this.#take(turn, signal);
       this.#performedCount = 0;
@@ -90,12 +100,7 @@ export class TurnWorld implements World {
         party: "environment",
         what: `Answering the agent in task ${this.#task.id} of ${this.#episode.environment}`,
       },
-      async () =>
-        await this.#episode.request(
-          "turn",
-          { message: messageOf(turn), finish: turn.finish },
-          { signal },
-        ),
+      async () => await this.#episode.request("turn", requestOf(turn), { signal }),
     )) as PythonTurnAnswer;
     const isDone = answer.done !== undefined && answer.done !== false && answer.done !== null;
     const byCall = new Map<string, string>();
@@ -148,6 +153,18 @@ function turnOf(action: Action): AgentTurn {
     message: { role: "assistant", content },
     finish: "stop",
     actions: [{ callId: action.type === "say" ? "" : "call_0", action }],
+  };
+}
+
+/** Returns the turn as the protocol has it. The usage has OpenAI's names. */
+function requestOf(turn: AgentTurn): Readonly<Record<string, unknown>> {
+  const { finish, usage } = turn;
+  return {
+    message: messageOf(turn),
+    finish,
+    ...(usage !== undefined && {
+      usage: { prompt_tokens: usage.promptTokens, completion_tokens: usage.sampledTokens },
+    }),
   };
 }
 

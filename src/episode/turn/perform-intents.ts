@@ -26,6 +26,7 @@ export async function performIntents(
   turn: {
     readonly reading: Reading;
     readonly finish: "stop" | "length";
+    readonly usage: NonNullable<AgentTurn["usage"]>;
     readonly steps: TurnStep[];
     /** Adds to the turn's record. */
     readonly note: (more: Pick<TurnRecord, "parseMs" | "userMs" | "environmentMs">) => void;
@@ -33,9 +34,9 @@ export async function performIntents(
     readonly sampledAtMs: number;
   },
 ): Promise<Performed> {
-  const { reading, finish, steps, note, sampledAtMs } = turn;
+  const { reading, finish, usage, steps, note, sampledAtMs } = turn;
   const { intents, message } = reading;
-  const whole: AgentTurn = { message, finish, actions: intents.filter(isAct) };
+  const whole: AgentTurn = { message, finish, usage, actions: intents.filter(isAct) };
   const spent = { parseMs: 0, userMs: 0, environmentMs: 0 };
   const observed: Observed[] = [];
   let isFirst = true;

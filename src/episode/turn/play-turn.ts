@@ -49,7 +49,11 @@ async function playSampled(
     const { intents } = reading;
     const { steps, note } = turn;
     const finish = generation.finish.type;
-    const given = { reading, finish, steps, note, sampledAtMs };
+    const usage = {
+      promptTokens: sampling.promptTokenCount,
+      sampledTokens: generation.outputIds.length,
+    };
+    const given = { reading, finish, usage, steps, note, sampledAtMs };
     const performed = await performIntents(play, world, given);
     if (isLast(performed)) return await endWith(play, reading, performed);
     const lastSampledId = generation.outputIds.at(-1);

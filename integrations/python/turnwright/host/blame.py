@@ -6,10 +6,21 @@ import os
 import sys
 import sysconfig
 import traceback
+from types import ModuleType
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")})
+
+#: Installed files and folders of the environment itself. Errors name a line in them rather than one of a library.
+_claimed: list[str] = []
+
+
+def claim(module: ModuleType) -> None:
+    """Marks an installed module as the environment's own code, which errors name."""
+    for place in [*getattr(module, "__path__", []), getattr(module, "__file__", None)]:
+        if place is not None:
+            _claimed.append(os.path.realpath(place))
 
 
 def describe(error: BaseException) -> dict[str, Any]:
@@ -27,12 +38,18 @@ def _place(error: BaseException) -> dict[str, Any]:
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return {"file": error.filename, "line": error.lineno}
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((_PACKAGE, "<"))]
-    own = [frame for frame in frames if not os.path.realpath(frame.filename).startswith(_LIBRARIES)]
+    own = [frame for frame in frames if _is_own(os.path.realpath(frame.filename))]
     if frames:
         last = (own or frames)[-1]
         return {"file": last.filename, "line": last.lineno}
     inner = error.__cause__ or error.__context__
     return _place(inner) if inner else {}
+
+
+def _is_own(file: str) -> bool:
+    if any(file == place or file.startswith(place + os.sep) for place in _claimed):
+        return True
+    return not file.startswith(_LIBRARIES)
 
 
 def missing_package(error: BaseException) -> str | None:

@@ -18,6 +18,9 @@ class Hosted:
 
     kind = "turns"
 
+    async def prepare(self) -> None:
+        """Prepares the environment. Called once, before the other methods."""
+
     def facts(self) -> dict[str, Any]:
         """Returns what `load` answers about the environment, without its tasks."""
         raise NotImplementedError
@@ -37,6 +40,9 @@ class Hosted:
     async def say(self, task: Any, said: list[str], seed: int) -> dict[str, Any]:
         """Returns the next line of the user: `text`, `leaves`, or all `lines`."""
         raise BadEnvironment("this environment has no user of its own")
+
+    async def close(self) -> None:
+        """Frees what the environment holds. Called once, when the process ends."""
 
 
 class OwnHosted(Hosted):

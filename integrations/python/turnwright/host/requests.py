@@ -7,6 +7,7 @@ import os
 import sys
 import sysconfig
 import zlib
+from functools import partial
 from typing import Any, Callable, Sequence
 
 from ..environments.episode import Context
@@ -29,7 +30,8 @@ class Requests:
         if do == "call":
             return self._episodes[given["episode"]].call(given["name"], given["arguments"])
         if do == "turn":
-            return self._episodes[given["episode"]].turn(given["message"], finish=given.get("finish"))
+            usage = given.get("usage")
+            return self._episodes[given["episode"]].turn(given["message"], finish=given.get("finish"), usage=usage)
         if do == "score":
             return self._episodes[given["episode"]].score(given["outcome"])
         handlers: dict[str, Callable[..., Any]] = {
@@ -40,10 +42,13 @@ class Requests:
         return handlers[do](**given)
 
     async def close_all(self) -> None:
-        """Closes the episodes that are still open."""
-        for episode in list(self._episodes):
+        """Closes the episodes that are still open, and the environment."""
+        closing: list[Callable[[], Any]] = [partial(self._close, name) for name in self._episodes]
+        if self._hosted is not None:
+            closing.append(self._hosted.close)
+        for close in closing:
             try:
-                await self._close(episode)
+                await close()
             except Exception:
                 # The process ends: their time is over.
                 pass
@@ -51,6 +56,7 @@ class Requests:
     async def _load(self, env: str, args: dict[str, Any]) -> dict[str, Any]:
         modules = set(sys.modules)
         hosted = host_environment(self._with_progress(lambda: load_environment(env, args)))
+        await hosted.prepare()
         self._splits = await hosted.splits()
         for split, tasks in self._splits.items():
             if len(tasks) == 0:

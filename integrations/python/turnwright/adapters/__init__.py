@@ -1,0 +1,1 @@
+"""Adapters: environments of other Python libraries, as Turnwright plays them."""

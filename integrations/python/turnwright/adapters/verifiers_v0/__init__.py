@@ -1,0 +1,1 @@
+"""The old stack of verifiers, 0.1.14 to 0.3."""
