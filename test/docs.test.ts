@@ -82,6 +82,9 @@ const FOREIGN_FLAGS = [
   "--use-rollout-routing-replay",
   "--use-rollout-indexer-replay",
   "--opd-log-prob-top-k",
+  "--use-opd",
+  "--opd-type",
+  "--opd-kl-coef",
   "--groups",
   "--work",
   // OpenRLHF's, up to the first dot.

@@ -10,6 +10,9 @@ import type { ColumnSpecs } from "../../src/columns/index.ts";
 import { writeColumnRun } from "../../src/export/columns/column-run.fixture.ts";
 import { exportRun } from "../../src/export/export-run.ts";
 import { exporters, type ExportTarget } from "../../src/export/exporters.ts";
+import type { TeacherChoice } from "../../src/export/teacher/teacher-export.ts";
+import { teacherExports } from "../../src/export/teacher/teacher-exports.ts";
+import { addTeacher } from "../../src/export/teacher/teacher-run.fixture.ts";
 import { writeAtomically } from "../../src/run/disk/write-atomically.ts";
 import { verifyExport } from "../../src/verify/exported/verify-export.ts";
 
@@ -27,6 +30,8 @@ const parts = {
   verifiers: ["pkgs/verifiers"],
   "nemo-rl": ["src/RL"],
   art: ["pkgs/openpipe-art"],
+  trl: [],
+  tinker: ["pkgs/tinker-cookbook"],
 } as const satisfies Partial<Record<ExportTarget, readonly string[]>>;
 type Name = keyof typeof parts;
 const names = Object.keys(parts) as Name[];
@@ -34,7 +39,7 @@ const names = Object.keys(parts) as Name[];
 /** The experts of a layer. Above 256, ids have two bytes. */
 const expertCounts = [8, 300] as const;
 
-/** The columns that a trainer takes. */
+/** The columns of a run that a trainer takes. Routes alone if it takes none. */
 function specsOf(name: Name, expertCount: number): ColumnSpecs {
   const all: Required<ColumnSpecs> = {
     routedExperts: { layerCount: 4, perToken: 2, expertCount },
@@ -46,7 +51,7 @@ function specsOf(name: Name, expertCount: number): ColumnSpecs {
   const taken = Object.entries(all).filter(
     ([column]) => rules[column as keyof ColumnSpecs].action === "export",
   );
-  return Object.fromEntries(taken);
+  return Object.fromEntries(taken.length > 0 ? taken : [["routedExperts", all.routedExperts]]);
 }
 
 function missingFor(name: Name): readonly string[] {
@@ -69,9 +74,22 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
+/** The teachers' columns that a trainer takes, in the order of its program's arguments. */
+function teachersOf(name: Name): readonly TeacherChoice[] {
+  const { logprobs, top } = teacherExports[name];
+  return [
+    ...(logprobs.action === "export" ? [{ name: "large" }] : []),
+    ...(top.action === "export" ? [{ name: "wide", hasTop: true }] : []),
+  ];
+}
+
 test("each trainer with a field for columns has a program and pinned requirements", async () => {
   const taking = Object.entries(exporters).filter(([, { columns }]) => columns.add !== undefined);
-  expect(taking.map(([name]) => name).toSorted()).toEqual(names.toSorted());
+  const taught = Object.entries(teacherExports).filter(
+    ([, { logprobs, top }]) => logprobs.action === "export" || top.action === "export",
+  );
+  const wanted = new Set([...taking, ...taught].map(([name]) => name));
+  expect([...wanted].toSorted()).toEqual(names.toSorted());
   const files = (await readdir(programs)).filter((name) => name.endsWith(".py"));
   expect(files.toSorted()).toEqual(
     [...names, "column_rows"].map((name) => `${name.replace("-", "_")}.py`).toSorted(),
@@ -92,8 +110,18 @@ describe("the trainer's own code reads each column at its token", () => {
         const file = path.join(scratch, `exported-${expertCount}.${name}`);
         await writeAtomically(file, (await exportRun(run, name, { file })).content);
         expect((await verifyExport(file, name, { run })).violations).toEqual([]);
+        await addTeacher(run, { name: "large" });
+        await addTeacher(run, { name: "wide", topCount: 3 });
+        const files = [file];
+        for (const teacher of teachersOf(name)) {
+          const taught = `${file}-${teacher.name}`;
+          const { content } = await exportRun(run, name, { file: taught, teacher });
+          await writeAtomically(taught, content);
+          expect((await verifyExport(taught, name, { run, teacher })).violations).toEqual([]);
+          files.push(taught);
+        }
         const program = path.join(programs, `${name.replace("-", "_")}.py`);
-        const { stdout } = await promisify(execFile)(python, [program, run, truthFile, file], {
+        const { stdout } = await promisify(execFile)(python, [program, run, truthFile, ...files], {
           env: { ...process.env, TRAINERS: trainers, TMPDIR: scratch },
         });
         console.log(`${expertCount} experts: ${stdout.trim()}`);
