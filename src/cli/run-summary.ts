@@ -4,7 +4,7 @@ import type { RunResult } from "../run/run-rollouts.ts";
 import type { UserSpending } from "../user/user.ts";
 import { formatCount } from "./progress-line.ts";
 import { rowsText } from "./rows-text.ts";
-import type { EpisodesScored } from "./score-as-episodes-end.ts";
+import type { EpisodesScored } from "../composition/open-episode-teacher.ts";
 
 /** Formats the result of a run for people. */
 export function printRunSummary(
