@@ -75,10 +75,9 @@ export function updaterOf({ name }, url, models) {
 
 /** Returns a rollout of short turns with routes. A random model rarely ends its turns. */
 function toColumnRollout(context, { name, first, count = EVENTFUL_COUNT }) {
-  const flags = [
-    ...["--columns", context.columns ?? "routedExperts", "--temperature", "1"],
-    ...["--max-turns", "4", "--max-tokens-per-turn", "24", "--engine-timeout", "600"],
-  ];
+  const columns = context.columns ?? "routedExperts";
+  const sampling = "--temperature 1 --max-turns 4 --max-tokens-per-turn 24 --engine-timeout 600";
+  const flags = ["--columns", columns, ...sampling.split(" ")];
   return toRollout(context, { name, first, count, flags });
 }
 
