@@ -43,7 +43,7 @@ export async function compareRoutes(dir, routesOf) {
           found.unequalNearTies += isNear && !isEqual ? 1 : 0;
           assert.ok(
             isEqual || isNear,
-            `${rolloutId}, token ${token}, version ${version}: the experts are ${got}, expected ${wanted}`,
+            `${rolloutId}, token ${token}, version ${version}: the experts are ${got.join(" ")}, expected ${wanted.join(" ")}`,
           );
         }
         found.rows += rows;
@@ -68,7 +68,7 @@ export function startRouters(folder, folderOf) {
   const child = spawn(python, [routersFile], { stdio: ["pipe", "pipe", "inherit"], env });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
-    async routesOf(version, ids) {
+    routesOf: async (version, ids) => {
       child.stdin.write(`${JSON.stringify({ model: folderOf(version), ids })}\n`);
       const { value, done } = await lines.next();
       assert.ok(!done, "transformers ended before it answered");

@@ -38,7 +38,7 @@ interface Rounds {
 }
 
 interface Comparison {
-  compareRoutes(dir: string, routesOf: RoutesOf): Promise<Figures>;
+  readonly compareRoutes: (dir: string, routesOf: RoutesOf) => Promise<Figures>;
 }
 
 const moduleOf = (name: string): string => new URL(`../../interop/${name}`, import.meta.url).href;
