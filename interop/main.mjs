@@ -2,8 +2,11 @@
 //
 //   npm run interop -- llama-cpp|vllm|vllm-0.33|sglang [--episodes 64] [--skip kill-server,update] [--keep]
 //   npm run interop -- vllm|vllm-0.33|sglang --weights [--keep]
+//   npm run interop -- vllm|vllm-0.33|sglang --columns [--episodes 64] [--keep]
 //
 // With --weights, other weights are announced to the service in the middle of a batch, including wrong ones.
+// With --columns, the server has a tiny mixture of experts, and returns the experts of each token. They are compared with
+// those of transformers on the same ids, also after an update, an abort and a kill.
 // The server is killed in the middle of --episodes episodes, but of 16 at least.
 // Prints one JSON line a round. Exit status: 0 if all checks passed, 1 if one failed, 3 if the server cannot be
 // installed here. The reason is on standard error.
@@ -17,7 +20,7 @@ import { CannotInstall, install } from "./install.mjs";
 import { findFreePort, startServer } from "./running-server.mjs";
 import { servers } from "./servers.mjs";
 
-const usage = `Usage: npm run interop -- ${Object.keys(servers).join("|")} [--episodes 64] [--skip ROUND,…] [--weights] [--keep]`;
+const usage = `Usage: npm run interop -- ${Object.keys(servers).join("|")} [--episodes 64] [--skip ROUND,…] [--weights|--columns] [--keep]`;
 
 const { values, positionals } = readArguments();
 if (values.help) {
@@ -38,6 +41,8 @@ if (problem !== undefined) {
 if (isStale()) await build();
 const { abort, killRun, killServer, play, rescore, update } = await import("./rounds.mjs");
 const weightRounds = await import("./weight-rounds.mjs");
+const columnRounds = await import("./column-rounds.mjs");
+const { startRouters } = await import("./compare-routes.mjs");
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   // Exits in an orderly way, so that no server keeps running.
@@ -57,6 +62,7 @@ function readArguments() {
         skip: { type: "string", default: "" },
         keep: { type: "boolean", default: false },
         weights: { type: "boolean", default: false },
+        columns: { type: "boolean", default: false },
         help: { type: "boolean", short: "h", default: false },
       },
     });
@@ -75,6 +81,8 @@ function findUsageProblem() {
   if (values.weights && server.updateWeights === undefined) {
     return `${server.name} cannot be given other weights`;
   }
+  if (values.columns && server.hasColumns !== true) return `${server.name} returns no columns`;
+  if (values.columns && values.weights) return "Choose one of --weights and --columns";
   const unknown = skipped.find((round) => !rounds.includes(round));
   return unknown && `There is no round ${unknown} to skip, only ${rounds.join(", ")}`;
 }
@@ -174,8 +182,42 @@ async function mainOfWeights() {
   }
 }
 
+/** Compares the routes of a tiny mixture of experts with transformers'. */
+async function mainOfColumns() {
+  const folder = install(server);
+  const models = columnRounds.prepareModels(dir, folder);
+  const port = await findFreePort();
+  const startedAt = Date.now();
+  const running = await startServer(server, {
+    folder,
+    port,
+    tag: "columns",
+    model: models.base,
+    logFile,
+  });
+  const routers = startRouters(folder, (version) => (version === "2" ? models.next : models.base));
+  const context = {
+    server,
+    dir,
+    url: running.url,
+    model: models.base,
+    routesOf: routers.routesOf,
+    update: columnRounds.updaterOf(server, running.url, models),
+  };
+  try {
+    await report("start", async () => ({ seconds: (Date.now() - startedAt) / 1_000 }));
+    await report("play", () => columnRounds.playColumns(context, { count }));
+    await report("kill-run", () => columnRounds.killColumns(context));
+    await report("abort", () => columnRounds.abortColumns(context));
+    await report("update", () => columnRounds.updateColumns(context));
+  } finally {
+    routers.stop();
+    await running.stop();
+  }
+}
+
 try {
-  await (values.weights ? mainOfWeights() : main());
+  await (values.weights ? mainOfWeights() : values.columns ? mainOfColumns() : main());
   if (!values.keep) rmSync(dir, { recursive: true });
 } catch (error) {
   if (!(error instanceof CannotInstall)) {

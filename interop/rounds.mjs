@@ -137,7 +137,11 @@ export async function abort({ server, url }) {
   return { aborted: turns.length, idleAfterMs: Date.now() - startedAt };
 }
 
-function toRollout({ server, url, dir }, { name, first, count = EVENTFUL_COUNT, flags = [] }) {
+/** Returns the arguments of a rollout, and its folder. */
+export function toRollout(
+  { server, url, dir, model = modelDir },
+  { name, first, count = EVENTFUL_COUNT, flags = [] },
+) {
   const out = path.join(dir, name);
   const tasks = `${first}-${first + count - 1}`;
   const args = [
@@ -153,7 +157,7 @@ function toRollout({ server, url, dir }, { name, first, count = EVENTFUL_COUNT, 
     "--url",
     url,
     "--model",
-    modelDir,
+    model,
     "--concurrency",
     "8",
     "--quiet",
@@ -178,7 +182,7 @@ async function check(out, count) {
 }
 
 /** Waits until some episodes of a run are over. */
-async function untilOver(out, { closed }) {
+export async function untilOver(out, { closed }) {
   const file = path.join(out, "episodes.jsonl");
   let isClosed = false;
   void closed.then(() => {
@@ -196,7 +200,8 @@ function readLines(file) {
   return lines.map((line) => JSON.parse(line));
 }
 
-function start(args) {
+/** Starts a command of Turnwright. */
+export function start(args) {
   const child = spawn(process.execPath, [cliFile, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let stdout = "";
   let stderr = "";
@@ -208,7 +213,8 @@ function start(args) {
   return { child, closed };
 }
 
-async function command(args, statuses = [0]) {
+/** Runs a command of Turnwright to its end. */
+export async function command(args, statuses = [0]) {
   const result = await start(args).closed;
   assert.ok(
     statuses.includes(result.status),

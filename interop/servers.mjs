@@ -17,6 +17,16 @@ const OFFLINE = {
   CUDA_VISIBLE_DEVICES: "",
 };
 
+/**
+ * Model runner V2 alone returns routes. Its kernels are Triton's, which has no compiler for CPUs in any package: Triton's
+ * interpreter runs them, slowly.
+ */
+const INTERPRETED = {
+  VLLM_USE_V2_MODEL_RUNNER: "1",
+  TRITON_INTERPRET: "1",
+  PYTHONPATH: path.join(here, "stubs-vllm"),
+};
+
 const CONTEXT_LENGTH = "4096";
 
 const SGLANG_NEEDS =
@@ -86,7 +96,8 @@ const vllmOf = (version) => ({
   },
   rescore: { flags: [], meanLimit: 1e-6 },
   otherApis: [["--engine-api", "completions"]],
-  toCommand: (folder, { port, model = modelDir }) => ({
+  hasColumns: true,
+  toCommand: (folder, { port, tag, model = modelDir }) => ({
     command: path.join(folder, "venv/bin/vllm"),
     args: [
       "serve",
@@ -105,8 +116,10 @@ const vllmOf = (version) => ({
       "--max-num-seqs",
       "32",
       "--enable-scale-out",
+      ...(tag === "columns" ? ["--enable-return-routed-experts"] : []),
     ],
     env: {
+      ...(tag === "columns" && INTERPRETED),
       ...OFFLINE,
       VLLM_NO_USAGE_STATS: "1",
       VLLM_CPU_KVCACHE_SPACE: "1",
@@ -138,7 +151,8 @@ const sglang = {
     { names: SGLANG_NEEDS.split(" ") },
   ],
   rescore: { flags: [], meanLimit: 1e-6 },
-  toCommand: (folder, { port, model = modelDir }) => ({
+  hasColumns: true,
+  toCommand: (folder, { port, tag, model = modelDir }) => ({
     command: path.join(folder, "venv/bin/python"),
     args: [
       "-m",
@@ -170,6 +184,7 @@ const sglang = {
       "--context-length",
       CONTEXT_LENGTH,
       "--skip-server-warmup",
+      ...(tag === "columns" ? ["--enable-return-routed-experts"] : []),
     ],
     env: {
       ...OFFLINE,

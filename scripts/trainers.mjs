@@ -42,6 +42,7 @@ export const pythonOf = (name) => pythons[name] ?? "python3";
 
 const agentLightning = "agentlightning==1.0.2";
 const verl = "verl==0.9.1";
+const cookbook = "tinker-cookbook==0.6.1";
 
 /** Packages whose own requirements would install engines and CUDA: only their files are read. */
 const packages = {
@@ -57,11 +58,12 @@ const packages = {
     "nemo-gym": ["nemo-gym==0.7.0"],
   },
   rows: {
-    tinker: ["tinker-cookbook==0.6.1"],
+    tinker: [cookbook],
     "agent-lightning": [agentLightning, verl],
   },
   columns: {
     "agent-lightning": [agentLightning, verl],
+    tinker: [cookbook],
   },
 };
 

@@ -18,8 +18,12 @@ export type {
   RolloutEpisode,
   RolloutGroup,
   RolloutOptions,
+  TeacherLibrarySettings,
   Widened,
 } from "./api/rollout-options.ts";
+export type { EpisodesScored } from "./composition/open-episode-teacher.ts";
+export type { FollowResult } from "./teacher/follow-run.ts";
+export type { LeftOutRow, ScoringCounts, ScoringResult } from "./teacher/score-run.ts";
 export { rollout, type Rollout } from "./api/rollout.ts";
 export type { Clock } from "./async/clock.ts";
 export type { RunSettings } from "./composition/config/run-config.ts";

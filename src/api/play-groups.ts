@@ -15,6 +15,7 @@ import { withoutUndefined } from "../values/without-undefined.ts";
 import { describeSettings } from "../composition/config/stored-settings.ts";
 import { readVersion } from "../composition/version.ts";
 import type { OpenParts } from "./open-parts.ts";
+import { openRolloutTeacher } from "./open-rollout-teacher.ts";
 import type { RolloutOptions } from "./rollout-options.ts";
 
 /**
@@ -22,6 +23,7 @@ import type { RolloutOptions } from "./rollout-options.ts";
  * leaves the loop.
  *
  * @param onStart - Called with the run before its first group.
+ * @throws UsageError as `openRolloutTeacher()` does.
  * @throws RolloutError if too many episodes fail in a row, with the failure of the last one.
  * @throws the reason of `options.signal` if it aborts.
  */
@@ -36,6 +38,7 @@ export async function* playGroups(
   const isOwn = handedOut === undefined && conduct.dir !== undefined;
   await using own = isOwn ? await openFolder(parts, conduct.dir, options) : undefined;
   const folder = handedOut?.folder ?? own;
+  await using teacher = await openRolloutTeacher(options, folder);
   const limits = withRecordedContext(opened.limits, folder?.manifest ?? {});
   const setup = { ...opened, limits };
   const { followLoad, attempts, maxFailuresInRow } = conduct;
@@ -57,6 +60,7 @@ export async function* playGroups(
     admission: { concurrency, ...(gate !== undefined && { gate }), ...admission },
     onEpisode(episode) {
       if (episode.outcome === "failed") failed = episode;
+      teacher?.wake();
       return onEpisode?.(episode);
     },
     redactor: handedOut?.redactor ?? redactor,
@@ -72,6 +76,8 @@ export async function* playGroups(
   onStart?.(run);
   yield* run;
   const { end } = await run.result;
+  const scored = await teacher?.finish();
+  if (scored !== undefined) options.onTeacher?.(scored);
   if (end === "finished") handedOut?.finished?.();
   signal?.throwIfAborted();
   if (end === "too-many-failures") throw tooManyFailures(parts, failed);

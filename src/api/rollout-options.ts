@@ -12,7 +12,9 @@ import type { EpisodeGroup } from "../run/schedule/group.ts";
 import type { TaskSource } from "../run/schedule/task-source.ts";
 import type { AdmissionOptions, GroupingOptions } from "../run/start-run-options.ts";
 import type { RunSettings } from "../composition/config/run-config.ts";
-import type { GivenSettings } from "../composition/config/setting.ts";
+import type { GivenSettings, SettingValues } from "../composition/config/setting.ts";
+import { teacherSettings } from "../composition/config/teacher-config.ts";
+import type { EpisodesScored } from "../composition/open-episode-teacher.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import type { User } from "../user/user.ts";
 
@@ -33,8 +35,17 @@ export type LibrarySettings = {
     | undefined;
 };
 
+type TeacherValues = Omit<SettingValues<(typeof teacherSettings)[number]>, "teacher">;
+
+/** The settings of a teacher, in kebab case or camel case. */
+export type TeacherLibrarySettings = {
+  readonly [Name in keyof TeacherValues]?: TeacherValues[Name] | undefined;
+} & {
+  readonly [Name in keyof TeacherValues as CamelCase<Name>]?: TeacherValues[Name] | undefined;
+};
+
 /** The settings and parts of a rollout. Defaults are those of the command line. */
-export interface RolloutOptions extends LibrarySettings {
+export interface RolloutOptions extends LibrarySettings, TeacherLibrarySettings {
   /** An environment, its name, or the path of a module; `env` on the command line. */
   readonly environment?: Environment | string;
   /** An engine, which stays open, or the name of an engine, used with `url` and similar settings. */
@@ -53,6 +64,14 @@ export interface RolloutOptions extends LibrarySettings {
    * module.
    */
   readonly agent?: Agent | ForeignAgent | RunSettings["agent"];
+  /**
+   * A teacher that scores the rows as episodes end: an engine, which stays open, or the addresses of a server. The other
+   * settings are those of `turnwright rollout`, such as `teacherTop`. Requires `out`. The rollout ends when the last row
+   * is scored.
+   */
+  readonly teacher?: Engine | string | readonly string[];
+  /** Receives the teacher's counts at the end. A failure of the teacher is no failure of the rollout: see `failure`. */
+  readonly onTeacher?: (scored: EpisodesScored) => void;
   /**
    * Task indexes, or a text as on the command line, such as `0-31,40`. Default: all tasks of the
    * split.
@@ -142,7 +161,31 @@ const objectKeys = new Set([
   "staleness",
   "redeliver",
   "onEpisode",
+  "onTeacher",
 ]);
+
+/** The names of a teacher's settings in a configuration file. */
+const teacherNames: ReadonlySet<string> = new Set(teacherSettings.map(({ name }) => name));
+
+function toSettingName(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** Returns the settings of a teacher among the options, by their names in a configuration file. */
+export function teacherSettingsOf(options: RolloutOptions): GivenSettings {
+  const given = Object.entries(options).flatMap(([key, value]) => {
+    const name = toSettingName(key);
+    return teacherNames.has(name) && name !== "teacher" && value !== undefined
+      ? [[name, value] as const]
+      : [];
+  });
+  const { teacher } = options;
+  const urls = typeof teacher === "string" ? [teacher] : teacher;
+  return {
+    ...Object.fromEntries(given),
+    ...(Array.isArray(urls) && { teacher: urls as readonly string[] }),
+  };
+}
 
 /**
  * Returns the settings among the options, by their names in a configuration file.
@@ -152,8 +195,9 @@ const objectKeys = new Set([
 export function settingsOf(options: RolloutOptions): GivenSettings {
   const settings: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(options)) {
-    if (objectKeys.has(key) || value === undefined) continue;
-    settings[key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)] = value;
+    const name = toSettingName(key);
+    if (objectKeys.has(key) || teacherNames.has(name) || value === undefined) continue;
+    settings[name] = value;
   }
   const { environment, engine, user, agent, tasks, url } = options;
   for (const [name, part] of Object.entries({ environment, engine, user, agent }) as [

@@ -27,6 +27,9 @@ import {
   startSglangTestServer,
   createTextPolicy,
 } from "../testing/index.ts";
+import { decodeLogprobs } from "../columns/teacher-columns.ts";
+import { openColumnFolder } from "../run/columns/column-folder.ts";
+import { parseTeacherRow } from "../teacher/teacher-record.ts";
 import { episodeSamples } from "../run/folder/episode-samples.ts";
 import { verifySample } from "../trajectory/verify-sample.ts";
 import { createScriptedUser } from "../user/scripted-user.ts";
@@ -104,6 +107,49 @@ describe("rollout()", () => {
       "lights/test/2#0": 0,
       "lights/test/2#1": 0,
     });
+  });
+
+  test("a teacher scores the rows before the rollout ends", async () => {
+    const out = path.join(scratch, "taught");
+    const scored: unknown[] = [];
+    const teacher: Engine = {
+      kind: "fake",
+      generate: () => Promise.reject(new Error("no turn is sampled")),
+      describe: async () => ({ kind: "fake", logprobConvention: "raw" }),
+      score: async ({ ids, from = 1 }) => ids.slice(from).map(() => -0.5),
+      close: () => Promise.reject(new Error("an engine that was passed stays open")),
+    };
+    const taught = { ...options(), out, teacher, teacherName: "large" };
+    await rollout({ ...taught, onTeacher: (counts) => scored.push(counts) });
+    expect(scored).toMatchObject([{ name: "large", rowCount: 6, scoredCount: 6 }]);
+    const lines = await readFile(path.join(out, "teachers/large.jsonl"), "utf8");
+    expect(lines.trim().split("\n")).toHaveLength(6);
+    await using columns = openColumnFolder(out);
+    const { columns: parts } = parseTeacherRow(lines.split("\n")[0]!)!;
+    const logprobs = decodeLogprobs(await columns.read(parts.teacherLogprobs!));
+    expect(new Set(logprobs)).toEqual(new Set([-0.5]));
+  });
+
+  test("a teacher's settings are those of the command line", async () => {
+    const out = path.join(scratch, "served");
+    const scored: unknown[] = [];
+    await rollout({
+      ...options(),
+      tasks: [0],
+      out,
+      teacher: server.url,
+      "teacher-name": "served",
+      teacherTop: 2,
+      onTeacher: (counts) => scored.push(counts),
+    });
+    expect(scored).toMatchObject([{ name: "served" }]);
+    const record = await readFile(path.join(out, "teachers/served.json"), "utf8");
+    expect(JSON.parse(record)).toMatchObject({ engine: "sglang", topCount: 2 });
+    const play = async (more: object): Promise<unknown> =>
+      await rollout({ ...options(), tasks: [0], ...more });
+    await expect(play({ teacher: server.url })).rejects.toThrow("Missing out: a teacher's columns");
+    await expect(play({ teacherName: "served", out })).rejects.toThrow("Missing --teacher");
+    await expect(play({ teacher: server.url, teacherTop: -1, out })).rejects.toThrow("teacher-top");
   });
 
   test("stops waiting for an engine object that never describes itself, and blames one that fails", async () => {

@@ -10,11 +10,8 @@ import type { TeacherConfig } from "../composition/config/teacher-config.ts";
 import type { OpenQueuedRunOptions, QueuedRun } from "../queue/queued-run.ts";
 import type { HandOutConfig } from "../queue/queue-settings.ts";
 import { createRunRedactor } from "../composition/run-secrets.ts";
-import type {
-  EpisodesScored,
-  EpisodeTeacher,
-  openEpisodeTeacher as OpenEpisodeTeacher,
-} from "./score-as-episodes-end.ts";
+import type { EpisodesScored, EpisodeTeacher } from "../composition/open-episode-teacher.ts";
+import type { openRolloutTeacher as OpenRolloutTeacher } from "./score-as-episodes-end.ts";
 import type { RunDisplay } from "./watch-settings.ts";
 import { stopOnInterrupt } from "./interrupt.ts";
 import { ownCommand } from "./own-command.ts";
@@ -75,10 +72,10 @@ export async function playRun(
 
 /** Opens the teacher of a run. Loads its code only if there is one. */
 async function openTeacher(
-  ...given: Parameters<typeof OpenEpisodeTeacher>
+  ...given: Parameters<typeof OpenRolloutTeacher>
 ): Promise<EpisodeTeacher> {
-  const { openEpisodeTeacher } = await import("./score-as-episodes-end.ts");
-  return await openEpisodeTeacher(...given);
+  const { openRolloutTeacher } = await import("./score-as-episodes-end.ts");
+  return await openRolloutTeacher(...given);
 }
 
 /** Says which rows lack the teacher's columns. */

@@ -5,7 +5,7 @@ import { formatBytes } from "../text/format-bytes.ts";
 import type { UserSpending } from "../user/user.ts";
 import { formatCount } from "./progress-line.ts";
 import { rowsText } from "./rows-text.ts";
-import type { EpisodesScored } from "./score-as-episodes-end.ts";
+import type { EpisodesScored } from "../composition/open-episode-teacher.ts";
 
 /** Formats the result of a run for people. */
 export function printRunSummary(

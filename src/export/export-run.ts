@@ -13,6 +13,9 @@ import type { ExportNote, ExportSurroundings } from "./exporter.ts";
 import { exporters, type ExportTarget } from "./exporters.ts";
 import { exportRecords } from "./export-records.ts";
 import { readRunGroups } from "./read-run-groups.ts";
+import { chooseForm } from "./teacher/choose-form.ts";
+import { TeacherAdder } from "./teacher/teacher-adder.ts";
+import type { TeacherChoice } from "./teacher/teacher-export.ts";
 
 /** The counts of a finished export. JSON-able. */
 export interface ExportSummary {
@@ -24,6 +27,8 @@ export interface ExportSummary {
   readonly leftOut?: { readonly rowCount: number; readonly tokenCount: number };
   /** The side columns. Absent if the run has none. */
   readonly columns?: ColumnSummary;
+  /** The teacher, and the number of rows with its columns. Absent if the export has none. */
+  readonly teacher?: { readonly name: string; readonly rowCount: number };
 }
 
 /** Options of `exportRun()`. */
@@ -59,6 +64,8 @@ export interface ExportOptions {
   readonly file?: string;
   /** The bytes of the run's side columns. Default: those of its folder. */
   readonly columnSource?: ColumnSource;
+  /** The teacher whose columns the export contains. Default: none. */
+  readonly teacher?: TeacherChoice;
   /** Called for each row that is left out or cut. */
   readonly onNote?: (note: ExportNote) => void;
 }
@@ -74,25 +81,28 @@ export interface RunExport {
 /**
  * Exports a run's folder to one trainer's file, one group at a time. Writes the arrays of side columns to a binary file,
  * which is complete when the content has been read.
- * @throws UsageError if `dir` is not a run's folder, or if it has side columns that the rules refuse. Reading the
- *   content throws it if a row is refused.
+ * @throws UsageError if `dir` is not a run's folder, if it has side columns that the rules refuse, or if the trainer
+ *   takes no teacher's columns. Reading the content throws it if a row is refused.
  */
 export async function exportRun(
   dir: string,
   to: ExportTarget,
-  { onNote, file, columnSource, ...known }: ExportOptions = {},
+  { onNote, file, columnSource, teacher: choice, ...known }: ExportOptions = {},
 ): Promise<RunExport> {
   const run = await readRunGroups(dir, withoutUndefined(known));
   const { taken, leftOut: columnsLeftOut } = chooseColumns(to, run.columns);
   const hasColumns = namesOf(taken).length > 0;
-  if (hasColumns) requireFile(to, file);
+  const form = choice && chooseForm(to, choice);
+  const hasFile =
+    (hasColumns && exporters[to].columns.carrier === "file") || form?.carrier === "file";
+  if (hasFile) requireFile(to, file);
   const { layout } = exporters[to];
   const counts = { groups: 0, records: 0, rowCount: 0, tokenCount: 0 };
   let adder: ColumnAdder | undefined;
+  let teacher: TeacherAdder | undefined;
   let byteCount: number | undefined;
 
   async function* records(): AsyncGenerator<ExportRecord> {
-    const hasFile = hasColumns && exporters[to].columns.carrier === "file";
     await using arrays = hasFile ? await ArraysFile.create(arraysFileOf(file!)) : undefined;
     await using own = openColumns(dir, to, {
       specs: run.columns,
@@ -100,8 +110,10 @@ export async function exportRun(
       source: columnSource,
     });
     adder = own;
+    await using opened = await TeacherAdder.open(dir, to, { choice, sink: arrays });
+    teacher = opened;
     const surroundings = { ...run.surroundings, ...adder?.surroundings };
-    for await (const group of exportRecords(to, run.groups(), { surroundings, adder })) {
+    for await (const group of exportRecords(to, run.groups(), { surroundings, adder, teacher })) {
       for (const note of group.notes) {
         onNote?.(note);
         if (note.action !== "one-row") continue;
@@ -137,6 +149,7 @@ export async function exportRun(
           leftOut: columnsLeftOut,
         },
       }),
+      ...(choice && { teacher: { name: choice.name, rowCount: teacher?.rowCount ?? 0 } }),
     };
   };
   return { content, summary };
@@ -144,9 +157,9 @@ export async function exportRun(
 
 /** @throws UsageError if a form with a binary file has no name. */
 function requireFile(to: ExportTarget, file: string | undefined): void {
-  if (exporters[to].columns.carrier !== "file" || file !== undefined) return;
+  if (file !== undefined) return;
   throw new UsageError(
-    `Cannot export this run to ${to} on standard output: it has side columns, and ${to}'s lie in a file beside the ` +
+    `Cannot export this run to ${to} on standard output: it has side columns or a teacher's, and ${to}'s lie in a file beside the ` +
       "rows; name the file of the rows (--out FILE)",
   );
 }

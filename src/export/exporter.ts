@@ -82,6 +82,8 @@ export interface ReadyRow extends Pick<
   "tokenIds" | "promptLength" | "lossMask" | "logprobs" | "turns"
 > {
   readonly sample: Sample;
+  /** The row as it is in the run. It may have more tokens at its end than `sample`. */
+  readonly stored: Sample;
   /** The version of each sampled token, and `""` for other tokens. */
   readonly policyVersions: readonly string[];
 }

@@ -15,3 +15,4 @@ export type {
   ExportSurroundings,
 } from "./exporter.ts";
 export type { ExportTarget } from "./exporters.ts";
+export type { TeacherChoice } from "./teacher/teacher-export.ts";

@@ -174,6 +174,7 @@ function toReadyRow(
   });
   const row = {
     sample: kind === "uncomputedTail" ? cutSample(sample, end) : sample,
+    stored: sample,
     tokenIds: tokenIds.slice(0, end),
     promptLength,
     lossMask: lossMask.slice(0, end),

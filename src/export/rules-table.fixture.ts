@@ -1,6 +1,7 @@
 import { columnNames } from "../columns/index.ts";
 import { exportKinds, type ExportAction } from "./exporter.ts";
 import { exporters } from "./exporters.ts";
+import { teacherExports } from "./teacher/teacher-exports.ts";
 
 const spelled: Readonly<Record<ExportAction, string>> = {
   keep: "keep",
@@ -64,6 +65,25 @@ export function columnsTable(): string {
     toTable(["column", "the trainer's field, or the reason", "setting", "trainers"], reasons),
   ];
   return `${tables.join("\n\n")}\n`;
+}
+
+/** Renders the forms of a teacher's columns as Markdown: the fields of each trainer, or the reason without. */
+export function teachersTable(): string {
+  const lines = Object.entries(teacherExports).flatMap(([name, { logprobs, top }]) => {
+    if (logprobs.action === "refuse" && logprobs === top) return [];
+    return [["", logprobs] as const, [" `--teacher-top`", top] as const].map(([flag, rule]) => {
+      if (rule.action === "refuse") return [`${name}${flag}`, `*refuse*: ${rule.why}`, ""];
+      const { why, setting } = rule;
+      return [`${name}${flag}`, why, setting === undefined ? "" : `\`${setting}\``];
+    });
+  });
+  const others = Object.entries(teacherExports).filter(([, { logprobs, top }]) => logprobs === top);
+  const reasons = new Map<string, string[]>();
+  for (const [name, { logprobs }] of others) {
+    reasons.set(logprobs.why, [...(reasons.get(logprobs.why) ?? []), name]);
+  }
+  const refused = Array.from(reasons, ([why, names]) => [names.join(", "), `*refuse*: ${why}`, ""]);
+  return `${toTable(["trainer", "fields", "setting"], [...lines, ...refused])}\n`;
 }
 
 function toTable(head: Line, lines: readonly Line[]): string {

@@ -4,7 +4,7 @@ import type { TeacherColumnName, TeacherParts } from "../columns/teacher-columns
 import { isColumnPart } from "../columns/column-part.ts";
 import { UsageError } from "../errors.ts";
 import { parseJsonText } from "../json/parse-json.ts";
-import { type Files, readText } from "../run/disk/files.ts";
+import { codeOf, type Files, readText } from "../run/disk/files.ts";
 import { storageError } from "../run/disk/storage-error.ts";
 
 /** The folder of the teachers' files, in a run's folder. */
@@ -43,6 +43,17 @@ export function teacherFiles(
 ): { readonly record: string; readonly rows: string } {
   const base = path.join(runDir, teachersFolder, name);
   return { record: `${base}.json`, rows: `${base}.jsonl` };
+}
+
+/** Returns the names of the teachers that scored rows of a run, in order. */
+export async function listTeachers(runDir: string, files: Files): Promise<readonly string[]> {
+  try {
+    const names = await files.list(path.join(runDir, teachersFolder));
+    return names.flatMap((name) => /^(.*)\.jsonl$/.exec(name)?.[1] ?? []).toSorted();
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return [];
+    throw error;
+  }
 }
 
 /**

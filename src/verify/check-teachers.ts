@@ -4,15 +4,15 @@ import type { ColumnSource } from "../columns/column-source.ts";
 import { findTeacherProblem, type TeacherColumnName } from "../columns/teacher-columns.ts";
 import { UsageError } from "../errors.ts";
 import { parseJsonText } from "../json/parse-json.ts";
-import { codeOf, type Files } from "../run/disk/files.ts";
+import type { Files } from "../run/disk/files.ts";
 import { readPlacedLines } from "../run/disk/placed-lines.ts";
 import { samplesFile } from "../run/folder/scan-claims.ts";
 import {
+  listTeachers,
   parseTeacherRow,
   readTeacherRecord,
   rowKey,
   teacherFiles,
-  teachersFolder,
   type TeacherRecord,
   type TeacherRow,
 } from "../teacher/teacher-record.ts";
@@ -57,7 +57,7 @@ export async function checkTeachers(
   }: { readonly files: Files; readonly dir: string; readonly source: ColumnSource },
   facts: TeacherFacts,
 ): Promise<TeachersCheck | undefined> {
-  const names = await listTeachers(files, dir);
+  const names = await listTeachers(dir, files);
   if (names.length === 0) return undefined;
   const rows = await readRowFacts(files, path.join(dir, samplesFile));
   const findings: Finding[] = [];
@@ -68,16 +68,6 @@ export async function checkTeachers(
     scored[name] = found.count;
   }
   return { scored, findings };
-}
-
-async function listTeachers(files: Files, dir: string): Promise<readonly string[]> {
-  try {
-    const names = await files.list(path.join(dir, teachersFolder));
-    return names.flatMap((name) => /^(.*)\.jsonl$/.exec(name)?.[1] ?? []).toSorted();
-  } catch (error) {
-    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return [];
-    throw error;
-  }
 }
 
 async function readRowFacts(files: Files, file: string): Promise<ReadonlyMap<string, RowFacts>> {

@@ -11,6 +11,7 @@ import { pageFiles, pageHtml, readPageFile } from "./page-files.ts";
 import { rescoreRow, type Rescoring } from "./source/rescore-row.ts";
 import { RowSource } from "./source/row-source.ts";
 import { SideColumnSource } from "./source/side-column-source.ts";
+import { TeacherSource } from "./source/teacher-source.ts";
 import type { RunIndex } from "./source/run-index.ts";
 
 /** Options of the viewer's server. */
@@ -52,7 +53,8 @@ export async function startViewer(
 ): Promise<ViewerServer> {
   const rows = new RowSource(model);
   const sideColumns = new SideColumnSource(rows);
-  const app = viewerApp(runs, { rows, sideColumns, rescorings });
+  const teachers = new TeacherSource(rows);
+  const app = viewerApp(runs, { rows, sideColumns, teachers, rescorings });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   const taken = await listenAt(server, { host: "127.0.0.1", port }).catch((cause: unknown) => {
     const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
@@ -67,6 +69,7 @@ export async function startViewer(
       server.closeAllConnections();
       await closed;
       await sideColumns[Symbol.asyncDispose]();
+      await teachers[Symbol.asyncDispose]();
     },
   };
 }
@@ -74,11 +77,12 @@ export async function startViewer(
 interface ViewerParts extends Required<Pick<ViewerOptions, "rescorings">> {
   readonly rows: RowSource;
   readonly sideColumns: SideColumnSource;
+  readonly teachers: TeacherSource;
 }
 
 function viewerApp(
   runs: readonly RunIndex[],
-  { rows, sideColumns, rescorings }: ViewerParts,
+  { rows, sideColumns, teachers, rescorings }: ViewerParts,
 ): Hono {
   const app = new Hono();
   const byKey = new Map(runs.map((run) => [run.key, run]));
@@ -169,6 +173,12 @@ function viewerApp(
       return context.body(new Uint8Array(scores.buffer as ArrayBuffer), 200, binary);
     }
     return context.body(encodeRow(columns) as Uint8Array<ArrayBuffer>, 200, binary);
+  });
+  app.get("/api/runs/:run/teachers", async (context) => {
+    const { id = "", row = "0", token = "" } = context.req.query();
+    const address = { rolloutId: id, row: Number(row) };
+    const run = find(context.req.param("run"));
+    return context.json(await teachers.token(run, address, Number(token)));
   });
   addColumnRoutes(app, { find, sideColumns });
   return app;

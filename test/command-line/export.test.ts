@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { writeEveryKindRun } from "../../src/export/every-kind-run.fixture.ts";
+import { addTeacher } from "../../src/export/teacher/teacher-run.fixture.ts";
 import type { RunManifest } from "../../src/run/folder/run-folder.ts";
 import { callCli } from "../support/call-cli.ts";
 import { jsonLines } from "../support/run-cli.ts";
@@ -72,7 +73,33 @@ test("an exported file passes verify, and fails it at the exact place after a ch
   ]);
 });
 
+test("export adds a teacher's columns, and verify compares them with the run", async () => {
+  const taught = path.join(scratch, "taught");
+  await cp(run, taught, { recursive: true });
+  await addTeacher(taught, { name: "large", topCount: 2 });
+  const file = path.join(scratch, "taught.jsonl");
+  const flags = ["--teacher", "large", "--teacher-top"];
+  const { status, stderr } = await callCli([
+    "export",
+    taught,
+    "--to",
+    "verl",
+    "--out",
+    file,
+    ...flags,
+  ]);
+  expect([status, stderr]).toEqual([0, expect.stringContaining("The columns of large for ")]);
+  const sound = await callCli(["verify", file, "--as", "verl", "--run", taught, ...flags]);
+  expect(jsonLines(sound.stdout)).toEqual([{ file, as: "verl", records: 14, violations: [] }]);
+  const other = await callCli(["verify", file, "--as", "verl", "--run", taught]);
+  expect(other.status).toBe(1);
+});
+
 test.each([
+  [["export", "RUN", "--to", "slime", "--teacher-top"], "Cannot use --teacher-top without"],
+  [["export", "RUN", "--to", "tinker", "--teacher-weight", "-1"], "expected a number of at least"],
+  [["export", "RUN", "--to", "csv", "--teacher", "large"], "only trainers' forms have a teacher's"],
+  [["export", "RUN", "--to", "slime", "--teacher", "large"], "has no teacher; turnwright score "],
   [["export", "/nowhere", "--to", "trl"], "Cannot read /nowhere/run.json: no such file"],
   [["export", "RUN", "--to", "word"], "argument 'word' is invalid"],
   [["export", "RUN"], "required option '--to <name>' not specified"],

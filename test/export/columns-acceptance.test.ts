@@ -14,6 +14,9 @@ import { exporters, type ExportTarget } from "../../src/export/exporters.ts";
 import { prepareGroup } from "../../src/export/prepare-group.ts";
 import { readRunGroups } from "../../src/export/read-run-groups.ts";
 import { openColumnFolder } from "../../src/run/columns/column-folder.ts";
+import type { TeacherChoice } from "../../src/export/teacher/teacher-export.ts";
+import { teacherExports } from "../../src/export/teacher/teacher-exports.ts";
+import { addTeacher } from "../../src/export/teacher/teacher-run.fixture.ts";
 import { writeAtomically } from "../../src/run/disk/write-atomically.ts";
 import { aglEvents, aglRules } from "../../src/service/agent-lightning/agl-events.ts";
 import { verifyExport } from "../../src/verify/exported/verify-export.ts";
@@ -33,6 +36,8 @@ const parts = {
   "nemo-rl": ["src/RL"],
   art: ["pkgs/openpipe-art"],
   "agent-lightning": ["pkgs/agentlightning", "pkgs/verl"],
+  trl: [],
+  tinker: ["pkgs/tinker-cookbook"],
 } as const satisfies Partial<Record<ExportTarget | "agent-lightning", readonly string[]>>;
 type Name = keyof typeof parts;
 const names = Object.keys(parts) as Name[];
@@ -40,7 +45,7 @@ const names = Object.keys(parts) as Name[];
 /** The experts of a layer. Above 256, ids have two bytes, which agent-lightning would cut. */
 const expertCountsOf = (name: Name) => (name === "agent-lightning" ? [8, 256] : [8, 300]);
 
-/** The columns that a trainer takes. */
+/** The columns of a run that a trainer takes. Routes alone if it takes none. */
 function specsOf(name: Name, expertCount: number): ColumnSpecs {
   const all: Required<ColumnSpecs> = {
     routedExperts: { layerCount: 4, perToken: 2, expertCount },
@@ -53,7 +58,7 @@ function specsOf(name: Name, expertCount: number): ColumnSpecs {
   const taken = Object.entries(all).filter(
     ([column]) => rules[column as keyof ColumnSpecs].action === "export",
   );
-  return Object.fromEntries(taken);
+  return Object.fromEntries(taken.length > 0 ? taken : [["routedExperts", all.routedExperts]]);
 }
 
 function missingFor(name: Name): readonly string[] {
@@ -76,10 +81,22 @@ afterAll(async () => {
   await rm(scratch, { recursive: true });
 });
 
+/** The teachers' columns that a trainer takes, in the order of its program's arguments. */
+function teachersOf(name: ExportTarget): readonly TeacherChoice[] {
+  const { logprobs, top } = teacherExports[name];
+  return [
+    ...(logprobs.action === "export" ? [{ name: "large" }] : []),
+    ...(top.action === "export" ? [{ name: "wide", hasTop: true }] : []),
+  ];
+}
+
 test("each trainer with a field for columns has a program and pinned requirements", async () => {
   const taking = Object.entries(exporters).filter(([, { columns }]) => columns.add !== undefined);
-  const targets = [...taking.map(([name]) => name), "agent-lightning"];
-  expect(targets.toSorted()).toEqual(names.toSorted());
+  const taught = Object.entries(teacherExports).filter(
+    ([, { logprobs, top }]) => logprobs.action === "export" || top.action === "export",
+  );
+  const wanted = new Set([...taking, ...taught].map(([name]) => name)).add("agent-lightning");
+  expect([...wanted].toSorted()).toEqual(names.toSorted());
   const files = (await readdir(programs)).filter((name) => name.endsWith(".py"));
   expect(files.toSorted()).toEqual(
     [...names, "column_rows"].map((name) => `${name.replace("-", "_")}.py`).toSorted(),
@@ -98,9 +115,9 @@ describe("the trainer's own code reads each column at its token", () => {
         const truthFile = path.join(scratch, `truth-${name}-${expertCount}.jsonl`);
         await writeFile(truthFile, truth.map((row) => `${JSON.stringify(row)}\n`).join(""));
         const file = path.join(scratch, `exported-${expertCount}.${name}`);
-        await writeForm(run, name, file);
+        const files = await writeForm(run, name, file);
         const program = path.join(programs, `${name.replace("-", "_")}.py`);
-        const { stdout } = await promisify(execFile)(python, [program, run, truthFile, file], {
+        const { stdout } = await promisify(execFile)(python, [program, run, truthFile, ...files], {
           env: { ...process.env, TRAINERS: trainers, TMPDIR: scratch },
         });
         console.log(`${expertCount} experts: ${stdout.trim()}`);
@@ -110,13 +127,31 @@ describe("the trainer's own code reads each column at its token", () => {
   }
 });
 
-/** Writes the run in a trainer's form. agent-lightning receives events over HTTP. */
-async function writeForm(run: string, name: Name, file: string): Promise<void> {
-  if (name !== "agent-lightning") {
-    await writeAtomically(file, (await exportRun(run, name, { file })).content);
-    expect((await verifyExport(file, name, { run })).violations).toEqual([]);
-    return;
+/**
+ * Writes the run in a trainer's form: a file without a teacher, and one for each teacher. agent-lightning receives
+ * events over HTTP.
+ */
+async function writeForm(run: string, name: Name, file: string): Promise<readonly string[]> {
+  if (name === "agent-lightning") {
+    await writeEvents(run, file);
+    return [file];
   }
+  await writeAtomically(file, (await exportRun(run, name, { file })).content);
+  expect((await verifyExport(file, name, { run })).violations).toEqual([]);
+  await addTeacher(run, { name: "large" });
+  await addTeacher(run, { name: "wide", topCount: 3 });
+  const files = [file];
+  for (const teacher of teachersOf(name)) {
+    const taught = `${file}-${teacher.name}`;
+    const { content } = await exportRun(run, name, { file: taught, teacher });
+    await writeAtomically(taught, content);
+    expect((await verifyExport(taught, name, { run, teacher })).violations).toEqual([]);
+    files.push(taught);
+  }
+  return files;
+}
+
+async function writeEvents(run: string, file: string): Promise<void> {
   await using source = openColumnFolder(run);
   const { columns: specs, ...read } = await readRunGroups(run);
   const lines: string[] = [];

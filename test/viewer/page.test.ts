@@ -10,6 +10,13 @@ import { columnNames, type ColumnName } from "../../src/columns/column-specs.ts"
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { RunLock } from "../../src/run/disk/run-lock.ts";
+import {
+  addTeacher,
+  taughtLogprob,
+  taughtTop,
+} from "../../src/export/teacher/teacher-run.fixture.ts";
+import { formatProbability } from "../../src/viewer/model/heat.ts";
+import { differenceWords } from "../../src/viewer/model/teacher-token.ts";
 import { linkTo, type Route } from "../../src/viewer/model/route.ts";
 import {
   appendEpisode,
@@ -1005,6 +1012,32 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     expect(complaints).toEqual([]);
     await page.goto(`${server.url}#/run/run`);
     await page.getByText("side columns: routed experts, kept tokens, top logprobs").waitFor();
+  });
+
+  test("shows each teacher's logprob of the chosen token, and its most probable ids", async () => {
+    const dir = path.join(scratch, "taught", "run");
+    await writeViewedRun(dir, [{ row: firstEpisode().row, samples: [sample] }]);
+    await addTeacher(dir, { name: "large", topCount: 3 });
+    await using server = await serveRuns(dir);
+    await using watched = await watchPage(browser);
+    const { page, complaints } = watched;
+    const token = sample.turns[0]!.start + 1;
+    const ids = sample.tokenIds;
+    await page.goto(server.url + linkOf({ token }));
+    const panel = page.locator('[data-teacher="large"]');
+    await panel.waitFor();
+    const logprob = taughtLogprob(ids, token);
+    expect(await panel.locator("[data-field=teacher]").innerText()).toBe(
+      `${logprob.toFixed(4)} (${formatProbability(logprob)}), ${differenceWords(logprob, sample.logprobs[token]!)}`,
+    );
+    const rows = panel.locator("tbody tr");
+    await rows.first().waitFor();
+    expect(await rows.locator("td:nth-child(2)").allInnerTexts()).toEqual(
+      taughtTop(ids, token, 3).map(({ id }) => String(id)),
+    );
+    await page.locator(`.token[data-token="${sample.promptLength - 1}"]`).click();
+    await page.getByText("it belongs to the prompt, or its row was left out").waitFor();
+    expect(complaints).toEqual([]);
   });
 
   /** Changes the last byte of a part in a run's folder. Returns the part. */

@@ -1,7 +1,8 @@
-"""Shared by the programs over side columns. Usage of each: PROGRAM RUN TRUTH EXPORTED
+"""Shared by the programs over side columns. Usage of each: PROGRAM RUN TRUTH EXPORTED [TAUGHT [TOP]]
 
 RUN is the folder of a run with side columns, TRUTH says what the columns of each row contain token by token, and EXPORTED
-is the run in the trainer's form. Each program runs a trainer's own readers on the export, and on the rows as the Python
+is the run in the trainer's form. TAUGHT is the same with the columns of an invented teacher, TOP with its most probable ids.
+Each program runs a trainer's own readers on the export, and on the rows as the Python
 shim hands them over. What comes out must have row i at token i, and each set at its token. `refused` are rows that a
 trainer must not take.
 """
@@ -35,7 +36,7 @@ class Run:
     def __init__(self, names):
         folder = ColumnFolder(sys.argv[1])
         self.specs, self.source, self.checks = folder.specs, Taken(folder, names), 0
-        self.shape = self.specs["routedExperts"]
+        self.shape = self.specs.get("routedExperts")
         truth = {(row["rolloutId"], row["segment"]): row for row in native(sys.argv[2])}
         self.rows = {}
         for row in read_rows(sys.argv[1]):
@@ -78,6 +79,27 @@ class Run:
         print(f"{name}: {self.checks} arrays of routes: accepted{extra}")
 
 
+def taught():
+    """Returns the records with the teacher's logprobs, or with its most probable ids where the trainer takes only these."""
+    return list(read_export(sys.argv[4]))
+
+
+def taught_top():
+    """Returns the records with the teacher's most probable ids."""
+    return list(read_export(sys.argv[5]))
+
+
+def teacher_logprob(ids, token):
+    """Returns the invented teacher's logprob of a token of a row."""
+    return -0.25 * (token % 3 + 1) if token % 3 < 2 else -4 - ids[token] % 8 / 8
+
+
+def teacher_top(ids, token, count):
+    """Returns the invented teacher's ids and logprobs in a token's place, best first."""
+    first = ids[token] + (0, 199, 7)[token % 3]
+    return [(first + rank) % 200 for rank in range(count)], [-0.25 * (rank + 1) for rank in range(count)]
+
+
 def refused(what, call):
     """Fails if the trainer takes a wrong row."""
     try:
@@ -101,4 +123,4 @@ def stand_in(name, folder=None, **members):
     return module
 
 
-__all__ = ["ROOT", "Run", "json", "load_defs", "np", "refused", "stand_in"]
+__all__ = ["ROOT", "Run", "json", "load_defs", "np", "refused", "stand_in", "taught", "taught_top", "teacher_logprob", "teacher_top"]

@@ -72,4 +72,17 @@ def wrong(routes):
 
 refused("rows twice", lambda: wrong(wide))
 refused("bytes", lambda: wrong(first.rollout_routed_experts.astype(np.uint8)))
-run.done("miles", f", with positions and top logprobs of {len(loaded)} rows")
+opd = load_defs(f"{MILES}/miles/backends/training_utils/loss_hub/opd.py", ["apply_opd_kl_to_advantages"], {"torch": torch})
+samples = [Sample.from_dict(record) for record in taught()]
+for sample in samples:
+    sample.validate()
+    assert sample.opd_reverse_kl is None
+    policy, advantages = [torch.tensor(sample.rollout_log_probs)], [torch.zeros(sample.response_length)]
+    data = {"teacher_log_probs": [torch.as_tensor(sample.teacher_log_probs, dtype=torch.float32)]}
+    opd["apply_opd_kl_to_advantages"](types.SimpleNamespace(opd_kl_coef=2.0, opd_type="sglang"), data, advantages, policy)
+    start = len(sample.tokens) - sample.response_length
+    want = [2 * (teacher_logprob(sample.tokens, start + at) - logprob) for at, logprob in enumerate(sample.rollout_log_probs)]
+    assert advantages[0].tolist() == want, f"distillation of {sample.metadata['rollout']}"
+short = Sample(**{**vars(samples[0]), "teacher_log_probs": samples[0].teacher_log_probs[1:]})
+refused("a logprob of the teacher too few", short.validate)
+run.done("miles", f", with positions and top logprobs of {len(loaded)} rows, {len(samples)} rows distilled")

@@ -60,4 +60,25 @@ def short():
 
 
 refused("a row too few", short)
-run.done("prime-rl", f" as {', '.join(kinds)}")
+names = {"torch": torch, "_safe_mean": lambda *_: None, "LossOutputs": lambda loss, metrics: loss}
+losses = torch and load_defs(f"{SOURCE}/trainer/rl/loss.py", ["compute_importance_ratio_and_mismatch_kl", "ref_kl_loss_fn"], names)
+distilled = 0
+for record in taught():
+    own = {**record["sample"]}
+    routes = own["routed_experts"]
+    sample = Sample(**{**own, "routed_experts": Routes(data=routes.tobytes(), shape=list(routes.shape), dtype=str(routes.dtype))})
+    prepared = batch["prepare_sample"](msgspec.msgpack.Decoder(Sample).decode(msgspec.msgpack.Encoder().encode(sample)), 1000)
+    ids, mask = prepared.input_ids, own["mask"]
+    want = [teacher_logprob(ids, token) if bit else 0.0 for token, bit in enumerate(mask)]
+    assert (prepared.ref_logprobs, prepared.ref_kl_weights) == (want, [float(bit) for bit in mask]), record["id"]
+    assert not any(prepared.rl_weights), record["id"]
+    distilled += 1
+    if torch is None:
+        continue
+    policy = torch.tensor(own["logprobs"], requires_grad=True)
+    weights = torch.tensor(prepared.ref_kl_weights)
+    inputs = types.SimpleNamespace(trainer_logprobs=policy, inference_logprobs=policy.detach(), ref_logprobs=torch.tensor(prepared.ref_logprobs),
+                                   loss_mask=weights != 0, loss_weights=weights)
+    losses["ref_kl_loss_fn"](inputs).backward()
+    assert policy.grad.tolist() == [logprob - other if bit else 0.0 for logprob, other, bit in zip(own["logprobs"], want, mask)]
+run.done("prime-rl", f" as {', '.join(kinds)}, {distilled} rows distilled")

@@ -1,4 +1,4 @@
-"""slime: its dump's reader, its conversion with the checks of routes and sets, its alignment of routes, its mask of sets."""
+"""slime: its dump's reader, its conversion with the checks of routes and sets, its alignment of routes, its mask of sets, its distillation."""
 from column_rows import *
 
 import sys
@@ -6,6 +6,7 @@ import types
 
 sys.path.insert(0, f"{ROOT}/src/slime")
 import torch
+from slime.observability.rollout_data_utils import tensorize_rollout_data_for_training
 from slime.utils.types import Sample
 from turnwright.slime_dump import write_slime_dump
 from turnwright.trainers.slime_sample import fill
@@ -70,4 +71,16 @@ check(live, "live")
 first = loaded[0]
 refused("a row for each id", lambda: aligned([torch.cat([first.rollout_routed_experts] + [first.rollout_routed_experts[-1:]])], [first.tokens]))
 refused("routes without the dense layer", lambda: validate["validate_rollout_routed_experts_for_replay"]([first.rollout_routed_experts[:, 1:]], args))
-run.done("slime", f" as {first.rollout_routed_experts.dtype}, with the sets of {len(loaded)} rows")
+opd = load_defs(f"{SOURCE}/backends/megatron_utils/loss.py", ["apply_opd_kl_to_advantages"], {"torch": torch})["apply_opd_kl_to_advantages"]
+records = taught()
+write_slime_dump(records, dump, groups=len({record["group_index"] for record in records}))
+samples = [Sample.from_dict(one) for one in torch.load(dump.format(rollout_id=0), weights_only=False)["samples"]]
+data = convert(samples)
+tensorize_rollout_data_for_training(data)
+student, advantages = data["rollout_log_probs"], [torch.zeros(length) for length in data["response_lengths"]]
+opd(S(opd_kl_coef=2.0, opd_type="sglang"), data, advantages, student)
+for sample, own, policy in zip(samples, advantages, student):
+    start = len(sample.tokens) - sample.response_length
+    want = [2 * (teacher_logprob(sample.tokens, start + at) - float(logprob)) for at, logprob in enumerate(policy)]
+    assert own.tolist() == want, f"distillation of {sample.metadata['rollout']}"
+run.done("slime", f" as {first.rollout_routed_experts.dtype}, with the sets of {len(loaded)} rows, {len(samples)} rows distilled")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .rows import Row, group_rows, read_episodes, read_lines, read_rows
     from .started_service import ServiceFailed, StartedService, connect
     from .tables import to_dataset, to_numpy, to_pandas
+    from .teachers import TeacherColumns, TeacherFolder
 
 # The names of each module. A module is imported when one of its names is used first: an environment starts faster.
 _NAMES = {
@@ -27,16 +28,17 @@ _NAMES = {
     "rows": "Row group_rows read_episodes read_lines read_rows",
     "started_service": "ServiceFailed StartedService connect",
     "tables": "to_dataset to_numpy to_pandas",
+    "teachers": "TeacherColumns TeacherFolder",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Attempt", "BadEnvironment", "Batch", "Client", "ColumnFolder", "ColumnSource", "Context", "Environment", "Group",
     "LoadedColumns", "MetricsFile", "Played", "Refused", "Response", "Row", "ServiceError", "ServiceFailed",
-    "ServiceUnreachable", "StartedService", "TextEnvironment", "TextEpisode", "TokenSets", "TrainerGroup",
-    "TrainerLogprobs", "Unfit", "connect", "group_rows", "lineage_of", "log_to", "pass_hat_k", "read_episodes",
-    "read_export", "read_lines", "read_rows", "refuse", "row_columns", "step_metrics", "to_dataset", "to_numpy",
-    "to_pandas", "to_response",
+    "ServiceUnreachable", "StartedService", "TeacherColumns", "TeacherFolder", "TextEnvironment", "TextEpisode",
+    "TokenSets", "TrainerGroup", "TrainerLogprobs", "Unfit", "connect", "group_rows", "lineage_of", "log_to",
+    "pass_hat_k", "read_episodes", "read_export", "read_lines", "read_rows", "refuse", "row_columns", "step_metrics",
+    "to_dataset", "to_numpy", "to_pandas", "to_response",
 ]
 
 

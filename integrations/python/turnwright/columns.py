@@ -49,20 +49,14 @@ class TokenSets:
         return numpy.concatenate([[0], numpy.cumsum(self.counts, dtype=numpy.int64)])
 
 
-class ColumnFolder:
-    """The columns of a run's folder, found by hash. Reads no bytes until an array is used.
+class PartFiles:
+    """The parts of columns in a run's folder, found by hash. Reads no bytes until an array is used.
 
-    Raises ValueError if the folder names no columns, or a line is no place of a part.
+    Raises ValueError if a line is no place of a part.
     """
 
     def __init__(self, run: str | Path) -> None:
-        folder = Path(run)
-        manifest = json.loads((folder / "run.json").read_text("utf-8"))
-        specs = (manifest.get("found") or {}).get("columns")
-        if not specs:
-            raise ValueError(f"Cannot read columns of {folder}: its run.json names none")
-        self.specs: dict[str, Any] = specs
-        self._folder = folder / "columns"
+        self._folder = Path(run) / "columns"
         self._places: dict[str, tuple[str, int, int]] = {}
         self._freed: set[str] = set()
         self._maps: dict[str, memoryview] = {}
@@ -90,6 +84,19 @@ class ColumnFolder:
             raise ValueError(f"Cannot read the column part {part['hash']}: {self._folder / name} ends before it; copy the "
                              "folder again")
         return content
+
+
+class ColumnFolder(PartFiles):
+    """The columns of a run's folder. Raises ValueError if the folder names no columns."""
+
+    def __init__(self, run: str | Path) -> None:
+        folder = Path(run)
+        manifest = json.loads((folder / "run.json").read_text("utf-8"))
+        specs = (manifest.get("found") or {}).get("columns")
+        if not specs:
+            raise ValueError(f"Cannot read columns of {folder}: its run.json names none")
+        self.specs: dict[str, Any] = specs
+        super().__init__(folder)
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,15 @@ import { makeFolder } from "../../files/make-folder.ts";
 import type { Setting } from "../../composition/config/setting.ts";
 import { writeAtomically } from "../../run/disk/write-atomically.ts";
 import { addSettings } from "../option.ts";
-import { toDiscount } from "../to-discount.ts";
+import {
+  addTeacherOptions,
+  readTeacherChoice,
+  toDiscount,
+  type TeacherFlags,
+} from "../export-flags.ts";
 import { writeError } from "../write-out.ts";
 
-interface ExportFlags {
+interface ExportFlags extends TeacherFlags {
   readonly to: ExportTarget | TableTarget;
   readonly out?: string;
   readonly policyVersion?: number;
@@ -74,6 +79,7 @@ export function defineExport(command: Command): void {
       "--prompt-text <model>",
       "slime, miles: prompts as the text that the policy was sent, by this folder's tokenizer",
     );
+  addTeacherOptions(command, "");
   addSettings(command, [temperatureSetting]);
   command.action(exportCommand);
 }
@@ -106,6 +112,13 @@ async function exportCommand(dir: string, flags: ExportFlags): Promise<void> {
       `Cannot use --turn-rewards with --to ${to}: only rows for skyrl have a reward for each token`,
     );
   }
+  const choice = readTeacherChoice(flags);
+  if (choice !== undefined && exporter === undefined) {
+    throw new UsageError(
+      `Cannot use --teacher with --to ${to}: only trainers' forms have a teacher's columns; read those of the folder by ` +
+        "turnwright.columns in Python",
+    );
+  }
   if (to === "safetensors") {
     if (out === undefined)
       throw new UsageError("Cannot export safetensors: name a folder by --out");
@@ -119,11 +132,9 @@ async function exportCommand(dir: string, flags: ExportFlags): Promise<void> {
   }
 }
 
-async function exportToTrainer(
-  dir: string,
-  to: ExportTarget,
-  { out, policyVersion, promptText, temperature, turnDiscount, turnRewards }: ExportFlags,
-): Promise<void> {
+async function exportToTrainer(dir: string, to: ExportTarget, flags: ExportFlags): Promise<void> {
+  const { out, policyVersion, promptText, temperature, turnDiscount, turnRewards } = flags;
+  const choice = readTeacherChoice(flags);
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
   const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
 
@@ -136,6 +147,7 @@ async function exportToTrainer(
   const { content, summary } = await exportRun(dir, to, {
     onNote,
     ...(out !== undefined && { file: out }),
+    ...(choice && { teacher: choice }),
     ...(codec && { spell: async (ids) => await codec.decode(ids) }),
     ...withoutUndefined({ policyVersion, temperature, turnDiscount, hasTurnRewards: turnRewards }),
     versionRemedy: "--policy-version N",
@@ -150,7 +162,7 @@ async function exportToTrainer(
     if (count <= shownNotes) continue;
     writeError(`${count - shownNotes} more like that: ${exporters[to].rules[kind].why}\n`);
   }
-  const { groups, records, leftOut, columns } = summary();
+  const { groups, records, leftOut, columns, teacher } = summary();
   if (leftOut !== undefined) {
     const { rowCount, tokenCount } = leftOut;
     writeError(
@@ -158,6 +170,9 @@ async function exportToTrainer(
     );
   }
   if (columns !== undefined) writeError(sayColumns(columns, to, out));
+  if (teacher !== undefined) {
+    writeError(`The columns of ${teacher.name} for ${teacher.rowCount} rows\n`);
+  }
   writeError(`${records} rows of ${groups} groups for ${to}\n`);
 }
 

@@ -19,10 +19,15 @@ import { stopOnInterrupt } from "../interrupt.ts";
 import { addSettings } from "../option.ts";
 import { groupSettings } from "../setting-groups.ts";
 import { engineSettings, openScoringEngine } from "../scoring-engine.ts";
-import { toDiscount } from "../to-discount.ts";
+import {
+  addTeacherOptions,
+  readTeacherChoice,
+  toDiscount,
+  type TeacherFlags,
+} from "../export-flags.ts";
 import { writeOut } from "../write-out.ts";
 
-interface VerifyFlags extends Readonly<Record<string, unknown>> {
+interface VerifyFlags extends Readonly<Record<string, unknown>>, TeacherFlags {
   readonly rescore?: true;
   readonly tolerance: string;
   readonly as?: ExportTarget;
@@ -79,6 +84,7 @@ export function defineVerify(command: Command): void {
     .option("--prompt-text <model>", "with --run: the folder that the export was given")
     .option("--rescore", "compare the recorded logprobs with an engine's (all but llama-cpp)")
     .option("--tolerance <nats>", "with --rescore: the largest difference that passes", "1e-5");
+  addTeacherOptions(command, "with --as: ");
   addSettings(
     command,
     engineSettings.map((setting) => ({
@@ -124,10 +130,12 @@ async function verifyExports(
 ): Promise<void> {
   const { loadTokenCodec } = await import("../../tokenizer/load-codec.ts");
   const codec = promptText === undefined ? undefined : await loadTokenCodec(promptText);
+  const choice = readTeacherChoice(more);
   const known = {
     ...(model !== undefined && { special: await readSpecialTokens(model) }),
     ...(codec && { spell: async (ids: readonly number[]) => await codec.decode(ids) }),
     ...(run !== undefined && { run }),
+    ...(choice && { teacher: choice }),
     ...(policyVersion !== undefined && { policyVersion: Number(policyVersion) }),
     ...(temperature !== undefined && { temperature }),
     ...(more.turnDiscount !== undefined && { turnDiscount: more.turnDiscount }),

@@ -1,9 +1,12 @@
+/** The element type of an exported array of ids, by numpy's name. Little-endian. */
+export type IdType = "int8" | "uint8" | "int16" | "uint16" | "int32";
+
 /** The element type of an exported array, by numpy's name. Little-endian. */
-export type ArrayType = "int8" | "uint8" | "int16" | "uint16" | "int32";
+export type ArrayType = IdType | "float32";
 
 /** Returns the bytes of an element. */
 export function elementBytes(type: ArrayType): 1 | 2 | 4 {
-  return { int8: 1, uint8: 1, int16: 2, uint16: 2, int32: 4 }[type] as 1 | 2 | 4;
+  return { int8: 1, uint8: 1, int16: 2, uint16: 2, int32: 4, float32: 4 }[type] as 1 | 2 | 4;
 }
 
 /**
@@ -12,7 +15,7 @@ export function elementBytes(type: ArrayType): 1 | 2 | 4 {
  *
  * @param from - The bytes of a given id.
  */
-export function widenIds(bytes: Uint8Array, from: 1 | 2 | 4, to: ArrayType): Uint8Array {
+export function widenIds(bytes: Uint8Array, from: 1 | 2 | 4, to: IdType): Uint8Array {
   const size = elementBytes(to);
   if (size === from) return bytes;
   const ids =
@@ -25,7 +28,7 @@ export function widenIds(bytes: Uint8Array, from: 1 | 2 | 4, to: ArrayType): Uin
 }
 
 /** Returns the narrowest type of the given ones that has all ids of a layer with so many experts. */
-export function expertType(expertCount: number, types: readonly ArrayType[]): ArrayType {
+export function expertType(expertCount: number, types: readonly IdType[]): IdType {
   const limits = { int8: 128, uint8: 256, int16: 32_768, uint16: 65_536, int32: 2 ** 31 };
   return types.find((type) => expertCount <= limits[type]) ?? "int32";
 }

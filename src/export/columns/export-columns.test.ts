@@ -70,6 +70,7 @@ function valuesOf(arrays: Buffer, { offset, shape, dtype }: PlacedArray): readon
     int16: Int16Array,
     uint16: Uint16Array,
     int32: Int32Array,
+    float32: Float32Array,
   };
   const bytes = new Uint8Array(
     arrays.subarray(offset, offset + count * types[dtype].BYTES_PER_ELEMENT),

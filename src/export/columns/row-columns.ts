@@ -9,7 +9,7 @@ import {
 import { decodeRagged, type ColumnPart, type ColumnSource } from "../../columns/index.ts";
 import { assertInvariant, UsageError } from "../../errors.ts";
 import type { Sample } from "../../trajectory/sample.ts";
-import { elementBytes, widenIds, type ArrayType } from "./array-type.ts";
+import { elementBytes, widenIds, type IdType } from "./array-type.ts";
 import type { ColumnArray, ColumnSink, PlacedArray } from "./column-sink.ts";
 
 /** The greatest number of bytes that are read of a part at once. */
@@ -72,7 +72,7 @@ export class RowColumns {
    */
   tokenArray(
     name: "routedExperts" | "indexerTopK",
-    { type, rows, padding }: { readonly type: ArrayType; rows: number; padding?: Padding },
+    { type, rows, padding }: { readonly type: IdType; rows: number; padding?: Padding },
   ): ColumnArray {
     const { layerCount, perToken } = this.specs[name]!;
     const parts = this.#tokenParts(name);
@@ -87,7 +87,7 @@ export class RowColumns {
   async *#tokenBytes(
     name: "routedExperts" | "indexerTopK",
     parts: readonly ColumnPart[],
-    about: { type: ArrayType; known: number; rows: number; padding: Padding | undefined },
+    about: { type: IdType; known: number; rows: number; padding: Padding | undefined },
   ): AsyncGenerator<Uint8Array> {
     const { type, known, rows, padding = "zero" } = about;
     const rowSize = rowBytesOf(name, this.specs)!;

@@ -110,7 +110,7 @@ export class AttemptSequence {
     return found;
   }
 
-  #continue({ rollout, number, reward, isLast }: ExportedRecord): Violation[] {
+  #continue({ rollout, number, reward, isLast, isPerRow }: ExportedRecord): Violation[] {
     const open = this.#open!;
     const found: Violation[] = [];
     const say = (what: string, value: unknown, first: unknown): void => {
@@ -118,7 +118,7 @@ export class AttemptSequence {
       const detail = `${what} is ${quote(value)}, and ${quote(first)} in an earlier row of ${quote(rollout)}`;
       found.push({ rule: "attempt", detail });
     };
-    if (recordPerAttempt.has(this.#as)) {
+    if (recordPerAttempt.has(this.#as) && isPerRow !== true) {
       const detail = `${quote(rollout)} has a record already, and each attempt has one`;
       return [{ rule: "attempt", detail }];
     }

@@ -99,7 +99,7 @@ function checkAdvantages(advantages: Part, mask: Part, isByTurn: boolean): Viola
     "advantages",
     isByTurn
       ? "a number where it is trained, 0 elsewhere"
-      : "one number where it is trained, 0 elsewhere; verify an export with --turn-discount with that flag",
+      : "one number where it is trained, 0 elsewhere; verify an export with --turn-discount or --teacher with that flag",
     (value, index) =>
       mask.values[index] === 1
         ? Number.isFinite(value) && (isByTurn || value === own)

@@ -34,6 +34,8 @@ export interface ExportedRecord {
   readonly isLast?: unknown;
   /** The row's `metadata.lineage`. Absent if the form or the row has none. */
   readonly lineage?: unknown;
+  /** True if this form has a record for each row, unlike the trainer's usual form. */
+  readonly isPerRow?: true;
   /** Violations of the row's shape. A missing part is absent from the row. */
   readonly found: readonly Violation[];
 }

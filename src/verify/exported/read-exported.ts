@@ -7,6 +7,7 @@ import { readPrimeRl } from "./read-prime-rl.ts";
 import { readSkyrl } from "./read-skyrl.ts";
 import { readSlime } from "./read-slime.ts";
 import { readTinker } from "./read-tinker.ts";
+import { readTrl } from "./read-trl.ts";
 import { readVerifiers } from "./read-verifiers.ts";
 import { readVerl } from "./read-verl.ts";
 
@@ -29,15 +30,7 @@ const readAreal: Reader = (record) => ({
 export const exportedReaders: Readonly<Record<ExportTarget, Reader>> = {
   slime: readSlime,
   miles: readSlime,
-  trl: readerOf({
-    prompt: "prompt_ids",
-    ids: "completion_ids",
-    mask: "env_mask",
-    logprobs: "logprobs",
-    reward: "env_reward",
-    group: "group",
-    rollout: "rollout",
-  }),
+  trl: readTrl,
   verl: readVerl,
   skyrl: readSkyrl,
   openrlhf: readOpenrlhf,

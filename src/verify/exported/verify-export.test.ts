@@ -204,7 +204,7 @@ describe("verifyExport()", () => {
       "prime-rl",
       "an advantage outside the mask",
       (r) => (r[0].sample.advantages[0] = 0.5),
-      "1 advantages: sample.advantages[0] is 0.5, expected one number where it is trained, 0 elsewhere; verify an export with --turn-discount with that flag",
+      "1 advantages: sample.advantages[0] is 0.5, expected one number where it is trained, 0 elsewhere; verify an export with --turn-discount or --teacher with that flag",
     ],
     [
       "prime-rl",

@@ -12,6 +12,9 @@ import { exportRecords } from "../../export/export-records.ts";
 import { exporters, type ExportTarget } from "../../export/exporters.ts";
 import type { ExportSurroundings } from "../../export/exporter.ts";
 import { readRunGroups } from "../../export/read-run-groups.ts";
+import { chooseForm } from "../../export/teacher/choose-form.ts";
+import { TeacherAdder } from "../../export/teacher/teacher-adder.ts";
+import type { TeacherChoice } from "../../export/teacher/teacher-export.ts";
 import { readStored } from "../../run/disk/read-jsonl.ts";
 import { splitLines } from "../../text/split-lines.ts";
 import { hashRow } from "../../trajectory/hash-row.ts";
@@ -42,6 +45,8 @@ export interface VerifyExportOptions extends ExportSurroundings {
   readonly run?: string;
   /** The special tokens of the model that sampled. Absent: special tokens are not checked. */
   readonly special?: SpecialTokens;
+  /** The teacher whose columns the export contains. Default: none. */
+  readonly teacher?: TeacherChoice;
 }
 
 /**
@@ -56,17 +61,21 @@ export interface VerifyExportOptions extends ExportSurroundings {
 export async function verifyExport(
   file: string,
   as: ExportTarget,
-  { run, special, ...surroundings }: VerifyExportOptions = {},
+  { run, special, teacher, ...surroundings }: VerifyExportOptions = {},
 ): Promise<ExportVerification> {
-  const isByTurn = surroundings.turnDiscount !== undefined;
-  const endsTrained = exporters[as].rules.environmentTail.action === "cut";
+  const form = teacher && chooseForm(as, teacher);
+  const isByTurn = surroundings.turnDiscount !== undefined || form?.hasWeight === true;
+  const rules = { ...exporters[as].rules, ...form?.rules };
+  const endsTrained = rules.environmentTail.action === "cut";
   const once = new Once();
   const sequence = new AttemptSequence(as, isByTurn);
   await using arrays = await ArraysReader.open(arraysFileOf(file));
   const compared = new ComparedArrays(arrays);
   const columns = new ColumnsCheck(as, arrays);
   const expected =
-    run === undefined ? undefined : expectedRecords(run, as, { surroundings, sink: compared });
+    run === undefined
+      ? undefined
+      : expectedRecords(run, as, { surroundings, sink: compared, teacher });
   const violations: LineViolation[] = [];
   let line = 0;
   try {
@@ -119,11 +128,20 @@ function toDifference({ offset, shape }: PlacedArray): Violation {
 async function* expectedRecords(
   dir: string,
   as: ExportTarget,
-  { surroundings, sink }: { readonly surroundings: ExportSurroundings; readonly sink: ColumnSink },
+  {
+    surroundings,
+    sink,
+    teacher: choice,
+  }: {
+    readonly surroundings: ExportSurroundings;
+    readonly sink: ColumnSink;
+    readonly teacher: TeacherChoice | undefined;
+  },
 ): AsyncGenerator<RawRow> {
   const run = await readRunGroups(dir, surroundings);
   await using adder = openColumns(dir, as, { specs: run.columns, sink });
-  const about = { surroundings: { ...run.surroundings, ...adder?.surroundings }, adder };
+  await using teacher = await TeacherAdder.open(dir, as, { choice, sink });
+  const about = { surroundings: { ...run.surroundings, ...adder?.surroundings }, adder, teacher };
   for await (const { records } of exportRecords(as, run.groups(), about)) {
     for await (const record of records) yield JSON.parse(JSON.stringify(record)) as RawRow;
   }

@@ -71,6 +71,8 @@ export interface RunFacts {
   readonly configuration: Readonly<Record<string, unknown>>;
   /** The run's side columns. Absent if it has none. */
   readonly columns?: ColumnSpecs;
+  /** The names of the teachers that scored rows of the run. Absent if there are none. */
+  readonly teachers?: readonly string[];
   /** The number of unreadable lines. */
   readonly damagedCount: number;
   readonly turnwright: string;

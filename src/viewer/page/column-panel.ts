@@ -151,7 +151,7 @@ function tokenValues(
     return html`${
       values.kind === "layers"
         ? layerList(values)
-        : idTable(values, { name, sampled: view.ids[token]! })
+        : idTable(values, { title: columnWords[name].title, sampled: view.ids[token]! })
     }
     ${
       policyVersion === ""
@@ -182,21 +182,16 @@ function layerList({ layers, perToken }: TokenColumn & { kind: "layers" }): Temp
   </ol>`;
 }
 
-function idTable(
+/** Renders the ids of a token's row with texts and logprobs. Marks the token itself. */
+export function idTable(
   values: TokenColumn & { kind: "tokens" },
-  { name, sampled }: { readonly name: ColumnName; readonly sampled: number },
+  { title, sampled }: { readonly title: string; readonly sampled: number },
 ): TemplateResult {
   const { ids, logprobs, count, pieces } = values;
   const texts = spellPieces(pieces);
   const own = ids.indexOf(sampled);
   const more = count - ids.length;
-  return html`<div
-    class="ids"
-    data-field="values"
-    tabindex="0"
-    role="region"
-    aria-label=${columnWords[name].title}
-  >
+  return html`<div class="ids" data-field="values" tabindex="0" role="region" aria-label=${title}>
     <table>
       <thead>
         <tr>

@@ -28,6 +28,8 @@ export function httpSource(): ViewerSource {
     },
     tokenColumn: (place, column, token) => getJson(columnPath(place, column, "token", { token })),
     columnCheck: (place, column) => getJson(columnPath(place, column, "check")),
+    teacherToken: ({ run, episode }, row, token) =>
+      getJson(runPath(run, "teachers", { id: episode, row, token })),
     rowLine: async (place, row) => await (await get(`${rowPath(place, row)}&as=line`)).blob(),
   };
 }

@@ -8,6 +8,7 @@ import { tokenKinds, type TokenKind } from "../model/token-kind.ts";
 import { originWords, rowPlaceWords } from "../model/row-origin.ts";
 import { tokenText, visibleText } from "../model/visible-text.ts";
 import { columnPanel } from "./column-panel.ts";
+import { teacherPanel } from "./teacher-panel.ts";
 import { choice, copyText, formatNumber, isPlayed, whenReady } from "./parts.ts";
 import { nextMatch, searchRow } from "./token-search.ts";
 import type { StripContent } from "./token-strip.ts";
@@ -88,7 +89,8 @@ export function tokenPanel(
       .content=${content}
       @token-select=${(event: CustomEvent<number>) => selectToken(app, { route, view }, event.detail)}
     ></token-strip>
-    ${inspector(app, { route, view })} ${columnPanel(app, { route, view })}
+    ${inspector(app, { route, view })} ${teacherPanel(app, { route, view })}
+    ${columnPanel(app, { route, view })}
   </section>`;
 }
 

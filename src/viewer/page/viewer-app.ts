@@ -7,6 +7,7 @@ import { linkTo, readRoute, type Route } from "../model/route.ts";
 import { RowView } from "../model/row-view.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 import type { ColumnCheck, TokenColumn } from "../model/side-columns.ts";
+import type { TeacherToken } from "../model/teacher-token.ts";
 import type { SearchResult } from "../model/search-tokens.ts";
 import type { ColumnPlace, EpisodePlace, ViewerSource } from "./viewer-source.ts";
 
@@ -170,6 +171,19 @@ export class ViewerApp {
     const key = `column ${name} ${token} ${rowKey(place, row)}`;
     this.#makeRoom(key, "column ", keptTokenColumns);
     return this.#load(key, () => this.source.tokenColumn!(place, { row, name }, token));
+  }
+
+  /** Returns the names of the run's teachers. */
+  teachers(run: string): readonly string[] {
+    const list = this.list(run);
+    return (list.state === "ready" && list.value.facts.teachers) || [];
+  }
+
+  /** Returns the columns of the run's teachers for a token. The first call starts to read them. */
+  teacherToken(place: EpisodePlace, row: number, token: number): Loaded<readonly TeacherToken[]> {
+    const key = `teachers ${token} ${rowKey(place, row)}`;
+    this.#makeRoom(key, "teachers ", keptTokenColumns);
+    return this.#load(key, () => this.source.teacherToken!(place, row, token));
   }
 
   /** Returns the result of a side column's check. The first call starts it. */

@@ -5,6 +5,7 @@ import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
 import type { RowColumns } from "../model/row-columns.ts";
 import type { ColumnCheck, TokenColumn } from "../model/side-columns.ts";
 import type { RowBranch } from "../model/row-tree.ts";
+import type { TeacherToken } from "../model/teacher-token.ts";
 
 /** One page of a run's list of episodes. */
 export interface EpisodePage {
@@ -55,6 +56,8 @@ export interface ViewerSource {
   tokenColumn?(place: EpisodePlace, column: ColumnPlace, token: number): Promise<TokenColumn>;
   /** Compares the bytes of a row's side column with their hashes. Absent as `tokenColumn()` is. */
   columnCheck?(place: EpisodePlace, column: ColumnPlace): Promise<ColumnCheck>;
+  /** Returns the columns of the run's teachers for a token. Absent as `tokenColumn()` is. */
+  teacherToken?(place: EpisodePlace, row: number, token: number): Promise<readonly TeacherToken[]>;
   /** Returns the row's line in the file. Absent if the file is not available. */
   rowLine?(place: EpisodePlace, row: number): Promise<Blob>;
 }

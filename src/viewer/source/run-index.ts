@@ -9,6 +9,7 @@ import { lockFile } from "../../run/disk/run-lock.ts";
 import type { RunManifest } from "../../run/folder/run-folder.ts";
 import { storedFiles } from "../../run/gzip/stored-files.ts";
 import { rolloutIdOfLine } from "../../run/folder/sample-line.ts";
+import { listTeachers } from "../../teacher/teacher-record.ts";
 import { storedSettings } from "../../composition/config/stored-settings.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts, RunState } from "../model/episode-entry.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
@@ -56,6 +57,7 @@ export class RunIndex {
   #versionsQueue: { readonly rolloutId: string; readonly range: LineRange }[] = [];
   #reading: Promise<void> | undefined;
   #state: RunState = "stopped";
+  #teachers: readonly string[] = [];
 
   private constructor(
     { key, dir, manifest }: Pick<RunIndex, "key" | "dir" | "manifest">,
@@ -123,6 +125,7 @@ export class RunIndex {
       ...(typeof engine?.kind === "string" && { engine: engine.kind }),
       configuration,
       ...(isObject(columns) && { columns }),
+      ...(this.#teachers.length > 0 && { teachers: this.#teachers }),
       damagedCount: this.#damagedEpisodeCount + this.#damagedRowCount,
       turnwright,
       versionsReady: this.#versionsQueue.length === 0,
@@ -218,6 +221,7 @@ export class RunIndex {
     if (this.#unread.length > 0) await this.#readWhole(this.#unread.splice(0));
     this.#countRows();
     this.#state = await this.#readState();
+    this.#teachers = await listTeachers(this.#root, this.#files);
     if (this.#state !== "finished") await this.#recordings.read();
   }
 

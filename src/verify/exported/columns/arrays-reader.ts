@@ -64,4 +64,5 @@ const lists = {
   int16: Int16Array,
   uint16: Uint16Array,
   int32: Int32Array,
+  float32: Float32Array,
 } as const satisfies Record<ArrayType, unknown>;

@@ -7,11 +7,12 @@ import type { ArraysReader } from "./arrays-reader.ts";
 import { checkNemoRoutes } from "./check-nemo-routes.ts";
 import { checkRouteValues } from "./check-route-values.ts";
 import { checkSets } from "./check-sets.ts";
+import { checkTeacher } from "./check-teacher.ts";
 import { checkTops } from "./check-tops.ts";
 import { findColumns, type FoundRoutes, type FoundSets } from "./found-arrays.ts";
 import { isMissing } from "./is-missing.ts";
 
-const arrayTypes: readonly unknown[] = ["int8", "uint8", "int16", "uint16", "int32"];
+const arrayTypes: readonly unknown[] = ["int8", "uint8", "int16", "uint16", "int32", "float32"];
 
 /** Checks the side columns of an exported file, record by record. */
 export class ColumnsCheck {
@@ -37,6 +38,17 @@ export class ColumnsCheck {
     if (this.#as === "miles") details.push(...checkTops(record, this.#has));
     for (const one of routes) details.push(...(await this.#checkRoutes(one)));
     for (const one of sets) details.push(...(await this.#checkSets(one)));
+    details.push(
+      ...(await checkTeacher(this.#as, record, {
+        has: this.#has,
+        arrays: this.#arrays,
+        toArray: (place, value) => {
+          const placed = toPlaced(value);
+          if (placed === undefined) return { wrong: [noArray(place, value)] };
+          return { placed, wrong: this.#checkPlace(placed, place, false) };
+        },
+      })),
+    );
     return details.map((detail) => ({ rule: "columns", detail }));
   }
 
