@@ -27,7 +27,8 @@ def explained(name: str, work: Callable[[], Result]) -> Result:
         raise
     except Exception as error:
         seen = list(_behind(error, also_handled=True))
-        for one in seen:
+        # The library's own errors around the first one repeat its text.
+        for one in reversed(seen):
             if isinstance(one, ModuleNotFoundError):
                 raise one from None
             _raise_for_key(name, one)
