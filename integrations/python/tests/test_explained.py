@@ -23,6 +23,8 @@ WORDS = "\n****\n  Resource \x1b[93mwords\x1b[0m not found.\n  Please use the NL
 
 @pytest.mark.parametrize(("error", "reason"), [
     (LookupError(WORDS), "hangman could not load its data (nltk's words): run `python -m nltk.downloader words` where there is network"),
+    (LookupError("\n  Resource 'words' not found.\n"),
+     "hangman could not load its data (nltk's words): run `python -m nltk.downloader words` where there is network"),
     (ValueError("OpenRouter API key not found. Please set the OPENROUTER_API_KEY environment variable."),
      "hangman has no key: set OPENROUTER_API_KEY"),
     (ConnectionError("no route"), "hangman could not load its data (ConnectionError: no route): fetch its data set where there is network"),
