@@ -23,6 +23,8 @@ WORDS = "\n****\n  Resource \x1b[93mwords\x1b[0m not found.\n  Please use the NL
 
 @pytest.mark.parametrize(("error", "reason"), [
     (LookupError(WORDS), "hangman could not load its data (nltk's words): run `python -m nltk.downloader words` where there is network"),
+    (LookupError("\n  Resource 'words' not found.\n"),
+     "hangman could not load its data (nltk's words): run `python -m nltk.downloader words` where there is network"),
     (ValueError("OpenRouter API key not found. Please set the OPENROUTER_API_KEY environment variable."),
      "hangman has no key: set OPENROUTER_API_KEY"),
     (ConnectionError("no route"), "hangman could not load its data (ConnectionError: no route): fetch its data set where there is network"),
@@ -55,3 +57,13 @@ def test_an_unknown_name_has_those_that_are_like_it():
     assert str(unknown_name("gem", "GuesNumber", ["GuessNumber", "Chess"])) == (
         "gem has no environment GuesNumber, did you mean GuessNumber?")
     assert str(unknown_name("gem", "xyz", ["Chess"])) == "gem has no environment xyz"
+
+
+def test_a_judge_without_a_key_is_named_also_if_the_library_repeats_the_text():
+    class OpenAIError(Exception):
+        pass
+
+    text = "Missing credentials. Please pass an `api_key`, or set the `OPENAI_API_KEY` environment variable."
+    with pytest.raises(BadEnvironment) as caught:
+        explained("essay", raising(RuntimeError(f"it failed: {text}"), cause=OpenAIError(text)))
+    assert str(caught.value) == "essay scores by a judge and has no key for it: set OPENAI_API_KEY"

@@ -27,7 +27,8 @@ def explained(name: str, work: Callable[[], Result]) -> Result:
         raise
     except Exception as error:
         seen = list(_behind(error, also_handled=True))
-        for one in seen:
+        # The library's own errors around the first one repeat its text.
+        for one in reversed(seen):
             if isinstance(one, ModuleNotFoundError):
                 raise one from None
             _raise_for_key(name, one)
@@ -63,7 +64,7 @@ def _raise_for_key(name: str, error: BaseException) -> None:
 
 def _raise_for_words(name: str, error: BaseException) -> None:
     """Recognizes nltk's error for a list of words that it would download."""
-    found = re.search(r"Resource (?:\x1b\[\d+m)?(\w+)(?:\x1b\[0m)? not found", str(error))
+    found = re.search(r"Resource (?:\x1b\[\d+m|')?(\w+)(?:\x1b\[0m|')? not found", str(error))
     if isinstance(error, LookupError) and found is not None:
         raise BadEnvironment(
             f"{name} could not load its data (nltk's {found[1]}): run `python -m nltk.downloader {found[1]}` where there is network"
