@@ -44,7 +44,14 @@ export {
 export type { DefinedUser } from "./environment/defined-user.ts";
 export type { MadeCall, MadeTurn, PlayedOutcome } from "./environment/action-log.ts";
 export type { PlayedEpisode } from "./environment/defined-world.ts";
-export type { Action, AgentTurn, Environment, Score, Step, World } from "./environment/environment.ts";
+export type {
+  Action,
+  AgentTurn,
+  Environment,
+  Score,
+  Step,
+  World,
+} from "./environment/environment.ts";
 export { playActions, type PlayedActions } from "./environment/play-actions.ts";
 export { readTasks } from "./environment/read-tasks.ts";
 export { ToolRefusal, refuse } from "./environment/refuse.ts";

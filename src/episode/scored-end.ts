@@ -3,7 +3,10 @@ import type { RolloutEnd } from "../trajectory/sample.ts";
 import type { Episode } from "./episode.ts";
 
 /** The fields of an episode that its score fills, beside the reward. */
-export type ScoreFields = Pick<Episode, "rewardDetails" | "rewardComponents" | "turnRewards" | "success">;
+export type ScoreFields = Pick<
+  Episode,
+  "rewardDetails" | "rewardComponents" | "turnRewards" | "success"
+>;
 
 /** Returns the end of an episode with its score. An episode without a score ends as `unscored`, without a reward. */
 export function scoredEnd<End extends Pick<RolloutEnd, "outcome" | "stopReason">>(

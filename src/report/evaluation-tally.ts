@@ -85,7 +85,8 @@ export class EvaluationTally {
   add({ row, trial, isBranch }: NumberedEpisode, rows: readonly CountedRow[] = []): void {
     const { outcome, stopReason, failure, reward } = row;
     const { successThreshold } = this.#plan;
-    const isSuccess = reward !== undefined && succeeded({ reward, success: row.success }, successThreshold);
+    const isSuccess =
+      reward !== undefined && succeeded({ reward, success: row.success }, successThreshold);
     const isOwnRule = row.success !== undefined || successThreshold !== undefined;
     const trials = this.#trials.get(row.taskId);
     if (trials === undefined) return;

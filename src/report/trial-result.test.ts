@@ -36,10 +36,16 @@ test("an evaluation counts successes by the environment's verdict, or by a thres
     return tally.evaluation();
   };
   const own = evaluate();
-  expect(own.tasks[0]).toMatchObject({ successCount: 1, trials: [{ success: true }, { success: false }] });
+  expect(own.tasks[0]).toMatchObject({
+    successCount: 1,
+    trials: [{ success: true }, { success: false }],
+  });
   expect(own.misses.map(({ reward }) => reward)).toEqual([0.95]);
   expect(own).not.toHaveProperty("successThreshold");
   const strict = evaluate(0.92);
-  expect(strict.tasks[0]).toMatchObject({ successCount: 1, trials: [{ success: false }, { success: true }] });
+  expect(strict.tasks[0]).toMatchObject({
+    successCount: 1,
+    trials: [{ success: false }, { success: true }],
+  });
   expect(strict.successThreshold).toBe(0.92);
 });

@@ -46,10 +46,7 @@ async function report(dir: string, { data, json, ...flags }: ReportFlags): Promi
 /** Returns the planned episodes of a run, and the facts about tasks that its results need. */
 async function planReport(
   run: StoredRun,
-  {
-    data,
-    terms,
-  }: { readonly data: string | undefined; readonly terms: ReportTerms },
+  { data, terms }: { readonly data: string | undefined; readonly terms: ReportTerms },
 ): Promise<EvaluationOptions> {
   if (isOpenRun(run)) {
     return { plan: { ...(await planOpenRun(run)), ...terms }, taskInfo: () => new Map() };

@@ -8,7 +8,11 @@ import {
 import { readArguments } from "../../../environments/tau-bench/replay.ts";
 import type { Action, Environment } from "../../environment/environment.ts";
 import { playActions, replayCalls } from "../../environment/play-actions.ts";
-import { isPyDict, type PlainJson, type PyDict } from "../../../packages/python-values/src/value.ts";
+import {
+  isPyDict,
+  type PlainJson,
+  type PyDict,
+} from "../../../packages/python-values/src/value.ts";
 import type { Task } from "../../task.ts";
 import { createScriptedUser } from "../../user/scripted-user.ts";
 import { readLine } from "../../user/read-line.ts";

@@ -119,7 +119,10 @@ describe("a damaged column is refused, and leaves no file", () => {
       "it has 10 rows for 16 ids",
     ],
     "the bytes are missing": [
-      ([first, ...others]: readonly ColumnPart[]) => [{ ...first!, hash: "0".repeat(32) }, ...others],
+      ([first, ...others]: readonly ColumnPart[]) => [
+        { ...first!, hash: "0".repeat(32) },
+        ...others,
+      ],
       "Cannot read the column part 00000000000000000000000000000000 from",
     ],
   } as const;
