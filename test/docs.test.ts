@@ -52,6 +52,9 @@ const pages = ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((
 /** Flags of npm, of inference servers and of trainers. */
 const FOREIGN_FLAGS = [
   "--use-dynamic-batch-size",
+  // Those of pip and npm.
+  "--index-url",
+  "--global",
   // Claude Code's --allowedTools.
   "--allowed",
   "--silent",

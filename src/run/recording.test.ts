@@ -331,7 +331,7 @@ describe("the recording", () => {
     const attempt = recording.begin(start);
     await recording.land(8);
     expect(await written()).toBe(1);
-    // The rest takes three times as long as the write.
+    // The rest takes three times the write's time.
     nowMs += 4;
     attempt.add({ ...late, times: [1] });
     const first = recording.land(8);

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(dir, { recursive: true }));
 
-/** A row whose ids name it. */
+/** A row with ids that name it. */
 function lineOf(id: number): string {
   return JSON.stringify({ rolloutId: `r${id}`, segment: 0, tokenIds: [1, id], promptLength: 1 });
 }

@@ -41,7 +41,7 @@ function toLine(row: object): string {
   return `${JSON.stringify(row)}\n`;
 }
 
-/** An engine whose logprobs are minus an eighth of the id. `fails` decides about a request. */
+/** An engine with logprobs of minus an eighth of the id. `fails` decides about a request. */
 function teacher(fails: (ids: readonly number[]) => RolloutError | undefined = () => undefined) {
   const engine: Engine = {
     kind: "fake",

@@ -162,7 +162,7 @@ describe.skipIf(noPython !== undefined)("a Python process that dies", () => {
 });
 
 function isAlive(pid: number): boolean {
-  // Nothing may wait for a process whose parent has ended: it stays as a zombie.
+  // Nothing may wait for an orphan process: it stays as a zombie.
   const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
   return stdout.trim() !== "" && !stdout.trim().startsWith("Z");
 }

@@ -122,7 +122,7 @@ function tokenParts(
   return parts;
 }
 
-/** Returns the parts of an earlier row whose tokens this row begins with. */
+/** Returns the parts of the earlier row with which this row begins. */
 function sharedParts(
   name: TokenName,
   sample: Sample,

@@ -272,7 +272,7 @@ describe("what a trainer would misread is refused", () => {
     );
   });
 
-  /** Returns a copy of the run whose first scored row is changed. */
+  /** Returns a copy of the run with a changed first scored row. */
   async function changed(change: (line: string) => string): Promise<string> {
     const copy = await mkdtemp(path.join(scratch, "changed-"));
     await cp(dir, copy, { recursive: true });

@@ -44,7 +44,7 @@ export async function checkInventedRow(row: Sample, source: ColumnSource): Promi
   return Object.values(row.columns!).flat().length;
 }
 
-/** Two lamps, whose episodes can be branched. */
+/** Two lamps with episodes that can be branched. */
 export const inventedLamps: Environment = { ...lamps(2), repeatable: true };
 
 /**
