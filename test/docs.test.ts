@@ -55,6 +55,8 @@ const FOREIGN_FLAGS = [
   // Those of pip and npm.
   "--index-url",
   "--global",
+  // Docker's COPY.
+  "--from",
   // Claude Code's --allowedTools.
   "--allowed",
   "--silent",
