@@ -11,6 +11,7 @@ import { pageFiles, pageHtml, readPageFile } from "./page-files.ts";
 import { rescoreRow, type Rescoring } from "./source/rescore-row.ts";
 import { RowSource } from "./source/row-source.ts";
 import { SideColumnSource } from "./source/side-column-source.ts";
+import type { RunCatalog } from "./source/run-catalog.ts";
 import type { RunIndex } from "./source/run-index.ts";
 
 /** Options of the viewer's server. */
@@ -47,19 +48,19 @@ const headers: Readonly<Record<string, string>> = {
  * @throws UsageError if the port is in use.
  */
 export async function startViewer(
-  runs: readonly RunIndex[],
+  catalog: RunCatalog,
   { port, model, rescorings = new Map() }: ViewerOptions,
 ): Promise<ViewerServer> {
   const rows = new RowSource(model);
   const sideColumns = new SideColumnSource(rows);
-  const app = viewerApp(runs, { rows, sideColumns, rescorings });
+  const app = viewerApp(catalog, { rows, sideColumns, rescorings });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   const taken = await listenAt(server, { host: "127.0.0.1", port }).catch((cause: unknown) => {
     const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
     const what = isTaken ? "it is taken, choose another port" : describeError(cause);
     throw new UsageError(`Cannot listen on port ${port}: ${what}`, { cause });
   });
-  for (const run of runs) void rows.warm(run);
+  if (!catalog.isFolder) for (const run of catalog.runs) void rows.warm(run);
   return {
     url: `http://127.0.0.1:${taken}/`,
     async [Symbol.asyncDispose]() {
@@ -76,12 +77,8 @@ interface ViewerParts extends Required<Pick<ViewerOptions, "rescorings">> {
   readonly sideColumns: SideColumnSource;
 }
 
-function viewerApp(
-  runs: readonly RunIndex[],
-  { rows, sideColumns, rescorings }: ViewerParts,
-): Hono {
+function viewerApp(catalog: RunCatalog, { rows, sideColumns, rescorings }: ViewerParts): Hono {
   const app = new Hono();
-  const byKey = new Map(runs.map((run) => [run.key, run]));
   app.use(async (context, next) => {
     // Refuses requests with another host name, because a foreign page could point its own name at
     // this address.
@@ -110,14 +107,11 @@ function viewerApp(
     canRescore: rescorings.has(run),
   });
   app.get("/api/runs", async (context) => {
-    for (const run of runs) await run.refresh();
-    return context.json(runs.map(factsOf));
+    await catalog.search();
+    const runs = await catalog.overviews();
+    return context.json({ runs, unreadable: catalog.unreadable });
   });
-  const find = (key: string): RunIndex => {
-    const run = byKey.get(key);
-    if (run === undefined) throw new UsageError(`Cannot find run ${key}: it is not being viewed`);
-    return run;
-  };
+  const find = (key: string): RunIndex => catalog.find(key);
   const binary = { "content-type": "application/octet-stream" };
   const json = { "content-type": "application/json; charset=utf-8" };
   app.get("/api/runs/:run/episodes", async (context) => {
@@ -128,6 +122,9 @@ function viewerApp(
     const entries = run.entries.slice(start);
     return context.json({ facts: factsOf(run), start, entries, running: run.running });
   });
+  app.get("/api/runs/:run/about", async (context) =>
+    context.json(await find(context.req.param("run")).about()),
+  );
   app.get("/api/runs/:run/versions", async (context) =>
     context.json(await find(context.req.param("run")).versions()),
   );

@@ -18,7 +18,7 @@ import {
   type ViewedEpisode,
 } from "../../src/viewer/viewed-run.fixture.ts";
 import { exportHtml } from "../../src/viewer/export-html.ts";
-import { openRuns } from "../../src/viewer/source/run-index.ts";
+import { openRuns } from "../../src/viewer/source/run-catalog.ts";
 import { callCli } from "../support/call-cli.ts";
 import { cliFile } from "../support/run-cli.ts";
 import { builtPage, hasBrowser, launchBrowser, serveRuns, watchPage } from "./browser.ts";
@@ -112,7 +112,7 @@ describe("turnwright view --export", () => {
     const { sample, parts } = addColumns(samples[0]!);
     await writeViewedRun(dir, [{ row, samples: [sample] }]);
     await writeViewedColumns(dir, parts);
-    const { html } = await exportHtml((await openRuns([dir]))[0]!, { wanted: [] });
+    const { html } = await exportHtml((await openRuns([dir])).runs[0]!, { wanted: [] });
     if (!hasBrowser) {
       context.skip();
       return;
@@ -148,7 +148,7 @@ describe("turnwright view --export", () => {
     const codec = await loadTokenCodec(viewedModel);
     await writeViewedRun(several, [await makeSeveralRows(codec, "shop/test/0#0")]);
     await codec.close?.();
-    const { html } = await exportHtml((await openRuns([several]))[0]!, { wanted: [] });
+    const { html } = await exportHtml((await openRuns([several])).runs[0]!, { wanted: [] });
     if (!hasBrowser) {
       context.skip();
       return;
@@ -197,7 +197,7 @@ test("an exported episode is as stale as it was in its run", async () => {
     await sampledBy("shop/test/0#1", "4"),
   ]);
   await codec.close?.();
-  const [run] = await openRuns([dir]);
+  const [run] = (await openRuns([dir])).runs;
   const { html } = await exportHtml(run!, { wanted: ["0#1"] });
   expect(html).toContain('"staleness":5');
 });

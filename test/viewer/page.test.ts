@@ -800,8 +800,9 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     ]);
   });
 
-  test("compares two runs task by task", async () => {
-    const [left, right] = ["left", "right"].map((name) => path.join(scratch, "compare", name));
+  test("lists the runs of a folder, and compares two of them task by task", async () => {
+    const runs = path.join(scratch, "compare");
+    const [left, right, other] = ["left", "right", "other"].map((name) => path.join(runs, name));
     await writeViewedRun(left!, [
       await otherEpisode("shop/test/0#0", "a", 1),
       await otherEpisode("shop/test/1#0", "b", 1),
@@ -812,17 +813,40 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       await otherEpisode("shop/test/1#0", "b", 0),
       await otherEpisode("shop/test/2#0", "b", 1),
     ]);
-    await using server = await serveRuns(left!, right!);
+    const desk = await otherEpisode("desk/test/0#0", "a", 1);
+    await writeViewedRun(other!, [{ ...desk, row: { ...desk.row, environment: "desk" } }]);
+    await using server = await serveRuns(runs);
     await using watched = await watchPage(browser);
-    const { page } = watched;
+    const { page, complaints } = watched;
     await page.goto(server.url);
+    await page.getByRole("button", { name: "mean reward" }).click();
+    const rowOf = (run: string) => page.locator(`[data-run="${run}"]`);
+    await expect
+      .poll(async () => await page.locator(".run-name").allInnerTexts())
+      .toEqual(["left", "right", "other"]);
+    expect(await rowOf("left").locator(".estimate").innerText()).toBe("0.667 0.09 to 0.99");
+    await rowOf("left").getByRole("button", { name: "compare" }).click();
+    await rowOf("other")
+      .getByText("cannot compare: one is of shop/test, the other of desk/test")
+      .waitFor();
     await page.getByRole("link", { name: "compare with left" }).click();
+    await page.getByText("the settings are the same").waitFor();
     await page.getByRole("button", { name: "worst change first" }).click();
     expect(await page.locator("[data-task]").allInnerTexts()).toEqual([
       "shop/test/1\t1.000\t0.000\t▼ −1.000",
       "shop/test/0\t1.000\t1.000\t= same",
       "shop/test/2\t0.000\t1.000\t▲ +1.000",
     ]);
+    await page.locator(".run-choices select").last().selectOption("other");
+    await page
+      .getByText("Cannot compare left and other: one is of shop/test, the other of desk/test")
+      .waitFor();
+    await page.goto(`${server.url}#/about/left`);
+    const figure = page.locator('[data-figure="mean reward"] td');
+    await figure.first().waitFor();
+    expect(await figure.allInnerTexts()).toEqual(["0.667", "0.094 to 0.992, Clopper-Pearson"]);
+    await page.getByRole("region", { name: "Settings" }).getByText("reference").waitFor();
+    expect(complaints).toEqual([]);
   });
 
   test("shows appended tokens without moving the view", async () => {

@@ -17,6 +17,8 @@ export interface EpisodeEntry {
   readonly stopReason: StopReason;
   /** Absent if the episode is unscored. */
   readonly reward?: number;
+  /** The value of each named component of the reward. Absent if the episode has none. */
+  readonly components?: Readonly<Record<string, number>>;
   /** The party that failed. Absent if no party failed. */
   readonly party?: string;
   readonly failureCode?: string;
@@ -32,7 +34,9 @@ export interface EpisodeEntry {
   readonly durationMs: number;
   /** The fork point. Absent if the episode is not a fork. */
   readonly forkedFrom?: ForkPlace;
-  /** See `withStaleness()`. Absent until the versions are known. */
+  /** Versions of the policy that sampled it, in the order in which they appear. Absent until they are known. */
+  readonly versions?: readonly string[];
+  /** See `withVersions()`. Absent until the versions are known. */
   readonly staleness?: number;
 }
 
@@ -74,8 +78,6 @@ export interface RunFacts {
   /** The number of unreadable lines. */
   readonly damagedCount: number;
   readonly turnwright: string;
-  /** True once the policy versions of all episodes are known. */
-  readonly versionsReady: boolean;
   /** True if an engine is available to compute logprobs again. */
   readonly canRescore?: boolean;
 }

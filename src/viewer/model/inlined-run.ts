@@ -1,9 +1,11 @@
 import type { StoredEpisodeRow } from "../../run/folder/episode-row.ts";
+import type { AboutRun } from "./about-run.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "./episode-entry.ts";
 
 /** The data in an exported file. JSON-able. */
 export interface InlinedRun {
   readonly facts: RunFacts;
+  readonly about: AboutRun;
   readonly entries: readonly EpisodeEntry[];
   readonly versions: EpisodeVersions;
   readonly episodes: Readonly<Record<string, StoredEpisodeRow>>;

@@ -311,7 +311,8 @@ test("firstDifference() finds the place from which lists differ", () => {
 });
 
 test.each<Route>([
-  { page: "runs" },
+  { page: "runs", filter: "reward>0.5", order: "-date", pick: "a/b" },
+  { page: "about", run: "a/b" },
   { page: "run", run: "a/b #1", filter: "reward<1 x", order: "-turns", view: "groups", at: "g%1" },
   { page: "run", run: "a", filter: "", order: "", view: "episodes" },
   {
@@ -331,8 +332,8 @@ test.each<Route>([
 });
 
 test("an unknown address leads to the runs", () => {
-  expect(readRoute("#/episode/x")).toEqual({ page: "runs" });
-  expect(readRoute("#/%E0%A4%A/…?turn=-1")).toEqual({ page: "runs" });
+  expect(readRoute("#/episode/x")).toEqual({ page: "runs", filter: "", order: "" });
+  expect(readRoute("#/%E0%A4%A/…?turn=-1")).toEqual({ page: "runs", filter: "", order: "" });
 });
 
 describe("the rows of one episode", () => {

@@ -4,7 +4,13 @@ export type StripMode = "mask" | "logprob" | "version" | "rescored";
 
 /** The state of the page. A link contains all of it. */
 export type Route =
-  | { readonly page: "runs" }
+  | {
+      readonly page: "runs";
+      readonly filter: string;
+      readonly order: string;
+      /** The run that is to be compared with another. */
+      readonly pick?: string;
+    }
   | {
       readonly page: "run";
       readonly run: string;
@@ -14,6 +20,8 @@ export type Route =
       /** The id of the list row that has the keyboard focus. */
       readonly at?: string;
     }
+  /** The settings and metrics of a run. */
+  | { readonly page: "about"; readonly run: string }
   | {
       readonly page: "episode";
       readonly run: string;
@@ -57,6 +65,7 @@ export function readRoute(hash: string): Route {
       ...(at !== null && { at }),
     };
   }
+  if (page === "about" && run !== undefined) return { page, run };
   if (page === "episode" && run !== undefined && name !== undefined) {
     const [turn, token] = [readCount(asked, "turn"), readCount(asked, "token")];
     return {
@@ -75,14 +84,24 @@ export function readRoute(hash: string): Route {
   if (page === "compare" && run !== undefined && name !== undefined) {
     return { page, run, other: name, order: asked.get("order") ?? "" };
   }
-  return { page: "runs" };
+  const pick = asked.get("pick");
+  return {
+    page: "runs",
+    filter: asked.get("filter") ?? "",
+    order: asked.get("order") ?? "",
+    ...(pick !== null && { pick }),
+  };
 }
 
 /** Returns the link to a route. `readRoute()` parses it. */
 export function linkTo(route: Route): string {
   switch (route.page) {
-    case "runs":
-      return "#/";
+    case "runs": {
+      const { filter, order, pick } = route;
+      return address([], { filter, order, pick });
+    }
+    case "about":
+      return address(["about", route.run], {});
     case "run": {
       const { filter, order, view, at } = route;
       return address(["run", route.run], {

@@ -1,7 +1,9 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import type { EpisodeEntry, EpisodeVersions } from "../model/episode-entry.ts";
+import type { EpisodeEntry } from "../model/episode-entry.ts";
 import { episodeFields } from "../model/episode-filter.ts";
 import { histogram, type HistogramBin } from "../model/histogram.ts";
+import { versionCurves, type VersionCurve } from "../model/version-curves.ts";
+import { visibleText } from "../model/visible-text.ts";
 import { formatNumber } from "./parts.ts";
 
 const binCount = 12;
@@ -14,7 +16,7 @@ export function fieldHistogram(
 ): TemplateResult {
   const field = episodeFields.find((candidate) => candidate.name === name)!;
   const values = entries.flatMap((entry) => {
-    const value = field.valueOf(entry, []);
+    const value = field.valueOf(entry);
     return typeof value === "number" ? [value] : [];
   });
   const bins = histogram(values, binCount);
@@ -70,55 +72,74 @@ export function rewardOverTime(entries: readonly EpisodeEntry[]): TemplateResult
   if (scored.length < 4) return nothing;
   const size = Math.ceil(scored.length / points);
   const means: number[] = [];
+  const names: string[] = [];
   for (let start = 0; start < scored.length; start += size) {
-    means.push(mean(scored.slice(start, start + size)));
+    const part = scored.slice(start, start + size);
+    means.push(mean(part));
+    names.push(`scored episodes ${start + 1} to ${start + part.length}`);
   }
-  return lineChart("reward, as episodes ended", means, "first", "last");
+  return lineChart("reward, as episodes ended", means, names, ["first", "last"]);
+}
+
+/** Renders the mean reward by version of the policy. Renders nothing for a single version. */
+export function rewardOverVersions(
+  entries: readonly EpisodeEntry[],
+): TemplateResult | typeof nothing {
+  const [reward] = versionCurves(entries);
+  return reward === undefined
+    ? nothing
+    : versionChart({ ...reward, title: "reward by policy version" });
+}
+
+/** Renders a figure by version of the policy. */
+export function versionChart({ title, points: found }: VersionCurve): TemplateResult {
+  return lineChart(
+    title,
+    found.map(({ value }) => value),
+    found.map(({ version, count }) => `version ${version}, ${formatNumber(count)} of them`),
+    [found[0]?.version ?? "", found.at(-1)?.version ?? ""],
+  );
 }
 
 /**
- * Renders the mean reward by the first version that sampled an episode. Renders nothing for a
- * single version.
+ * Renders values as a line. The scale begins at 0, or at the least value if that is below.
+ *
+ * @param names - The name of each value.
+ * @param ends - The names below the ends of the line.
  */
-export function rewardOverVersions(
-  entries: readonly EpisodeEntry[],
-  versions: EpisodeVersions,
-): TemplateResult | typeof nothing {
-  const rewards = new Map<string, number[]>();
-  for (const { rolloutId, reward } of entries) {
-    const version = versions[rolloutId]?.[0];
-    if (version === undefined || reward === undefined) continue;
-    const known = rewards.get(version);
-    if (known === undefined) rewards.set(version, [reward]);
-    else known.push(reward);
-  }
-  if (rewards.size < 2) return nothing;
-  const collator = new Intl.Collator("en", { numeric: true });
-  const names = [...rewards.keys()].sort((left, right) => collator.compare(left, right));
-  const means = names.map((name) => mean(rewards.get(name)!));
-  return lineChart("reward by policy version", means, names[0]!, names.at(-1)!);
-}
-
-function lineChart(title: string, values: readonly number[], first: string, last: string) {
+function lineChart(
+  title: string,
+  values: readonly number[],
+  names: readonly string[],
+  [first, last]: readonly [string, string],
+): TemplateResult {
   const low = Math.min(0, ...values);
-  const high = Math.max(1, ...values);
+  const high = Math.max(...values, low);
   const place = (value: number, index: number): string => {
     const x = values.length === 1 ? 50 : (index / (values.length - 1)) * 100;
     return `${x.toFixed(2)},${(40 - ((value - low) / (high - low || 1)) * 38 - 1).toFixed(2)}`;
   };
   const line = values.map(place).join(" ");
   const range = `from ${formatNumber(values[0]!)} to ${formatNumber(values.at(-1)!)}`;
-  return html`<figure class="line-chart">
-    <figcaption>${title}</figcaption>
-    <svg
-      viewBox="0 0 100 40"
-      preserveAspectRatio="none"
-      role="img"
-      aria-label=${`${title}: ${range}`}
-    >
-      <polyline points=${line} vector-effect="non-scaling-stroke"></polyline>
-    </svg>
-    <div class="axis"><span>${first}</span><span>${range}</span><span>${last}</span></div>
+  return html`<figure class="line-chart" data-chart=${title}>
+    <figcaption>${visibleText(title)} <b>${range}</b></figcaption>
+    <div class="plot">
+      <span class="high">${formatNumber(high)}</span><span class="low">${formatNumber(low)}</span>
+      <svg
+        viewBox="0 0 100 40"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label=${`${title}: ${range}`}
+      >
+        <polyline points=${line} vector-effect="non-scaling-stroke"></polyline>
+      </svg>
+      <div class="places">
+        ${values.map(
+          (value, index) => html`<span title=${`${names[index]}: ${formatNumber(value)}`}></span>`,
+        )}
+      </div>
+    </div>
+    <div class="axis"><span>${first}</span><span>${last}</span></div>
   </figure>`;
 }
 

@@ -1,6 +1,7 @@
 import { restoreStory } from "../../episode/stored-story.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { inlinedRunId, type InlinedRun } from "../model/inlined-run.ts";
+import { overviewOf } from "../model/run-figures.ts";
 import { findBranches, toBranchRow } from "../model/row-tree.ts";
 import { decodeRow } from "../model/row-columns.ts";
 import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
@@ -9,11 +10,12 @@ import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
 export function inlinedSource(): ViewerSource | undefined {
   const text = document.querySelector(`#${inlinedRunId}`)?.textContent;
   if (text === undefined || text === null) return undefined;
-  const { facts, entries, versions, episodes, rows } = JSON.parse(text) as InlinedRun;
+  const { facts, about, entries, versions, episodes, rows } = JSON.parse(text) as InlinedRun;
   const rowsOf = ({ episode }: EpisodePlace): readonly string[] => rows[episode] ?? [];
   return {
     isLive: false,
-    runs: () => Promise.resolve([facts]),
+    runs: () => Promise.resolve({ runs: [overviewOf(facts, entries)], unreadable: [] }),
+    about: () => Promise.resolve(about),
     episodes: () => Promise.resolve({ facts, start: 0, entries, running: [] }),
     versions: () => Promise.resolve(versions),
     search: (_, wanted) => Promise.resolve(countIn(episodes, wanted)),

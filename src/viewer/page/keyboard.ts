@@ -6,7 +6,7 @@ import { comparedAttempt } from "./group-page.ts";
 import { shownEpisodes, shownGroups } from "./run-page.ts";
 import { nextMatch } from "./token-search.ts";
 import { copyTurn, modesOf, selectToken } from "./token-panel.ts";
-import { episodeRoute, episodeTabs, runRoute, type ViewerApp } from "./viewer-app.ts";
+import { episodeRoute, episodeTabs, runRoute, runsRoute, type ViewerApp } from "./viewer-app.ts";
 
 /** The keys of each page, with their meanings. */
 export const keyHelp: readonly {
@@ -93,7 +93,7 @@ function handle(app: ViewerApp, key: string): boolean {
     app.go({ ...route, order: route.order === "" ? "change" : "" }, { replace: true });
     return true;
   }
-  return focusLink(route.page === "runs" ? ".runs li > a:first-child" : ".second-run", stepOf(key));
+  return focusLink(route.page === "runs" ? ".run-name" : ".second-run", stepOf(key));
 }
 
 function focusSearch(): boolean {
@@ -111,7 +111,8 @@ function goBack(app: ViewerApp): boolean {
   } else if (route.page === "episode") app.go({ ...runRoute(route.run), at: route.episode });
   else if (route.page === "group") {
     app.go({ ...runRoute(route.run), view: "groups", at: route.group });
-  } else if (route.page === "run" || route.page === "compare") app.go({ page: "runs" });
+  } else if (route.page === "about") app.go(runRoute(route.run));
+  else if (route.page === "run" || route.page === "compare") app.go(runsRoute());
   else return false;
   return true;
 }

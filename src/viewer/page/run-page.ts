@@ -8,7 +8,6 @@ import { columnWords } from "../model/side-columns.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { fieldHistogram, rewardOverTime, rewardOverVersions } from "./charts.ts";
 import {
-  choice,
   endOf,
   formatDuration,
   formatNumber,
@@ -16,6 +15,9 @@ import {
   stateBadge,
   whenReady,
 } from "./parts.ts";
+import { filterBox, filterProblems } from "./filter-box.ts";
+import { ariaSort, sortHead } from "./sort-head.ts";
+import { runTabs } from "./run-tabs.ts";
 import { episodeRoute, type EpisodeList, type ViewerApp } from "./viewer-app.ts";
 import type { ListContent } from "./virtual-list.ts";
 
@@ -35,33 +37,26 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
           ? nothing
           : html`<div class="charts">
               ${chartedFields(list).map((name) => fieldHistogram(shown, name, addFilter))}
-              ${rewardOverTime(shown)} ${rewardOverVersions(shown, list.versions)}
+              ${rewardOverTime(shown)} ${rewardOverVersions(shown)}
             </div>`
       }
       <div class="tools">
-        <div class="choices" role="group" aria-label="list">
-          ${choice(app, {
-            label: "Episodes",
-            isOn: route.view === "episodes",
-            choose: () => app.go({ ...route, view: "episodes" }),
-          })}
-          ${choice(app, {
-            label: "Groups",
-            title: "the attempts at each task (g)",
-            isOn: route.view === "groups",
-            choose: () => app.go({ ...route, view: "groups" }),
-          })}
-        </div>
-        ${filterBox(app, route, list)} ${textBox(app, route)}
+        ${runTabs(route)}
+        ${filterBox({
+          filter: route.filter,
+          fields: episodeFields,
+          example: "reward<1 turns>=10",
+          searched: "its id",
+          suggested: suggestedFilters(list),
+          change: (filter, { isTyped } = { isTyped: false }) =>
+            app.go({ ...route, filter }, { replace: isTyped }),
+        })}
+        ${textBox(app, route)}
         <output class="shown-count"
           >${formatNumber(shown.length)} of ${formatNumber(list.entries.length)}</output
         >
       </div>
-      ${
-        problems.length === 0
-          ? nothing
-          : html`<p class="broken" role="alert">In the filter, ${problems.join("; ")}.</p>`
-      }
+      ${filterProblems(problems)}
       ${
         shown.length === 0
           ? nothingShown(list)
@@ -130,12 +125,9 @@ export function shownEpisodes(
     return cached.shown;
   }
   const { test } = readFilter(filter);
-  const versionsOf = ({ rolloutId }: EpisodeEntry) => list.versions[rolloutId] ?? [];
   const found = search?.found;
-  const kept = list.entries.filter(
-    (entry) => test(entry, versionsOf(entry)) && (found?.has(entry.rolloutId) ?? true),
-  );
-  const shown = sortEpisodes(kept, order === "" ? "task" : order, versionsOf);
+  const kept = list.entries.filter((entry) => test(entry) && (found?.has(entry.rolloutId) ?? true));
+  const shown = sortEpisodes(kept, order === "" ? "task" : order);
   cached = { list, key, found, shown };
   return shown;
 }
@@ -205,7 +197,7 @@ function runHead({ facts, entries }: EpisodeList): TemplateResult {
 }
 
 /** Returns suggested filters that match at least one episode of the run. */
-function suggestedFilters({ entries, versions }: EpisodeList): readonly string[] {
+function suggestedFilters({ entries }: EpisodeList): readonly string[] {
   const parties = [...new Set(entries.flatMap(({ party }) => party ?? []))].sort();
   const words = [
     "reward=0",
@@ -220,41 +212,8 @@ function suggestedFilters({ entries, versions }: EpisodeList): readonly string[]
   ];
   return words.filter((word) => {
     const { test } = readFilter(word);
-    return entries.some((entry) => test(entry, versions[entry.rolloutId] ?? []));
+    return entries.some(test);
   });
-}
-
-function filterBox(app: ViewerApp, route: RunRoute, list: EpisodeList): TemplateResult {
-  return html`<span class="filter">
-    <input
-      type="search"
-      class="filter-input"
-      placeholder="filter: reward<1 turns>=10  (/)"
-      aria-label="filter episodes, by conditions such as reward<1"
-      list="filter-words"
-      .value=${route.filter}
-      @input=${(event: Event) =>
-        app.go({ ...route, filter: (event.target as HTMLInputElement).value }, { replace: true })}
-    />
-    ${suggestedFilters(list).map(
-      (word) =>
-        html`<button
-          type="button"
-          class="chip"
-          aria-pressed=${route.filter.split(/\s+/).includes(word)}
-          @click=${() => app.go({ ...route, filter: toggleWord(route.filter, word) })}
-        >
-          ${word}
-        </button>`,
-    )}
-  </span>`;
-}
-
-function toggleWord(filter: string, word: string): string {
-  const words = filter.split(/\s+/).filter((other) => other !== "");
-  return words.includes(word)
-    ? words.filter((other) => other !== word).join(" ")
-    : [...words, word].join(" ");
 }
 
 function textBox(app: ViewerApp, { run }: RunRoute): TemplateResult {
@@ -332,7 +291,7 @@ const columns: readonly Column[] = [
   {
     field: "versions",
     width: "minmax(80px, 1fr)",
-    draw: (_, versions) => html`${versionWords(versions)}`,
+    draw: ({ versions = [] }) => html`${versionWords(versions)}`,
   },
   {
     field: "stale",
@@ -351,10 +310,10 @@ const columns: readonly Column[] = [
  * Returns the columns that are useful for this run: without failures, versions or attempts of several
  * rows, their columns are left out.
  */
-function tellingColumns({ entries, versions }: EpisodeList): readonly Column[] {
+function tellingColumns({ entries }: EpisodeList): readonly Column[] {
   const hasFailures = entries.some(({ party }) => party !== undefined);
   const hasSeveralRows = entries.some(({ rowCount }) => rowCount > 1);
-  const hasVersions = Object.values(versions).some(({ length }) => length > 0);
+  const hasVersions = entries.some(({ versions = [] }) => versions.length > 0);
   return columns.filter(({ field }) => {
     if (field === "party") return hasFailures;
     if (field === "rows") return hasSeveralRows;
@@ -362,7 +321,7 @@ function tellingColumns({ entries, versions }: EpisodeList): readonly Column[] {
   });
 }
 
-type CellOf = (entry: EpisodeEntry, versions: readonly string[]) => TemplateResult;
+type CellOf = (entry: EpisodeEntry) => TemplateResult;
 
 function versionWords(versions: readonly string[]): string {
   const [first, ...rest] = versions;
@@ -376,7 +335,6 @@ function episodeTable(
   route: RunRoute,
   { list, shown }: { readonly list: EpisodeList; readonly shown: readonly EpisodeEntry[] },
 ): TemplateResult {
-  const { versions } = list;
   const shownColumns = tellingColumns(list);
   const order = route.order === "" ? "task" : route.order;
   const content: ListContent = {
@@ -392,9 +350,7 @@ function episodeTable(
       row.tabIndex = -1;
       const cells = shownColumns.map(
         ({ field, draw }) =>
-          html`<span role="cell" class="cell cell-${field}"
-            >${draw(entry, versions[entry.rolloutId] ?? [])}</span
-          >`,
+          html`<span role="cell" class="cell cell-${field}">${draw(entry)}</span>`,
       );
       render(html`${cells}`, row);
       return row;
@@ -409,27 +365,20 @@ function episodeTable(
     .style=${`--columns:${widths}`}
   >
     <div class="list-head" role="row">
-      ${shownColumns.map(({ field }) => sortHead(app, route, field, order))}
+      ${shownColumns.map(({ field }) => columnHead(app, route, field, order))}
     </div>
     <virtual-list .content=${content} aria-label="episodes"></virtual-list>
   </div>`;
 }
 
-function sortHead(app: ViewerApp, route: RunRoute, name: string, order: string): TemplateResult {
+function columnHead(app: ViewerApp, route: RunRoute, name: string, order: string): TemplateResult {
   const field = episodeFields.find((candidate) => candidate.name === name)!;
-  const isUp = order === name;
-  const isDown = order === `-${name}`;
+  const sort = (next: string) => app.go({ ...route, order: next }, { replace: true });
   return html`<span
     role="columnheader"
     class="cell cell-${name}"
-    aria-sort=${isUp ? "ascending" : isDown ? "descending" : nothing}
-    ><button
-      type="button"
-      title=${`${field.meaning} · in filters: ${name}`}
-      @click=${() => app.go({ ...route, order: isUp ? `-${name}` : name }, { replace: true })}
-    >
-      ${field.title}${isUp ? " ▲" : isDown ? " ▼" : ""}
-    </button></span
+    aria-sort=${ariaSort({ field, order })}
+    >${sortHead({ field, order, sort })}</span
   >`;
 }
 

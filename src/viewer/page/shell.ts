@@ -1,12 +1,13 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import { linkTo } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
+import { aboutPage } from "./about-page.ts";
 import { comparePage } from "./compare-page.ts";
 import { episodePage } from "./episode-page.ts";
 import { groupPage } from "./group-page.ts";
 import { keyHelp } from "./keyboard.ts";
-import { formatNumber, stateBadge, whenReady } from "./parts.ts";
 import { runPage } from "./run-page.ts";
+import { runsPage } from "./runs-page.ts";
 import { runRoute, type ViewerApp } from "./viewer-app.ts";
 
 /** Renders the complete page. */
@@ -33,9 +34,11 @@ function page(app: ViewerApp): TemplateResult {
   const { route } = app;
   switch (route.page) {
     case "runs":
-      return runsPage(app);
+      return runsPage(app, route);
     case "run":
       return runPage(app, route);
+    case "about":
+      return aboutPage(app, route);
     case "episode":
       return episodePage(app, route);
     case "group":
@@ -47,9 +50,14 @@ function page(app: ViewerApp): TemplateResult {
 
 function breadcrumbs(app: ViewerApp): TemplateResult {
   const { route } = app;
-  const name = { runs: "", run: "", episode: "episode", group: "group", compare: "comparison" }[
-    route.page
-  ];
+  const name = {
+    runs: "",
+    run: "",
+    about: "settings and metrics",
+    episode: "episode",
+    group: "group",
+    compare: "comparison",
+  }[route.page];
   return html`<nav class="breadcrumbs" aria-label="where you are">
     <a class="brand" href="#/">Turnwright</a>
     ${
@@ -60,43 +68,6 @@ function breadcrumbs(app: ViewerApp): TemplateResult {
     }
     ${name === "" ? nothing : html`<span aria-hidden="true">›</span> <span>${name}</span>`}
   </nav>`;
-}
-
-/** Renders the list of all runs. */
-function runsPage(app: ViewerApp): TemplateResult {
-  return whenReady(app.runs, (runs) => {
-    const [first] = runs;
-    return html`<div class="runs-page">
-      <h1>Runs</h1>
-      <ul class="runs">
-        ${runs.map(
-          ({ key, dir, state, episodeCount, planned, environment, split }) =>
-            html`<li>
-              <a href=${linkTo(runRoute(key))}><b>${visibleText(key)}</b></a> ${stateBadge(state)}
-              <span
-                >${formatNumber(episodeCount)}${
-                  planned === undefined ? "" : ` of ${formatNumber(planned)}`
-                }
-                episodes</span
-              >
-              <span class="faint"
-                >${[environment, split].filter((part) => part !== undefined).join(" · ")}
-                ${visibleText(dir)}</span
-              >
-              ${
-                first === undefined || key === first.key
-                  ? nothing
-                  : html`<a
-                      class="button"
-                      href=${linkTo({ page: "compare", run: first.key, other: key, order: "" })}
-                      >compare with ${visibleText(first.key)}</a
-                    >`
-              }
-            </li>`,
-        )}
-      </ul>
-    </div>`;
-  });
 }
 
 function switchTheme(): void {

@@ -1,14 +1,15 @@
 import type { ColumnName, ColumnSpecs } from "../../columns/column-specs.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
-import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
+import type { AboutRun } from "../model/about-run.ts";
+import type { EpisodeEntry, RunFacts } from "../model/episode-entry.ts";
 import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
-import { withStaleness } from "../model/staleness.ts";
+import { withVersions } from "../model/with-versions.ts";
 import { linkTo, readRoute, type Route } from "../model/route.ts";
 import { RowView } from "../model/row-view.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 import type { ColumnCheck, TokenColumn } from "../model/side-columns.ts";
 import type { SearchResult } from "../model/search-tokens.ts";
-import type { ColumnPlace, EpisodePlace, ViewerSource } from "./viewer-source.ts";
+import type { ColumnPlace, EpisodePlace, RunsPage, ViewerSource } from "./viewer-source.ts";
 
 /** A value that is loading, ready or failed. */
 export type Loaded<Value> =
@@ -20,7 +21,6 @@ export type Loaded<Value> =
 export interface EpisodeList {
   readonly facts: RunFacts;
   readonly entries: readonly EpisodeEntry[];
-  readonly versions: EpisodeVersions;
   /** The running episodes. */
   readonly running: readonly LiveEntry[];
 }
@@ -54,7 +54,7 @@ const livePauseMs = { running: 700, still: 2_500 } as const;
 export class ViewerApp {
   readonly source: ViewerSource;
   route: Route;
-  runs: Loaded<readonly RunFacts[]> = { state: "loading" };
+  runs: Loaded<RunsPage> = { state: "loading" };
   readonly lists = new Map<string, Loaded<EpisodeList>>();
   tab: EpisodeTab = "tokens";
   /** The side columns that are open below the tokens. */
@@ -88,11 +88,11 @@ export class ViewerApp {
     addEventListener("hashchange", () => this.#follow(readRoute(location.hash)));
     this.update();
     try {
-      const runs = await this.source.runs();
-      this.runs = { state: "ready", value: runs };
-      const [only] = runs;
-      if (runs.length === 1 && only !== undefined && this.route.page === "runs") {
-        this.go(runRoute(only.key), { replace: true });
+      const found = await this.source.runs();
+      this.runs = { state: "ready", value: found };
+      const [only, ...others] = found.runs;
+      if (only !== undefined && others.length === 0 && this.route.page === "runs") {
+        this.go(runRoute(only.facts.key), { replace: true });
       }
     } catch (error) {
       this.runs = { state: "failed", message: messageOf(error) };
@@ -145,6 +145,11 @@ export class ViewerApp {
 
   branches(place: EpisodePlace): Loaded<readonly RowBranch[]> {
     return this.#load(`branches ${place.run} ${place.episode}`, () => this.source.branches(place));
+  }
+
+  /** Returns a run's settings and summary. The first call starts to read them. */
+  about(run: string): Loaded<AboutRun> {
+    return this.#load(aboutKey(run), () => this.source.about(run));
   }
 
   row(place: EpisodePlace, row: number): Loaded<RowView> {
@@ -252,21 +257,31 @@ export class ViewerApp {
       if (isSame) return;
       // Requests that failed may succeed now, because rows may have been added or moved.
       if (known !== undefined) this.#forgetFailures();
+      // The summary is written at the run's end.
+      if (known !== undefined && known.facts.state !== page.facts.state) {
+        this.#loaded.delete(aboutKey(run));
+      }
       const { facts, running } = page;
       const list = { facts, running, entries: [...kept, ...page.entries] };
-      this.lists.set(run, {
-        state: "ready",
-        value: { ...list, versions: known?.versions ?? {} },
-      });
+      this.lists.set(run, { state: "ready", value: list });
       this.update();
-      const versions = await this.source.versions(run);
-      const aged = withStaleness(list.entries, versions);
-      this.lists.set(run, { state: "ready", value: { ...list, entries: aged, versions } });
+      const entries = withVersions(list.entries, await this.source.versions(run));
+      this.lists.set(run, { state: "ready", value: { ...list, entries } });
     } catch (error) {
       if (known !== undefined) return;
       this.lists.set(run, { state: "failed", message: messageOf(error) });
     }
     this.update();
+  }
+
+  /** Reads the list of runs again. Keeps the known one if the server is gone. */
+  async #readRuns(): Promise<void> {
+    try {
+      this.runs = { state: "ready", value: await this.source.runs() };
+      this.update();
+    } catch {
+      // The viewer was stopped, or starts again.
+    }
   }
 
   #forgetFailures(): void {
@@ -278,15 +293,17 @@ export class ViewerApp {
   /** Reads appended data of the shown runs repeatedly. */
   async #followRuns(): Promise<void> {
     for (;;) {
-      const shown = [...this.lists].flatMap(([, list]) =>
-        list.state === "ready" ? [list.value.facts] : [],
-      );
+      const shown = runsOf(this.route).flatMap((run) => {
+        const list = this.lists.get(run);
+        return list?.state === "ready" ? [list.value.facts] : [];
+      });
       const isRunning = shown.some(({ state }) => state === "running");
       await new Promise((resolve) => {
         setTimeout(resolve, isRunning ? livePauseMs.running : livePauseMs.still);
       });
       if (document.hidden) continue;
       for (const { key } of shown) await this.#readList(key);
+      if (this.route.page === "runs") await this.#readRuns();
       await this.#followEpisode();
     }
   }
@@ -328,6 +345,21 @@ export function runRoute(run: string): Extract<Route, { page: "run" }> {
 /** Returns the route to the beginning of an episode. */
 export function episodeRoute(run: string, episode: string): Extract<Route, { page: "episode" }> {
   return { page: "episode", run, episode, row: 0, mode: "mask" };
+}
+
+/** Returns the route to the unfiltered list of runs. */
+export function runsRoute(): Extract<Route, { page: "runs" }> {
+  return { page: "runs", filter: "", order: "" };
+}
+
+/** Returns the names of the runs that a page shows in detail. */
+function runsOf(route: Route): readonly string[] {
+  if (route.page === "runs") return [];
+  return route.page === "compare" ? [route.run, route.other] : [route.run];
+}
+
+function aboutKey(run: string): string {
+  return `about ${run}`;
 }
 
 function episodeKey({ run, episode }: EpisodePlace): string {

@@ -1,5 +1,7 @@
+import { isComponent } from "../../environment/reward-parts.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { parseJson, parseStoredRow } from "../../run/folder/episode-row.ts";
+import { isObject } from "../../values/is-object.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
 
 const quote = 0x22;
@@ -54,7 +56,7 @@ function toEntry(
   row: Partial<Omit<EpisodeRow, "turns">> | undefined,
   order: number,
 ): EpisodeEntry | undefined {
-  const { rolloutId, counts, outcome, failure, reward } = row ?? {};
+  const { rolloutId, counts, outcome, failure, reward, rewardComponents } = row ?? {};
   if (row === undefined || typeof rolloutId !== "string" || counts === undefined) return undefined;
   return {
     order,
@@ -68,6 +70,7 @@ function toEntry(
     outcome: outcome ?? "failed",
     stopReason: row.stopReason ?? "failure",
     ...(reward !== undefined && { reward }),
+    ...(isObject(rewardComponents) && { components: valuesOf(rewardComponents) }),
     ...(failure !== undefined && { party: failure.party, failureCode: failure.code }),
     ...(row.forkedFrom !== undefined && { forkedFrom: row.forkedFrom }),
     // The rows are in another file, which `RunIndex` reads.
@@ -80,4 +83,13 @@ function toEntry(
     startedAtMs: row.startedAtMs ?? 0,
     durationMs: row.durationMs ?? 0,
   };
+}
+
+/** Returns the values of the components that are sound. */
+function valuesOf(components: Readonly<Record<string, unknown>>): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(components).flatMap(([name, component]) =>
+      isComponent(component) ? [[name, component.value]] : [],
+    ),
+  );
 }

@@ -1,5 +1,4 @@
 import path from "node:path";
-import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import { type Files, readText } from "../../run/disk/files.ts";
 import type { LineRange } from "../../run/disk/line-ranges.ts";
@@ -13,7 +12,9 @@ import { storedSettings } from "../../composition/config/stored-settings.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts, RunState } from "../model/episode-entry.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
 import type { LiveEntry } from "../model/live-episode.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
 import { isObject } from "../../values/is-object.ts";
+import type { AboutRun } from "../model/about-run.ts";
 import { LineFollower } from "./line-follower.ts";
 import { LiveRecordings } from "./live-recordings.ts";
 import { versionsOfLine } from "./versions-of-line.ts";
@@ -27,6 +28,18 @@ const batchLength = 4 * 1024 * 1024;
 
 /** A writer on another machine that gave no sign of life for so long is gone, in milliseconds. */
 const leaseMs = 120_000;
+
+/** The files to read: all, or only the episodes, without training rows and recordings. */
+type ReadPart = "all" | "episodes";
+
+/** Options for opening a run's folder. */
+interface OpenOptions {
+  /** The name of the run in links. */
+  readonly key: string;
+  /** The folder's absolute path. Default: the path, seen from the working directory. */
+  readonly root?: string;
+  readonly files?: Files;
+}
 
 /**
  * An index of a run's folder: the place of each episode's line and of each row. Keeps only ids,
@@ -54,17 +67,17 @@ export class RunIndex {
   #countedEntries = 0;
   #versions = new Map<string, Set<string>>();
   #versionsQueue: { readonly rolloutId: string; readonly range: LineRange }[] = [];
-  #reading: Promise<void> | undefined;
+  #reading: { readonly part: ReadPart; readonly done: Promise<void> } | undefined;
   #state: RunState = "stopped";
 
   private constructor(
-    { key, dir, manifest }: Pick<RunIndex, "key" | "dir" | "manifest">,
+    { key, dir, root, manifest }: Pick<RunIndex, "key" | "dir" | "root" | "manifest">,
     files: Files,
   ) {
     this.key = key;
     this.dir = dir;
     this.manifest = manifest;
-    this.#root = path.resolve(dir);
+    this.#root = root;
     this.#files = files;
     this.#episodes = new LineFollower(path.join(this.#root, "episodes.jsonl"), {
       files,
@@ -85,20 +98,29 @@ export class RunIndex {
    * Opens a run's folder and builds the index.
    * @throws UsageError if it is not a run's folder.
    */
-  static async open(
-    dir: string,
-    { key, files = storedFiles }: { readonly key: string; readonly files?: Files },
-  ): Promise<RunIndex> {
-    const { manifest } = await openStoredRun(dir);
-    const index = new RunIndex({ key, dir, manifest }, files);
+  static async open(dir: string, options: OpenOptions): Promise<RunIndex> {
+    const index = await RunIndex.openUnread(dir, options);
     await index.refresh();
     return index;
   }
 
-  /** Reads what was appended since the last call. */
-  async refresh(): Promise<void> {
-    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
-    await this.#reading;
+  /**
+   * Opens a run's folder without reading its episodes.
+   * @throws UsageError if it is not a run's folder.
+   */
+  static async openUnread(
+    dir: string,
+    { key, root = path.resolve(dir), files = storedFiles }: OpenOptions,
+  ): Promise<RunIndex> {
+    const { manifest } = await openStoredRun(root === path.resolve(dir) ? dir : root);
+    return new RunIndex({ key, dir, root, manifest }, files);
+  }
+
+  /** Reads what was appended since the last call: all files, or only those that a list of runs needs. */
+  async refresh(part: ReadPart = "all"): Promise<void> {
+    while (part === "all" && this.#reading?.part === "episodes") await this.#reading.done;
+    this.#reading ??= { part, done: this.#read(part).finally(() => (this.#reading = undefined)) };
+    await this.#reading.done;
   }
 
   get facts(): RunFacts {
@@ -125,8 +147,24 @@ export class RunIndex {
       ...(isObject(columns) && { columns }),
       damagedCount: this.#damagedEpisodeCount + this.#damagedRowCount,
       turnwright,
-      versionsReady: this.#versionsQueue.length === 0,
     };
+  }
+
+  /** Reads the run's settings and the summary that it wrote. */
+  async about(): Promise<AboutRun> {
+    const { configuration, identity, found } = this.manifest;
+    const settings = found["settings"];
+    const summary = parseJsonText(await this.#readSummary());
+    return {
+      configuration,
+      ...(isObject(settings) && { settings }),
+      ...(identity !== undefined && { identity }),
+      ...(isObject(summary) && { summary }),
+    };
+  }
+
+  async #readSummary(): Promise<string> {
+    return (await readText(this.#files, path.join(this.#root, "summary.json"))) ?? "";
   }
 
   /** The absolute path of the folder. */
@@ -212,13 +250,15 @@ export class RunIndex {
     return this.#versionsQueue.slice(0, beyond < 0 ? undefined : Math.max(1, beyond));
   }
 
-  async #read(): Promise<void> {
+  async #read(part: ReadPart): Promise<void> {
     await this.#episodes.read();
-    await this.#samples.read();
     if (this.#unread.length > 0) await this.#readWhole(this.#unread.splice(0));
-    this.#countRows();
+    if (part === "all") {
+      await this.#samples.read();
+      this.#countRows();
+    }
     this.#state = await this.#readState();
-    if (this.#state !== "finished") await this.#recordings.read();
+    if (part === "all" && this.#state !== "finished") await this.#recordings.read();
   }
 
   /** Counts the rows of new entries: a run writes the rows of an episode before its line. */
@@ -298,9 +338,8 @@ export class RunIndex {
   }
 
   async #readState(): Promise<RunState> {
-    const summary = await readText(this.#files, path.join(this.#root, "summary.json"));
-    const end = summary === undefined ? undefined : endOf(summary);
-    if (end !== undefined) return end;
+    const summary = parseJsonText(await this.#readSummary());
+    if (isObject(summary) && summary["end"] !== undefined) return summary["end"] as RunState;
     const standing = await readStanding(
       {
         files: this.#files,
@@ -313,34 +352,6 @@ export class RunIndex {
     );
     return standing === undefined || standing.state === "gone" ? "stopped" : "running";
   }
-}
-
-/** Reads the run's end from `summary.json`. */
-function endOf(summary: string): RunState | undefined {
-  try {
-    const { end } = JSON.parse(summary) as { readonly end?: RunState };
-    return end;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-/**
- * Opens runs under unique names: the names of their folders.
- * @throws UsageError if a folder has no run, or if no folder is named.
- */
-export async function openRuns(dirs: readonly string[]): Promise<readonly RunIndex[]> {
-  if (dirs.length === 0) throw new UsageError("Cannot view runs: expected a run's folder");
-  const runs: RunIndex[] = [];
-  for (const dir of dirs) {
-    const name = path.basename(path.resolve(dir)) || "run";
-    const taken = new Set(runs.map(({ key }) => key));
-    let key = name;
-    for (let count = 2; taken.has(key); count++) key = `${name}-${count}`;
-    runs.push(await RunIndex.open(dir, { key }));
-  }
-  return runs;
 }
 
 /** Returns the run's model folder, if the run names it. */

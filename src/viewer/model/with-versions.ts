@@ -1,12 +1,11 @@
 import type { EpisodeEntry, EpisodeVersions } from "./episode-entry.ts";
 
 /**
- * Adds each episode's staleness: the number of policy versions between the oldest one that sampled
- * it and the newest one that had sampled in the run when it ended. Absent if no version is known.
- * Keeps the value of an entry that has one, because a file may hold only some of a run's episodes.
- * Whole numbers have their own order; other versions are ordered by first appearance.
+ * Adds the versions that sampled each episode, and its staleness: the number of policy versions between the oldest
+ * one that sampled it and the newest one that had sampled in the run when it ended. Both are absent if no version is
+ * known. Keeps the staleness of an entry that has one, because a file may hold only some of a run's episodes. Whole numbers have their own order; other versions are ordered by first appearance.
  */
-export function withStaleness(
+export function withVersions(
   entries: readonly EpisodeEntry[],
   versions: EpisodeVersions,
 ): readonly EpisodeEntry[] {
@@ -14,10 +13,11 @@ export function withStaleness(
   if (ranks.size === 0) return entries;
   let newest = 0;
   return entries.map((entry) => {
-    const own = (versions[entry.rolloutId] ?? []).map((version) => ranks.get(version)!);
+    const own = versions[entry.rolloutId] ?? [];
     if (own.length === 0) return entry;
-    newest = Math.max(newest, ...own);
-    return { staleness: newest - Math.min(...own), ...entry };
+    const places = own.map((version) => ranks.get(version)!);
+    newest = Math.max(newest, ...places);
+    return { staleness: newest - Math.min(...places), ...entry, versions: own };
   });
 }
 
