@@ -60,7 +60,9 @@ export async function exportHtml(
   const versions = Object.fromEntries(Object.entries(all).filter(([id]) => ids.has(id)));
   const facts = { ...run.facts, episodeCount: entries.length };
   const about = await run.about();
-  const inlined: InlinedRun = { facts, about, entries, versions, episodes, rows };
+  const only = wanted.length > 0 && entries.length === 1 ? entries[0]!.rolloutId : undefined;
+  const opens = only === undefined ? {} : { opens: only };
+  const inlined: InlinedRun = { facts, about, ...opens, entries, versions, episodes, rows };
   return { html: await inlinePage(inlined), episodeCount: entries.length };
 }
 

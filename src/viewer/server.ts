@@ -111,11 +111,11 @@ function viewerApp(catalog: RunCatalog, { rows, sideColumns, rescorings }: Viewe
     const runs = await catalog.overviews();
     return context.json({ runs, unreadable: catalog.unreadable });
   });
-  const find = (key: string): RunIndex => catalog.find(key);
+  const find = async (key: string): Promise<RunIndex> => await catalog.find(key);
   const binary = { "content-type": "application/octet-stream" };
   const json = { "content-type": "application/json; charset=utf-8" };
   app.get("/api/runs/:run/episodes", async (context) => {
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     await run.refresh();
     const { generation, from } = context.req.query();
     const start = Number(generation) === run.facts.generation ? Number(from) : 0;
@@ -123,17 +123,17 @@ function viewerApp(catalog: RunCatalog, { rows, sideColumns, rescorings }: Viewe
     return context.json({ facts: factsOf(run), start, entries, running: run.running });
   });
   app.get("/api/runs/:run/about", async (context) =>
-    context.json(await find(context.req.param("run")).about()),
+    context.json(await (await find(context.req.param("run"))).about()),
   );
   app.get("/api/runs/:run/versions", async (context) =>
-    context.json(await find(context.req.param("run")).versions()),
+    context.json(await (await find(context.req.param("run"))).versions()),
   );
   app.get("/api/runs/:run/search", async (context) => {
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     return context.json(await run.search(context.req.query("text") ?? ""));
   });
   app.get("/api/runs/:run/episode", async (context) => {
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     const id = context.req.query("id") ?? "";
     const line = await run.episodeLine(id);
     if (line !== undefined) return context.body(new Uint8Array(line), 200, json);
@@ -145,11 +145,11 @@ function viewerApp(catalog: RunCatalog, { rows, sideColumns, rescorings }: Viewe
       : context.json(live);
   });
   app.get("/api/runs/:run/branches", async (context) => {
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     return context.json(await rows.branches(run, context.req.query("id") ?? ""));
   });
   app.get("/api/runs/:run/row", async (context) => {
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     const { id = "", row = "0", as } = context.req.query();
     const missing = { error: `${run.dir} has no training row ${row} of ${id}` };
     if (as === "line") {
@@ -177,11 +177,11 @@ function addColumnRoutes(
   {
     find,
     sideColumns,
-  }: Pick<ViewerParts, "sideColumns"> & { readonly find: (key: string) => RunIndex },
+  }: Pick<ViewerParts, "sideColumns"> & { readonly find: (key: string) => Promise<RunIndex> },
 ): void {
   app.get("/api/runs/:run/column/:name/:what", async (context) => {
     const { run: key, name, what } = context.req.param();
-    const run = find(key);
+    const run = await find(key);
     const { id = "", row = "0", token = "" } = context.req.query();
     const known = columnNames.find((each) => each === name);
     const address = known && { rolloutId: id, row: Number(row), name: known };

@@ -80,7 +80,7 @@ describe("turnwright view --export", () => {
       const sample = episodes[2]!.samples[0]!;
       const { start } = sample.turns[0]!;
       await page.locator(`[data-token="${start}"]`).click();
-      expect(await page.locator('[data-field="logprob"]').innerText()).toBe(
+      expect(await page.locator('[data-field="logprob"]').getAttribute("title")).toBe(
         String(sample.logprobs[start]),
       );
       expect(await page.locator(".turn .text").innerText()).toBe("</script><!-- Good morning.");
@@ -185,7 +185,7 @@ describe("turnwright view --export", () => {
   });
 });
 
-test("an exported episode is as stale as it was in its run", async () => {
+test("an exported episode is as stale as it was in its run, and is opened", async () => {
   const dir = path.join(scratch, "stale");
   const codec = await loadTokenCodec(viewedModel);
   const sampledBy = async (id: string, version: string): Promise<ViewedEpisode> => ({
@@ -200,6 +200,8 @@ test("an exported episode is as stale as it was in its run", async () => {
   const [run] = (await openRuns([dir])).runs;
   const { html } = await exportHtml(run!, { wanted: ["0#1"] });
   expect(html).toContain('"staleness":5');
+  expect(html).toContain('"opens":"shop/test/0#1"');
+  expect((await exportHtml(run!, { wanted: [] })).html).not.toContain('"opens":');
 });
 
 describe("turnwright view", () => {
@@ -208,7 +210,10 @@ describe("turnwright view", () => {
     const [address] = (await once(child.stdout, "data")) as [Buffer];
     expect(address.toString()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\n$/);
     const runs = await (await fetch(`${address.toString().trim()}api/runs`)).json();
-    expect(runs).toMatchObject([{ key: "run", state: "finished", episodeCount: 3 }]);
+    expect(runs).toMatchObject({
+      runs: [{ facts: { key: "run", state: "finished", episodeCount: 3 } }],
+      unreadable: [],
+    });
     child.kill("SIGINT");
     expect(await once(child, "close")).toEqual([0, null]);
   });
@@ -272,7 +277,9 @@ describe("turnwright view", () => {
       "shop/test/0#1": 1,
       "shop/test/7#3": 1,
     });
-    expect(await search("test/7#3")).toEqual({ "shop/test/7#3": 1 });
+    expect(await search("good MORNING")).toEqual(await search("Good morning"));
+    // Ids and the names of members are not said.
+    expect(await search("rolloutId")).toEqual({});
     expect(await search("")).toEqual({});
     const versions = await fetch(`${server.url}api/runs/run/versions`);
     expect(await versions.json()).toMatchObject({ "shop/test/7#3": ["7"] });

@@ -10,6 +10,7 @@ import { columnNames, type ColumnName } from "../../src/columns/column-specs.ts"
 import type { TokenCodec } from "../../src/tokenizer/codec.ts";
 import type { Sample } from "../../src/trajectory/sample.ts";
 import { RunLock } from "../../src/run/disk/run-lock.ts";
+import { formatLogprob } from "../../src/viewer/model/heat.ts";
 import { linkTo, type Route } from "../../src/viewer/model/route.ts";
 import {
   appendEpisode,
@@ -187,7 +188,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
           id: String(sample.tokenIds[index]),
           mask: "1 · trained",
           turn: `turn ${turnIndex}`,
-          logprob: String(sample.logprobs[index]),
+          logprob: formatLogprob(sample.logprobs[index]!),
           version: sample.policyVersions[index],
         });
         expect(await page.locator(".turn.selected").getAttribute("data-turn")).toBe(
@@ -310,7 +311,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     const counts = await page.locator(".heat-legend [data-heat] b").allInnerTexts();
     expect(counts.map(Number)).toEqual([sampledCount - 1, 0, 0, 0, 1, 0]);
     expect(await page.locator(".token.heat-4").getAttribute("data-token")).toBe(String(second));
-    expect((await fieldsOf(page))["rescored"]).toBe(String(logprobAt(second!) - 0.25));
+    expect((await fieldsOf(page))["rescored"]).toBe(formatLogprob(logprobAt(second!) - 0.25));
     expect(asked).toEqual([[sample.turns.at(-1)!.end, first, { temperature: 0.7 }]]);
   });
 
@@ -684,7 +685,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
         document.querySelector('[data-turn="1"] .said-tool .text')!.textContent.length === 53_000,
     );
     expect(await page.locator("img, script:not([src]), i").count()).toBe(0);
-    expect(await page.title()).toBe("Turnwright");
+    expect(await page.title()).toBe("shop/<b>/0#0 · run · Turnwright");
     expect(complaints).toEqual([]);
     expect(
       requests.filter((url) => !url.startsWith(server.url) && !url.startsWith("data:")),
@@ -707,8 +708,8 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       for (const key of pressed) await page.keyboard.press(key);
     };
     await keys("/");
-    await page.keyboard.type("reward=0");
-    await page.locator(".shown-count").getByText("1 of 3").waitFor();
+    await page.keyboard.type("test/0");
+    await page.locator(".shown-count").getByText("2 of 3").waitFor();
     await keys("Escape", "j", "Enter");
     await page.locator(".verdict").waitFor();
     await page.locator(".token").first().waitFor();
@@ -783,7 +784,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator(".shown-count").getByText("3 of 5").waitFor();
     expect(await page.locator(".filter-input").inputValue()).toBe("reward>=1");
     await page.locator(".filter-input").fill("");
-    await page.getByRole("button", { name: "Groups" }).click();
+    await page.getByRole("link", { name: "Groups" }).click();
     await page.locator("[data-group]").first().waitFor();
     const flagged = await page
       .locator("[data-group]")

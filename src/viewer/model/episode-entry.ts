@@ -13,8 +13,12 @@ export interface EpisodeEntry {
   /** Absent if the episode's line does not name it. */
   readonly environment?: string;
   readonly split?: string;
+  /** The beginning of the first words of the user. Absent if there are none near the line's beginning. */
+  readonly about?: string;
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
+  /** See `firstReason()`. Absent without a reason. */
+  readonly reason?: string;
   /** Absent if the episode is unscored. */
   readonly reward?: number;
   /** The value of each named component of the reward. Absent if the episode has none. */

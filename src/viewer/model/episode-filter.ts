@@ -12,8 +12,14 @@ export const episodeFields: readonly ListField<EpisodeEntry>[] = [
   {
     name: "task",
     title: "task",
-    meaning: "which task was played",
+    meaning: "the number of the task",
     valueOf: ({ taskIndex }) => taskIndex,
+  },
+  {
+    name: "name",
+    title: "name",
+    meaning: "the name of the task, which the client of a gateway chooses",
+    valueOf: ({ taskId }) => taskId,
   },
   {
     name: "sample",
@@ -38,6 +44,18 @@ export const episodeFields: readonly ListField<EpisodeEntry>[] = [
     title: "ended by",
     meaning: "what ended the conversation",
     valueOf: ({ stopReason }) => stopReason,
+  },
+  {
+    name: "about",
+    title: "what it is about",
+    meaning: "the first words of the user",
+    valueOf: ({ about }) => about,
+  },
+  {
+    name: "why",
+    title: "why it ended so",
+    meaning: "the first reason of the score; without one, what ended the conversation",
+    valueOf: whyText,
   },
   {
     name: "party",
@@ -104,11 +122,57 @@ export const episodeFields: readonly ListField<EpisodeEntry>[] = [
   },
 ];
 
+/** Describes why an episode ended as it did: how it was cut off or failed, and the first reason of its score. */
+export function whyText({ outcome, stopReason, failureCode, reason }: EpisodeEntry): string {
+  if (outcome === "failed") return [failureCode ?? "failed", reason].filter(isGiven).join(": ");
+  const cut = outcome === "truncated" ? `cut off: ${stopReason}` : undefined;
+  const parts = [cut, reason].filter(isGiven);
+  return parts.length === 0 ? stopReason : parts.join(" · ");
+}
+
+function isGiven(part: string | undefined): part is string {
+  return part !== undefined;
+}
+
+/**
+ * Returns the fields of a list of episodes: all of `episodeFields`, the components of the rewards as `reward.NAME`,
+ * and the hits of a search.
+ *
+ * @param hits - The number of hits by episode. Absent without a search.
+ */
+export function listFields(
+  components: readonly string[],
+  hits?: ReadonlyMap<string, number>,
+): readonly ListField<EpisodeEntry>[] {
+  return [
+    ...episodeFields,
+    ...components.map((name) => ({
+      name: `reward.${name}`,
+      title: name,
+      meaning: `the component ${name} of the reward, without its weight`,
+      valueOf: ({ components: own }: EpisodeEntry) => own?.[name],
+    })),
+    ...(hits === undefined
+      ? []
+      : [
+          {
+            name: "hits",
+            title: "hits",
+            meaning: "how often the search found the text in the conversation",
+            valueOf: ({ rolloutId }: EpisodeEntry) => hits.get(rolloutId) ?? 0,
+          },
+        ]),
+  ];
+}
+
 /** Reads a filter of a list of episodes. See `readListFilter()`. */
-export function readFilter(text: string): ListFilter<EpisodeEntry> {
+export function readFilter(
+  text: string,
+  fields: readonly ListField<EpisodeEntry>[] = episodeFields,
+): ListFilter<EpisodeEntry> {
   return readListFilter(text, {
-    fields: episodeFields,
-    textsOf: ({ rolloutId }) => [rolloutId],
+    fields,
+    textsOf: (entry) => [entry.rolloutId, entry.about, whyText(entry)],
   });
 }
 
@@ -116,8 +180,14 @@ export function readFilter(text: string): ListFilter<EpisodeEntry> {
 export function sortEpisodes(
   entries: readonly EpisodeEntry[],
   order: string,
+  fields: readonly ListField<EpisodeEntry>[] = episodeFields,
 ): readonly EpisodeEntry[] {
-  return sortList(entries, order, { fields: episodeFields, compareEqual: comparePlaces });
+  return sortList(entries, order, { fields, compareEqual: comparePlaces });
+}
+
+/** True if tasks have names that their numbers do not show, as a gateway's sessions have. */
+export function haveNames(entries: readonly EpisodeEntry[]): boolean {
+  return entries.some(({ taskId, taskIndex }) => !taskId.endsWith(`/${taskIndex}`));
 }
 
 function comparePlaces(left: EpisodeEntry, right: EpisodeEntry): number {

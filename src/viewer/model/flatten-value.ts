@@ -26,6 +26,7 @@ export function flattenValue(value: unknown): {
   let rest = 0;
   const add = (inner: unknown, path: readonly string[]): void => {
     const members = membersOf(inner);
+    if (inner === undefined) return;
     if (members !== undefined && path.length === maxDepth) rest++;
     else if (members !== undefined) {
       for (const [name, member] of members) add(member, [...path, name]);

@@ -6,6 +6,8 @@ import type { EpisodeEntry, EpisodeVersions, RunFacts } from "./episode-entry.ts
 export interface InlinedRun {
   readonly facts: RunFacts;
   readonly about: AboutRun;
+  /** The id of the only episode that was chosen. The page begins with it. Absent if there are several. */
+  readonly opens?: string;
   readonly entries: readonly EpisodeEntry[];
   readonly versions: EpisodeVersions;
   readonly episodes: Readonly<Record<string, StoredEpisodeRow>>;

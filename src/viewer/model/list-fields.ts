@@ -5,14 +5,14 @@ export interface ListField<Item> {
   readonly title: string;
   /** An explanation for first-time readers. */
   readonly meaning: string;
-  valueOf(item: Item): number | string | undefined;
+  readonly valueOf: (item: Item) => number | string | undefined;
 }
 
 /** The parts of a list's items that a filter reads. */
 export interface Filtered<Item> {
   readonly fields: readonly ListField<Item>[];
   /** Returns the texts in which a word without a condition is searched. */
-  textsOf(item: Item): readonly (string | undefined)[];
+  readonly textsOf: (item: Item) => readonly (string | undefined)[];
 }
 
 /** A parsed filter, and the words of it that could not be parsed. */
@@ -124,7 +124,7 @@ export function sortList<Item>(
     compareEqual,
   }: {
     readonly fields: readonly ListField<Item>[];
-    compareEqual(left: Item, right: Item): number;
+    readonly compareEqual: (left: Item, right: Item) => number;
   },
 ): readonly Item[] {
   const isDown = order.startsWith("-");

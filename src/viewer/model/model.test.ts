@@ -313,8 +313,16 @@ test("firstDifference() finds the place from which lists differ", () => {
 test.each<Route>([
   { page: "runs", filter: "reward>0.5", order: "-date", pick: "a/b" },
   { page: "about", run: "a/b" },
-  { page: "run", run: "a/b #1", filter: "reward<1 x", order: "-turns", view: "groups", at: "g%1" },
-  { page: "run", run: "a", filter: "", order: "", view: "episodes" },
+  {
+    page: "run",
+    run: "a/b #1",
+    filter: "reward<1 x",
+    order: "-turns",
+    view: "groups",
+    search: "red rug",
+    at: "g%1",
+  },
+  { page: "run", run: "a", filter: "", order: "", view: "episodes", search: "" },
   {
     page: "episode",
     run: "a",

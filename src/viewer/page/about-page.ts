@@ -7,11 +7,12 @@ import { describeNumbers } from "../model/describe-numbers.ts";
 import { episodeFields } from "../model/episode-filter.ts";
 import type { Route } from "../model/route.ts";
 import { dateText } from "../model/run-fields.ts";
-import { overviewOf, type RunFigures } from "../model/run-figures.ts";
+import type { RunFigures } from "../model/run-figures.ts";
 import { columnWords } from "../model/side-columns.ts";
 import { versionCurves } from "../model/version-curves.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { versionChart } from "./charts.ts";
+import { listFigures } from "./list-figures.ts";
 import { formatNumber, stateBadge, whenReady } from "./parts.ts";
 import { runTabs } from "./run-tabs.ts";
 import { valueTable } from "./value-table.ts";
@@ -22,12 +23,12 @@ type AboutRoute = Extract<Route, { page: "about" }>;
 /** Renders a run's figures, its curves over versions of the policy, and its settings. */
 export function aboutPage(app: ViewerApp, route: AboutRoute): TemplateResult {
   return whenReady(app.list(route.run), (list) => {
-    const { figures } = overviewOf(list.facts, list.entries);
+    const figures = listFigures(list);
     return html`<div class="about-page">
       <header class="run-head">
         <h1>${visibleText(list.facts.key)} ${stateBadge(list.facts.state)}</h1>
       </header>
-      ${runTabs(route)} ${curves(list)}
+      ${runTabs(app.lastList(route.run), "about")} ${curves(list)}
       <div class="about-parts">
         ${facts(app, list)} ${rewards(figures)} ${distributions(list)}
         ${whenReady(app.about(route.run), (about) => settings(app, about))}
@@ -38,13 +39,16 @@ export function aboutPage(app: ViewerApp, route: AboutRoute): TemplateResult {
 
 function facts(app: ViewerApp, { facts, entries }: EpisodeList): TemplateResult {
   const { environment, split, engine, model, dir, turnwright, columns, planned } = facts;
-  const { startedAtMs } = overviewOf(facts, entries);
+  const startedAtMs = entries.reduce(
+    (first, entry) => Math.min(first, entry.startedAtMs),
+    Infinity,
+  );
   const count = (outcome: string) => entries.filter((entry) => entry.outcome === outcome).length;
   return part(
     "Run",
     valueTable(app, "run", {
       folder: dir,
-      ...(startedAtMs !== undefined && { started: dateText(startedAtMs) }),
+      ...(entries.length > 0 && { started: dateText(startedAtMs) }),
       ...(environment !== undefined && { environment }),
       ...(split !== undefined && { split }),
       ...(engine !== undefined && { engine }),

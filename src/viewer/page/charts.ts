@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
-import { episodeFields } from "../model/episode-filter.ts";
 import { histogram, type HistogramBin } from "../model/histogram.ts";
+import { quoted, type ListField } from "../model/list-fields.ts";
 import { versionCurves, type VersionCurve } from "../model/version-curves.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { formatNumber } from "./parts.ts";
@@ -11,19 +11,45 @@ const binCount = 12;
 /** Renders a histogram. A click on a bin filters the list. */
 export function fieldHistogram(
   entries: readonly EpisodeEntry[],
-  name: string,
+  field: ListField<EpisodeEntry>,
   choose: (condition: string) => void,
 ): TemplateResult {
-  const field = episodeFields.find((candidate) => candidate.name === name)!;
+  const { name } = field;
   const values = entries.flatMap((entry) => {
     const value = field.valueOf(entry);
     return typeof value === "number" ? [value] : [];
   });
-  const bins = histogram(values, binCount);
-  const most = Math.max(1, ...bins.map(({ count }) => count));
   return html`<figure class="histogram" data-field=${name}>
-    <figcaption>${field.title}</figcaption>
-    <div class="bins">
+    <figcaption>${visibleText(field.title)}</figcaption>
+    ${isAlike(values) ? alike(values) : bars(field, values, choose)}
+  </figure>`;
+}
+
+function isAlike(values: readonly number[]): boolean {
+  return values.every((value) => value === values[0]);
+}
+
+/** Renders the only value of all episodes. A bar would look like many. */
+function alike(values: readonly number[]): TemplateResult {
+  const [value] = values;
+  if (value === undefined) return html`<p class="alike faint">no values</p>`;
+  return html`<p class="alike">
+    <b>${formatNumber(value)}</b>
+    <span class="faint"
+      >${values.length === 1 ? "in 1 episode" : `in all ${formatNumber(values.length)} episodes`}</span
+    >
+  </p>`;
+}
+
+/** Renders the bars of a histogram with the ends of its axis. */
+function bars(
+  { name, title }: ListField<EpisodeEntry>,
+  values: readonly number[],
+  choose: (condition: string) => void,
+): TemplateResult {
+  const bins = histogram(values, binCount);
+  const most = Math.max(...bins.map(({ count }) => count));
+  return html`<div class="bins">
       ${bins.map(
         (bin) =>
           html`<button
@@ -31,7 +57,7 @@ export function fieldHistogram(
             class="bin"
             ?disabled=${bin.count === 0}
             title=${`${binName(bin)}: ${bin.count}`}
-            aria-label=${`${field.title} ${binName(bin)}: ${bin.count} episodes`}
+            aria-label=${`${title} ${binName(bin)}: ${bin.count} episodes`}
             @click=${() => choose(binCondition(name, bin))}
           >
             <span .style=${`height:${((bin.count / most) * 100).toFixed(1)}%`}></span>
@@ -39,10 +65,9 @@ export function fieldHistogram(
       )}
     </div>
     <div class="axis">
-      <span>${bins.length === 0 ? "no values" : formatNumber(bins[0]!.from)}</span>
-      <span>${bins.length === 0 ? "" : formatNumber(lastValue(bins, values))}</span>
-    </div>
-  </figure>`;
+      <span>${formatNumber(bins[0]!.from)}</span>
+      <span>${formatNumber(lastValue(bins, values))}</span>
+    </div>`;
 }
 
 function lastValue(bins: readonly HistogramBin[], values: readonly number[]): number {
@@ -55,7 +80,8 @@ function binName({ from, to, isLast }: HistogramBin): string {
     : `${formatNumber(from)} to below ${formatNumber(to)}`;
 }
 
-function binCondition(name: string, { from, to, isLast }: HistogramBin): string {
+function binCondition(fieldName: string, { from, to, isLast }: HistogramBin): string {
+  const name = quoted(fieldName);
   return isLast ? `${name}>=${from}` : `${name}>=${from} ${name}<${to}`;
 }
 

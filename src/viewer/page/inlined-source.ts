@@ -1,5 +1,6 @@
 import { restoreStory } from "../../episode/stored-story.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import { countHits } from "../model/find-hits.ts";
 import { inlinedRunId, type InlinedRun } from "../model/inlined-run.ts";
 import { overviewOf } from "../model/run-figures.ts";
 import { findBranches, toBranchRow } from "../model/row-tree.ts";
@@ -10,10 +11,11 @@ import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
 export function inlinedSource(): ViewerSource | undefined {
   const text = document.querySelector(`#${inlinedRunId}`)?.textContent;
   if (text === undefined || text === null) return undefined;
-  const { facts, about, entries, versions, episodes, rows } = JSON.parse(text) as InlinedRun;
+  const { facts, about, opens, entries, versions, episodes, rows } = JSON.parse(text) as InlinedRun;
   const rowsOf = ({ episode }: EpisodePlace): readonly string[] => rows[episode] ?? [];
   return {
     isLive: false,
+    ...(opens !== undefined && { opens: { run: facts.key, episode: opens } }),
     runs: () => Promise.resolve({ runs: [overviewOf(facts, entries)], unreadable: [] }),
     about: () => Promise.resolve(about),
     episodes: () => Promise.resolve({ facts, start: 0, entries, running: [] }),
@@ -41,11 +43,9 @@ function countIn(
   episodes: InlinedRun["episodes"],
   wanted: string,
 ): Readonly<Record<string, number>> {
-  const text = JSON.stringify(wanted).slice(1, -1);
-  if (text === "") return {};
   return Object.fromEntries(
     Object.entries(episodes)
-      .map(([id, row]) => [id, JSON.stringify(row).split(text).length - 1] as const)
+      .map(([id, row]) => [id, countHits(restoreStory(row) as EpisodeRow, wanted)] as const)
       .filter(([, count]) => count > 0),
   );
 }

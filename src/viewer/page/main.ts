@@ -1,4 +1,5 @@
 import { render } from "lit/html.js";
+import { pageTitle } from "../model/page-title.ts";
 import { httpSource } from "./http-source.ts";
 import { inlinedSource } from "./inlined-source.ts";
 import { onKey } from "./keyboard.ts";
@@ -25,6 +26,7 @@ function showTurn({ route }: ViewerApp): void {
 
 const app = new ViewerApp(inlinedSource() ?? httpSource(), (drawn) => {
   render(shell(drawn), document.body);
+  document.title = pageTitle(drawn.route);
   showTurn(drawn);
 });
 document.addEventListener("keydown", (event) => onKey(app, event));

@@ -1,25 +1,19 @@
-import { html, nothing, render, type TemplateResult } from "lit/html.js";
+import { html, nothing, type TemplateResult } from "lit/html.js";
 import { namesOf } from "../../columns/column-specs.ts";
-import type { EpisodeEntry } from "../model/episode-entry.ts";
-import { episodeFields, readFilter, sortEpisodes } from "../model/episode-filter.ts";
-import { groupEpisodes, type GroupEntry } from "../model/group-entry.ts";
+import { readFilter } from "../model/episode-filter.ts";
+import { quoted } from "../model/list-fields.ts";
 import { linkTo, type Route } from "../model/route.ts";
 import { columnWords } from "../model/side-columns.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { fieldHistogram, rewardOverTime, rewardOverVersions } from "./charts.ts";
-import {
-  endOf,
-  formatDuration,
-  formatNumber,
-  rewardBadge,
-  stateBadge,
-  whenReady,
-} from "./parts.ts";
+import { episodeTable } from "./episode-table.ts";
 import { filterBox, filterProblems } from "./filter-box.ts";
-import { ariaSort, sortHead } from "./sort-head.ts";
+import { groupTable } from "./group-table.ts";
+import { listFigures } from "./list-figures.ts";
+import { estimateOf, formatNumber, stateBadge, whenReady } from "./parts.ts";
 import { runTabs } from "./run-tabs.ts";
+import { shownEpisodes, type ShownEpisodes } from "./shown-episodes.ts";
 import { episodeRoute, type EpisodeList, type ViewerApp } from "./viewer-app.ts";
-import type { ListContent } from "./virtual-list.ts";
 
 type RunRoute = Extract<Route, { page: "run" }>;
 
@@ -27,7 +21,7 @@ type RunRoute = Extract<Route, { page: "run" }>;
 export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
   return whenReady(app.list(route.run), (list) => {
     const shown = shownEpisodes(app, route, list);
-    const { problems } = readFilter(route.filter);
+    const { episodes, fields, problems } = shown;
     const addFilter = (condition: string) =>
       app.go({ ...route, filter: `${route.filter} ${condition}`.trim() });
     return html`<div class="run-page">
@@ -36,32 +30,37 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
         list.entries.length === 0
           ? nothing
           : html`<div class="charts">
-              ${chartedFields(list).map((name) => fieldHistogram(shown, name, addFilter))}
-              ${rewardOverTime(shown)} ${rewardOverVersions(shown)}
+              ${chartedFields(list, shown).map((field) => fieldHistogram(episodes, field, addFilter))}
+              ${rewardOverTime(episodes)} ${rewardOverVersions(episodes)}
             </div>`
       }
       <div class="tools">
         ${runTabs(route)}
         ${filterBox({
           filter: route.filter,
-          fields: episodeFields,
+          fields,
           example: "reward<1 turns>=10",
-          searched: "its id",
-          suggested: suggestedFilters(list),
+          searched: "its id, what it is about, and why it ended so",
+          suggested: suggestedFilters(list, shown),
           change: (filter, { isTyped } = { isTyped: false }) =>
             app.go({ ...route, filter }, { replace: isTyped }),
         })}
-        ${textBox(app, route)}
+        ${searchBox(app, route, shown)}
         <output class="shown-count"
-          >${formatNumber(shown.length)} of ${formatNumber(list.entries.length)}</output
+          >${formatNumber(episodes.length)} of
+          ${formatNumber(list.entries.length)}${
+            route.view === "groups"
+              ? ` episodes in ${formatNumber(shown.groups.length)} groups`
+              : ""
+          }</output
         >
       </div>
       ${filterProblems(problems)}
       ${
-        shown.length === 0
+        episodes.length === 0
           ? nothingShown(list)
           : route.view === "groups"
-            ? groupTable(app, route, shown)
+            ? groupTable(app, route, shown.groups)
             : episodeTable(app, route, { list, shown })
       }
     </div>`;
@@ -85,13 +84,6 @@ function nothingShown({ entries, facts, running }: EpisodeList): TemplateResult 
   </p>`;
 }
 
-/** Returns the fields that have a histogram. */
-function chartedFields({ entries }: EpisodeList): readonly string[] {
-  const isAged = entries.some(({ staleness = 0 }) => staleness > 0);
-  const always = ["reward", "turns", "sampled", "malformed", "seconds"];
-  return isAged ? [...always, "stale"] : always;
-}
-
 const shownRunning = 12;
 
 /** Renders the running episodes, or those that were running when the run ended. */
@@ -113,50 +105,21 @@ function runningNow({ run }: RunRoute, { running, facts }: EpisodeList) {
   </nav>`;
 }
 
-/** Returns the episodes that match the route's filter, in its order. */
-export function shownEpisodes(
-  app: ViewerApp,
-  { filter, order, run }: RunRoute,
-  list: EpisodeList,
-): readonly EpisodeEntry[] {
-  const search = app.textSearch?.run === run ? app.textSearch : undefined;
-  const key = [run, filter, order, search?.text ?? ""].join("\n");
-  if (cached.list === list && cached.key === key && cached.found === search?.found) {
-    return cached.shown;
-  }
-  const { test } = readFilter(filter);
-  const found = search?.found;
-  const kept = list.entries.filter((entry) => test(entry) && (found?.has(entry.rolloutId) ?? true));
-  const shown = sortEpisodes(kept, order === "" ? "task" : order);
-  cached = { list, key, found, shown };
-  return shown;
-}
-
-/**
- * The result of the last call. Sorting ten thousand episodes takes a moment, and each redraw needs
- * them.
- */
-let cached: {
-  readonly list: EpisodeList | undefined;
-  readonly key: string;
-  readonly found: ReadonlyMap<string, number> | undefined;
-  readonly shown: readonly EpisodeEntry[];
-} = { list: undefined, key: "", found: undefined, shown: [] };
-
-function runHead({ facts, entries }: EpisodeList): TemplateResult {
+function runHead(list: EpisodeList): TemplateResult {
+  const { facts, entries } = list;
   const { planned, environment, split, engine, model, dir, state, damagedCount, columns } = facts;
-  const rewards = entries.flatMap(({ reward }) => (reward === undefined ? [] : [reward]));
-  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
+  const { averageReward, components } = listFigures(list);
   const count = (outcome: string) => entries.filter((entry) => entry.outcome === outcome).length;
   const sampled = entries.reduce((sum, entry) => sum + entry.sampledTokenCount, 0);
-  const facts2: readonly (readonly [string, string])[] = [
+  const sums: readonly (readonly [string, string | TemplateResult | typeof nothing])[] = [
     [
       "episodes",
       planned === undefined
         ? formatNumber(entries.length)
         : `${formatNumber(entries.length)} of ${formatNumber(planned)}`,
     ],
-    ["mean reward", rewards.length === 0 ? "none" : mean.toFixed(3)],
+    ["mean reward", averageReward === undefined ? "none" : estimateOf(averageReward)],
+    ...Object.entries(components).map(([name, mean]) => [name, mean.value.toFixed(3)] as const),
     ["completed", formatNumber(count("completed"))],
     ["cut off", formatNumber(count("truncated"))],
     ["failed", formatNumber(count("failed"))],
@@ -185,10 +148,10 @@ function runHead({ facts, entries }: EpisodeList): TemplateResult {
       }
     </div>
     <dl class="sums">
-      ${facts2.map(
+      ${sums.map(
         ([name, value]) =>
           html`<div>
-            <dt>${name}</dt>
+            <dt>${visibleText(name)}</dt>
             <dd>${value}</dd>
           </div>`,
       )}
@@ -196,9 +159,18 @@ function runHead({ facts, entries }: EpisodeList): TemplateResult {
   </header>`;
 }
 
-/** Returns suggested filters that match at least one episode of the run. */
-function suggestedFilters({ entries }: EpisodeList): readonly string[] {
+/** Returns the fields that have a histogram. */
+function chartedFields({ entries }: EpisodeList, { fields }: ShownEpisodes) {
+  const isAged = entries.some(({ staleness = 0 }) => staleness > 0);
+  const names = ["turns", "sampled", "malformed", "seconds", ...(isAged ? ["stale"] : [])];
+  const rewards = fields.filter(({ name }) => name.startsWith("reward"));
+  return [...rewards, ...fields.filter(({ name }) => names.includes(name))];
+}
+
+/** Returns suggested filters that match some episodes of the run, but not all. */
+function suggestedFilters({ entries }: EpisodeList, { fields }: ShownEpisodes): readonly string[] {
   const parties = [...new Set(entries.flatMap(({ party }) => party ?? []))].sort();
+  const components = fields.filter(({ name }) => name.startsWith("reward."));
   const words = [
     "reward=0",
     "reward=none",
@@ -209,232 +181,61 @@ function suggestedFilters({ entries }: EpisodeList): readonly string[] {
     "malformed>0",
     "rows>1",
     "stale>0",
+    ...components.slice(0, 3).map(({ name }) => `${quoted(name)}<1`),
   ];
   return words.filter((word) => {
-    const { test } = readFilter(word);
+    const { test } = readFilter(word, fields);
     return entries.some(test);
   });
 }
 
-function textBox(app: ViewerApp, { run }: RunRoute): TemplateResult {
-  const search = app.textSearch?.run === run ? app.textSearch : undefined;
+/** The time without a key after which a search starts, in milliseconds. */
+const typingMs = 350;
+
+let typing: ReturnType<typeof setTimeout> | undefined;
+
+/** Renders the field that searches all conversations of the run. */
+function searchBox(app: ViewerApp, route: RunRoute, { hits }: ShownEpisodes): TemplateResult {
+  const search = (text: string) => {
+    clearTimeout(typing);
+    if (app.route.page === "run" && app.route.run === route.run) {
+      app.go({ ...app.route, search: text }, { replace: true });
+    }
+  };
+  const count = [...(hits?.values() ?? [])].reduce((sum, own) => sum + own, 0);
   return html`<form
     role="search"
     class="search"
     @submit=${(event: Event) => {
       event.preventDefault();
       const input = (event.target as HTMLFormElement).elements.namedItem("text");
-      void app.searchTexts(run, (input as HTMLInputElement).value);
+      search((input as HTMLInputElement).value);
     }}
   >
     <input
       type="search"
       name="text"
-      placeholder="search all conversations"
-      aria-label="search all conversations, then press Enter"
-      .value=${search?.text ?? ""}
-      @search=${(event: Event) => {
-        if ((event.target as HTMLInputElement).value === "") void app.searchTexts(run, "");
+      class="text-search"
+      placeholder="search what was said"
+      title="searches messages, turns and answers in all conversations; letter case does not count"
+      aria-label="search all conversations"
+      .value=${route.search}
+      @input=${(event: Event) => {
+        const { value } = event.target as HTMLInputElement;
+        clearTimeout(typing);
+        typing = setTimeout(() => search(value), typingMs);
       }}
     />
     ${
-      search === undefined
+      route.search === ""
         ? nothing
-        : html`<output class="search-count">in ${formatNumber(search.found.size)} episodes</output>`
+        : html`<output class="search-count"
+            >${
+              hits === undefined
+                ? "searching…"
+                : `${formatNumber(count)} hits in ${formatNumber(hits.size)} episodes`
+            }</output
+          >`
     }
   </form>`;
-}
-
-interface Column {
-  readonly field: string;
-  readonly width: string;
-  readonly draw: CellOf;
-}
-
-const columns: readonly Column[] = [
-  {
-    field: "task",
-    width: "64px",
-    draw: ({ taskIndex, taskId }) => html`<span title=${visibleText(taskId)}>${taskIndex}</span>`,
-  },
-  {
-    field: "sample",
-    width: "72px",
-    draw: ({ sampleIndex }) => html`#${sampleIndex}`,
-  },
-  {
-    field: "reward",
-    width: "92px",
-    draw: ({ reward, outcome }) => rewardBadge(reward, outcome === "failed"),
-  },
-  { field: "rows", width: "60px", draw: ({ rowCount }) => html`${rowCount}` },
-  { field: "end", width: "minmax(150px, 2fr)", draw: (entry) => endOf(entry) },
-  { field: "party", width: "96px", draw: ({ party }) => html`${party ?? ""}` },
-  { field: "turns", width: "66px", draw: ({ turnCount }) => html`${turnCount}` },
-  { field: "calls", width: "66px", draw: ({ toolCallCount }) => html`${toolCallCount}` },
-  {
-    field: "malformed",
-    width: "92px",
-    draw: ({ formatErrorCount }) =>
-      html`${formatErrorCount === 0 ? "" : html`<b class="warning">${formatErrorCount}</b>`}`,
-  },
-  {
-    field: "sampled",
-    width: "86px",
-    draw: ({ sampledTokenCount }) => html`${formatNumber(sampledTokenCount)}`,
-  },
-  {
-    field: "tokens",
-    width: "86px",
-    draw: ({ tokenCount }) => html`${formatNumber(tokenCount)}`,
-  },
-  {
-    field: "versions",
-    width: "minmax(80px, 1fr)",
-    draw: ({ versions = [] }) => html`${versionWords(versions)}`,
-  },
-  {
-    field: "stale",
-    width: "62px",
-    draw: ({ staleness }) => html`${staleness ?? ""}`,
-  },
-  {
-    field: "seconds",
-    width: "86px",
-    draw: ({ durationMs }) => html`${formatDuration(durationMs)}`,
-  },
-  { field: "order", width: "74px", draw: ({ order }) => html`${order + 1}` },
-];
-
-/**
- * Returns the columns that are useful for this run: without failures, versions or attempts of several
- * rows, their columns are left out.
- */
-function tellingColumns({ entries }: EpisodeList): readonly Column[] {
-  const hasFailures = entries.some(({ party }) => party !== undefined);
-  const hasSeveralRows = entries.some(({ rowCount }) => rowCount > 1);
-  const hasVersions = entries.some(({ versions = [] }) => versions.length > 0);
-  return columns.filter(({ field }) => {
-    if (field === "party") return hasFailures;
-    if (field === "rows") return hasSeveralRows;
-    return hasVersions || (field !== "versions" && field !== "stale");
-  });
-}
-
-type CellOf = (entry: EpisodeEntry) => TemplateResult;
-
-function versionWords(versions: readonly string[]): string {
-  const [first, ...rest] = versions;
-  if (first === undefined) return "";
-  const last = rest.at(-1);
-  return last === undefined ? first : `${first} → ${last}`;
-}
-
-function episodeTable(
-  app: ViewerApp,
-  route: RunRoute,
-  { list, shown }: { readonly list: EpisodeList; readonly shown: readonly EpisodeEntry[] },
-): TemplateResult {
-  const shownColumns = tellingColumns(list);
-  const order = route.order === "" ? "task" : route.order;
-  const content: ListContent = {
-    keys: shown.map(({ rolloutId }) => rolloutId),
-    current: route.at,
-    draw: (index) => {
-      const entry = shown[index]!;
-      const row = document.createElement("a");
-      row.className = entry.rolloutId === route.at ? "list-row current" : "list-row";
-      row.setAttribute("role", "row");
-      row.href = linkTo(episodeRoute(route.run, entry.rolloutId));
-      row.dataset["episode"] = entry.rolloutId;
-      row.tabIndex = -1;
-      const cells = shownColumns.map(
-        ({ field, draw }) =>
-          html`<span role="cell" class="cell cell-${field}">${draw(entry)}</span>`,
-      );
-      render(html`${cells}`, row);
-      return row;
-    },
-  };
-  const widths = shownColumns.map(({ width }) => width).join(" ");
-  return html`<div
-    class="list"
-    role="table"
-    aria-label="episodes"
-    aria-rowcount=${shown.length}
-    .style=${`--columns:${widths}`}
-  >
-    <div class="list-head" role="row">
-      ${shownColumns.map(({ field }) => columnHead(app, route, field, order))}
-    </div>
-    <virtual-list .content=${content} aria-label="episodes"></virtual-list>
-  </div>`;
-}
-
-function columnHead(app: ViewerApp, route: RunRoute, name: string, order: string): TemplateResult {
-  const field = episodeFields.find((candidate) => candidate.name === name)!;
-  const sort = (next: string) => app.go({ ...route, order: next }, { replace: true });
-  return html`<span
-    role="columnheader"
-    class="cell cell-${name}"
-    aria-sort=${ariaSort({ field, order })}
-    >${sortHead({ field, order, sort })}</span
-  >`;
-}
-
-function groupTable(app: ViewerApp, route: RunRoute, shown: readonly EpisodeEntry[]) {
-  const groups = shownGroups(shown);
-  const content: ListContent = {
-    keys: groups.map(({ groupId }) => groupId),
-    current: route.at,
-    draw: (index) => {
-      const group = groups[index]!;
-      const row = document.createElement("a");
-      row.className = group.groupId === route.at ? "list-row current" : "list-row";
-      row.setAttribute("role", "row");
-      row.href = linkTo({ page: "group", run: route.run, group: group.groupId, base: 0 });
-      row.dataset["group"] = group.groupId;
-      row.tabIndex = -1;
-      render(groupCells(group), row);
-      return row;
-    },
-  };
-  return html`<div
-    class="list"
-    role="table"
-    aria-label="groups"
-    aria-rowcount=${groups.length}
-    .style=${"--columns:90px 90px 90px 1fr"}
-  >
-    <div class="list-head" role="row">
-      ${["task", "mean", "spread", "rewards of its attempts"].map(
-        (title, index) =>
-          html`<span role="columnheader" class="cell group-cell-${index}">${title}</span>`,
-      )}
-    </div>
-    <virtual-list .content=${content} aria-label="groups"></virtual-list>
-  </div>`;
-}
-
-/** Groups the shown episodes. */
-export function shownGroups(shown: readonly EpisodeEntry[]): readonly GroupEntry[] {
-  return groupEpisodes(shown);
-}
-
-function groupCells({ taskIndex, groupId, mean, spread, attempts, isDegenerate }: GroupEntry) {
-  return html`<span role="cell" class="cell group-cell-0" title=${visibleText(groupId)}
-      >${taskIndex}</span
-    ><span role="cell" class="cell group-cell-1">${mean === undefined ? "–" : mean.toFixed(3)}</span
-    ><span role="cell" class="cell group-cell-2"
-      >${spread === undefined ? "–" : spread.toFixed(3)}</span
-    ><span role="cell" class="cell group-cell-3"
-      >${attempts.map(({ reward, outcome }) => rewardBadge(reward, outcome === "failed"))}
-      ${
-        isDegenerate
-          ? html`<span class="degenerate" title="advantages within the group are all 0"
-              >all equal: nothing to learn from</span
-            >`
-          : nothing
-      }</span
-    >`;
 }

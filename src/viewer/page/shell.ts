@@ -8,7 +8,7 @@ import { groupPage } from "./group-page.ts";
 import { keyHelp } from "./keyboard.ts";
 import { runPage } from "./run-page.ts";
 import { runsPage } from "./runs-page.ts";
-import { runRoute, type ViewerApp } from "./viewer-app.ts";
+import type { ViewerApp } from "./viewer-app.ts";
 
 /** Renders the complete page. */
 export function shell(app: ViewerApp): TemplateResult {
@@ -64,7 +64,7 @@ function breadcrumbs(app: ViewerApp): TemplateResult {
       route.page === "runs"
         ? nothing
         : html`<span aria-hidden="true">›</span>
-            <a href=${linkTo(runRoute(route.run))}>${visibleText(route.run)}</a>`
+            <a href=${linkTo(app.lastList(route.run))}>${visibleText(route.run)}</a>`
     }
     ${name === "" ? nothing : html`<span aria-hidden="true">›</span> <span>${name}</span>`}
   </nav>`;

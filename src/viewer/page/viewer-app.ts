@@ -25,9 +25,22 @@ export interface EpisodeList {
   readonly running: readonly LiveEntry[];
 }
 
+type RunRoute = Extract<Route, { page: "run" }>;
+
+/** A search through all conversations of a run. */
+interface TextSearch {
+  readonly run: string;
+  readonly text: string;
+  /** The number of finished episodes when the search began. */
+  readonly episodeCount: number;
+  /** Absent until the search has ended. */
+  readonly found?: ReadonlyMap<string, number>;
+}
+
 /** A search in the shown row. */
 interface TokenSearch {
   readonly query: string;
+  readonly view: RowView;
   readonly result: SearchResult;
   /** The index of the current match. */
   readonly at: number;
@@ -57,17 +70,17 @@ export class ViewerApp {
   runs: Loaded<RunsPage> = { state: "loading" };
   readonly lists = new Map<string, Loaded<EpisodeList>>();
   tab: EpisodeTab = "tokens";
+  /** True if a narrow window shows the conversation, and false if it shows the tab. */
+  isConversation = true;
   /** The side columns that are open below the tokens. */
   readonly openColumns = new Set<ColumnName>();
   search: TokenSearch | undefined;
-  /** The result of a search through all conversations of a run. */
-  textSearch:
-    | {
-        readonly run: string;
-        readonly text: string;
-        readonly found: ReadonlyMap<string, number>;
-      }
-    | undefined;
+  /** The last search through all conversations of a run. */
+  #textSearch: TextSearch | undefined;
+  /** The last list of each run, with its filter, search and order. */
+  readonly #lastLists = new Map<string, RunRoute>();
+  /** The width of the window, in pixels. */
+  width = innerWidth;
   isHelpOpen = false;
   /** A message for screen readers, which is also shown for a moment. */
   notice = "";
@@ -82,9 +95,14 @@ export class ViewerApp {
     this.source = source;
     this.#draw = () => draw(this);
     this.route = readRoute(location.hash);
+    if (this.route.page === "run") this.#lastLists.set(this.route.run, this.route);
   }
 
   async start(): Promise<void> {
+    addEventListener("resize", () => {
+      this.width = innerWidth;
+      this.update();
+    });
     addEventListener("hashchange", () => this.#follow(readRoute(location.hash)));
     this.update();
     try {
@@ -92,7 +110,9 @@ export class ViewerApp {
       this.runs = { state: "ready", value: found };
       const [only, ...others] = found.runs;
       if (only !== undefined && others.length === 0 && this.route.page === "runs") {
-        this.go(runRoute(only.facts.key), { replace: true });
+        const { opens } = this.source;
+        const first = opens && episodeRoute(opens.run, opens.episode);
+        this.go(first ?? runRoute(only.facts.key), { replace: true });
       }
     } catch (error) {
       this.runs = { state: "failed", message: messageOf(error) };
@@ -196,11 +216,41 @@ export class ViewerApp {
     });
   }
 
-  async searchTexts(run: string, text: string): Promise<void> {
-    if (text === "") this.textSearch = undefined;
-    else {
-      const found = await this.source.search(run, text);
-      this.textSearch = { run, text, found: new Map(Object.entries(found)) };
+  /** Returns the text that is marked in the shown episode, or "". */
+  get find(): string {
+    return this.route.page === "episode" ? (this.route.find ?? "") : "";
+  }
+
+  /** Returns the route to the list of a run as it was last seen. */
+  lastList(run: string): RunRoute {
+    return this.#lastLists.get(run) ?? runRoute(run);
+  }
+
+  /**
+   * Returns the number of hits of a list's search, by episode. The first call starts the search, and so does a call
+   * with another number of episodes. `undefined` without a search, and until it has ended.
+   */
+  hits(
+    { run, search: text }: RunRoute,
+    episodeCount: number,
+  ): ReadonlyMap<string, number> | undefined {
+    if (text === "") return undefined;
+    const known = this.#textSearch;
+    const isSame = known?.run === run && known.text === text;
+    if (isSame && known.episodeCount === episodeCount) return known.found;
+    const next = { run, text, episodeCount, ...(isSame && known.found && { found: known.found }) };
+    this.#textSearch = next;
+    void this.#searchTexts(next);
+    return next.found;
+  }
+
+  async #searchTexts(asked: TextSearch): Promise<void> {
+    try {
+      const found = await this.source.search(asked.run, asked.text);
+      if (this.#textSearch !== asked) return;
+      this.#textSearch = { ...asked, found: new Map(Object.entries(found)) };
+    } catch (error) {
+      this.note(`cannot search: ${messageOf(error)}`);
     }
     this.update();
   }
@@ -208,12 +258,7 @@ export class ViewerApp {
   #follow(route: Route): void {
     const before = this.route;
     this.route = route;
-    const isOtherRow =
-      before.page !== route.page ||
-      (before.page === "episode" &&
-        route.page === "episode" &&
-        (before.episode !== route.episode || before.row !== route.row));
-    if (isOtherRow) this.search = undefined;
+    if (route.page === "run") this.#lastLists.set(route.run, route);
     this.update();
   }
 
@@ -338,8 +383,8 @@ export class ViewerApp {
 }
 
 /** Returns the route to the unfiltered list of a run. */
-export function runRoute(run: string): Extract<Route, { page: "run" }> {
-  return { page: "run", run, filter: "", order: "", view: "episodes" };
+export function runRoute(run: string): RunRoute {
+  return { page: "run", run, filter: "", order: "", view: "episodes", search: "" };
 }
 
 /** Returns the route to the beginning of an episode. */

@@ -41,6 +41,8 @@ export interface ColumnPlace {
 export interface ViewerSource {
   /** True if more data may arrive. */
   readonly isLive: boolean;
+  /** The episode with which the page begins. Absent if it begins with a list. */
+  readonly opens?: EpisodePlace;
   runs(): Promise<RunsPage>;
   /** Returns a run's settings and the summary that it wrote. */
   about(run: string): Promise<AboutRun>;

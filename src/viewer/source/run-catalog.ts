@@ -42,12 +42,14 @@ export class RunCatalog {
   }
 
   /**
-   * Returns a run by its name.
-   * @throws UsageError if no viewed run has it.
+   * Returns a run by its name, and reads it if that was not done.
+   * @throws UsageError if no viewed run has the name.
    */
-  find(key: string): RunIndex {
+  async find(key: string): Promise<RunIndex> {
+    if (!this.#runs.has(key)) await this.search();
     const run = this.#runs.get(key);
     if (run === undefined) throw new UsageError(`Cannot find run ${key}: it is not being viewed`);
+    await run.readOnce();
     return run;
   }
 

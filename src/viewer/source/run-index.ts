@@ -5,12 +5,14 @@ import type { LineRange } from "../../run/disk/line-ranges.ts";
 import { readStanding } from "../../run/disk/lock-holder.ts";
 import { thisMachine } from "../../run/disk/process-place.ts";
 import { lockFile } from "../../run/disk/run-lock.ts";
+import { parseEpisodeRow } from "../../run/folder/episode-row.ts";
 import type { RunManifest } from "../../run/folder/run-folder.ts";
 import { storedFiles } from "../../run/gzip/stored-files.ts";
 import { rolloutIdOfLine } from "../../run/folder/sample-line.ts";
 import { storedSettings } from "../../composition/config/stored-settings.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts, RunState } from "../model/episode-entry.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
+import { countHits } from "../model/find-hits.ts";
 import type { LiveEntry } from "../model/live-episode.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 import { isObject } from "../../values/is-object.ts";
@@ -68,6 +70,8 @@ export class RunIndex {
   #versions = new Map<string, Set<string>>();
   #versionsQueue: { readonly rolloutId: string; readonly range: LineRange }[] = [];
   #reading: { readonly part: ReadPart; readonly done: Promise<void> } | undefined;
+  /** True once all files were read. */
+  #isRead = false;
   #state: RunState = "stopped";
 
   private constructor(
@@ -114,6 +118,11 @@ export class RunIndex {
   ): Promise<RunIndex> {
     const { manifest } = await openStoredRun(root === path.resolve(dir) ? dir : root);
     return new RunIndex({ key, dir, root, manifest }, files);
+  }
+
+  /** Reads all files, unless that was done. */
+  async readOnce(): Promise<void> {
+    if (!this.#isRead) await this.refresh();
   }
 
   /** Reads what was appended since the last call: all files, or only those that a list of runs needs. */
@@ -205,21 +214,18 @@ export class RunIndex {
     return place && (await this.#samples.lineAt(place));
   }
 
-  /**
-   * Counts a text in the lines of episodes, by episode. Is case-sensitive, and also finds the
-   * text's JSON form. Searches ids and counts too.
-   */
+  /** Counts a text in the conversations, by episode. See `countHits()`. */
   async search(text: string): Promise<Readonly<Record<string, number>>> {
-    const wanted = Buffer.from(JSON.stringify(text).slice(1, -1));
+    // Lines without the text's JSON form need not be parsed.
+    const wanted = JSON.stringify(text).slice(1, -1).toLowerCase();
     const found: Record<string, number> = {};
-    if (wanted.length === 0) return found;
+    if (wanted === "") return found;
     const places = [...this.#places];
     const ranges = places.map(([, range]) => range);
     await this.#episodes.readEach(ranges, (line, place) => {
-      let count = 0;
-      for (let at = line.indexOf(wanted); at >= 0; at = line.indexOf(wanted, at + wanted.length)) {
-        count++;
-      }
+      if (!line.toString("utf8").toLowerCase().includes(wanted)) return;
+      const row = parseEpisodeRow(line);
+      const count = row === undefined ? 0 : countHits(row, text);
       if (count > 0) found[places[place]![0]] = count;
     });
     return found;
@@ -251,14 +257,16 @@ export class RunIndex {
   }
 
   async #read(part: ReadPart): Promise<void> {
+    this.#state = await this.#readState();
+    // Before the episodes, so that one that ends in the meantime is not missing from both.
+    if (part === "all" && this.#state !== "finished") await this.#recordings.read();
     await this.#episodes.read();
     if (this.#unread.length > 0) await this.#readWhole(this.#unread.splice(0));
     if (part === "all") {
       await this.#samples.read();
       this.#countRows();
+      this.#isRead = true;
     }
-    this.#state = await this.#readState();
-    if (part === "all" && this.#state !== "finished") await this.#recordings.read();
   }
 
   /** Counts the rows of new entries: a run writes the rows of an episode before its line. */
