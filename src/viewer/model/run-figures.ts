@@ -1,4 +1,4 @@
-import { collectResults, type AttemptEntry } from "../../report/collect-results.ts";
+import { collectResults, type RunResults } from "../../report/collect-results.ts";
 import { estimatePasses, type PassEstimates } from "../../report/statistics/estimate-passes.ts";
 import { boundsOf, estimateMean, type Estimate } from "../../report/statistics/interval.ts";
 import { isSuccess } from "../../report/trial-result.ts";
@@ -53,7 +53,7 @@ export function figuresOf(entries: readonly EpisodeEntry[]): RunFigures {
     scoredCount: rewards.length,
   }));
   const attemptCount = scored.reduce((most, task) => Math.max(most, task.scoredCount), 0);
-  const averageReward = meanOverTasks(entries);
+  const averageReward = meanOverTasks(tasks);
   return {
     scopes,
     taskCount: tasks.size,
@@ -63,12 +63,11 @@ export function figuresOf(entries: readonly EpisodeEntry[]): RunFigures {
     ...estimatePasses(scored, shownKs(attemptCount)),
     components: Object.fromEntries(
       componentNames(entries).flatMap((name) => {
-        const mean = meanOverTasks(
-          entries.map(({ components, reward: _reward, ...entry }) => {
-            const value = components?.[name];
-            return { ...entry, ...(value !== undefined && { reward: value }) };
-          }),
-        );
+        const values = entries.map(({ components, reward: _reward, ...entry }) => {
+          const value = components?.[name];
+          return { ...entry, ...(value !== undefined && { reward: value }) };
+        });
+        const mean = meanOverTasks(collectResults("", values).tasks);
         return mean === undefined ? [] : [[name, mean]];
       }),
     ),
@@ -88,10 +87,8 @@ function shownKs(attemptCount: number): readonly number[] {
   return attemptCount > maxAttempts ? [...ks, attemptCount] : ks;
 }
 
-function meanOverTasks(attempts: readonly AttemptEntry[]): Estimate | undefined {
-  const scored = [...collectResults("", attempts).tasks.values()].filter(
-    ({ rewards }) => rewards.length > 0,
-  );
+function meanOverTasks(tasks: RunResults["tasks"]): Estimate | undefined {
+  const scored = [...tasks.values()].filter(({ rewards }) => rewards.length > 0);
   return estimateMean(
     scored.map(({ rewards }) => rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length),
     boundsOf(scored.flatMap(({ rewards }) => rewards)),

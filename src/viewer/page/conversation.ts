@@ -119,7 +119,13 @@ function turnText(turn: TurnRecord, options: ConversationOptions): TemplateResul
   // A gateway records the text that its client received. A turn with only calls has no text, but
   // its tokens show the calls.
   if (text.trim() === "" && turn.sampledTokenCount > 0) {
-    return html`${performedCalls(turn, options)}${wordless(turn, options)}`;
+    const calls = performedCalls(turn, options);
+    if (calls.length === 0) return wordless(turn, options);
+    return html`${calls}
+      <details class="raw">
+        <summary>as it was sampled</summary>
+        ${wordless(turn, options)}
+      </details>`;
   }
   const parts: TemplateResult[] = [];
   const given = attemptArguments(turn);
@@ -153,9 +159,9 @@ function turnText(turn: TurnRecord, options: ConversationOptions): TemplateResul
 
 /** Renders the calls of a turn of which only the performed ones are known. */
 function performedCalls({ turnIndex, steps }: TurnRecord, { app }: ConversationOptions) {
-  return steps.map(({ source, arguments: json }, index) => {
+  return steps.flatMap(({ source, arguments: json }, index) => {
     const given = json === undefined ? undefined : callArguments(json);
-    if (given === undefined) return nothing;
+    if (given === undefined) return [];
     return html`<div class="attempt attempt-ok">
       <b class="attempt-status">${visibleText(source)}</b>
       ${argumentList(app, `call ${turnIndex} ${index}`, given)}

@@ -119,12 +119,12 @@ function versionWords(versions: readonly string[]): string {
 }
 
 /** Returns the columns that are useful for this run and have room in the window. */
-function tellingColumns(
+function usefulColumns(
   { entries }: EpisodeList,
   { hits }: ShownEpisodes,
   width: number,
 ): readonly Column[] {
-  const isTold: Readonly<Record<string, boolean>> = {
+  const isUseful: Readonly<Record<string, boolean>> = {
     task: !haveNames(entries),
     name: haveNames(entries),
     hits: hits !== undefined,
@@ -135,12 +135,12 @@ function tellingColumns(
     versions: entries.some(({ versions = [] }) => versions.length > 0),
     stale: entries.some(({ versions = [] }) => versions.length > 0),
   };
-  const told = columns.flatMap((column) => {
+  const useful = columns.flatMap((column) => {
     if (column.field === "reward") return [column, ...componentColumns(entries)];
     if (column.field !== "hits") return [column];
     return [{ ...column, draw: (entry: EpisodeEntry) => hits?.get(entry.rolloutId) ?? "" }];
   });
-  return told.filter(({ field, from = 0 }) => isTold[field] !== false && width >= from);
+  return useful.filter(({ field, from = 0 }) => isUseful[field] !== false && width >= from);
 }
 
 function componentColumns(entries: readonly EpisodeEntry[]): readonly Column[] {
@@ -164,7 +164,7 @@ export function episodeTable(
   { list, shown }: { readonly list: EpisodeList; readonly shown: ShownEpisodes },
 ): TemplateResult {
   const { episodes, fields } = shown;
-  const told = tellingColumns(list, shown, app.width);
+  const useful = usefulColumns(list, shown, app.width);
   const isNarrow = app.width < narrowWidth;
   const content: ListContent = {
     keys: episodes.map(({ rolloutId }) => rolloutId),
@@ -179,7 +179,7 @@ export function episodeTable(
       row.dataset["episode"] = entry.rolloutId;
       row.tabIndex = -1;
       render(
-        told.map(
+        useful.map(
           ({ field, draw }) =>
             html`<span role="cell" class="cell cell-${field}">${draw(entry)}</span>`,
         ),
@@ -193,10 +193,10 @@ export function episodeTable(
     role="table"
     aria-label="episodes"
     aria-rowcount=${episodes.length}
-    .style=${`--columns:${told.map(({ width }) => width).join(" ")};--row-height:${content.rowHeight}px`}
+    .style=${`--columns:${useful.map(({ width }) => width).join(" ")};--row-height:${content.rowHeight}px`}
   >
     <div class="list-head" role="row">
-      ${told.map(({ field }) => columnHead(app, route, fields, field))}
+      ${useful.map(({ field }) => columnHead(app, route, fields, field))}
     </div>
     <virtual-list .content=${content} aria-label="episodes"></virtual-list>
   </div>`;

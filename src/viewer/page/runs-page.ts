@@ -129,7 +129,7 @@ function runRow(app: ViewerApp, route: RunsRoute, { run, settings }: ShownRun): 
     </td>
     <td data-label="mean reward">${estimateOf(averageReward)}</td>
     <td data-label="pass^1">${passOf(passHatK["1"])}</td>
-    <td data-label="pass^k">${passOf(last, `pass^${attemptCount}`)}</td>
+    <td data-label="">${passOf(last, `pass^${attemptCount}`)}</td>
     <td data-label="settings that differ" class="settings">
       ${settings.flatMap((name) =>
         configuration[name] === undefined
@@ -141,7 +141,7 @@ function runRow(app: ViewerApp, route: RunsRoute, { run, settings }: ShownRun): 
             ],
       )}
     </td>
-    <td data-label="compare">${compareCell(app, route, run)}</td>
+    <td data-label="">${compareCell(app, route, run)}</td>
   </tr>`;
 }
 

@@ -256,7 +256,6 @@ export class ViewerApp {
   }
 
   #follow(route: Route): void {
-    const before = this.route;
     this.route = route;
     if (route.page === "run") this.#lastLists.set(route.run, route);
     this.update();

@@ -127,7 +127,7 @@ export class RunIndex {
 
   /** Reads what was appended since the last call: all files, or only those that a list of runs needs. */
   async refresh(part: ReadPart = "all"): Promise<void> {
-    while (part === "all" && this.#reading?.part === "episodes") await this.#reading.done;
+    if (part === "all") while (this.#reading?.part === "episodes") await this.#reading.done;
     this.#reading ??= { part, done: this.#read(part).finally(() => (this.#reading = undefined)) };
     await this.#reading.done;
   }
