@@ -4,7 +4,7 @@ import type { StoredEpisodeRow } from "../run/folder/episode-row.ts";
 import { encodeRow } from "./model/row-columns.ts";
 import type { InlinedRun } from "./model/inlined-run.ts";
 import { inlinedRunId } from "./model/inlined-run.ts";
-import { withVersions } from "./model/with-versions.ts";
+import { withVersions } from "./model/lists/with-versions.ts";
 import { readPageFile } from "./page-files.ts";
 import type { RunIndex } from "./source/run-index.ts";
 import { RowSource } from "./source/row-source.ts";

@@ -6,7 +6,7 @@ import { cutLines, lineOf } from "./cut-lines.ts";
 import { findKinds } from "./find-kinds.ts";
 import { firstDifference } from "./first-difference.ts";
 import { formatProbability, heatOf, surpriseSteps } from "./heat.ts";
-import { histogram } from "./histogram.ts";
+import { histogram } from "./lists/histogram.ts";
 import { decodeRow, encodeRow, type RowColumns } from "./row-columns.ts";
 import { linkTo, readRoute, type Route } from "./route.ts";
 import { searchTokens } from "./search-tokens.ts";

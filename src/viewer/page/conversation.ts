@@ -3,7 +3,7 @@ import type { AttemptRecord, TurnRecord, TurnStep } from "../../episode/episode.
 import type { Message } from "../../message.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { callArguments, type CallArgument } from "../model/call-arguments.ts";
-import { openingMessages } from "../model/find-hits.ts";
+import { openingMessages } from "../model/lists/find-hits.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 import { untrainedTurns, type UntrainedTurn } from "../model/untrained-turn.ts";
 import { visibleText } from "../model/visible-text.ts";

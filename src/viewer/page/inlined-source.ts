@@ -1,8 +1,8 @@
 import { restoreStory } from "../../episode/stored-story.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
-import { countHits } from "../model/find-hits.ts";
+import { countHits } from "../model/lists/find-hits.ts";
 import { inlinedRunId, type InlinedRun } from "../model/inlined-run.ts";
-import { overviewOf } from "../model/run-figures.ts";
+import { overviewOf } from "../model/lists/run-figures.ts";
 import { findBranches, toBranchRow } from "../model/row-tree.ts";
 import { decodeRow } from "../model/row-columns.ts";
 import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";

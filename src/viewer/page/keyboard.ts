@@ -1,10 +1,10 @@
-import { groupEpisodes } from "../model/group-entry.ts";
+import { groupEpisodes } from "../model/lists/group-entry.ts";
 import { linkTo, type Route } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import { selectTurn, shownRow } from "./episode-page.ts";
 import { comparedAttempt } from "./group-page.ts";
-import { episodesOf, foundRoute, groupsOf } from "./run-tabs.ts";
-import { shownEpisodes } from "./shown-episodes.ts";
+import { episodesOf, foundRoute, groupsOf } from "./lists/run-tabs.ts";
+import { shownEpisodes } from "./lists/shown-episodes.ts";
 import { nextMatch } from "./token-search.ts";
 import { copyTurn, modesOf, selectToken } from "./token-panel.ts";
 import { episodeRoute, episodeTabs, runsRoute, type ViewerApp } from "./viewer-app.ts";

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import { findHits } from "../model/find-hits.ts";
+import { findHits } from "../model/lists/find-hits.ts";
 import { markedText } from "./marked-text.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 

@@ -6,7 +6,7 @@ import { onKey } from "./keyboard.ts";
 import { shell } from "./shell.ts";
 import { TokenStrip } from "./token-strip.ts";
 import { ViewerApp } from "./viewer-app.ts";
-import { VirtualList } from "./virtual-list.ts";
+import { VirtualList } from "./lists/virtual-list.ts";
 
 customElements.define("token-strip", TokenStrip);
 customElements.define("virtual-list", VirtualList);

@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from "lit/html.js";
-import { findHits } from "../model/find-hits.ts";
+import { findHits } from "../model/lists/find-hits.ts";
 import { visibleText } from "../model/visible-text.ts";
 
 /** Renders untrusted text as plain text, with the hits of a search marked. */

@@ -1,13 +1,13 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import { linkTo } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
-import { aboutPage } from "./about-page.ts";
-import { comparePage } from "./compare-page.ts";
+import { aboutPage } from "./lists/about-page.ts";
+import { comparePage } from "./lists/compare-page.ts";
 import { episodePage } from "./episode-page.ts";
 import { groupPage } from "./group-page.ts";
 import { keyHelp } from "./keyboard.ts";
-import { runPage } from "./run-page.ts";
-import { runsPage } from "./runs-page.ts";
+import { runPage } from "./lists/run-page.ts";
+import { runsPage } from "./lists/runs-page.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
 /** Renders the complete page. */

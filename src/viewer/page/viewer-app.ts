@@ -3,7 +3,7 @@ import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { AboutRun } from "../model/about-run.ts";
 import type { EpisodeEntry, RunFacts } from "../model/episode-entry.ts";
 import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
-import { withVersions } from "../model/with-versions.ts";
+import { withVersions } from "../model/lists/with-versions.ts";
 import { linkTo, readRoute, type Route } from "../model/route.ts";
 import { RowView } from "../model/row-view.ts";
 import type { RowBranch } from "../model/row-tree.ts";

@@ -3,7 +3,7 @@ import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { AboutRun } from "../model/about-run.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
 import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
-import type { RunOverview } from "../model/run-figures.ts";
+import type { RunOverview } from "../model/lists/run-figures.ts";
 import type { RowColumns } from "../model/row-columns.ts";
 import type { ColumnCheck, TokenColumn } from "../model/side-columns.ts";
 import type { RowBranch } from "../model/row-tree.ts";

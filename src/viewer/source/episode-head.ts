@@ -4,7 +4,7 @@ import { parseJson, parseStoredRow } from "../../run/folder/episode-row.ts";
 import type { Message } from "../../message.ts";
 import { isObject } from "../../values/is-object.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
-import { briefLine, firstReason } from "../model/first-reason.ts";
+import { briefLine, firstReason } from "../model/lists/first-reason.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { UsageError } from "../../errors.ts";
-import { overviewOf, type RunOverview } from "../model/run-figures.ts";
+import { overviewOf, type RunOverview } from "../model/lists/run-figures.ts";
 import { findRunFolders, isRunFolder } from "./find-run-folders.ts";
 import { RunIndex } from "./run-index.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
-import { readFilter } from "../model/episode-filter.ts";
+import { readFilter } from "../model/lists/episode-filter.ts";
 import { makeSeveralRows } from "../several-rows.fixture.ts";
 import {
   appendEpisode,

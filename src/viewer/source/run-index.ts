@@ -12,7 +12,7 @@ import { rolloutIdOfLine } from "../../run/folder/sample-line.ts";
 import { storedSettings } from "../../composition/config/stored-settings.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts, RunState } from "../model/episode-entry.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
-import { countHits } from "../model/find-hits.ts";
+import { countHits } from "../model/lists/find-hits.ts";
 import type { LiveEntry } from "../model/live-episode.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 import { isObject } from "../../values/is-object.ts";

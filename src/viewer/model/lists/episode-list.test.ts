@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { EpisodeEntry } from "./episode-entry.ts";
+import type { EpisodeEntry } from "../episode-entry.ts";
 import { readFilter, sortEpisodes } from "./episode-filter.ts";
 import { groupEpisodes } from "./group-entry.ts";
-import { verdictOf } from "./verdict.ts";
+import { verdictOf } from "../verdict.ts";
 
 function entry(order: number, more: Partial<EpisodeEntry> = {}): EpisodeEntry {
   const { taskIndex = order, sampleIndex = 0 } = more;

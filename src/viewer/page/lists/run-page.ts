@@ -1,19 +1,19 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import { namesOf } from "../../columns/column-specs.ts";
-import { readFilter } from "../model/episode-filter.ts";
-import { quoted } from "../model/list-fields.ts";
-import { linkTo, type Route } from "../model/route.ts";
-import { columnWords } from "../model/side-columns.ts";
-import { visibleText } from "../model/visible-text.ts";
+import { namesOf } from "../../../columns/column-specs.ts";
+import { readFilter } from "../../model/lists/episode-filter.ts";
+import { quoted } from "../../model/lists/list-fields.ts";
+import { linkTo, type Route } from "../../model/route.ts";
+import { columnWords } from "../../model/side-columns.ts";
+import { visibleText } from "../../model/visible-text.ts";
 import { fieldHistogram, rewardOverTime, rewardOverVersions } from "./charts.ts";
 import { episodeTable } from "./episode-table.ts";
 import { filterBox, filterProblems } from "./filter-box.ts";
 import { groupTable } from "./group-table.ts";
 import { listFigures } from "./list-figures.ts";
-import { estimateOf, formatNumber, stateBadge, whenReady } from "./parts.ts";
+import { estimateOf, formatNumber, stateBadge, whenReady } from "../parts.ts";
 import { runTabs } from "./run-tabs.ts";
 import { shownEpisodes, type ShownEpisodes } from "./shown-episodes.ts";
-import { episodeRoute, type EpisodeList, type ViewerApp } from "./viewer-app.ts";
+import { episodeRoute, type EpisodeList, type ViewerApp } from "../viewer-app.ts";
 
 type RunRoute = Extract<Route, { page: "run" }>;
 

@@ -1,4 +1,4 @@
-import type { EpisodeEntry, EpisodeVersions } from "./episode-entry.ts";
+import type { EpisodeEntry, EpisodeVersions } from "../episode-entry.ts";
 
 /**
  * Adds the versions that sampled each episode, and its staleness: the number of policy versions between the oldest

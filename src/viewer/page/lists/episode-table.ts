@@ -1,15 +1,15 @@
 import { html, render, type TemplateResult } from "lit/html.js";
-import type { EpisodeEntry } from "../model/episode-entry.ts";
-import { haveNames, whyText } from "../model/episode-filter.ts";
-import type { ListField } from "../model/list-fields.ts";
-import { linkTo, type Route } from "../model/route.ts";
-import { componentNames } from "../model/run-figures.ts";
-import { visibleText } from "../model/visible-text.ts";
-import { formatDuration, formatNumber, rewardBadge } from "./parts.ts";
+import type { EpisodeEntry } from "../../model/episode-entry.ts";
+import { haveNames, whyText } from "../../model/lists/episode-filter.ts";
+import type { ListField } from "../../model/lists/list-fields.ts";
+import { linkTo, type Route } from "../../model/route.ts";
+import { componentNames } from "../../model/lists/run-figures.ts";
+import { visibleText } from "../../model/visible-text.ts";
+import { formatDuration, formatNumber, rewardBadge } from "../parts.ts";
 import { foundRoute } from "./run-tabs.ts";
 import { orderOf, type ShownEpisodes } from "./shown-episodes.ts";
 import { ariaSort, sortHead } from "./sort-head.ts";
-import type { EpisodeList, ViewerApp } from "./viewer-app.ts";
+import type { EpisodeList, ViewerApp } from "../viewer-app.ts";
 import type { ListContent } from "./virtual-list.ts";
 
 type RunRoute = Extract<Route, { page: "run" }>;

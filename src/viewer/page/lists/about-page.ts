@@ -1,22 +1,22 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import { namesOf } from "../../columns/column-specs.ts";
-import { describeInterval } from "../../report/statistics/describe-interval.ts";
-import type { Estimate } from "../../report/statistics/interval.ts";
-import type { AboutRun } from "../model/about-run.ts";
-import { describeNumbers } from "../model/describe-numbers.ts";
-import { episodeFields } from "../model/episode-filter.ts";
-import type { Route } from "../model/route.ts";
-import { dateText } from "../model/run-fields.ts";
-import type { RunFigures } from "../model/run-figures.ts";
-import { columnWords } from "../model/side-columns.ts";
-import { versionCurves } from "../model/version-curves.ts";
-import { visibleText } from "../model/visible-text.ts";
+import { namesOf } from "../../../columns/column-specs.ts";
+import { describeInterval } from "../../../report/statistics/describe-interval.ts";
+import type { Estimate } from "../../../report/statistics/interval.ts";
+import type { AboutRun } from "../../model/about-run.ts";
+import { describeNumbers } from "../../model/lists/describe-numbers.ts";
+import { episodeFields } from "../../model/lists/episode-filter.ts";
+import type { Route } from "../../model/route.ts";
+import { dateText } from "../../model/lists/run-fields.ts";
+import type { RunFigures } from "../../model/lists/run-figures.ts";
+import { columnWords } from "../../model/side-columns.ts";
+import { versionCurves } from "../../model/lists/version-curves.ts";
+import { visibleText } from "../../model/visible-text.ts";
 import { versionChart } from "./charts.ts";
 import { listFigures } from "./list-figures.ts";
-import { formatNumber, stateBadge, whenReady } from "./parts.ts";
+import { formatNumber, stateBadge, whenReady } from "../parts.ts";
 import { runTabs } from "./run-tabs.ts";
-import { valueTable } from "./value-table.ts";
-import type { EpisodeList, ViewerApp } from "./viewer-app.ts";
+import { valueTable } from "../value-table.ts";
+import type { EpisodeList, ViewerApp } from "../viewer-app.ts";
 
 type AboutRoute = Extract<Route, { page: "about" }>;
 

@@ -1,14 +1,18 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import { live } from "lit/directives/live.js";
-import { collectResults, type RunResults } from "../../report/collect-results.ts";
-import { compareRuns, type RunComparison, type TaskComparison } from "../../report/compare-runs.ts";
-import { describeInterval } from "../../report/statistics/describe-interval.ts";
-import type { AboutRun } from "../model/about-run.ts";
-import { linkTo, type Route } from "../model/route.ts";
-import { settingDifferences } from "../model/setting-differences.ts";
-import { visibleText } from "../model/visible-text.ts";
-import { choice, whenReady } from "./parts.ts";
-import type { EpisodeList, ViewerApp } from "./viewer-app.ts";
+import { collectResults, type RunResults } from "../../../report/collect-results.ts";
+import {
+  compareRuns,
+  type RunComparison,
+  type TaskComparison,
+} from "../../../report/compare-runs.ts";
+import { describeInterval } from "../../../report/statistics/describe-interval.ts";
+import type { AboutRun } from "../../model/about-run.ts";
+import { linkTo, type Route } from "../../model/route.ts";
+import { settingDifferences } from "../../model/lists/setting-differences.ts";
+import { visibleText } from "../../model/visible-text.ts";
+import { choice, whenReady } from "../parts.ts";
+import type { EpisodeList, ViewerApp } from "../viewer-app.ts";
 
 type CompareRoute = Extract<Route, { page: "compare" }>;
 

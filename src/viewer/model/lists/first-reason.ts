@@ -1,7 +1,7 @@
-import { differenceOf, type Difference } from "../../environment/state/difference.ts";
-import type { EpisodeRow } from "../../run/folder/episode-row.ts";
-import { isSuccess } from "../../report/trial-result.ts";
-import { isObject } from "../../values/is-object.ts";
+import { differenceOf, type Difference } from "../../../environment/state/difference.ts";
+import type { EpisodeRow } from "../../../run/folder/episode-row.ts";
+import { isSuccess } from "../../../report/trial-result.ts";
+import { isObject } from "../../../values/is-object.ts";
 
 /** The parts of an episode that give the reason of its score. */
 type Judged = Partial<Pick<EpisodeRow, "reward" | "rewardDetails" | "failure">>;

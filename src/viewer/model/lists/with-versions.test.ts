@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { EpisodeEntry } from "./episode-entry.ts";
+import type { EpisodeEntry } from "../episode-entry.ts";
 import { withVersions } from "./with-versions.ts";
 
 function stalenessOf(versions: Readonly<Record<string, readonly string[]>>) {

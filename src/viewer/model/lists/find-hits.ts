@@ -1,5 +1,5 @@
-import type { EpisodeRow } from "../../run/folder/episode-row.ts";
-import { foldCase } from "./fold-case.ts";
+import type { EpisodeRow } from "../../../run/folder/episode-row.ts";
+import { foldCase } from "../fold-case.ts";
 
 /** The parts of an episode in which a search looks: what the page shows as its conversation. */
 type Conversation = Pick<EpisodeRow, "messages" | "turns">;

@@ -1,4 +1,4 @@
-import type { EpisodeEntry } from "./episode-entry.ts";
+import type { EpisodeEntry } from "../episode-entry.ts";
 import { readListFilter, sortList, type ListField, type ListFilter } from "./list-fields.ts";
 
 /** All fields. Filters use their names. */

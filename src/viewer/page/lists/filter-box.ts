@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import { filterWords, quoted, toggleWord, type ListField } from "../model/list-fields.ts";
+import { filterWords, quoted, toggleWord, type ListField } from "../../model/lists/list-fields.ts";
 
 /** A filter of a list. */
 interface FilterBox {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { describeNumbers } from "./describe-numbers.ts";
-import type { EpisodeEntry, RunFacts } from "./episode-entry.ts";
-import { flattenValue } from "./flatten-value.ts";
+import type { EpisodeEntry, RunFacts } from "../episode-entry.ts";
+import { flattenValue } from "../flatten-value.ts";
 import { filterWords, quoted, readListFilter, sortList, toggleWord } from "./list-fields.ts";
 import { dateText, runFields, runTexts } from "./run-fields.ts";
 import { figuresOf, overviewOf } from "./run-figures.ts";

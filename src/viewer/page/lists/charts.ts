@@ -1,10 +1,10 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import type { EpisodeEntry } from "../model/episode-entry.ts";
-import { histogram, type HistogramBin } from "../model/histogram.ts";
-import { quoted, type ListField } from "../model/list-fields.ts";
-import { versionCurves, type VersionCurve } from "../model/version-curves.ts";
-import { visibleText } from "../model/visible-text.ts";
-import { formatNumber } from "./parts.ts";
+import type { EpisodeEntry } from "../../model/episode-entry.ts";
+import { histogram, type HistogramBin } from "../../model/lists/histogram.ts";
+import { quoted, type ListField } from "../../model/lists/list-fields.ts";
+import { versionCurves, type VersionCurve } from "../../model/lists/version-curves.ts";
+import { visibleText } from "../../model/visible-text.ts";
+import { formatNumber } from "../parts.ts";
 
 const binCount = 12;
 

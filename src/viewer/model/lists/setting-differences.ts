@@ -1,4 +1,4 @@
-import type { RunFacts } from "./episode-entry.ts";
+import type { RunFacts } from "../episode-entry.ts";
 
 /** A setting that two runs have in different values. */
 export interface SettingDifference {

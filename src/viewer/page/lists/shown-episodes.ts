@@ -1,10 +1,10 @@
-import type { EpisodeEntry } from "../model/episode-entry.ts";
-import { listFields, readFilter, sortEpisodes } from "../model/episode-filter.ts";
-import { groupEpisodes, sortGroups, type GroupEntry } from "../model/group-entry.ts";
-import type { ListField } from "../model/list-fields.ts";
-import type { Route } from "../model/route.ts";
-import { componentNames } from "../model/run-figures.ts";
-import type { EpisodeList, ViewerApp } from "./viewer-app.ts";
+import type { EpisodeEntry } from "../../model/episode-entry.ts";
+import { listFields, readFilter, sortEpisodes } from "../../model/lists/episode-filter.ts";
+import { groupEpisodes, sortGroups, type GroupEntry } from "../../model/lists/group-entry.ts";
+import type { ListField } from "../../model/lists/list-fields.ts";
+import type { Route } from "../../model/route.ts";
+import { componentNames } from "../../model/lists/run-figures.ts";
+import type { EpisodeList, ViewerApp } from "../viewer-app.ts";
 
 type RunRoute = Extract<Route, { page: "run" }>;
 

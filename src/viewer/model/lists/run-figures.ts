@@ -1,8 +1,8 @@
-import { collectResults, type RunResults } from "../../report/collect-results.ts";
-import { estimatePasses, type PassEstimates } from "../../report/statistics/estimate-passes.ts";
-import { boundsOf, estimateMean, type Estimate } from "../../report/statistics/interval.ts";
-import { isSuccess } from "../../report/trial-result.ts";
-import type { EpisodeEntry, RunFacts } from "./episode-entry.ts";
+import { collectResults, type RunResults } from "../../../report/collect-results.ts";
+import { estimatePasses, type PassEstimates } from "../../../report/statistics/estimate-passes.ts";
+import { boundsOf, estimateMean, type Estimate } from "../../../report/statistics/interval.ts";
+import { isSuccess } from "../../../report/trial-result.ts";
+import type { EpisodeEntry, RunFacts } from "../episode-entry.ts";
 
 /** Figures of a run, as `turnwright report` computes them. Branches of other attempts are left out. JSON-able. */
 export interface RunFigures {

@@ -1,5 +1,5 @@
-import { figuresOf, type RunFigures } from "../model/run-figures.ts";
-import type { EpisodeList } from "./viewer-app.ts";
+import { figuresOf, type RunFigures } from "../../model/lists/run-figures.ts";
+import type { EpisodeList } from "../viewer-app.ts";
 
 const known = new WeakMap<EpisodeList, RunFigures>();
 

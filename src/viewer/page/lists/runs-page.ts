@@ -1,15 +1,15 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import type { Estimate } from "../../report/statistics/interval.ts";
-import { readListFilter, sortList, type ListField } from "../model/list-fields.ts";
-import { linkTo, type Route } from "../model/route.ts";
-import { dateText, runFields, runTexts, scopeText } from "../model/run-fields.ts";
-import type { RunOverview } from "../model/run-figures.ts";
-import { differingSettings, settingText } from "../model/setting-differences.ts";
-import { visibleText } from "../model/visible-text.ts";
+import type { Estimate } from "../../../report/statistics/interval.ts";
+import { readListFilter, sortList, type ListField } from "../../model/lists/list-fields.ts";
+import { linkTo, type Route } from "../../model/route.ts";
+import { dateText, runFields, runTexts, scopeText } from "../../model/lists/run-fields.ts";
+import type { RunOverview } from "../../model/lists/run-figures.ts";
+import { differingSettings, settingText } from "../../model/lists/setting-differences.ts";
+import { visibleText } from "../../model/visible-text.ts";
 import { filterBox, filterProblems } from "./filter-box.ts";
-import { estimateOf, formatNumber, stateBadge, whenReady } from "./parts.ts";
+import { estimateOf, formatNumber, stateBadge, whenReady } from "../parts.ts";
 import { ariaSort, sortHead } from "./sort-head.ts";
-import { runRoute, type ViewerApp } from "./viewer-app.ts";
+import { runRoute, type ViewerApp } from "../viewer-app.ts";
 
 type RunsRoute = Extract<Route, { page: "runs" }>;
 

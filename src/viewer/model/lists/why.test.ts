@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Difference } from "../../environment/state/difference.ts";
+import type { Difference } from "../../../environment/state/difference.ts";
 import { haveNames, listFields, readFilter, sortEpisodes, whyText } from "./episode-filter.ts";
-import type { EpisodeEntry } from "./episode-entry.ts";
+import type { EpisodeEntry } from "../episode-entry.ts";
 import { countHits, findHits } from "./find-hits.ts";
 import { firstReason } from "./first-reason.ts";
 import { groupEpisodes, sortGroups } from "./group-entry.ts";

@@ -1,5 +1,5 @@
-import { isSuccess } from "../../report/trial-result.ts";
-import type { EpisodeEntry } from "./episode-entry.ts";
+import { isSuccess } from "../../../report/trial-result.ts";
+import type { EpisodeEntry } from "../episode-entry.ts";
 import { groupEpisodes } from "./group-entry.ts";
 import { componentNames } from "./run-figures.ts";
 

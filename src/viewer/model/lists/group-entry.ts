@@ -1,4 +1,4 @@
-import type { EpisodeEntry } from "./episode-entry.ts";
+import type { EpisodeEntry } from "../episode-entry.ts";
 import { sortList, type ListField } from "./list-fields.ts";
 
 /** The attempts at one task, as a list of groups shows them. */

@@ -1,11 +1,11 @@
 import { html, nothing, render, type TemplateResult } from "lit/html.js";
-import { haveNames } from "../model/episode-filter.ts";
-import { groupFields, type GroupEntry } from "../model/group-entry.ts";
-import { linkTo, type Route } from "../model/route.ts";
-import { visibleText } from "../model/visible-text.ts";
+import { haveNames } from "../../model/lists/episode-filter.ts";
+import { groupFields, type GroupEntry } from "../../model/lists/group-entry.ts";
+import { linkTo, type Route } from "../../model/route.ts";
+import { visibleText } from "../../model/visible-text.ts";
 import { columnHead, narrowWidth } from "./episode-table.ts";
-import { rewardBadge } from "./parts.ts";
-import type { ViewerApp } from "./viewer-app.ts";
+import { rewardBadge } from "../parts.ts";
+import type { ViewerApp } from "../viewer-app.ts";
 import type { ListContent } from "./virtual-list.ts";
 
 type RunRoute = Extract<Route, { page: "run" }>;

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import { linkTo, type Route } from "../model/route.ts";
-import { episodeRoute } from "./viewer-app.ts";
+import { linkTo, type Route } from "../../model/route.ts";
+import { episodeRoute } from "../viewer-app.ts";
 
 type RunRoute = Extract<Route, { page: "run" }>;
 
