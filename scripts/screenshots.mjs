@@ -35,7 +35,7 @@ const run = asked ?? playDemo();
 const folder = placeRun(run);
 if (asked === undefined) rmSync(path.dirname(run), { recursive: true });
 const { startViewer } = await import("../dist/src/viewer/server.js");
-const { openRuns } = await import("../dist/src/viewer/source/run-index.js");
+const { openRuns } = await import("../dist/src/viewer/source/run-catalog.js");
 // The page shows the paths of run and model; relative paths are the same on every machine.
 process.chdir(folder);
 const viewer = await startViewer(await openRuns(["runs/demo"]), { port: 0 });

@@ -20,6 +20,7 @@ import { startSglangTestRouter } from "../src/testing/protocol-servers/sglang/ro
 import { startSglangTestServer } from "../src/testing/protocol-servers/sglang/sglang-test-server.ts";
 import { startVllmTestServer } from "../src/testing/protocol-servers/vllm/vllm-test-server.ts";
 import { startViewer } from "../src/viewer/server.ts";
+import { RunCatalog } from "../src/viewer/source/run-catalog.ts";
 import { serveOpenEnv } from "../src/worlds/open-env/serve-open-env.ts";
 
 // Requests that a port scanner, a web page or a broken client can send. Each server must still
@@ -71,7 +72,7 @@ beforeAll(async () => {
   const gateway = new Gateway({ engine, renderer: createCharacterRenderer() });
   resources.push(gateway);
   add("gateway", "/health", await serveGateway(gateway, { ...place, opensSessions: false }));
-  add("view", "/", await startViewer([], { port: 0 }));
+  add("view", "/", await startViewer(new RunCatalog(), { port: 0 }));
   add("env serve", "/health", await serveOpenEnv(createStorefront(), { ...place, maxSessions: 1 }));
   const progress = new RunTally({ now: () => 0 }).progress();
   add("/metrics", "/metrics", await startMetricsServer({ progress: () => progress }, { port: 0 }));

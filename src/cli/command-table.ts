@@ -144,8 +144,8 @@ export const commandTable: readonly CommandEntry[] = [
     name: "view",
     summary: "show runs in the browser, down to the token",
     group: "Look at runs:",
-    examples: ["turnwright view runs/first runs/second"],
-    arguments: [["<runs...>", "runs' folders"]],
+    examples: ["turnwright view runs/first", "turnwright view runs/"],
+    arguments: [["<runs...>", "runs' folders, or folders of runs"]],
     load: async () => (await import("./commands/view.ts")).defineView,
   },
   {

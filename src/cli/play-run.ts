@@ -115,7 +115,7 @@ async function openWorkerPlayer(
  */
 async function openViewer(dir: string): Promise<AsyncDisposable> {
   const { startViewer } = await import("../viewer/server.ts");
-  const { openRuns } = await import("../viewer/source/run-index.ts");
+  const { openRuns } = await import("../viewer/source/run-catalog.ts");
   const viewer = await startViewer(await openRuns([dir]), { port: 0 });
   writeError(`view the run while it plays: ${viewer.url}\n`);
   return viewer;

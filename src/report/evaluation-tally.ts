@@ -8,9 +8,9 @@ import { noSpending, withoutSpending } from "../user/chat/add-spending.ts";
 import type { Durations, Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
 import type { CountedRow } from "./rows/counted-row.ts";
 import { RowTally } from "./rows/row-tally.ts";
-import { boundsOf, estimateMean, type Estimate } from "./statistics/interval.ts";
+import { boundsOf, estimateMean } from "./statistics/interval.ts";
 import type { NumberedEpisode } from "./number-trials.ts";
-import { passAtK, passHatK, type TaskTally } from "./statistics/pass-k.ts";
+import { estimatePasses } from "./statistics/estimate-passes.ts";
 import { tauBenchMetrics } from "./tau-bench-metrics.ts";
 import { isSuccessful, succeeded } from "./trial-result.ts";
 
@@ -193,7 +193,7 @@ export class EvaluationTally {
         ...(branchCount !== 0 && { branches: branchCount }),
       },
       ...(averageReward !== undefined && { averageReward }),
-      ...passes(tasks, trialCount),
+      ...estimatePasses(tasks, countTo(trialCount)),
       // τ-bench's formula assumes that all tasks have the same number of trials, and counts missing
       // trials as failed.
       ...(!(finished === 0 || branchCount > 0 || (isOpen === true && areUneven(tasks))) && {
@@ -267,29 +267,9 @@ export class EvaluationTally {
   }
 }
 
-/** Computes pass^k and pass@k for each k for which a task has at least k scored attempts. */
-function passes(
-  tasks: readonly TaskEvaluation[],
-  trialCount: number,
-): Pick<Evaluation, "passHatK" | "passAtK"> {
-  const hat: Record<string, Estimate> = {};
-  const at: Record<string, Estimate> = {};
-  for (let k = 1; k <= trialCount; k++) {
-    const tallies: TaskTally[] = tasks
-      .filter(({ scoredCount }) => scoredCount >= k)
-      .map(({ successCount, scoredCount }) => ({ successCount, trialCount: scoredCount }));
-    const attemptCount = sum(tallies.map((tally) => tally.trialCount));
-    const bounds = { range: [0, 1], attemptCount } as const;
-    const [hatK, atK] = [passHatK, passAtK].map((passK) =>
-      estimateMean(
-        tallies.map((tally) => passK(tally, k)),
-        bounds,
-      ),
-    );
-    if (hatK !== undefined) hat[k] = hatK;
-    if (atK !== undefined) at[k] = atK;
-  }
-  return { passHatK: hat, passAtK: at };
+/** Returns the numbers from 1 to `last`. */
+function countTo(last: number): readonly number[] {
+  return Array.from({ length: last }, (_, index) => index + 1);
 }
 
 /** True if tasks have different numbers of attempts. */

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { openStoredRun } from "../report/read-run.ts";
 import { readRun } from "../api/read-run.ts";
 import { openRecordedRun } from "../composition/open-replay.ts";
-import { openRuns } from "../viewer/source/run-index.ts";
+import { openRuns } from "../viewer/source/run-catalog.ts";
 import { openLamps, startLamps, switchingEngine, takeAll } from "./lamp-groups.fixture.ts";
 import { rolloutIdsIn } from "./folder/run-folder.fixture.ts";
 
@@ -61,7 +61,7 @@ test("a file that was opened for reading is read from its first folder", async (
     await using folder = await openLamps(dir);
     await startLamps({ folder }).result;
   }
-  const [stored, run, recorded, [viewed]] = [
+  const [stored, run, recorded, { runs }] = [
     await openStoredRun(dir),
     await readRun(dir),
     await openRecordedRun(dir),
@@ -74,7 +74,7 @@ test("a file that was opened for reading is read from its first folder", async (
   expect(await idsOf(run.samples())).toEqual(ids);
   expect(await idsOf(run.samplesOf(ids[2]!))).toEqual([ids[2]]);
   expect((await recorded.read(ids[1]!))?.row?.rolloutId).toBe(ids[1]);
-  await viewed!.refresh();
-  expect(viewed!.facts).toMatchObject({ dir, state: "finished", episodeCount: 6 });
+  await runs[0]!.refresh();
+  expect(runs[0]!.facts).toMatchObject({ dir, state: "finished", episodeCount: 6 });
   expect(await readFile(path.join(scratch, dir, "summary.json"), "utf8")).toContain("finished");
 });

@@ -4,7 +4,7 @@ import type { StoredEpisodeRow } from "../run/folder/episode-row.ts";
 import { encodeRow } from "./model/row-columns.ts";
 import type { InlinedRun } from "./model/inlined-run.ts";
 import { inlinedRunId } from "./model/inlined-run.ts";
-import { withStaleness } from "./model/staleness.ts";
+import { withVersions } from "./model/lists/with-versions.ts";
 import { readPageFile } from "./page-files.ts";
 import type { RunIndex } from "./source/run-index.ts";
 import { RowSource } from "./source/row-source.ts";
@@ -30,8 +30,9 @@ export async function exportHtml(
   run: RunIndex,
   { wanted, model }: ExportOptions,
 ): Promise<{ readonly html: string; readonly episodeCount: number }> {
+  await run.refresh();
   const all = await run.versions();
-  const aged = withStaleness(run.entries, all);
+  const aged = withVersions(run.entries, all);
   const entries =
     wanted.length === 0 ? aged : [...new Set(wanted.map((id) => aged[findEntry(run, id).order]!))];
   const episodes: Record<string, StoredEpisodeRow> = {};
@@ -58,7 +59,10 @@ export async function exportHtml(
   const ids = new Set(entries.map(({ rolloutId }) => rolloutId));
   const versions = Object.fromEntries(Object.entries(all).filter(([id]) => ids.has(id)));
   const facts = { ...run.facts, episodeCount: entries.length };
-  const inlined: InlinedRun = { facts, entries, versions, episodes, rows };
+  const about = await run.about();
+  const only = wanted.length > 0 && entries.length === 1 ? entries[0]!.rolloutId : undefined;
+  const opens = only === undefined ? {} : { opens: only };
+  const inlined: InlinedRun = { facts, about, ...opens, entries, versions, episodes, rows };
   return { html: await inlinePage(inlined), episodeCount: entries.length };
 }
 

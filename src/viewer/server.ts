@@ -11,6 +11,7 @@ import { pageFiles, pageHtml, readPageFile } from "./page-files.ts";
 import { rescoreRow, type Rescoring } from "./source/rescore-row.ts";
 import { RowSource } from "./source/row-source.ts";
 import { SideColumnSource } from "./source/side-column-source.ts";
+import type { RunCatalog } from "./source/run-catalog.ts";
 import { TeacherSource } from "./source/teacher-source.ts";
 import type { RunIndex } from "./source/run-index.ts";
 
@@ -48,20 +49,20 @@ const headers: Readonly<Record<string, string>> = {
  * @throws UsageError if the port is in use.
  */
 export async function startViewer(
-  runs: readonly RunIndex[],
+  catalog: RunCatalog,
   { port, model, rescorings = new Map() }: ViewerOptions,
 ): Promise<ViewerServer> {
   const rows = new RowSource(model);
   const sideColumns = new SideColumnSource(rows);
   const teachers = new TeacherSource(rows);
-  const app = viewerApp(runs, { rows, sideColumns, teachers, rescorings });
+  const app = viewerApp(catalog, { rows, sideColumns, teachers, rescorings });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   const taken = await listenAt(server, { host: "127.0.0.1", port }).catch((cause: unknown) => {
     const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
     const what = isTaken ? "it is taken, choose another port" : describeError(cause);
     throw new UsageError(`Cannot listen on port ${port}: ${what}`, { cause });
   });
-  for (const run of runs) void rows.warm(run);
+  if (!catalog.isFolder) for (const run of catalog.runs) void rows.warm(run);
   return {
     url: `http://127.0.0.1:${taken}/`,
     async [Symbol.asyncDispose]() {
@@ -81,11 +82,10 @@ interface ViewerParts extends Required<Pick<ViewerOptions, "rescorings">> {
 }
 
 function viewerApp(
-  runs: readonly RunIndex[],
+  catalog: RunCatalog,
   { rows, sideColumns, teachers, rescorings }: ViewerParts,
 ): Hono {
   const app = new Hono();
-  const byKey = new Map(runs.map((run) => [run.key, run]));
   app.use(async (context, next) => {
     // Refuses requests with another host name, because a foreign page could point its own name at
     // this address.
@@ -114,33 +114,33 @@ function viewerApp(
     canRescore: rescorings.has(run),
   });
   app.get("/api/runs", async (context) => {
-    for (const run of runs) await run.refresh();
-    return context.json(runs.map(factsOf));
+    await catalog.search();
+    const runs = await catalog.overviews();
+    return context.json({ runs, unreadable: catalog.unreadable });
   });
-  const find = (key: string): RunIndex => {
-    const run = byKey.get(key);
-    if (run === undefined) throw new UsageError(`Cannot find run ${key}: it is not being viewed`);
-    return run;
-  };
+  const find = async (key: string): Promise<RunIndex> => await catalog.find(key);
   const binary = { "content-type": "application/octet-stream" };
   const json = { "content-type": "application/json; charset=utf-8" };
   app.get("/api/runs/:run/episodes", async (context) => {
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     await run.refresh();
     const { generation, from } = context.req.query();
     const start = Number(generation) === run.facts.generation ? Number(from) : 0;
     const entries = run.entries.slice(start);
     return context.json({ facts: factsOf(run), start, entries, running: run.running });
   });
+  app.get("/api/runs/:run/about", async (context) =>
+    context.json(await (await find(context.req.param("run"))).about()),
+  );
   app.get("/api/runs/:run/versions", async (context) =>
-    context.json(await find(context.req.param("run")).versions()),
+    context.json(await (await find(context.req.param("run"))).versions()),
   );
   app.get("/api/runs/:run/search", async (context) => {
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     return context.json(await run.search(context.req.query("text") ?? ""));
   });
   app.get("/api/runs/:run/episode", async (context) => {
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     const id = context.req.query("id") ?? "";
     const line = await run.episodeLine(id);
     if (line !== undefined) return context.body(new Uint8Array(line), 200, json);
@@ -152,11 +152,11 @@ function viewerApp(
       : context.json(live);
   });
   app.get("/api/runs/:run/branches", async (context) => {
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     return context.json(await rows.branches(run, context.req.query("id") ?? ""));
   });
   app.get("/api/runs/:run/row", async (context) => {
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     const { id = "", row = "0", as } = context.req.query();
     const missing = { error: `${run.dir} has no training row ${row} of ${id}` };
     if (as === "line") {
@@ -177,7 +177,7 @@ function viewerApp(
   app.get("/api/runs/:run/teachers", async (context) => {
     const { id = "", row = "0", token = "" } = context.req.query();
     const address = { rolloutId: id, row: Number(row) };
-    const run = find(context.req.param("run"));
+    const run = await find(context.req.param("run"));
     return context.json(await teachers.token(run, address, Number(token)));
   });
   addColumnRoutes(app, { find, sideColumns });
@@ -190,11 +190,11 @@ function addColumnRoutes(
   {
     find,
     sideColumns,
-  }: Pick<ViewerParts, "sideColumns"> & { readonly find: (key: string) => RunIndex },
+  }: Pick<ViewerParts, "sideColumns"> & { readonly find: (key: string) => Promise<RunIndex> },
 ): void {
   app.get("/api/runs/:run/column/:name/:what", async (context) => {
     const { run: key, name, what } = context.req.param();
-    const run = find(key);
+    const run = await find(key);
     const { id = "", row = "0", token = "" } = context.req.query();
     const known = columnNames.find((each) => each === name);
     const address = known && { rolloutId: id, row: Number(row), name: known };

@@ -1,5 +1,5 @@
 import { startViewer, type ViewerServer } from "./server.ts";
-import { openRuns } from "./source/run-index.ts";
+import { openRuns } from "./source/run-catalog.ts";
 
 /** Options of `startRunViewer()`. */
 export interface RunViewerOptions {
@@ -12,7 +12,7 @@ export interface RunViewerOptions {
 /**
  * Serves runs to a browser on this machine, read-only, as `turnwright view` does. A run may still be playing.
  *
- * @param dirs - The runs' folders.
+ * @param dirs - The runs' folders, and folders of runs.
  * @throws UsageError if a folder has no run, or if the port is in use.
  */
 export async function startRunViewer(

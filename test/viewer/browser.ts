@@ -3,7 +3,7 @@ import { chromium, type Browser, type Page } from "playwright-core";
 import { expect } from "vitest";
 import { startViewer } from "../../src/viewer/server.ts";
 import type { Rescoring } from "../../src/viewer/source/rescore-row.ts";
-import { openRuns } from "../../src/viewer/source/run-index.ts";
+import { openRuns } from "../../src/viewer/source/run-catalog.ts";
 
 const places = [
   process.env["CHROMIUM"],
@@ -75,7 +75,7 @@ export async function serveRescored(
   dir: string,
   rescoring: Rescoring,
 ): Promise<AsyncDisposable & { readonly url: string }> {
-  const runs = await openRuns([dir]);
-  const rescorings = new Map(runs.map((run) => [run, rescoring]));
-  return await startViewer(runs, { port: 0, rescorings });
+  const catalog = await openRuns([dir]);
+  const rescorings = new Map(catalog.runs.map((run) => [run, rescoring]));
+  return await startViewer(catalog, { port: 0, rescorings });
 }

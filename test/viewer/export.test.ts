@@ -18,7 +18,7 @@ import {
   type ViewedEpisode,
 } from "../../src/viewer/viewed-run.fixture.ts";
 import { exportHtml } from "../../src/viewer/export-html.ts";
-import { openRuns } from "../../src/viewer/source/run-index.ts";
+import { openRuns } from "../../src/viewer/source/run-catalog.ts";
 import { callCli } from "../support/call-cli.ts";
 import { cliFile } from "../support/run-cli.ts";
 import { builtPage, hasBrowser, launchBrowser, serveRuns, watchPage } from "./browser.ts";
@@ -80,7 +80,7 @@ describe("turnwright view --export", () => {
       const sample = episodes[2]!.samples[0]!;
       const { start } = sample.turns[0]!;
       await page.locator(`[data-token="${start}"]`).click();
-      expect(await page.locator('[data-field="logprob"]').innerText()).toBe(
+      expect(await page.locator('[data-field="logprob"]').getAttribute("title")).toBe(
         String(sample.logprobs[start]),
       );
       expect(await page.locator(".turn .text").innerText()).toBe("</script><!-- Good morning.");
@@ -112,7 +112,7 @@ describe("turnwright view --export", () => {
     const { sample, parts } = addColumns(samples[0]!);
     await writeViewedRun(dir, [{ row, samples: [sample] }]);
     await writeViewedColumns(dir, parts);
-    const { html } = await exportHtml((await openRuns([dir]))[0]!, { wanted: [] });
+    const { html } = await exportHtml((await openRuns([dir])).runs[0]!, { wanted: [] });
     if (!hasBrowser) {
       context.skip();
       return;
@@ -148,7 +148,7 @@ describe("turnwright view --export", () => {
     const codec = await loadTokenCodec(viewedModel);
     await writeViewedRun(several, [await makeSeveralRows(codec, "shop/test/0#0")]);
     await codec.close?.();
-    const { html } = await exportHtml((await openRuns([several]))[0]!, { wanted: [] });
+    const { html } = await exportHtml((await openRuns([several])).runs[0]!, { wanted: [] });
     if (!hasBrowser) {
       context.skip();
       return;
@@ -185,7 +185,7 @@ describe("turnwright view --export", () => {
   });
 });
 
-test("an exported episode is as stale as it was in its run", async () => {
+test("an exported episode is as stale as it was in its run, and is opened", async () => {
   const dir = path.join(scratch, "stale");
   const codec = await loadTokenCodec(viewedModel);
   const sampledBy = async (id: string, version: string): Promise<ViewedEpisode> => ({
@@ -197,9 +197,11 @@ test("an exported episode is as stale as it was in its run", async () => {
     await sampledBy("shop/test/0#1", "4"),
   ]);
   await codec.close?.();
-  const [run] = await openRuns([dir]);
+  const [run] = (await openRuns([dir])).runs;
   const { html } = await exportHtml(run!, { wanted: ["0#1"] });
   expect(html).toContain('"staleness":5');
+  expect(html).toContain('"opens":"shop/test/0#1"');
+  expect((await exportHtml(run!, { wanted: [] })).html).not.toContain('"opens":');
 });
 
 describe("turnwright view", () => {
@@ -208,7 +210,10 @@ describe("turnwright view", () => {
     const [address] = (await once(child.stdout, "data")) as [Buffer];
     expect(address.toString()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\n$/);
     const runs = await (await fetch(`${address.toString().trim()}api/runs`)).json();
-    expect(runs).toMatchObject([{ key: "run", state: "finished", episodeCount: 3 }]);
+    expect(runs).toMatchObject({
+      runs: [{ facts: { key: "run", state: "finished", episodeCount: 3 } }],
+      unreadable: [],
+    });
     child.kill("SIGINT");
     expect(await once(child, "close")).toEqual([0, null]);
   });
@@ -272,7 +277,9 @@ describe("turnwright view", () => {
       "shop/test/0#1": 1,
       "shop/test/7#3": 1,
     });
-    expect(await search("test/7#3")).toEqual({ "shop/test/7#3": 1 });
+    expect(await search("good MORNING")).toEqual(await search("Good morning"));
+    // Ids and the names of members are not said.
+    expect(await search("rolloutId")).toEqual({});
     expect(await search("")).toEqual({});
     const versions = await fetch(`${server.url}api/runs/run/versions`);
     expect(await versions.json()).toMatchObject({ "shop/test/7#3": ["7"] });

@@ -15,7 +15,7 @@ import {
   taughtLogprob,
   taughtTop,
 } from "../../src/export/teacher/teacher-run.fixture.ts";
-import { formatProbability } from "../../src/viewer/model/heat.ts";
+import { formatLogprob, formatProbability } from "../../src/viewer/model/heat.ts";
 import { differenceWords } from "../../src/viewer/model/teacher-token.ts";
 import { linkTo, type Route } from "../../src/viewer/model/route.ts";
 import {
@@ -194,7 +194,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
           id: String(sample.tokenIds[index]),
           mask: "1 · trained",
           turn: `turn ${turnIndex}`,
-          logprob: String(sample.logprobs[index]),
+          logprob: formatLogprob(sample.logprobs[index]!),
           version: sample.policyVersions[index],
         });
         expect(await page.locator(".turn.selected").getAttribute("data-turn")).toBe(
@@ -317,7 +317,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     const counts = await page.locator(".heat-legend [data-heat] b").allInnerTexts();
     expect(counts.map(Number)).toEqual([sampledCount - 1, 0, 0, 0, 1, 0]);
     expect(await page.locator(".token.heat-4").getAttribute("data-token")).toBe(String(second));
-    expect((await fieldsOf(page))["rescored"]).toBe(String(logprobAt(second!) - 0.25));
+    expect((await fieldsOf(page))["rescored"]).toBe(formatLogprob(logprobAt(second!) - 0.25));
     expect(asked).toEqual([[sample.turns.at(-1)!.end, first, { temperature: 0.7 }]]);
   });
 
@@ -691,7 +691,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
         document.querySelector('[data-turn="1"] .said-tool .text')!.textContent.length === 53_000,
     );
     expect(await page.locator("img, script:not([src]), i").count()).toBe(0);
-    expect(await page.title()).toBe("Turnwright");
+    expect(await page.title()).toBe("shop/<b>/0#0 · run · Turnwright");
     expect(complaints).toEqual([]);
     expect(
       requests.filter((url) => !url.startsWith(server.url) && !url.startsWith("data:")),
@@ -714,8 +714,8 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       for (const key of pressed) await page.keyboard.press(key);
     };
     await keys("/");
-    await page.keyboard.type("reward=0");
-    await page.locator(".shown-count").getByText("1 of 3").waitFor();
+    await page.keyboard.type("test/0");
+    await page.locator(".shown-count").getByText("2 of 3").waitFor();
     await keys("Escape", "j", "Enter");
     await page.locator(".verdict").waitFor();
     await page.locator(".token").first().waitFor();
@@ -790,7 +790,7 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     await page.locator(".shown-count").getByText("3 of 5").waitFor();
     expect(await page.locator(".filter-input").inputValue()).toBe("reward>=1");
     await page.locator(".filter-input").fill("");
-    await page.getByRole("button", { name: "Groups" }).click();
+    await page.getByRole("link", { name: "Groups" }).click();
     await page.locator("[data-group]").first().waitFor();
     const flagged = await page
       .locator("[data-group]")
@@ -807,8 +807,9 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
     ]);
   });
 
-  test("compares two runs task by task", async () => {
-    const [left, right] = ["left", "right"].map((name) => path.join(scratch, "compare", name));
+  test("lists the runs of a folder, and compares two of them task by task", async () => {
+    const runs = path.join(scratch, "compare");
+    const [left, right, other] = ["left", "right", "other"].map((name) => path.join(runs, name));
     await writeViewedRun(left!, [
       await otherEpisode("shop/test/0#0", "a", 1),
       await otherEpisode("shop/test/1#0", "b", 1),
@@ -819,17 +820,40 @@ describe.skipIf(!hasBrowser)("turnwright view", () => {
       await otherEpisode("shop/test/1#0", "b", 0),
       await otherEpisode("shop/test/2#0", "b", 1),
     ]);
-    await using server = await serveRuns(left!, right!);
+    const desk = await otherEpisode("desk/test/0#0", "a", 1);
+    await writeViewedRun(other!, [{ ...desk, row: { ...desk.row, environment: "desk" } }]);
+    await using server = await serveRuns(runs);
     await using watched = await watchPage(browser);
-    const { page } = watched;
+    const { page, complaints } = watched;
     await page.goto(server.url);
+    await page.getByRole("button", { name: "mean reward" }).click();
+    const rowOf = (run: string) => page.locator(`[data-run="${run}"]`);
+    await expect
+      .poll(async () => await page.locator(".run-name").allInnerTexts())
+      .toEqual(["left", "right", "other"]);
+    expect(await rowOf("left").locator(".estimate").innerText()).toBe("0.667 0.09 to 0.99");
+    await rowOf("left").getByRole("button", { name: "compare" }).click();
+    await rowOf("other")
+      .getByText("cannot compare: one is of shop/test, the other of desk/test")
+      .waitFor();
     await page.getByRole("link", { name: "compare with left" }).click();
+    await page.getByText("the settings are the same").waitFor();
     await page.getByRole("button", { name: "worst change first" }).click();
     expect(await page.locator("[data-task]").allInnerTexts()).toEqual([
       "shop/test/1\t1.000\t0.000\t▼ −1.000",
       "shop/test/0\t1.000\t1.000\t= same",
       "shop/test/2\t0.000\t1.000\t▲ +1.000",
     ]);
+    await page.locator(".run-choices select").last().selectOption("other");
+    await page
+      .getByText("Cannot compare left and other: one is of shop/test, the other of desk/test")
+      .waitFor();
+    await page.goto(`${server.url}#/about/left`);
+    const figure = page.locator('[data-figure="mean reward"] td');
+    await figure.first().waitFor();
+    expect(await figure.allInnerTexts()).toEqual(["0.667", "0.094 to 0.992, Clopper-Pearson"]);
+    await page.getByRole("region", { name: "Settings" }).getByText("reference").waitFor();
+    expect(complaints).toEqual([]);
   });
 
   test("shows appended tokens without moving the view", async () => {

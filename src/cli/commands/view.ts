@@ -5,7 +5,8 @@ import { spawn } from "node:child_process";
 import { UsageError } from "../../errors.ts";
 import { exportHtml } from "../../viewer/export-html.ts";
 import { startViewer } from "../../viewer/server.ts";
-import { openRuns, type RunIndex } from "../../viewer/source/run-index.ts";
+import { openRuns } from "../../viewer/source/run-catalog.ts";
+import type { RunIndex } from "../../viewer/source/run-index.ts";
 import { openScoringEngine, type ScoringEngine } from "../scoring-engine.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
@@ -24,7 +25,7 @@ export function defineView(command: Command): void {
     .description(
       "Shows runs in the browser: why each episode earned what it did, and its tokens with mask, " +
         "probability and policy version. Read-only, on this machine only, also while a run is being " +
-        "played. Two runs can be compared task by task.\n\n" +
+        "played. A folder of runs shows all runs in it. Any two can be compared task by task.\n\n" +
         "With --export one file is written instead, which holds chosen episodes and opens without a " +
         "server.",
     )
@@ -39,7 +40,8 @@ export function defineView(command: Command): void {
 
 async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
   const { model, episode } = flags;
-  const runs = await openRuns(dirs);
+  const catalog = await openRuns(dirs);
+  const { runs } = catalog;
   if (flags.export !== undefined) {
     const [run, ...others] = runs;
     if (run === undefined || others.length > 0) {
@@ -57,10 +59,13 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new UsageError(`Cannot use --port ${given}: expected a whole number up to 65535`);
   }
+  if (flags.rescore === true && catalog.isFolder) {
+    throw new UsageError("Cannot use --rescore with a folder of runs: name the runs");
+  }
   const signal = untilInterrupted();
   await using scoring = await openEngines(flags.rescore === true ? runs : [], signal);
   const { rescorings } = scoring;
-  await using viewer = await startViewer(runs, {
+  await using viewer = await startViewer(catalog, {
     port,
     rescorings,
     ...(model !== undefined && { model }),

@@ -13,10 +13,16 @@ export interface EpisodeEntry {
   /** Absent if the episode's line does not name it. */
   readonly environment?: string;
   readonly split?: string;
+  /** The beginning of the first words of the user. Absent if there are none near the line's beginning. */
+  readonly about?: string;
   readonly outcome: Outcome;
   readonly stopReason: StopReason;
+  /** See `firstReason()`. Absent without a reason. */
+  readonly reason?: string;
   /** Absent if the episode is unscored. */
   readonly reward?: number;
+  /** The value of each named component of the reward. Absent if the episode has none. */
+  readonly components?: Readonly<Record<string, number>>;
   /** The party that failed. Absent if no party failed. */
   readonly party?: string;
   readonly failureCode?: string;
@@ -32,7 +38,9 @@ export interface EpisodeEntry {
   readonly durationMs: number;
   /** The fork point. Absent if the episode is not a fork. */
   readonly forkedFrom?: ForkPlace;
-  /** See `withStaleness()`. Absent until the versions are known. */
+  /** Versions of the policy that sampled it, in the order in which they appear. Absent until they are known. */
+  readonly versions?: readonly string[];
+  /** See `withVersions()`. Absent until the versions are known. */
   readonly staleness?: number;
 }
 
@@ -76,8 +84,6 @@ export interface RunFacts {
   /** The number of unreadable lines. */
   readonly damagedCount: number;
   readonly turnwright: string;
-  /** True once the policy versions of all episodes are known. */
-  readonly versionsReady: boolean;
   /** True if an engine is available to compute logprobs again. */
   readonly canRescore?: boolean;
 }

@@ -33,6 +33,12 @@ export function heatOf(value: number, steps: readonly HeatStep[]): number {
   return step;
 }
 
+/** Formats a logprob with four digits: `-0.0445`, and `-4.453e-5` near 0. */
+export function formatLogprob(logprob: number): string {
+  if (logprob === 0 || !Number.isFinite(logprob)) return String(logprob);
+  return Math.abs(logprob) >= 0.001 ? logprob.toFixed(4) : logprob.toExponential(3);
+}
+
 /** Formats a probability as a percentage for people. */
 export function formatProbability(logprob: number): string {
   const percent = Math.exp(logprob) * 100;

@@ -6,7 +6,7 @@ import { cutLines, lineOf } from "./cut-lines.ts";
 import { findKinds } from "./find-kinds.ts";
 import { firstDifference } from "./first-difference.ts";
 import { formatProbability, heatOf, surpriseSteps } from "./heat.ts";
-import { histogram } from "./histogram.ts";
+import { histogram } from "./lists/histogram.ts";
 import { decodeRow, encodeRow, type RowColumns } from "./row-columns.ts";
 import { linkTo, readRoute, type Route } from "./route.ts";
 import { searchTokens } from "./search-tokens.ts";
@@ -311,9 +311,18 @@ test("firstDifference() finds the place from which lists differ", () => {
 });
 
 test.each<Route>([
-  { page: "runs" },
-  { page: "run", run: "a/b #1", filter: "reward<1 x", order: "-turns", view: "groups", at: "g%1" },
-  { page: "run", run: "a", filter: "", order: "", view: "episodes" },
+  { page: "runs", filter: "reward>0.5", order: "-date", pick: "a/b" },
+  { page: "about", run: "a/b" },
+  {
+    page: "run",
+    run: "a/b #1",
+    filter: "reward<1 x",
+    order: "-turns",
+    view: "groups",
+    search: "red rug",
+    at: "g%1",
+  },
+  { page: "run", run: "a", filter: "", order: "", view: "episodes", search: "" },
   {
     page: "episode",
     run: "a",
@@ -331,8 +340,8 @@ test.each<Route>([
 });
 
 test("an unknown address leads to the runs", () => {
-  expect(readRoute("#/episode/x")).toEqual({ page: "runs" });
-  expect(readRoute("#/%E0%A4%A/…?turn=-1")).toEqual({ page: "runs" });
+  expect(readRoute("#/episode/x")).toEqual({ page: "runs", filter: "", order: "" });
+  expect(readRoute("#/%E0%A4%A/…?turn=-1")).toEqual({ page: "runs", filter: "", order: "" });
 });
 
 describe("the rows of one episode", () => {

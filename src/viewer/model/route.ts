@@ -4,16 +4,26 @@ export type StripMode = "mask" | "logprob" | "version" | "rescored";
 
 /** The state of the page. A link contains all of it. */
 export type Route =
-  | { readonly page: "runs" }
+  | {
+      readonly page: "runs";
+      readonly filter: string;
+      readonly order: string;
+      /** The run that is to be compared with another. */
+      readonly pick?: string;
+    }
   | {
       readonly page: "run";
       readonly run: string;
       readonly filter: string;
       readonly order: string;
       readonly view: "episodes" | "groups";
+      /** The text that is searched in all conversations, or "". */
+      readonly search: string;
       /** The id of the list row that has the keyboard focus. */
       readonly at?: string;
     }
+  /** The settings and metrics of a run. */
+  | { readonly page: "about"; readonly run: string }
   | {
       readonly page: "episode";
       readonly run: string;
@@ -22,6 +32,8 @@ export type Route =
       readonly row: number;
       readonly turn?: number;
       readonly token?: number;
+      /** The text that is marked in the conversation and in the tokens. Absent if none is. */
+      readonly find?: string;
       readonly mode: StripMode;
     }
   | {
@@ -54,11 +66,14 @@ export function readRoute(hash: string): Route {
       filter: asked.get("filter") ?? "",
       order: asked.get("order") ?? "",
       view: asked.get("view") === "groups" ? "groups" : "episodes",
+      search: asked.get("search") ?? "",
       ...(at !== null && { at }),
     };
   }
+  if (page === "about" && run !== undefined) return { page, run };
   if (page === "episode" && run !== undefined && name !== undefined) {
     const [turn, token] = [readCount(asked, "turn"), readCount(asked, "token")];
+    const find = asked.get("find");
     return {
       page,
       run,
@@ -66,6 +81,7 @@ export function readRoute(hash: string): Route {
       row: readCount(asked, "row") ?? 0,
       ...(turn !== undefined && { turn }),
       ...(token !== undefined && { token }),
+      ...(find !== null && { find }),
       mode: modes.find((mode) => mode === asked.get("mode")) ?? "mask",
     };
   }
@@ -75,27 +91,43 @@ export function readRoute(hash: string): Route {
   if (page === "compare" && run !== undefined && name !== undefined) {
     return { page, run, other: name, order: asked.get("order") ?? "" };
   }
-  return { page: "runs" };
+  const pick = asked.get("pick");
+  return {
+    page: "runs",
+    filter: asked.get("filter") ?? "",
+    order: asked.get("order") ?? "",
+    ...(pick !== null && { pick }),
+  };
 }
 
 /** Returns the link to a route. `readRoute()` parses it. */
 export function linkTo(route: Route): string {
   switch (route.page) {
-    case "runs":
-      return "#/";
+    case "runs": {
+      const { filter, order, pick } = route;
+      return address([], { filter, order, pick });
+    }
+    case "about":
+      return address(["about", route.run], {});
     case "run": {
-      const { filter, order, view, at } = route;
+      const { filter, order, view, search, at } = route;
       return address(["run", route.run], {
         view: view === "groups" ? view : "",
         filter,
+        search,
         order,
         at,
       });
     }
     case "episode": {
-      const { row, turn, token, mode } = route;
-      const asked = { row: row === 0 ? "" : row, turn, token, mode: mode === "mask" ? "" : mode };
-      return address(["episode", route.run, route.episode], asked);
+      const { row, turn, token, find, mode } = route;
+      return address(["episode", route.run, route.episode], {
+        row: row === 0 ? "" : row,
+        turn,
+        token,
+        find,
+        mode: mode === "mask" ? "" : mode,
+      });
     }
     case "group":
       return address(["group", route.run, route.group], {

@@ -1,3 +1,5 @@
+import { foldCase } from "./fold-case.ts";
+
 /** A match of a search: the tokens from `start` up to but not including `end`. */
 export interface TokenMatch {
   readonly start: number;
@@ -49,13 +51,13 @@ function searchText(tokens: SearchedTokens, query: string): SearchResult {
   const ends = new Uint32Array(tokens.tokenCount);
   let length = 0;
   for (let index = 0; index < tokens.tokenCount; index++) {
-    const text = fold(tokens.textAt(index));
+    const text = foldCase(tokens.textAt(index));
     parts.push(text);
     length += text.length;
     ends[index] = length;
   }
   const text = parts.join("");
-  const wanted = fold(query);
+  const wanted = foldCase(query);
   const matches: TokenMatch[] = [];
   let count = 0;
   let token = 0;
@@ -68,10 +70,4 @@ function searchText(tokens: SearchedTokens, query: string): SearchResult {
     matches.push({ start: token, end: end + 1 });
   }
   return { matches, count };
-}
-
-/** Returns a text in lower case, or unchanged if that would change its length. */
-function fold(text: string): string {
-  const lower = text.toLowerCase();
-  return lower.length === text.length ? lower : text;
 }

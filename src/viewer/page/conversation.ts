@@ -2,11 +2,13 @@ import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { AttemptRecord, TurnRecord, TurnStep } from "../../episode/episode.ts";
 import type { Message } from "../../message.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import { callArguments, type CallArgument } from "../model/call-arguments.ts";
+import { openingMessages } from "../model/lists/find-hits.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 import { untrainedTurns, type UntrainedTurn } from "../model/untrained-turn.ts";
 import { visibleText } from "../model/visible-text.ts";
 import { placeOf, roleAndOrigin } from "./branch-tree.ts";
-import { longText } from "./long-text.ts";
+import { hasHit, longText } from "./long-text.ts";
 import { formatDuration } from "./parts.ts";
 import { untrainedWords } from "./untrained-list.ts";
 import type { ViewerApp } from "./viewer-app.ts";
@@ -25,11 +27,9 @@ interface ConversationOptions {
 
 /** Renders the recorded messages, calls and answers. */
 export function conversation(row: EpisodeRow, options: ConversationOptions): TemplateResult {
-  const first = row.messages.findIndex(({ role }) => role === "assistant");
   const untrained = untrainedTurns(row.tree ?? []);
-  const opening = first < 0 ? row.messages : row.messages.slice(0, first);
   return html`<ol class="conversation" aria-label="conversation">
-    ${opening.map((message, index) => openingMessage(message, index, options))}
+    ${openingMessages(row).map((message, index) => openingMessage(message, index, options))}
     ${row.turns.map(
       (turn) =>
         html`${rowStart(turn, options)}${turnEntry(row, turn, options)}${untrainedAfter(turn, untrained)}`,
@@ -46,7 +46,7 @@ function openingMessage(
   return html`<li class="said said-${role}">
     ${
       role === "system"
-        ? html`<details>
+        ? html`<details ?open=${hasHit(app, content)}>
             <summary><span class="who">system</span> ${visibleText(content.slice(0, 90))}…</summary>
             ${body}
           </details>`
@@ -106,7 +106,7 @@ function turnEntry(row: EpisodeRow, turn: TurnRecord, options: ConversationOptio
 }
 
 function reasoningOf(app: ViewerApp, { turnIndex, reasoning }: TurnRecord): TemplateResult {
-  return html`<details class="reasoning">
+  return html`<details class="reasoning" ?open=${hasHit(app, reasoning!)}>
     <summary>reasoning, ${reasoning!.length.toLocaleString("en-US")} characters</summary>
     <div class="body">${longText(app, `reasoning ${turnIndex}`, reasoning!)}</div>
   </details>`;
@@ -118,8 +118,17 @@ function turnText(turn: TurnRecord, options: ConversationOptions): TemplateResul
   const { text, attempts = [], turnIndex } = turn;
   // A gateway records the text that its client received. A turn with only calls has no text, but
   // its tokens show the calls.
-  if (text.trim() === "" && turn.sampledTokenCount > 0) return wordless(turn, options);
+  if (text.trim() === "" && turn.sampledTokenCount > 0) {
+    const calls = performedCalls(turn, options);
+    if (calls.length === 0) return wordless(turn, options);
+    return html`${calls}
+      <details class="raw">
+        <summary>as it was sampled</summary>
+        ${wordless(turn, options)}
+      </details>`;
+  }
   const parts: TemplateResult[] = [];
+  const given = attemptArguments(turn);
   let place = 0;
   for (const [index, attempt] of attempts.entries()) {
     const [start, end] = attempt.span;
@@ -136,7 +145,7 @@ function turnText(turn: TurnRecord, options: ConversationOptions): TemplateResul
         >
           ${attemptWords(attempt, turn)}
         </button>
-        ${longText(app, `attempt ${turnIndex} ${index}`, text.slice(start, end))}
+        ${attemptBody(app, `attempt ${turnIndex} ${index}`, text.slice(start, end), given[index])}
       </div>`,
     );
     place = end;
@@ -146,6 +155,56 @@ function turnText(turn: TurnRecord, options: ConversationOptions): TemplateResul
     parts.push(longText(app, `turn ${turnIndex} ${place}`, rest));
   }
   return html`${parts}`;
+}
+
+/** Renders the calls of a turn of which only the performed ones are known. */
+function performedCalls({ turnIndex, steps }: TurnRecord, { app }: ConversationOptions) {
+  return steps.flatMap(({ source, arguments: json }, index) => {
+    const given = json === undefined ? undefined : callArguments(json);
+    if (given === undefined) return [];
+    return html`<div class="attempt attempt-ok">
+      <b class="attempt-status">${visibleText(source)}</b>
+      ${argumentList(app, `call ${turnIndex} ${index}`, given)}
+    </div>`;
+  });
+}
+
+/** Returns the arguments of each attempt whose call the environment got. `undefined` for the others. */
+function attemptArguments({ attempts = [], steps }: TurnRecord) {
+  const left = steps.filter((step) => step.arguments !== undefined);
+  return attempts.map(({ name }) => {
+    const at = left.findIndex(({ source }) => source === name);
+    return at < 0 ? undefined : callArguments(left.splice(at, 1)[0]!.arguments!);
+  });
+}
+
+/** Renders a call's arguments, with the sampled text below them, or only that text. */
+function attemptBody(
+  app: ViewerApp,
+  key: string,
+  text: string,
+  given: readonly CallArgument[] | undefined,
+): TemplateResult {
+  if (given === undefined) return longText(app, key, text);
+  const isFound = given.some((argument) => hasHit(app, argument.text));
+  return html`${argumentList(app, key, given)}
+    <details class="raw" ?open=${!isFound && hasHit(app, text)}>
+      <summary>as it was sampled</summary>
+      ${longText(app, key, text)}
+    </details>`;
+}
+
+function argumentList(app: ViewerApp, key: string, given: readonly CallArgument[]): TemplateResult {
+  if (given.length === 0) return html`<p class="faint">no arguments</p>`;
+  return html`<dl class="arguments">
+    ${given.map(
+      ({ name, text }) =>
+        html`<div>
+          <dt>${visibleText(name)}</dt>
+          <dd>${longText(app, `${key} ${name}`, text)}</dd>
+        </div>`,
+    )}
+  </dl>`;
 }
 
 function wordless({ turnIndex }: TurnRecord, { app, tokenText, onSelect }: ConversationOptions) {

@@ -1,5 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import { differenceOf } from "../../environment/state/difference.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import { flattenValue } from "../model/flatten-value.ts";
 import { isForkOfOther, type EpisodeEntry } from "../model/episode-entry.ts";
 import type { LiveEpisode } from "../model/live-episode.ts";
 import type { Route } from "../model/route.ts";
@@ -9,10 +11,11 @@ import { visibleText } from "../model/visible-text.ts";
 import { branchTree } from "./branch-tree.ts";
 import { conversation } from "./conversation.ts";
 import { liveConversation } from "./live-conversation.ts";
-import { longText } from "./long-text.ts";
+import { componentTable } from "./component-table.ts";
 import { choice, endOf, isPlayed, rewardBadge, whenReady } from "./parts.ts";
 import { timeTable } from "./time-lanes.ts";
 import { tokenPanel } from "./token-panel.ts";
+import { valueTable } from "./value-table.ts";
 import { verdictPanel } from "./verdict-panel.ts";
 import { episodeRoute, type Loaded, type ViewerApp } from "./viewer-app.ts";
 
@@ -30,20 +33,46 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
     ${whenReady(app.episode(route), (row) => {
       if ("isLive" in row) return livePage(app, route, row);
       return html`${verdictPanel(app, row)} ${forkNote(app, route, row)}
-        <div class="sides">
-          <section class="side" aria-label="conversation">
-            ${conversation(row, {
-              app,
-              selectedTurn: route.turn,
-              ...branchesOf(app, route),
-              ...shownTextOf(app, route, row),
-              onSelect: (turn, span) => selectTurn(app, route, turn, span),
-            })}
-          </section>
-          <section class="side side-tokens">${rightSide(app, route, row)}</section>
-        </div>`;
+      ${sides(app, conversationSide(app, route, row), () => rightSide(app, route, row))}`;
     })}
   </div>`;
+}
+
+function conversationSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): TemplateResult {
+  return conversation(row, {
+    app,
+    selectedTurn: route.turn,
+    ...branchesOf(app, route),
+    ...shownTextOf(app, route, row),
+    onSelect: (turn, span) => selectTurn(app, route, turn, span),
+  });
+}
+
+/** Up to this width of the window, conversation and tokens are not side by side. */
+const narrowWidth = 900;
+
+/** Renders the conversation with what is beside it. A narrow window shows one of both. */
+function sides(
+  app: ViewerApp,
+  left: TemplateResult,
+  drawRight: () => TemplateResult,
+): TemplateResult {
+  const conversation = html`<section class="side" aria-label="conversation">${left}</section>`;
+  if (app.width > narrowWidth) {
+    return html`<div class="sides">
+      ${conversation}
+      <section class="side side-tokens">${drawRight()}</section>
+    </div>`;
+  }
+  const { isConversation } = app;
+  const show = (next: boolean) => () => (app.isConversation = next);
+  return html`<div class="choices narrow-tabs" role="group" aria-label="shown part">
+      ${choice(app, { label: "Conversation", isOn: isConversation, choose: show(true) })}
+      ${choice(app, { label: "Tokens and more", isOn: !isConversation, choose: show(false) })}
+    </div>
+    <div class="sides">
+      ${isConversation ? conversation : html`<section class="side side-tokens">${drawRight()}</section>`}
+    </div>`;
 }
 
 /** True if no row of the episode is in `samples.jsonl`. */
@@ -112,19 +141,14 @@ function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): Templ
         </p>
       </div>
     </section>
-    ${whenReady(
-      shownRow(app, route),
-      (view) =>
-        html`<div class="sides">
-          <section class="side" aria-label="conversation">
-            ${liveConversation(
-              app,
-              { run: route.run, live, view, selectedTurn: route.turn },
-              (turn) => selectTurn(app, route, turn),
-            )}
-          </section>
-          <section class="side side-tokens">${tokenPanel(app, { route, view })}</section>
-        </div>`,
+    ${whenReady(shownRow(app, route), (view) =>
+      sides(
+        app,
+        liveConversation(app, { run: route.run, live, view, selectedTurn: route.turn }, (turn) =>
+          selectTurn(app, route, turn),
+        ),
+        () => tokenPanel(app, { route, view }),
+      ),
     )}`;
 }
 
@@ -191,9 +215,9 @@ function attemptLink(
   { rolloutId, sampleIndex, reward, outcome }: EpisodeEntry,
 ) {
   const isOwn = rolloutId === route.episode;
-  return html`<a
-    href=${linkTo(episodeRoute(route.run, rolloutId))}
-    aria-current=${isOwn ? "page" : nothing}
+  const { find } = route;
+  const other = { ...episodeRoute(route.run, rolloutId), ...(find !== undefined && { find }) };
+  return html`<a href=${linkTo(other)} aria-current=${isOwn ? "page" : nothing}
     >#${sampleIndex} ${rewardBadge(reward, outcome === "failed")}</a
   >`;
 }
@@ -236,15 +260,31 @@ function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): Templa
 }
 
 function details(app: ViewerApp, row: EpisodeRow): TemplateResult {
-  const { rewardDetails, counts, userUsage, failure } = row;
-  const parts = { rewardDetails, counts, userUsage, failure };
+  const { rewardDetails = {}, turnRewards, counts, userUsage, failure, troubles } = row;
+  const { difference, ...others } = rewardDetails;
+  const parts = {
+    // The difference stands at the top of the page.
+    "details of the score":
+      differenceOf(rewardDetails) === undefined ? { ...others, difference } : others,
+    "rewards of the turns": turnRewards,
+    failure,
+    troubles,
+    counts,
+    "user's model": userUsage.callCount === 0 ? undefined : userUsage,
+  };
   return html`<div class="details" tabindex="0" role="region" aria-label="reward details">
+    ${
+      row.rewardComponents === undefined
+        ? nothing
+        : html`<h2>components of the reward</h2>
+            ${componentTable(row.rewardComponents)}`
+    }
     ${Object.entries(parts)
-      .filter(([, value]) => value !== undefined)
+      .filter(([, value]) => flattenValue(value).values.length > 0)
       .map(
         ([name, value]) =>
           html`<h2>${name}</h2>
-            <pre>${longText(app, `details ${name}`, JSON.stringify(value, null, 2))}</pre>`,
+            ${valueTable(app, `details ${name}`, value)}`,
       )}
   </div>`;
 }

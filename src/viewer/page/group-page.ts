@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { isForkOfOther, type EpisodeEntry } from "../model/episode-entry.ts";
 import { firstDifference } from "../model/first-difference.ts";
-import { groupEpisodes, type GroupEntry } from "../model/group-entry.ts";
+import { groupEpisodes, type GroupEntry } from "../model/lists/group-entry.ts";
 import { linkTo, type Route } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import { visibleText } from "../model/visible-text.ts";

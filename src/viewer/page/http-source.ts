@@ -9,6 +9,7 @@ export function httpSource(): ViewerSource {
   return {
     isLive: true,
     runs: () => getJson("api/runs"),
+    about: (run) => getJson(runPath(run, "about")),
     episodes: (run, { generation, from }) =>
       getJson<EpisodePage>(runPath(run, "episodes", { generation, from })),
     versions: (run) => getJson(runPath(run, "versions")),

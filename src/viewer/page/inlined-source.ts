@@ -1,6 +1,8 @@
 import { restoreStory } from "../../episode/stored-story.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import { countHits } from "../model/lists/find-hits.ts";
 import { inlinedRunId, type InlinedRun } from "../model/inlined-run.ts";
+import { overviewOf } from "../model/lists/run-figures.ts";
 import { findBranches, toBranchRow } from "../model/row-tree.ts";
 import { decodeRow } from "../model/row-columns.ts";
 import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
@@ -9,11 +11,13 @@ import type { EpisodePlace, ViewerSource } from "./viewer-source.ts";
 export function inlinedSource(): ViewerSource | undefined {
   const text = document.querySelector(`#${inlinedRunId}`)?.textContent;
   if (text === undefined || text === null) return undefined;
-  const { facts, entries, versions, episodes, rows } = JSON.parse(text) as InlinedRun;
+  const { facts, about, opens, entries, versions, episodes, rows } = JSON.parse(text) as InlinedRun;
   const rowsOf = ({ episode }: EpisodePlace): readonly string[] => rows[episode] ?? [];
   return {
     isLive: false,
-    runs: () => Promise.resolve([facts]),
+    ...(opens !== undefined && { opens: { run: facts.key, episode: opens } }),
+    runs: () => Promise.resolve({ runs: [overviewOf(facts, entries)], unreadable: [] }),
+    about: () => Promise.resolve(about),
     episodes: () => Promise.resolve({ facts, start: 0, entries, running: [] }),
     versions: () => Promise.resolve(versions),
     search: (_, wanted) => Promise.resolve(countIn(episodes, wanted)),
@@ -39,11 +43,9 @@ function countIn(
   episodes: InlinedRun["episodes"],
   wanted: string,
 ): Readonly<Record<string, number>> {
-  const text = JSON.stringify(wanted).slice(1, -1);
-  if (text === "") return {};
   return Object.fromEntries(
     Object.entries(episodes)
-      .map(([id, row]) => [id, JSON.stringify(row).split(text).length - 1] as const)
+      .map(([id, row]) => [id, countHits(restoreStory(row) as EpisodeRow, wanted)] as const)
       .filter(([, count]) => count > 0),
   );
 }

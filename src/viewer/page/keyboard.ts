@@ -1,12 +1,13 @@
-import { groupEpisodes } from "../model/group-entry.ts";
+import { groupEpisodes } from "../model/lists/group-entry.ts";
 import { linkTo, type Route } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import { selectTurn, shownRow } from "./episode-page.ts";
 import { comparedAttempt } from "./group-page.ts";
-import { shownEpisodes, shownGroups } from "./run-page.ts";
+import { episodesOf, foundRoute, groupsOf } from "./lists/run-tabs.ts";
+import { shownEpisodes } from "./lists/shown-episodes.ts";
 import { nextMatch } from "./token-search.ts";
 import { copyTurn, modesOf, selectToken } from "./token-panel.ts";
-import { episodeRoute, episodeTabs, runRoute, type ViewerApp } from "./viewer-app.ts";
+import { episodeRoute, episodeTabs, runsRoute, type ViewerApp } from "./viewer-app.ts";
 
 /** The keys of each page, with their meanings. */
 export const keyHelp: readonly {
@@ -30,9 +31,9 @@ export const keyHelp: readonly {
       ["n p", "next worst token, and back"],
       ["t", "tokens, time, reward details"],
       ["m", "colour by training, probability, policy version"],
-      ["/", "search text, or ids after #; Enter for the next"],
+      ["/", "search the conversation and the tokens, or ids after #; Enter for the next"],
       ["c i", "copy the turn's text, its ids"],
-      ["[ ]", "previous, next attempt in the list"],
+      ["[ ]", "previous, next attempt in the list, as it is filtered and sorted"],
       ["g", "all attempts side by side"],
     ],
   },
@@ -93,7 +94,7 @@ function handle(app: ViewerApp, key: string): boolean {
     app.go({ ...route, order: route.order === "" ? "change" : "" }, { replace: true });
     return true;
   }
-  return focusLink(route.page === "runs" ? ".runs li > a:first-child" : ".second-run", stepOf(key));
+  return focusLink(route.page === "runs" ? ".run-name" : ".second-run", stepOf(key));
 }
 
 function focusSearch(): boolean {
@@ -108,10 +109,11 @@ function goBack(app: ViewerApp): boolean {
   if (app.isHelpOpen) {
     app.isHelpOpen = false;
     app.update();
-  } else if (route.page === "episode") app.go({ ...runRoute(route.run), at: route.episode });
+  } else if (route.page === "episode") app.go({ ...app.lastList(route.run), at: route.episode });
   else if (route.page === "group") {
-    app.go({ ...runRoute(route.run), view: "groups", at: route.group });
-  } else if (route.page === "run" || route.page === "compare") app.go({ page: "runs" });
+    app.go({ ...groupsOf(app.lastList(route.run)), at: route.group });
+  } else if (route.page === "about") app.go(app.lastList(route.run));
+  else if (route.page === "run" || route.page === "compare") app.go(runsRoute());
   else return false;
   return true;
 }
@@ -158,10 +160,10 @@ function inGroup(app: ViewerApp, route: Extract<Route, { page: "group" }>, key: 
 function inRun(app: ViewerApp, route: Extract<Route, { page: "run" }>, key: string): boolean {
   const list = app.list(route.run);
   if (list.state !== "ready") return false;
-  const episodes = shownEpisodes(app, route, list.value);
+  const { episodes, groups } = shownEpisodes(app, route, list.value);
   const keys =
     route.view === "groups"
-      ? shownGroups(episodes).map(({ groupId }) => groupId)
+      ? groups.map(({ groupId }) => groupId)
       : episodes.map(({ rolloutId }) => rolloutId);
   const at = route.at === undefined ? -1 : keys.indexOf(route.at);
   const step = stepOf(key);
@@ -173,12 +175,11 @@ function inRun(app: ViewerApp, route: Extract<Route, { page: "run" }>, key: stri
   if (key === "Enter" && at >= 0) {
     if (route.view === "groups") {
       app.go({ page: "group", run: route.run, group: keys[at]!, base: 0 });
-    } else app.go(episodeRoute(route.run, keys[at]!));
+    } else app.go(foundRoute(route, keys[at]!));
     return true;
   }
   if (key === "g") {
-    const { at: _at, ...rest } = route;
-    app.go({ ...rest, view: route.view === "groups" ? "episodes" : "groups" });
+    app.go(route.view === "groups" ? episodesOf(route) : groupsOf(route));
     return true;
   }
   return false;
@@ -266,10 +267,17 @@ function goToWorst(app: ViewerApp, { route, view }: Shown, step: 1 | -1): boolea
 function goToAttempt(app: ViewerApp, route: EpisodeRoute, step: 1 | -1): boolean {
   const list = app.list(route.run);
   if (list.state !== "ready") return false;
-  const episodes = shownEpisodes(app, runRoute(route.run), list.value);
+  const { episodes } = shownEpisodes(app, episodesOf(app.lastList(route.run)), list.value);
   const at = episodes.findIndex(({ rolloutId }) => rolloutId === route.episode);
   const next = episodes[at + step];
-  if (next !== undefined) app.go({ ...episodeRoute(route.run, next.rolloutId), mode: route.mode });
+  const { mode, find } = route;
+  if (next !== undefined) {
+    app.go({
+      ...episodeRoute(route.run, next.rolloutId),
+      mode,
+      ...(find !== undefined && { find }),
+    });
+  }
   return true;
 }
 

@@ -1,18 +1,28 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
-import { visibleText } from "../model/visible-text.ts";
+import { findHits } from "../model/lists/find-hits.ts";
+import { markedText } from "./marked-text.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
 const firstLength = 3_000;
 const moreLength = 50_000;
 
+/** The length of the text after a hit that is shown with it. */
+const afterHit = 500;
+
 /**
- * Renders untrusted text as plain text. Shows the beginning of a long text, with a button for more.
+ * Renders untrusted text as plain text, with the hits of the search in the episode marked. Shows the beginning of a
+ * long text up to its first hit, with a button for more.
  */
 export function longText(app: ViewerApp, key: string, text: string): TemplateResult {
-  const length = app.opened.get(key) ?? firstLength;
+  const { find } = app;
+  const places = findHits(text, find);
+  const opened = app.opened.get(key) ?? firstLength;
+  const [first] = places;
+  const length = first === undefined ? opened : Math.max(opened, first + find.length + afterHit);
   const shown = text.length <= length ? text : text.slice(0, length);
   const rest = text.length - shown.length;
-  return html`<span class="text">${visibleText(shown)}</span>${
+  const hidden = places.filter((place) => place + find.length > shown.length).length;
+  return html`<span class="text">${markedText(shown, find)}</span>${
       rest === 0
         ? nothing
         : html`<button
@@ -23,7 +33,13 @@ export function longText(app: ViewerApp, key: string, text: string): TemplateRes
               app.update();
             }}
           >
-            … ${rest.toLocaleString("en-US")} more characters
+            … ${rest.toLocaleString("en-US")} more
+            characters${hidden === 0 ? "" : `, ${hidden.toLocaleString("en-US")} hits`}
           </button>`
     }`;
+}
+
+/** True if a text has a hit of the search in the episode. */
+export function hasHit(app: ViewerApp, text: string): boolean {
+  return findHits(text, app.find).length > 0;
 }

@@ -1,11 +1,12 @@
 import { render } from "lit/html.js";
+import { pageTitle } from "../model/page-title.ts";
 import { httpSource } from "./http-source.ts";
 import { inlinedSource } from "./inlined-source.ts";
 import { onKey } from "./keyboard.ts";
 import { shell } from "./shell.ts";
 import { TokenStrip } from "./token-strip.ts";
 import { ViewerApp } from "./viewer-app.ts";
-import { VirtualList } from "./virtual-list.ts";
+import { VirtualList } from "./lists/virtual-list.ts";
 
 customElements.define("token-strip", TokenStrip);
 customElements.define("virtual-list", VirtualList);
@@ -25,6 +26,7 @@ function showTurn({ route }: ViewerApp): void {
 
 const app = new ViewerApp(inlinedSource() ?? httpSource(), (drawn) => {
   render(shell(drawn), document.body);
+  document.title = pageTitle(drawn.route);
   showTurn(drawn);
 });
 document.addEventListener("keydown", (event) => onKey(app, event));

@@ -1,4 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import { describeInterval } from "../../report/statistics/describe-interval.ts";
+import type { Estimate } from "../../report/statistics/interval.ts";
 import type { EpisodeEntry, RunState } from "../model/episode-entry.ts";
 import type { Loaded, ViewerApp } from "./viewer-app.ts";
 
@@ -34,6 +36,20 @@ export function rewardBadge(reward: number | undefined, isFailed = false): Templ
 export function formatNumber(value: number): string {
   if (Number.isInteger(value)) return value.toLocaleString("en-US");
   return value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+}
+
+/** Renders an estimate with its 95 % interval. Renders nothing without an estimate. */
+export function estimateOf(estimate: Estimate | undefined): TemplateResult | typeof nothing {
+  if (estimate === undefined) return nothing;
+  const { value, low, high } = estimate;
+  const title = `95 % interval: ${describeInterval(estimate)}`;
+  return html`<span class="estimate" title=${title}
+    >${value.toFixed(3)}${
+      low === undefined || high === undefined
+        ? nothing
+        : html` <span class="faint">${low.toFixed(2)} to ${high.toFixed(2)}</span>`
+    }</span
+  >`;
 }
 
 /** Formats a duration. */

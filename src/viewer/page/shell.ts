@@ -1,13 +1,14 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import { linkTo } from "../model/route.ts";
 import { visibleText } from "../model/visible-text.ts";
-import { comparePage } from "./compare-page.ts";
+import { aboutPage } from "./lists/about-page.ts";
+import { comparePage } from "./lists/compare-page.ts";
 import { episodePage } from "./episode-page.ts";
 import { groupPage } from "./group-page.ts";
 import { keyHelp } from "./keyboard.ts";
-import { formatNumber, stateBadge, whenReady } from "./parts.ts";
-import { runPage } from "./run-page.ts";
-import { runRoute, type ViewerApp } from "./viewer-app.ts";
+import { runPage } from "./lists/run-page.ts";
+import { runsPage } from "./lists/runs-page.ts";
+import type { ViewerApp } from "./viewer-app.ts";
 
 /** Renders the complete page. */
 export function shell(app: ViewerApp): TemplateResult {
@@ -33,9 +34,11 @@ function page(app: ViewerApp): TemplateResult {
   const { route } = app;
   switch (route.page) {
     case "runs":
-      return runsPage(app);
+      return runsPage(app, route);
     case "run":
       return runPage(app, route);
+    case "about":
+      return aboutPage(app, route);
     case "episode":
       return episodePage(app, route);
     case "group":
@@ -47,56 +50,24 @@ function page(app: ViewerApp): TemplateResult {
 
 function breadcrumbs(app: ViewerApp): TemplateResult {
   const { route } = app;
-  const name = { runs: "", run: "", episode: "episode", group: "group", compare: "comparison" }[
-    route.page
-  ];
+  const name = {
+    runs: "",
+    run: "",
+    about: "settings and metrics",
+    episode: "episode",
+    group: "group",
+    compare: "comparison",
+  }[route.page];
   return html`<nav class="breadcrumbs" aria-label="where you are">
     <a class="brand" href="#/">Turnwright</a>
     ${
       route.page === "runs"
         ? nothing
         : html`<span aria-hidden="true">›</span>
-            <a href=${linkTo(runRoute(route.run))}>${visibleText(route.run)}</a>`
+            <a href=${linkTo(app.lastList(route.run))}>${visibleText(route.run)}</a>`
     }
     ${name === "" ? nothing : html`<span aria-hidden="true">›</span> <span>${name}</span>`}
   </nav>`;
-}
-
-/** Renders the list of all runs. */
-function runsPage(app: ViewerApp): TemplateResult {
-  return whenReady(app.runs, (runs) => {
-    const [first] = runs;
-    return html`<div class="runs-page">
-      <h1>Runs</h1>
-      <ul class="runs">
-        ${runs.map(
-          ({ key, dir, state, episodeCount, planned, environment, split }) =>
-            html`<li>
-              <a href=${linkTo(runRoute(key))}><b>${visibleText(key)}</b></a> ${stateBadge(state)}
-              <span
-                >${formatNumber(episodeCount)}${
-                  planned === undefined ? "" : ` of ${formatNumber(planned)}`
-                }
-                episodes</span
-              >
-              <span class="faint"
-                >${[environment, split].filter((part) => part !== undefined).join(" · ")}
-                ${visibleText(dir)}</span
-              >
-              ${
-                first === undefined || key === first.key
-                  ? nothing
-                  : html`<a
-                      class="button"
-                      href=${linkTo({ page: "compare", run: first.key, other: key, order: "" })}
-                      >compare with ${visibleText(first.key)}</a
-                    >`
-              }
-            </li>`,
-        )}
-      </ul>
-    </div>`;
-  });
 }
 
 function switchTheme(): void {

@@ -1,7 +1,13 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { RowLineage } from "../../episode/row-lineage.ts";
 import { isObject } from "../../values/is-object.ts";
-import { differenceSteps, formatProbability, heatOf, surpriseSteps } from "../model/heat.ts";
+import {
+  differenceSteps,
+  formatLogprob,
+  formatProbability,
+  heatOf,
+  surpriseSteps,
+} from "../model/heat.ts";
 import type { Route, StripMode } from "../model/route.ts";
 import type { RowView } from "../model/row-view.ts";
 import { tokenKinds, type TokenKind } from "../model/token-kind.ts";
@@ -10,7 +16,7 @@ import { tokenText, visibleText } from "../model/visible-text.ts";
 import { columnPanel } from "./column-panel.ts";
 import { teacherPanel } from "./teacher-panel.ts";
 import { choice, copyText, formatNumber, isPlayed, whenReady } from "./parts.ts";
-import { nextMatch, searchRow } from "./token-search.ts";
+import { changeSearch, nextMatch, searchRow } from "./token-search.ts";
 import type { StripContent } from "./token-strip.ts";
 import type { ViewerApp } from "./viewer-app.ts";
 
@@ -51,7 +57,7 @@ export function tokenPanel(
   app: ViewerApp,
   { route: asked, view }: TokenPanelContent,
 ): TemplateResult {
-  const { search } = app;
+  const search = searchRow(app, { route: asked, view });
   // A link may name a turn without a token.
   const turn = view.header.turns.find(({ turnIndex }) => turnIndex === asked.turn);
   const route = asked.token === undefined && turn ? { ...asked, token: turn.start } : asked;
@@ -141,10 +147,10 @@ function searchBox(app: ViewerApp, { route, view }: TokenPanelContent): Template
       type="search"
       class="token-search"
       placeholder="search text, or #ids  (/)"
-      aria-label="search the row's text, or ids after #"
-      .value=${search?.query ?? ""}
+      aria-label="search the row's text and the conversation, or ids after #"
+      .value=${route.find ?? ""}
       @input=${(event: Event) =>
-        searchRow(app, { route, view }, (event.target as HTMLInputElement).value)}
+        changeSearch(app, { route, view }, (event.target as HTMLInputElement).value)}
     />
     <output class="search-count"
       >${
@@ -291,12 +297,12 @@ function inspector(app: ViewerApp, { route, view }: TokenPanelContent): Template
       ${item("loss mask", mask === 2 || view.header.isLive === true ? "none" : `${mask} · ${mask === 1 ? "trained" : "not trained"}`, "mask")}
       ${
         isSampled
-          ? html`${item("logprob", String(logprob), "logprob")}
+          ? html`${item("logprob", formatLogprob(logprob), "logprob", String(logprob))}
             ${item("probability", formatProbability(logprob), "probability")}
             ${item("version", version === "" || version === undefined ? "unnamed" : version, "version")}`
           : nothing
       }
-      ${rescored === undefined || !isSampled ? nothing : item("rescored", String(rescored), "rescored")}
+      ${rescored === undefined || !isSampled ? nothing : item("rescored", formatLogprob(rescored), "rescored", String(rescored))}
       ${
         turn === undefined
           ? nothing
@@ -328,9 +334,10 @@ export function copyTurn(
   void copyText(app, text, `${named} ${what}`);
 }
 
-function item(name: string, value: string, field: string): TemplateResult {
+/** Renders a fact. `exact` is the value with all its digits. */
+function item(name: string, value: string, field: string, exact?: string): TemplateResult {
   return html`<div>
     <dt>${name}</dt>
-    <dd data-field=${field}>${value}</dd>
+    <dd data-field=${field} title=${exact ?? nothing}>${value}</dd>
   </div>`;
 }

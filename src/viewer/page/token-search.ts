@@ -7,12 +7,28 @@ interface Searched {
   readonly view: RowView;
 }
 
-/** Searches the shown row, and moves to the first match. */
-export function searchRow(app: ViewerApp, { route, view }: Searched, query: string): void {
-  const result = view.search(query);
-  app.search = { query, result, at: -1 };
-  if (result.matches.length > 0) nextMatch(app, { route, view }, 1);
-  app.update();
+/**
+ * Searches the shown row for the text in the route, if that was not done. Then moves to the first match, unless the
+ * route names a token.
+ */
+export function searchRow(app: ViewerApp, { route, view }: Searched): ViewerApp["search"] {
+  const { find = "", token } = route;
+  if (find === "") app.search = undefined;
+  else if (app.search?.query !== find || app.search.view !== view) {
+    const result = view.search(find);
+    app.search = { query: find, view, result, at: -1 };
+    // A redraw does not change the route.
+    if (token === undefined && result.matches.length > 0) {
+      queueMicrotask(() => nextMatch(app, { route, view }, 1));
+    }
+  }
+  return app.search;
+}
+
+/** Changes the text to search. */
+export function changeSearch(app: ViewerApp, { route }: Searched, find: string): void {
+  const { find: _find, token: _token, ...rest } = route;
+  app.go({ ...rest, ...(find !== "" && { find }) }, { replace: true });
 }
 
 /** Moves to the next or the previous match. After the last one, moves to the first. */

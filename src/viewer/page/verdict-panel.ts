@@ -3,6 +3,7 @@ import type { Difference, StateDifference } from "../../environment/state/differ
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { verdictOf } from "../model/verdict.ts";
 import { visibleText } from "../model/visible-text.ts";
+import { componentTable } from "./component-table.ts";
 import { longText } from "./long-text.ts";
 import { formatDuration, formatNumber } from "./parts.ts";
 import type { ViewerApp } from "./viewer-app.ts";
@@ -30,6 +31,7 @@ export function verdictPanel(app: ViewerApp, row: EpisodeRow): TemplateResult {
           : html`<p class="failure">${longText(app, "failure", failure.message)}</p>`
       }
     </div>
+    ${row.rewardComponents === undefined ? nothing : componentTable(row.rewardComponents)}
     ${difference === undefined ? nothing : differenceTable(difference)}
     <dl class="sums">
       ${fact("turns", formatNumber(counts.turnCount))}

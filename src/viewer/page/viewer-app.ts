@@ -1,15 +1,16 @@
 import type { ColumnName, ColumnSpecs } from "../../columns/column-specs.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
-import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
+import type { AboutRun } from "../model/about-run.ts";
+import type { EpisodeEntry, RunFacts } from "../model/episode-entry.ts";
 import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
-import { withStaleness } from "../model/staleness.ts";
+import { withVersions } from "../model/lists/with-versions.ts";
 import { linkTo, readRoute, type Route } from "../model/route.ts";
 import { RowView } from "../model/row-view.ts";
 import type { RowBranch } from "../model/row-tree.ts";
 import type { ColumnCheck, TokenColumn } from "../model/side-columns.ts";
 import type { TeacherToken } from "../model/teacher-token.ts";
 import type { SearchResult } from "../model/search-tokens.ts";
-import type { ColumnPlace, EpisodePlace, ViewerSource } from "./viewer-source.ts";
+import type { ColumnPlace, EpisodePlace, RunsPage, ViewerSource } from "./viewer-source.ts";
 
 /** A value that is loading, ready or failed. */
 export type Loaded<Value> =
@@ -21,14 +22,26 @@ export type Loaded<Value> =
 export interface EpisodeList {
   readonly facts: RunFacts;
   readonly entries: readonly EpisodeEntry[];
-  readonly versions: EpisodeVersions;
   /** The running episodes. */
   readonly running: readonly LiveEntry[];
+}
+
+type RunRoute = Extract<Route, { page: "run" }>;
+
+/** A search through all conversations of a run. */
+interface TextSearch {
+  readonly run: string;
+  readonly text: string;
+  /** The number of finished episodes when the search began. */
+  readonly episodeCount: number;
+  /** Absent until the search has ended. */
+  readonly found?: ReadonlyMap<string, number>;
 }
 
 /** A search in the shown row. */
 interface TokenSearch {
   readonly query: string;
+  readonly view: RowView;
   readonly result: SearchResult;
   /** The index of the current match. */
   readonly at: number;
@@ -55,20 +68,20 @@ const livePauseMs = { running: 700, still: 2_500 } as const;
 export class ViewerApp {
   readonly source: ViewerSource;
   route: Route;
-  runs: Loaded<readonly RunFacts[]> = { state: "loading" };
+  runs: Loaded<RunsPage> = { state: "loading" };
   readonly lists = new Map<string, Loaded<EpisodeList>>();
   tab: EpisodeTab = "tokens";
+  /** True if a narrow window shows the conversation, and false if it shows the tab. */
+  isConversation = true;
   /** The side columns that are open below the tokens. */
   readonly openColumns = new Set<ColumnName>();
   search: TokenSearch | undefined;
-  /** The result of a search through all conversations of a run. */
-  textSearch:
-    | {
-        readonly run: string;
-        readonly text: string;
-        readonly found: ReadonlyMap<string, number>;
-      }
-    | undefined;
+  /** The last search through all conversations of a run. */
+  #textSearch: TextSearch | undefined;
+  /** The last list of each run, with its filter, search and order. */
+  readonly #lastLists = new Map<string, RunRoute>();
+  /** The width of the window, in pixels. */
+  width = innerWidth;
   isHelpOpen = false;
   /** A message for screen readers, which is also shown for a moment. */
   notice = "";
@@ -83,17 +96,24 @@ export class ViewerApp {
     this.source = source;
     this.#draw = () => draw(this);
     this.route = readRoute(location.hash);
+    if (this.route.page === "run") this.#lastLists.set(this.route.run, this.route);
   }
 
   async start(): Promise<void> {
+    addEventListener("resize", () => {
+      this.width = innerWidth;
+      this.update();
+    });
     addEventListener("hashchange", () => this.#follow(readRoute(location.hash)));
     this.update();
     try {
-      const runs = await this.source.runs();
-      this.runs = { state: "ready", value: runs };
-      const [only] = runs;
-      if (runs.length === 1 && only !== undefined && this.route.page === "runs") {
-        this.go(runRoute(only.key), { replace: true });
+      const found = await this.source.runs();
+      this.runs = { state: "ready", value: found };
+      const [only, ...others] = found.runs;
+      if (only !== undefined && others.length === 0 && this.route.page === "runs") {
+        const { opens } = this.source;
+        const first = opens && episodeRoute(opens.run, opens.episode);
+        this.go(first ?? runRoute(only.facts.key), { replace: true });
       }
     } catch (error) {
       this.runs = { state: "failed", message: messageOf(error) };
@@ -146,6 +166,11 @@ export class ViewerApp {
 
   branches(place: EpisodePlace): Loaded<readonly RowBranch[]> {
     return this.#load(`branches ${place.run} ${place.episode}`, () => this.source.branches(place));
+  }
+
+  /** Returns a run's settings and summary. The first call starts to read them. */
+  about(run: string): Loaded<AboutRun> {
+    return this.#load(aboutKey(run), () => this.source.about(run));
   }
 
   row(place: EpisodePlace, row: number): Loaded<RowView> {
@@ -205,24 +230,48 @@ export class ViewerApp {
     });
   }
 
-  async searchTexts(run: string, text: string): Promise<void> {
-    if (text === "") this.textSearch = undefined;
-    else {
-      const found = await this.source.search(run, text);
-      this.textSearch = { run, text, found: new Map(Object.entries(found)) };
+  /** Returns the text that is marked in the shown episode, or "". */
+  get find(): string {
+    return this.route.page === "episode" ? (this.route.find ?? "") : "";
+  }
+
+  /** Returns the route to the list of a run as it was last seen. */
+  lastList(run: string): RunRoute {
+    return this.#lastLists.get(run) ?? runRoute(run);
+  }
+
+  /**
+   * Returns the number of hits of a list's search, by episode. The first call starts the search, and so does a call
+   * with another number of episodes. `undefined` without a search, and until it has ended.
+   */
+  hits(
+    { run, search: text }: RunRoute,
+    episodeCount: number,
+  ): ReadonlyMap<string, number> | undefined {
+    if (text === "") return undefined;
+    const known = this.#textSearch;
+    const isSame = known?.run === run && known.text === text;
+    if (isSame && known.episodeCount === episodeCount) return known.found;
+    const next = { run, text, episodeCount, ...(isSame && known.found && { found: known.found }) };
+    this.#textSearch = next;
+    void this.#searchTexts(next);
+    return next.found;
+  }
+
+  async #searchTexts(asked: TextSearch): Promise<void> {
+    try {
+      const found = await this.source.search(asked.run, asked.text);
+      if (this.#textSearch !== asked) return;
+      this.#textSearch = { ...asked, found: new Map(Object.entries(found)) };
+    } catch (error) {
+      this.note(`cannot search: ${messageOf(error)}`);
     }
     this.update();
   }
 
   #follow(route: Route): void {
-    const before = this.route;
     this.route = route;
-    const isOtherRow =
-      before.page !== route.page ||
-      (before.page === "episode" &&
-        route.page === "episode" &&
-        (before.episode !== route.episode || before.row !== route.row));
-    if (isOtherRow) this.search = undefined;
+    if (route.page === "run") this.#lastLists.set(route.run, route);
     this.update();
   }
 
@@ -266,21 +315,31 @@ export class ViewerApp {
       if (isSame) return;
       // Requests that failed may succeed now, because rows may have been added or moved.
       if (known !== undefined) this.#forgetFailures();
+      // The summary is written at the run's end.
+      if (known !== undefined && known.facts.state !== page.facts.state) {
+        this.#loaded.delete(aboutKey(run));
+      }
       const { facts, running } = page;
       const list = { facts, running, entries: [...kept, ...page.entries] };
-      this.lists.set(run, {
-        state: "ready",
-        value: { ...list, versions: known?.versions ?? {} },
-      });
+      this.lists.set(run, { state: "ready", value: list });
       this.update();
-      const versions = await this.source.versions(run);
-      const aged = withStaleness(list.entries, versions);
-      this.lists.set(run, { state: "ready", value: { ...list, entries: aged, versions } });
+      const entries = withVersions(list.entries, await this.source.versions(run));
+      this.lists.set(run, { state: "ready", value: { ...list, entries } });
     } catch (error) {
       if (known !== undefined) return;
       this.lists.set(run, { state: "failed", message: messageOf(error) });
     }
     this.update();
+  }
+
+  /** Reads the list of runs again. Keeps the known one if the server is gone. */
+  async #readRuns(): Promise<void> {
+    try {
+      this.runs = { state: "ready", value: await this.source.runs() };
+      this.update();
+    } catch {
+      // The viewer was stopped, or starts again.
+    }
   }
 
   #forgetFailures(): void {
@@ -292,15 +351,17 @@ export class ViewerApp {
   /** Reads appended data of the shown runs repeatedly. */
   async #followRuns(): Promise<void> {
     for (;;) {
-      const shown = [...this.lists].flatMap(([, list]) =>
-        list.state === "ready" ? [list.value.facts] : [],
-      );
+      const shown = runsOf(this.route).flatMap((run) => {
+        const list = this.lists.get(run);
+        return list?.state === "ready" ? [list.value.facts] : [];
+      });
       const isRunning = shown.some(({ state }) => state === "running");
       await new Promise((resolve) => {
         setTimeout(resolve, isRunning ? livePauseMs.running : livePauseMs.still);
       });
       if (document.hidden) continue;
       for (const { key } of shown) await this.#readList(key);
+      if (this.route.page === "runs") await this.#readRuns();
       await this.#followEpisode();
     }
   }
@@ -335,13 +396,28 @@ export class ViewerApp {
 }
 
 /** Returns the route to the unfiltered list of a run. */
-export function runRoute(run: string): Extract<Route, { page: "run" }> {
-  return { page: "run", run, filter: "", order: "", view: "episodes" };
+export function runRoute(run: string): RunRoute {
+  return { page: "run", run, filter: "", order: "", view: "episodes", search: "" };
 }
 
 /** Returns the route to the beginning of an episode. */
 export function episodeRoute(run: string, episode: string): Extract<Route, { page: "episode" }> {
   return { page: "episode", run, episode, row: 0, mode: "mask" };
+}
+
+/** Returns the route to the unfiltered list of runs. */
+export function runsRoute(): Extract<Route, { page: "runs" }> {
+  return { page: "runs", filter: "", order: "" };
+}
+
+/** Returns the names of the runs that a page shows in detail. */
+function runsOf(route: Route): readonly string[] {
+  if (route.page === "runs") return [];
+  return route.page === "compare" ? [route.run, route.other] : [route.run];
+}
+
+function aboutKey(run: string): string {
+  return `about ${run}`;
 }
 
 function episodeKey({ run, episode }: EpisodePlace): string {

@@ -1,7 +1,9 @@
 import type { ColumnName } from "../../columns/column-specs.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import type { AboutRun } from "../model/about-run.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts } from "../model/episode-entry.ts";
 import type { LiveEntry, LiveEpisode } from "../model/live-episode.ts";
+import type { RunOverview } from "../model/lists/run-figures.ts";
 import type { RowColumns } from "../model/row-columns.ts";
 import type { ColumnCheck, TokenColumn } from "../model/side-columns.ts";
 import type { RowBranch } from "../model/row-tree.ts";
@@ -15,6 +17,13 @@ export interface EpisodePage {
   readonly entries: readonly EpisodeEntry[];
   /** The running episodes. */
   readonly running: readonly LiveEntry[];
+}
+
+/** The runs that can be viewed. */
+export interface RunsPage {
+  readonly runs: readonly RunOverview[];
+  /** The runs' folders that cannot be read. */
+  readonly unreadable: readonly { readonly dir: string; readonly problem: string }[];
 }
 
 /** Identifies an episode. */
@@ -33,7 +42,11 @@ export interface ColumnPlace {
 export interface ViewerSource {
   /** True if more data may arrive. */
   readonly isLive: boolean;
-  runs(): Promise<readonly RunFacts[]>;
+  /** The episode with which the page begins. Absent if it begins with a list. */
+  readonly opens?: EpisodePlace;
+  runs(): Promise<RunsPage>;
+  /** Returns a run's settings and the summary that it wrote. */
+  about(run: string): Promise<AboutRun>;
   /** Returns the episodes from index `from` on, or all of them if the generation has changed. */
   episodes(
     run: string,

@@ -1,6 +1,10 @@
+import { isComponent } from "../../environment/reward-parts.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { parseJson, parseStoredRow } from "../../run/folder/episode-row.ts";
+import type { Message } from "../../message.ts";
+import { isObject } from "../../values/is-object.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
+import { briefLine, firstReason } from "../model/lists/first-reason.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -15,7 +19,8 @@ export function readEpisodeHead(head: Buffer, order: number): EpisodeEntry | und
   const end = findMessages(head);
   if (end === undefined) return undefined;
   const text = `${head.toString("utf8", 0, end)}"messages":[]}`;
-  const row = parseJson(Buffer.from(text)) as Partial<EpisodeRow> | undefined;
+  const parsed = parseJson(Buffer.from(text)) as Partial<EpisodeRow> | undefined;
+  const row = parsed && { ...parsed, messages: readMessages(head, end + messagesKey.length) };
   // Another writer may put the failure later in the line.
   const isWhole = row?.outcome !== "failed" || row.failure !== undefined;
   return isWhole ? toEntry(row, order) : undefined;
@@ -44,6 +49,31 @@ function findMessages(bytes: Buffer): number | undefined {
   return undefined;
 }
 
+/** Reads the messages up to the first one of the user, as far as the beginning of the line has them. */
+function readMessages(head: Buffer, start: number): readonly Message[] {
+  const messages: Message[] = [];
+  let depth = 0;
+  let from = start;
+  for (let at = start; at < head.length; at++) {
+    const byte = head[at]!;
+    if (byte === quote) at = endOfString(head, at);
+    else if (byte === 0x7b && depth++ === 0) from = at;
+    else if (byte === 0x7d && --depth === 0) {
+      const message = parseJson(head.subarray(from, at + 1)) as Message | undefined;
+      if (message !== undefined) messages.push(message);
+      if (message?.role === "user") return messages;
+    } else if (byte === 0x5d && depth === 0) return messages;
+  }
+  return messages;
+}
+
+/** Returns the beginning of the first words of the user. */
+function aboutOf(messages: unknown): string | undefined {
+  const all = Array.isArray(messages) ? (messages as readonly Partial<Message>[]) : [];
+  const content = all.find(({ role }) => role === "user")?.content;
+  return typeof content === "string" ? briefLine(content) : undefined;
+}
+
 function endOfString(bytes: Buffer, start: number): number {
   let at = start + 1;
   while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
@@ -54,8 +84,9 @@ function toEntry(
   row: Partial<Omit<EpisodeRow, "turns">> | undefined,
   order: number,
 ): EpisodeEntry | undefined {
-  const { rolloutId, counts, outcome, failure, reward } = row ?? {};
+  const { rolloutId, counts, outcome, failure, reward, rewardComponents } = row ?? {};
   if (row === undefined || typeof rolloutId !== "string" || counts === undefined) return undefined;
+  const [about, reason] = [aboutOf(row.messages), firstReason(row)];
   return {
     order,
     rolloutId,
@@ -65,9 +96,12 @@ function toEntry(
     sampleIndex: row.sampleIndex ?? 0,
     ...(row.environment !== undefined && { environment: row.environment }),
     ...(row.split !== undefined && { split: row.split }),
+    ...(about !== undefined && { about }),
     outcome: outcome ?? "failed",
     stopReason: row.stopReason ?? "failure",
+    ...(reason !== undefined && { reason }),
     ...(reward !== undefined && { reward }),
+    ...(isObject(rewardComponents) && { components: valuesOf(rewardComponents) }),
     ...(failure !== undefined && { party: failure.party, failureCode: failure.code }),
     ...(row.forkedFrom !== undefined && { forkedFrom: row.forkedFrom }),
     // The rows are in another file, which `RunIndex` reads.
@@ -80,4 +114,13 @@ function toEntry(
     startedAtMs: row.startedAtMs ?? 0,
     durationMs: row.durationMs ?? 0,
   };
+}
+
+/** Returns the values of the components that are sound. */
+function valuesOf(components: Readonly<Record<string, unknown>>): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(components).flatMap(([name, component]) =>
+      isComponent(component) ? [[name, component.value]] : [],
+    ),
+  );
 }

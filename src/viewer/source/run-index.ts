@@ -1,11 +1,11 @@
 import path from "node:path";
-import { UsageError } from "../../errors.ts";
 import { openStoredRun } from "../../report/read-run.ts";
 import { type Files, readText } from "../../run/disk/files.ts";
 import type { LineRange } from "../../run/disk/line-ranges.ts";
 import { readStanding } from "../../run/disk/lock-holder.ts";
 import { thisMachine } from "../../run/disk/process-place.ts";
 import { lockFile } from "../../run/disk/run-lock.ts";
+import { parseEpisodeRow } from "../../run/folder/episode-row.ts";
 import type { RunManifest } from "../../run/folder/run-folder.ts";
 import { storedFiles } from "../../run/gzip/stored-files.ts";
 import { rolloutIdOfLine } from "../../run/folder/sample-line.ts";
@@ -13,8 +13,11 @@ import { listTeachers } from "../../teacher/teacher-record.ts";
 import { storedSettings } from "../../composition/config/stored-settings.ts";
 import type { EpisodeEntry, EpisodeVersions, RunFacts, RunState } from "../model/episode-entry.ts";
 import { readEpisodeHead, readEpisodeLine } from "./episode-head.ts";
+import { countHits } from "../model/lists/find-hits.ts";
 import type { LiveEntry } from "../model/live-episode.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
 import { isObject } from "../../values/is-object.ts";
+import type { AboutRun } from "../model/about-run.ts";
 import { LineFollower } from "./line-follower.ts";
 import { LiveRecordings } from "./live-recordings.ts";
 import { versionsOfLine } from "./versions-of-line.ts";
@@ -28,6 +31,18 @@ const batchLength = 4 * 1024 * 1024;
 
 /** A writer on another machine that gave no sign of life for so long is gone, in milliseconds. */
 const leaseMs = 120_000;
+
+/** The files to read: all, or only the episodes, without training rows and recordings. */
+type ReadPart = "all" | "episodes";
+
+/** Options for opening a run's folder. */
+interface OpenOptions {
+  /** The name of the run in links. */
+  readonly key: string;
+  /** The folder's absolute path. Default: the path, seen from the working directory. */
+  readonly root?: string;
+  readonly files?: Files;
+}
 
 /**
  * An index of a run's folder: the place of each episode's line and of each row. Keeps only ids,
@@ -55,18 +70,20 @@ export class RunIndex {
   #countedEntries = 0;
   #versions = new Map<string, Set<string>>();
   #versionsQueue: { readonly rolloutId: string; readonly range: LineRange }[] = [];
-  #reading: Promise<void> | undefined;
+  #reading: { readonly part: ReadPart; readonly done: Promise<void> } | undefined;
+  /** True once all files were read. */
+  #isRead = false;
   #state: RunState = "stopped";
   #teachers: readonly string[] = [];
 
   private constructor(
-    { key, dir, manifest }: Pick<RunIndex, "key" | "dir" | "manifest">,
+    { key, dir, root, manifest }: Pick<RunIndex, "key" | "dir" | "root" | "manifest">,
     files: Files,
   ) {
     this.key = key;
     this.dir = dir;
     this.manifest = manifest;
-    this.#root = path.resolve(dir);
+    this.#root = root;
     this.#files = files;
     this.#episodes = new LineFollower(path.join(this.#root, "episodes.jsonl"), {
       files,
@@ -87,20 +104,34 @@ export class RunIndex {
    * Opens a run's folder and builds the index.
    * @throws UsageError if it is not a run's folder.
    */
-  static async open(
-    dir: string,
-    { key, files = storedFiles }: { readonly key: string; readonly files?: Files },
-  ): Promise<RunIndex> {
-    const { manifest } = await openStoredRun(dir);
-    const index = new RunIndex({ key, dir, manifest }, files);
+  static async open(dir: string, options: OpenOptions): Promise<RunIndex> {
+    const index = await RunIndex.openUnread(dir, options);
     await index.refresh();
     return index;
   }
 
-  /** Reads what was appended since the last call. */
-  async refresh(): Promise<void> {
-    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
-    await this.#reading;
+  /**
+   * Opens a run's folder without reading its episodes.
+   * @throws UsageError if it is not a run's folder.
+   */
+  static async openUnread(
+    dir: string,
+    { key, root = path.resolve(dir), files = storedFiles }: OpenOptions,
+  ): Promise<RunIndex> {
+    const { manifest } = await openStoredRun(root === path.resolve(dir) ? dir : root);
+    return new RunIndex({ key, dir, root, manifest }, files);
+  }
+
+  /** Reads all files, unless that was done. */
+  async readOnce(): Promise<void> {
+    if (!this.#isRead) await this.refresh();
+  }
+
+  /** Reads what was appended since the last call: all files, or only those that a list of runs needs. */
+  async refresh(part: ReadPart = "all"): Promise<void> {
+    if (part === "all") while (this.#reading?.part === "episodes") await this.#reading.done;
+    this.#reading ??= { part, done: this.#read(part).finally(() => (this.#reading = undefined)) };
+    await this.#reading.done;
   }
 
   get facts(): RunFacts {
@@ -128,8 +159,24 @@ export class RunIndex {
       ...(this.#teachers.length > 0 && { teachers: this.#teachers }),
       damagedCount: this.#damagedEpisodeCount + this.#damagedRowCount,
       turnwright,
-      versionsReady: this.#versionsQueue.length === 0,
     };
+  }
+
+  /** Reads the run's settings and the summary that it wrote. */
+  async about(): Promise<AboutRun> {
+    const { configuration, identity, found } = this.manifest;
+    const settings = found["settings"];
+    const summary = parseJsonText(await this.#readSummary());
+    return {
+      configuration,
+      ...(isObject(settings) && { settings }),
+      ...(identity !== undefined && { identity }),
+      ...(isObject(summary) && { summary }),
+    };
+  }
+
+  async #readSummary(): Promise<string> {
+    return (await readText(this.#files, path.join(this.#root, "summary.json"))) ?? "";
   }
 
   /** The absolute path of the folder. */
@@ -170,21 +217,18 @@ export class RunIndex {
     return place && (await this.#samples.lineAt(place));
   }
 
-  /**
-   * Counts a text in the lines of episodes, by episode. Is case-sensitive, and also finds the
-   * text's JSON form. Searches ids and counts too.
-   */
+  /** Counts a text in the conversations, by episode. See `countHits()`. */
   async search(text: string): Promise<Readonly<Record<string, number>>> {
-    const wanted = Buffer.from(JSON.stringify(text).slice(1, -1));
+    // Lines without the text's JSON form need not be parsed.
+    const wanted = JSON.stringify(text).slice(1, -1).toLowerCase();
     const found: Record<string, number> = {};
-    if (wanted.length === 0) return found;
+    if (wanted === "") return found;
     const places = [...this.#places];
     const ranges = places.map(([, range]) => range);
     await this.#episodes.readEach(ranges, (line, place) => {
-      let count = 0;
-      for (let at = line.indexOf(wanted); at >= 0; at = line.indexOf(wanted, at + wanted.length)) {
-        count++;
-      }
+      if (!line.toString("utf8").toLowerCase().includes(wanted)) return;
+      const row = parseEpisodeRow(line);
+      const count = row === undefined ? 0 : countHits(row, text);
       if (count > 0) found[places[place]![0]] = count;
     });
     return found;
@@ -215,14 +259,18 @@ export class RunIndex {
     return this.#versionsQueue.slice(0, beyond < 0 ? undefined : Math.max(1, beyond));
   }
 
-  async #read(): Promise<void> {
-    await this.#episodes.read();
-    await this.#samples.read();
-    if (this.#unread.length > 0) await this.#readWhole(this.#unread.splice(0));
-    this.#countRows();
+  async #read(part: ReadPart): Promise<void> {
     this.#state = await this.#readState();
-    this.#teachers = await listTeachers(this.#root, this.#files);
-    if (this.#state !== "finished") await this.#recordings.read();
+    // Before the episodes, so that one that ends in the meantime is not missing from both.
+    if (part === "all" && this.#state !== "finished") await this.#recordings.read();
+    await this.#episodes.read();
+    if (this.#unread.length > 0) await this.#readWhole(this.#unread.splice(0));
+    if (part === "all") {
+      this.#teachers = await listTeachers(this.#root, this.#files);
+      await this.#samples.read();
+      this.#countRows();
+      this.#isRead = true;
+    }
   }
 
   /** Counts the rows of new entries: a run writes the rows of an episode before its line. */
@@ -302,9 +350,8 @@ export class RunIndex {
   }
 
   async #readState(): Promise<RunState> {
-    const summary = await readText(this.#files, path.join(this.#root, "summary.json"));
-    const end = summary === undefined ? undefined : endOf(summary);
-    if (end !== undefined) return end;
+    const summary = parseJsonText(await this.#readSummary());
+    if (isObject(summary) && summary["end"] !== undefined) return summary["end"] as RunState;
     const standing = await readStanding(
       {
         files: this.#files,
@@ -317,34 +364,6 @@ export class RunIndex {
     );
     return standing === undefined || standing.state === "gone" ? "stopped" : "running";
   }
-}
-
-/** Reads the run's end from `summary.json`. */
-function endOf(summary: string): RunState | undefined {
-  try {
-    const { end } = JSON.parse(summary) as { readonly end?: RunState };
-    return end;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-/**
- * Opens runs under unique names: the names of their folders.
- * @throws UsageError if a folder has no run, or if no folder is named.
- */
-export async function openRuns(dirs: readonly string[]): Promise<readonly RunIndex[]> {
-  if (dirs.length === 0) throw new UsageError("Cannot view runs: expected a run's folder");
-  const runs: RunIndex[] = [];
-  for (const dir of dirs) {
-    const name = path.basename(path.resolve(dir)) || "run";
-    const taken = new Set(runs.map(({ key }) => key));
-    let key = name;
-    for (let count = 2; taken.has(key); count++) key = `${name}-${count}`;
-    runs.push(await RunIndex.open(dir, { key }));
-  }
-  return runs;
 }
 
 /** Returns the run's model folder, if the run names it. */

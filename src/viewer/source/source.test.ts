@@ -121,6 +121,7 @@ describe("readEpisodeHead()", () => {
     outcome: "truncated",
     stopReason: "max-turns",
     reward: 0.5,
+    rewardComponents: { style: { value: 0.5, weight: 1 }, broken: { value: "1" } },
     rewardDetails: { said: '"messages":[', nested: { messages: ["}{"] } },
     counts: {
       turnCount: 2,
@@ -132,7 +133,11 @@ describe("readEpisodeHead()", () => {
     userUsage: { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 },
     startedAtMs: 5,
     durationMs: 6,
-    messages: [{ role: "user", content: "x".repeat(1_000) }],
+    messages: [
+      { role: "system", content: 'Be "brief" {' },
+      { role: "user", content: "Hello, \n  I am Ann." },
+      { role: "assistant", content: "x".repeat(1_000) },
+    ],
     sampleHashes: [],
   };
   const expected = {
@@ -144,9 +149,12 @@ describe("readEpisodeHead()", () => {
     environment: "a",
     split: "test",
     sampleIndex: 1,
+    about: "Hello, I am Ann.",
     outcome: "truncated",
     stopReason: "max-turns",
+    reason: 'said: "messages":[',
     reward: 0.5,
+    components: { style: 0.5 },
     rowCount: 0,
     turnCount: 2,
     tokenCount: 9,
@@ -159,8 +167,11 @@ describe("readEpisodeHead()", () => {
 
   test("needs the line up to the messages only", () => {
     const line = Buffer.from(JSON.stringify(row));
-    expect(readEpisodeHead(line.subarray(0, 600), 4)).toEqual(expected);
+    expect(readEpisodeHead(line.subarray(0, 800), 4)).toEqual(expected);
     expect(readEpisodeHead(line.subarray(0, 200), 4)).toBeUndefined();
+    const { about: _about, ...rest } = expected;
+    const end = line.indexOf("Hello");
+    expect(readEpisodeHead(line.subarray(0, end), 4)).toEqual(rest);
   });
 
   test("parses the complete line for another order of fields", () => {

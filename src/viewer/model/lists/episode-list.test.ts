@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { EpisodeEntry } from "./episode-entry.ts";
+import type { EpisodeEntry } from "../episode-entry.ts";
 import { readFilter, sortEpisodes } from "./episode-filter.ts";
 import { groupEpisodes } from "./group-entry.ts";
-import { verdictOf } from "./verdict.ts";
+import { verdictOf } from "../verdict.ts";
 
 function entry(order: number, more: Partial<EpisodeEntry> = {}): EpisodeEntry {
   const { taskIndex = order, sampleIndex = 0 } = more;
@@ -36,7 +36,7 @@ const entries = [
 
 function kept(filter: string): readonly number[] {
   const { test: isKept } = readFilter(filter);
-  return entries.filter((each) => isKept(each, [])).map(({ order }) => order);
+  return entries.filter((each) => isKept(each)).map(({ order }) => order);
 }
 
 describe("readFilter()", () => {
@@ -66,8 +66,7 @@ describe("readFilter()", () => {
 });
 
 describe("sortEpisodes()", () => {
-  const orders = (order: string) =>
-    sortEpisodes(entries, order, () => []).map((each) => each.order);
+  const orders = (order: string) => sortEpisodes(entries, order).map((each) => each.order);
 
   test("sorts both ways, with missing values last", () => {
     expect(orders("reward")).toEqual([1, 3, 0, 2]);

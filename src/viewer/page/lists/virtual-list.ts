@@ -2,11 +2,12 @@
 export interface ListContent {
   readonly keys: readonly string[];
   readonly current: string | undefined;
+  /** The height of each row, in pixels. */
+  readonly rowHeight: number;
   /** Renders the row at an index. */
   readonly draw: (index: number) => HTMLElement;
 }
 
-const rowHeight = 34;
 const overscan = 6;
 
 /**
@@ -20,6 +21,7 @@ export class VirtualList extends HTMLElement {
   #content: ListContent = {
     keys: [],
     current: undefined,
+    rowHeight: 34,
     draw: () => document.createElement("div"),
   };
   #anchor: { readonly key: string; readonly offset: number } | undefined;
@@ -49,6 +51,7 @@ export class VirtualList extends HTMLElement {
 
   set content(content: ListContent) {
     const before = this.#content;
+    const { rowHeight } = content;
     const isAtEnd =
       this.scrollTop > 0 && this.scrollTop + this.clientHeight >= this.scrollHeight - rowHeight / 2;
     const isAppended = before.keys.every((key, index) => content.keys[index] === key);
@@ -62,6 +65,7 @@ export class VirtualList extends HTMLElement {
   }
 
   #rememberAnchor(): void {
+    const { rowHeight } = this.#content;
     const first = Math.floor(this.scrollTop / rowHeight);
     const key = this.#content.keys[first];
     this.#anchor =
@@ -73,12 +77,13 @@ export class VirtualList extends HTMLElement {
   #restoreAnchor(): void {
     if (this.#anchor === undefined) return;
     const index = this.#content.keys.indexOf(this.#anchor.key);
-    if (index >= 0) this.scrollTop = index * rowHeight + this.#anchor.offset;
+    if (index >= 0) this.scrollTop = index * this.#content.rowHeight + this.#anchor.offset;
   }
 
   #show(key: string | undefined): void {
     const index = key === undefined ? -1 : this.#content.keys.indexOf(key);
     if (index < 0 || this.clientHeight === 0) return;
+    const { rowHeight } = this.#content;
     const top = index * rowHeight;
     if (top < this.scrollTop) this.scrollTop = top;
     const bottom = top + rowHeight - this.clientHeight;
@@ -86,7 +91,7 @@ export class VirtualList extends HTMLElement {
   }
 
   #draw(): void {
-    const { keys, draw } = this.#content;
+    const { keys, draw, rowHeight } = this.#content;
     const first = Math.max(0, Math.floor(this.scrollTop / rowHeight) - overscan);
     const count = Math.ceil(this.clientHeight / rowHeight) + 2 * overscan;
     const rows: HTMLElement[] = [];

@@ -1,4 +1,5 @@
-import type { EpisodeEntry } from "./episode-entry.ts";
+import type { EpisodeEntry } from "../episode-entry.ts";
+import { sortList, type ListField } from "./list-fields.ts";
 
 /** The attempts at one task, as a list of groups shows them. */
 export interface GroupEntry {
@@ -16,6 +17,51 @@ export interface GroupEntry {
    * learns nothing from them.
    */
   readonly isDegenerate: boolean;
+}
+
+/** The fields of a list of groups. */
+export const groupFields: readonly ListField<GroupEntry>[] = [
+  {
+    name: "task",
+    title: "task",
+    meaning: "the number of the task",
+    valueOf: ({ taskIndex }) => taskIndex,
+  },
+  {
+    name: "name",
+    title: "name",
+    meaning: "the name of the task, which the client of a gateway chooses",
+    valueOf: ({ attempts }) => attempts[0]?.taskId,
+  },
+  {
+    name: "about",
+    title: "what it is about",
+    meaning: "the first words of the user in the first attempt",
+    valueOf: ({ attempts }) => attempts[0]?.about,
+  },
+  {
+    name: "mean",
+    title: "mean",
+    meaning: "the mean reward of the shown attempts",
+    valueOf: ({ mean }) => mean,
+  },
+  {
+    name: "spread",
+    title: "spread",
+    meaning: "the standard deviation of the rewards of the shown attempts",
+    valueOf: ({ spread }) => spread,
+  },
+  {
+    name: "attempts",
+    title: "rewards of the attempts",
+    meaning: "the number of shown attempts",
+    valueOf: ({ attempts }) => attempts.length,
+  },
+];
+
+/** Sorts groups by a field. Groups with equal values keep their order. See `sortList()`. */
+export function sortGroups(groups: readonly GroupEntry[], order: string): readonly GroupEntry[] {
+  return sortList(groups, order, { fields: groupFields, compareEqual: () => 0 });
 }
 
 /** Sorts episodes into their groups, in the order of the tasks. */
