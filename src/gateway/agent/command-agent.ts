@@ -22,9 +22,9 @@ const graceMs = 5000;
 /**
  * Creates an agent that runs a shell command for each attempt.
  *
- * The command gets the policy's address and key in the variables of OpenAI's and Anthropic's SDKs,
- * the task as JSON in `TURNWRIGHT_TASK` (unless it exceeds the length limit of a variable), and the
- * base URL of its task, tools and user in `TURNWRIGHT_TASK_URL`. It inherits this process's
+ * The command gets the policy's address and key in the variables of OpenAI's and Anthropic's SDKs.
+ * `TURNWRIGHT_TASK` has the task as JSON, unless it exceeds the length limit of a variable.
+ * `TURNWRIGHT_TASK_URL` has the base URL of its task, tools and user. It inherits this process's
  * variables except secrets, because its policy may have a shell: those named like one, such as
  * `GH_TOKEN`, and those with a known secret or a password in an address. The message of a failure
  * names them.

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { columnNames, type ColumnName } from "../../columns/column-specs.ts";
 import { createColumnPart, type ColumnPart } from "../../columns/column-part.ts";
 import type { ColumnSource } from "../../columns/column-source.ts";
+import { bytesAtOnce } from "../../columns/hash-in-turns.ts";
 import { encodeRagged } from "../../columns/ragged-rows.ts";
 import { UsageError } from "../../errors.ts";
 import { loadTokenCodec } from "../../tokenizer/load-codec.ts";
@@ -201,7 +202,7 @@ test("refuses a part with another size than its rows", async () => {
 });
 
 test("reads a part of several slices, and hashes all of them", async () => {
-  const bytes = Uint8Array.from({ length: 2 ** 21 + 5 }, (_, index) => index % 251);
+  const bytes = Uint8Array.from({ length: 2 * bytesAtOnce + 5 }, (_, index) => index % 251);
   const part = createColumnPart({ from: 0, rows: 1, policyVersion: "", bytes });
   const source = memorySource(bytes);
   expect(await checkPartHashes(source, [part])).toEqual({
@@ -210,14 +211,14 @@ test("reads a part of several slices, and hashes all of them", async () => {
     faults: [],
   });
   expect(source.reads).toEqual([
-    [0, 2 ** 20],
-    [2 ** 20, 2 ** 21],
-    [2 ** 21, 2 ** 21 + 5],
+    [0, bytesAtOnce],
+    [bytesAtOnce, 2 * bytesAtOnce],
+    [2 * bytesAtOnce, 2 * bytesAtOnce + 5],
   ]);
 });
 
 test("reads the parts of a row, and leaves out what is no part", () => {
-  const part = { from: 0, rows: 2, policyVersion: "", size: 8, hash: "ab" };
+  const part = { from: 0, rows: 2, policyVersion: "", size: 8, hash: "ab".repeat(16) };
   const broken = [null, 5, { ...part, rows: "2" }, { ...part, from: -1 }];
   expect(readParts({ keptTokens: [part, ...broken], other: [part], topLogprobs: 3 })).toEqual({
     keptTokens: [part],
