@@ -21,6 +21,8 @@ const benches: Readonly<Record<string, () => Promise<Figures>>> = {
   resume: async () => (await import("./long-attempts/bench-resume.ts")).benchResume(base),
   tokenizer: async () => (await import("./tokenizer.ts")).benchTokenizer(base),
   columns: async () => (await import("./columns/bench-columns.ts")).benchColumns(),
+  "python-calls": async () =>
+    (await import("./python-calls/bench-python-calls.ts")).benchPythonCalls(),
   parse: async () => (await import("./parse.ts")).benchParse(),
   journal: async () => (await import("./journal.ts")).benchJournal(),
   recording: async () => (await import("./recording.ts")).benchRecording(),

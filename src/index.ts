@@ -19,6 +19,7 @@ export type {
   RolloutGroup,
   RolloutOptions,
   TeacherLibrarySettings,
+  TeacherValues,
   Widened,
 } from "./api/rollout-options.ts";
 export type { EpisodesScored } from "./composition/open-episode-teacher.ts";

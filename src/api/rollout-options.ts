@@ -35,7 +35,8 @@ export type LibrarySettings = {
     | undefined;
 };
 
-type TeacherValues = Omit<SettingValues<(typeof teacherSettings)[number]>, "teacher">;
+/** The values of a teacher's settings by name. */
+export type TeacherValues = Omit<SettingValues<(typeof teacherSettings)[number]>, "teacher">;
 
 /** The settings of a teacher, in kebab case or camel case. */
 export type TeacherLibrarySettings = {

@@ -122,5 +122,5 @@ test("printRunSummary() says how many rows a teacher had scored before, and the 
   };
   expect(written(5000)).toContain("\n  teacher   big: 2 rows scored, 6 before\n");
   expect(written(5000)).toContain("\n  columns   topLogprobs: 5.0 kB in runs/a/columns\n");
-  expect(written(1.25e9)).toContain("topLogprobs: 1250.0 MB in");
+  expect(written(1.25e9)).toContain("topLogprobs: 1.3 GB in");
 });

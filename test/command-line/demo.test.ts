@@ -177,7 +177,7 @@ describe("turnwright rollout --engine reference", () => {
     expect(line).toMatchObject({ samples: line!["episodes"], episodes: line!["planned"] });
     const rescore = line!["rescore"] as FileRescoring;
     expect(rescore).toMatchObject({ engine: "reference", temperature: 1, skipped: [] });
-    expect(rescore.tokenCount).toBeGreaterThan(1_000);
+    expect(rescore.tokenCount).toBeGreaterThan(500);
     expect(rescore.largest!.difference).toBeLessThan(1e-5);
   });
 

@@ -38,7 +38,7 @@ def shim(name, part, monkeypatch):
 
 def test_every_shim_is_below_sixty_lines():
     # Shared modules are not shims.
-    shared = {"column_forms.py", "one_play.py", "played.py", "slime_sample.py", "trl_groups.py"}
+    shared = {"column_forms.py", "one_play.py", "played.py", "slime_sample.py", "trl_groups.py", "trl_teacher_sample.py"}
     lengths = {file.name: len(file.read_text().splitlines()) for file in SHIMS.glob("*.py") if file.name not in shared}
     assert len(lengths) >= 9 and {name: n for name, n in lengths.items() if n >= 60} == {}
 

@@ -92,6 +92,8 @@ describe("the settings of a run", () => {
     const table: readonly Setting[] = runSettings;
     const names = table.filter(({ operational }) => operational === true).map(({ name }) => name);
     expect(names).toEqual([
+      "python",
+      "env-processes",
       // The files that these settings name are compared by their contents.
       "data",
       // A run without an end plays until it is stopped.

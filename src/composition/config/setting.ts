@@ -190,9 +190,13 @@ export function checkNumber(
   // JavaScript would round a larger whole number.
   const largest = whole === true ? Math.min(max, Number.MAX_SAFE_INTEGER) : max;
   const isUnbounded = max === Infinity && !(value > largest);
-  const upper = isUnbounded ? "" : ` and at most ${largest}`;
+  const bounds = [
+    ...(min === -Infinity ? [] : [`at least ${min}`]),
+    ...(isUnbounded ? [] : [`at most ${largest}`]),
+  ].join(" and ");
+  const range = bounds === "" ? "" : ` of ${bounds}`;
   const other = word === undefined ? "" : `, or ${word}`;
-  return `expected a ${whole === true ? "whole " : ""}number of at least ${min}${upper}${other}`;
+  return `expected a ${whole === true ? "whole " : ""}number${range}${other}`;
 }
 
 /**

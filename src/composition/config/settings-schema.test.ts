@@ -15,11 +15,13 @@ test("settingsSchema() describes each kind of setting", () => {
       default: 2,
     },
     { name: "b", kind: { type: "list", choices: ["x", "y"] }, help: "a list" },
+    { name: "c", kind: { type: "number", min: -Infinity, max: Infinity }, help: "any number" },
   ]);
   expect(properties).toEqual({
     $schema: { type: "string" },
     a: { description: "a number", type: "integer", minimum: 1, maximum: 3, default: 2 },
     b: { description: "a list", type: "array", items: { enum: ["x", "y"] } },
+    c: { description: "any number", type: "number" },
   });
 });
 

@@ -48,7 +48,7 @@ function schemaOf(kind: SettingKind): Readonly<Record<string, PlainJson>> {
     case "number": {
       const number = {
         type: kind.whole === true ? "integer" : "number",
-        minimum: kind.min,
+        ...(kind.min !== -Infinity && { minimum: kind.min }),
         ...(kind.max !== Infinity && { maximum: kind.max }),
       };
       return kind.word === undefined ? number : { anyOf: [number, { enum: [kind.word] }] };

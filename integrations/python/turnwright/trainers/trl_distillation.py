@@ -7,20 +7,11 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from trl.experimental.async_distillation.async_rollout_worker import RolloutSample
 
 from ..columns import read_export
 from .played import put
-
-
-def to_sample(record: dict[str, Any], prompt_id: int, model_version: int) -> RolloutSample:
-    """Returns a record of `turnwright export --to trl --teacher NAME --teacher-top` as a sample. TRL counts epochs by `prompt_id`."""
-    own = record["sample"]
-    return RolloutSample(
-        prompt=[], completion=[], input_ids=np.array(own["input_ids"]), completion_mask=np.array(own["completion_mask"]),
-        teacher_topk_ids=own["teacher_topk_ids"].astype(np.int64), teacher_topk_logprobs=own["teacher_topk_logprobs"],
-        model_version=model_version, metrics={"reward": float(record["reward"])}, teacher_id=own["teacher_id"], prompt_id=prompt_id)
+from .trl_teacher_sample import to_sample
 
 
 class ExportedRows:
@@ -33,8 +24,10 @@ class ExportedRows:
     def __init__(self, file: str | Path, ahead: int = 64) -> None:
         self.rollout_buffer: queue.Queue[RolloutSample] = queue.Queue(maxsize=ahead)
         self.metrics_queue: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._file, self._version, self._trouble = file, 0, None
-        self._stopped, self._thread = threading.Event(), None
+        self._file, self._version = file, 0
+        self._trouble: Exception | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         self._stopped = threading.Event()
