@@ -115,6 +115,17 @@ describe.skipIf(noPython !== undefined)("tools in Python that misbehave", () => 
     expect(opened.troubles[1]).toMatch(/fixture\.py:\d+: ValueError: no call waits for this$/);
   });
 
+  test("a score that hangs is interrupted when it is given up, and other episodes keep their process", async () => {
+    const scored = await opened.world();
+    const { signal } = new AbortController();
+    await scored.step({ type: "say", content: "hang" }, { signal });
+    const giveUp = new AbortController();
+    setTimeout(() => giveUp.abort(new Error("given up")), 200);
+    await expect(scored.score({ signal: giveUp.signal })).rejects.toThrow("given up");
+    await expectAlive();
+    await scored[Symbol.asyncDispose]();
+  });
+
   test.each([
     ["NaN", "grader/bad-score"],
     ["raise", "grader/exception"],

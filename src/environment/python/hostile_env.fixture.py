@@ -221,6 +221,9 @@ def closes_stdout() -> str:
 def score(state, episode):
     if episode.answer == "NaN":
         return float("nan")
+    if episode.answer == "hang":
+        while True:
+            pass
     if episode.answer == "raise":
         raise RuntimeError("no score today")
     if episode.answer == "nothing":

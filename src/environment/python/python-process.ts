@@ -173,7 +173,7 @@ export class PythonProcess {
       this.#interrupt(id, "cancel");
     };
     signal?.addEventListener("abort", abort, { once: true });
-    const head = `{"id":${id},"do":"${what}","timeoutMs":${timeoutMs},"with":`;
+    const head = `{"id":${id},"do":"${what}","with":`;
     const body = JSON.stringify(given);
     const more = writtenArguments === undefined ? "}" : `,"arguments":${writtenArguments}}`;
     this.#child.stdin.write(`${head}${body.slice(0, -1)}${more}}\n`);

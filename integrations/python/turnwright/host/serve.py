@@ -11,7 +11,6 @@ import platform
 import signal
 import sys
 import threading
-import time
 from typing import Any, Callable
 
 from ..environments.errors import BadEnvironment, BadResult
@@ -21,20 +20,21 @@ from .requests import Requests
 
 
 class Overdue(BaseException):
-    """Raised on the main thread in code that runs beyond its time limit."""
+    """Raised on the main thread in code of a request that was cancelled."""
 
 
 class Request:
     """A request that is being played."""
 
-    def __init__(self, ident: int, limit_ms: float | None) -> None:
+    def __init__(self, ident: int) -> None:
         self.ident = ident
-        self.deadline = float("inf") if limit_ms is None else time.monotonic() + limit_ms / 1000
         self.task: asyncio.Task[None] | None = None
+        #: False once the result is there: a signal must not interrupt the answer.
+        self.is_interruptible = True
 
     def settle(self) -> None:
         """Ends the time in which a signal may interrupt the request."""
-        self.deadline = float("inf")
+        self.is_interruptible = False
 
 
 class Server:
@@ -69,27 +69,39 @@ class Server:
         if request is None:
             task = asyncio.current_task(self._loop)
             request = next((one for one in self._running.values() if one.task is task and task is not None), None)
-        if request is not None and time.monotonic() >= request.deadline:
+        if request is None or not request.is_interruptible:
+            return
+        # The loop waits for the code that runs: it has not read the line that cancels it.
+        self._receive()
+        self._loop.call_soon(self._take_lines)
+        if any(_cancels(line, request.ident) for line in self._buffer.split(b"\n")):
             request.settle()
             raise Overdue("the call exceeds its time limit")
 
     def _read(self) -> None:
-        try:
-            chunk = os.read(descriptors.IN, 1 << 16)
-        except BlockingIOError:
-            return
         assert self._loop is not None and self._over is not None
-        if not chunk:
+        chunk = self._receive()
+        if chunk == b"":
             self._loop.remove_reader(descriptors.IN)
             if not self._over.done():
                 self._over.set_result(None)
-            return
+        elif chunk is not None and b"\n" in chunk:
+            self._take_lines()
+
+    def _receive(self) -> bytes | None:
+        """Reads what has arrived: None if nothing has, no bytes if the other side has closed its end."""
+        try:
+            chunk = os.read(descriptors.IN, 1 << 16)
+        except BlockingIOError:
+            return None
         self._buffer += chunk
-        if b"\n" not in chunk:
-            return
-        *lines, rest = bytes(self._buffer).split(b"\n")
-        self._buffer[:] = rest
-        for line in lines:
+        return chunk
+
+    def _take_lines(self) -> None:
+        # Lines stay in the buffer until their turn: `interrupt()` looks there for the one that cancels.
+        while (end := self._buffer.find(b"\n")) >= 0:
+            line = bytes(self._buffer[:end])
+            del self._buffer[: end + 1]
             self._take(json.loads(line))
 
     def _take(self, message: dict[str, Any]) -> None:
@@ -98,13 +110,13 @@ class Server:
             if request is not None and request.task is not None:
                 request.task.cancel()
             return
-        request = Request(message["id"], message.get("timeoutMs"))
+        request = Request(message["id"])
         self._current = request
         try:
             result = self._requests.perform(message["do"], message["with"])
             if not inspect.isawaitable(result):
                 line = _encode_answer(request.ident, result)
-            request.settle()
+                request.settle()
         except BaseException as error:
             request.settle()
             channel.write(_encode_error(request.ident, error))
@@ -115,7 +127,6 @@ class Server:
             channel.write(line)
             return
         assert self._loop is not None
-        request = Request(message["id"], message.get("timeoutMs"))
         request.task = self._loop.create_task(self._finish(request, result))
         self._running[request.ident] = request
 
@@ -129,6 +140,11 @@ class Server:
         finally:
             del self._running[request.ident]
         channel.write(line)
+
+
+def _cancels(line: bytes, ident: int) -> bool:
+    """True for the line that cancels a request."""
+    return line == b'{"id":0,"do":"cancel","with":{"id":%d}}' % ident
 
 
 def _encode_answer(ident: int, result: Any) -> bytes:
