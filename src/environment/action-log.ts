@@ -16,7 +16,7 @@ export interface MadeTurn {
   readonly calls: readonly MadeCall[];
 }
 
-/** What an agent did in an episode. */
+/** The actions of an agent in an episode, for its score. */
 export interface PlayedOutcome {
   /** The agent's messages to the user, in order. */
   readonly said: readonly string[];

@@ -50,8 +50,6 @@ export interface PythonOpening {
   readonly policy?: string;
   readonly messages?: readonly PythonMessage[];
   readonly tools?: readonly PythonTool[];
-  /** Set if the episode is over before the first turn. */
-  readonly done?: unknown;
 }
 
 /** The answer to `call`. */

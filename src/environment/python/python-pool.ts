@@ -135,8 +135,9 @@ export class PythonPool {
   async close(): Promise<void> {
     await Promise.all(
       this.#slots.map(async (slot) => {
-        const started = slot.process ?? (await slot.starting?.catch(() => undefined));
-        await started?.close();
+        // The process of a slot may be dead, and the next one starting.
+        const next = await slot.starting?.catch(() => undefined);
+        await Promise.all([slot.process?.close(), next?.close()]);
       }),
     );
   }

@@ -4,9 +4,8 @@ import type { Readable, Writable } from "node:stream";
 import { killGroup } from "../../async/kill-processes.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import { packageFile } from "../../files/package-file.ts";
+import { LineBytes } from "../../text/line-bytes.ts";
 import { shorten } from "../../secrets/shorten.ts";
-import { KeptTail } from "./kept-tail.ts";
-import { MessageLines, maxLineBytes } from "./message-lines.ts";
 import { PythonFailure, describePythonError, type PythonErrorFacts } from "./python-failure.ts";
 
 /** The time between two stronger ways to interrupt a request, in milliseconds. */
@@ -14,6 +13,9 @@ const graceMs = 300;
 
 /** The time limit for the first message, in milliseconds. */
 const helloMs = 10_000;
+
+/** Maximum length of a message, in bytes. */
+const maxLineBytes = 16 * 2 ** 20;
 
 /** The most characters of a process's stderr that are kept. */
 const keptCharacters = 65_536;
@@ -69,7 +71,8 @@ export class PythonProcess {
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #options: PythonProcessOptions;
   readonly #pending = new Map<number, Pending>();
-  readonly #stderr = new KeptTail(keptCharacters);
+  /** The end of what the process wrote to its standard error. */
+  #stderr = "";
   readonly #hello = withResolvers<Hello>();
   #nextId = 1;
   #holdCount = 0;
@@ -88,14 +91,14 @@ export class PythonProcess {
       env: { ...inherited, PYTHONPATH: paths, PYTHONUNBUFFERED: "1" },
     });
     running.add(this);
-    const lines = new MessageLines({
-      line: (line) => this.#take(line),
-      long: () => this.#endForLongLine(),
+    const lines = new LineBytes();
+    this.#child.stdout.on("data", (bytes: Buffer) => {
+      for (const line of lines.add(bytes)) this.#take(line);
+      if (lines.openLength > maxLineBytes) this.#endForLongLine();
     });
-    this.#child.stdout.on("data", (bytes: Buffer) => lines.take(bytes));
     this.#child.stderr.setEncoding("utf8");
     this.#child.stderr.on("data", (text: string) => {
-      this.#stderr.take(text);
+      this.#stderr = (this.#stderr + text).slice(-keptCharacters);
       options.onOutput(text);
     });
     // Writing to a process that has ended: its end is reported below.
@@ -221,12 +224,18 @@ export class PythonProcess {
     }
   }
 
-  #take(line: string): void {
+  #take(line: Buffer): void {
+    if (line.length > maxLineBytes) {
+      this.#endForLongLine();
+      return;
+    }
+    // Messages are ASCII.
+    const text = line.toString("latin1");
     let message: Record<string, unknown>;
     try {
-      message = JSON.parse(line) as Record<string, unknown>;
+      message = JSON.parse(text) as Record<string, unknown>;
     } catch {
-      this.#end("protocol", `it sent a line that is not JSON: ${shorten(line, 200)}`);
+      this.#end("protocol", `it sent a line that is not JSON: ${shorten(text, 200)}`);
       this.kill();
       return;
     }
@@ -270,7 +279,7 @@ export class PythonProcess {
 
   #end(kind: "died" | "too-long" | "protocol", why: string): void {
     running.delete(this);
-    const output = this.#stderr.read().trim();
+    const output = this.#stderr.trim();
     const place = placeInOutput(output);
     const facts: PythonErrorFacts = { type: "", message: why, ...place, traceback: output };
     this.#death ??= new PythonFailure(kind, why, facts);

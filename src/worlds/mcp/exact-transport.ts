@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { byteOrderMark } from "../../text/decode-text.ts";
 import type { ExactMessages } from "./exact-messages.ts";
-import { LineBytes } from "./line-bytes.ts";
+import { LineBytes } from "../../text/line-bytes.ts";
 
 /** The members of the MCP client's transport over standard input and output that are used here. */
 interface StdioTransport {

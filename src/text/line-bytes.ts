@@ -5,6 +5,7 @@ const carriageReturn = 0x0d;
 export class LineBytes {
   readonly #takesReturns: boolean;
   #parts: Buffer[] = [];
+  #openLength = 0;
   #isAfterReturn = false;
 
   /**
@@ -13,6 +14,11 @@ export class LineBytes {
    */
   constructor({ takesReturns = false }: { readonly takesReturns?: boolean } = {}) {
     this.#takesReturns = takesReturns;
+  }
+
+  /** The number of bytes after the last line end. */
+  get openLength(): number {
+    return this.#openLength;
   }
 
   /** Returns the lines that end in a chunk. */
@@ -34,10 +40,14 @@ export class LineBytes {
       if (end === Infinity) break;
       lines.push(Buffer.concat([...this.#parts, chunk.subarray(start, end)]));
       this.#parts = [];
+      this.#openLength = 0;
       this.#isAfterReturn = end === back;
       start = end + 1;
     }
-    if (start < chunk.length) this.#parts.push(chunk.subarray(start));
+    if (start < chunk.length) {
+      this.#parts.push(chunk.subarray(start));
+      this.#openLength += chunk.length - start;
+    }
     return lines;
   }
 

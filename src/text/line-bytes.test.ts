@@ -21,3 +21,12 @@ test("empty lines are lines", () => {
   const found = ["\r", "\n\r\n", "\r\r", "\n\n"].flatMap((chunk) => lines.add(Buffer.from(chunk)));
   expect(found.map(String)).toEqual(["", "", "", "", ""]);
 });
+
+test("the bytes of an open line are counted over chunks", () => {
+  const lines = new LineBytes();
+  lines.add(Buffer.from("ab"));
+  lines.add(Buffer.from("cd"));
+  expect(lines.openLength).toBe(4);
+  lines.add(Buffer.from("\ne"));
+  expect(lines.openLength).toBe(1);
+});
