@@ -74,7 +74,7 @@ class Server:
         # The loop waits for the code that runs: it has not read the line that cancels it.
         self._receive()
         self._loop.call_soon(self._take_lines)
-        if any(_cancels(line, request.ident) for line in self._buffer.split(b"\n")):
+        if any(_cancels(line, request.ident) for line in bytes(self._buffer).split(b"\n")):
             request.settle()
             raise Overdue("the call exceeds its time limit")
 
