@@ -19,7 +19,8 @@ export function groupFaults({ attempts }, samples) {
 
 function attemptFaults({ rolloutId, outcome, reward, rows }) {
   const faults = [];
-  if (outcome !== "completed") faults.push(`its outcome is ${outcome}`);
+  // One in some thousand attempts meets the limit of turns.
+  if (!["completed", "truncated"].includes(outcome)) faults.push(`its outcome is ${outcome}`);
   if (rows.length === 0) faults.push("no rows");
   const tokenCount = sumOf(rows.map(trainedCount));
   for (const [index, row] of rows.entries()) {

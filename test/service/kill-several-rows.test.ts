@@ -48,6 +48,7 @@ test.each<[string, readonly object[], object, readonly string[]]>([
   ["a lone row of two", [row(0, 2)], {}, ["1 rows of 2", "lineage at 0", "2 trained tokens of 4"]],
   ["no rows", [], {}, ["no rows"]],
   ["a divided reward", [row(0, 1)], { reward: 1 }, ["row 0 has the reward 0.5"]],
+  ["nothing in one that met a limit", [row(0, 1)], { outcome: "truncated" }, []],
   ["an aborted attempt", [row(0, 1)], { outcome: "aborted" }, ["its outcome is aborted"]],
 ])("the checks on a delivered group find %s", (_, rows, more, faults) => {
   expect(groupFaults(group(rows, more), 1)).toEqual(
