@@ -114,6 +114,7 @@ describe("turnwright demo", () => {
 
   test.each([
     [["--seed", "x"], "Cannot use --seed x: expected a whole number, 0 or more"],
+    [["--tasks", "33"], "Cannot use --tasks 33: expected a number of tasks from 1 to 32"],
     [["--env", "tau-retail"], "Cannot use --env without --stand-in"],
     [["--stand-in", "--mistakes", "2"], "Cannot use --mistakes 2: expected a number from 0 to 1"],
   ])("refuses %j", async (flags, complaint) => {

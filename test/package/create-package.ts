@@ -117,6 +117,10 @@ test("from `npm create` to verified rows, as a stranger goes", async () => {
   const options = [...registry.npmOptions, ...cache];
   const installed = await run("npm", ["install", ...options, main.tarball], project);
   expect(installed.status, installed.output).toBe(0);
+  const { packages } = JSON.parse(
+    await readFile(path.join(project, "node_modules/.package-lock.json"), "utf8"),
+  ) as { readonly packages: Readonly<Record<string, unknown>> };
+  expect(Object.keys(packages).filter((name) => name.includes("@turnwright"))).toEqual([]);
 
   const tested = await run("npm", ["test"], project);
   expect(tested.status, tested.output).toBe(0);
@@ -124,6 +128,16 @@ test("from `npm create` to verified rows, as a stranger goes", async () => {
     await run("npx", ["--no-install", "turnwright", ...args], project);
   const checked = await turnwright("env", "check", "./my-environment.js");
   expect(checked.status, checked.output).toBe(0);
+
+  const demo = await turnwright("demo", "--tasks", "2");
+  expect(demo.status, demo.output).toBe(0);
+  expect(demo.stdout).toContain("verified   all 8 samples");
+  const program =
+    'import { spawnTestServer } from "turnwright/testing";\n' +
+    "const server = await spawnTestServer();\nawait server.close();\n";
+  await writeFile(path.join(project, "server.mjs"), program);
+  const server = await run(process.execPath, ["server.mjs"], project);
+  expect(server.status, server.output).toBe(0);
 
   // The README of the project: a small model in this process.
   const [, command] = /\nnpx turnwright (rollout --env [^]+?) *\nnpx turnwright verify/.exec(

@@ -65,24 +65,6 @@ test("all packages can be published, with one version, license and range of Node
   }
 });
 
-test("turnwright alone installs in an empty folder, and its first command and its test server run", async () => {
-  const folder = path.join(scratch, "empty");
-  await mkdir(folder);
-  await npm(folder, "install", (await packMain()).tarball);
-  const { packages } = JSON.parse(
-    await readFile(path.join(folder, "node_modules/.package-lock.json"), "utf8"),
-  ) as { readonly packages: Readonly<Record<string, unknown>> };
-  expect(Object.keys(packages).filter((name) => name.includes("@turnwright"))).toEqual([]);
-  const demo = await run("npx", ["--no-install", "turnwright", "demo"], folder);
-  expect(demo.status, demo.output).toBe(0);
-  const program =
-    'import { spawnTestServer } from "turnwright/testing";\n' +
-    "const server = await spawnTestServer();\nawait server.close();\n";
-  await writeFile(path.join(folder, "server.mjs"), program);
-  const server = await run(process.execPath, ["server.mjs"], folder);
-  expect(server.status, server.output).toBe(0);
-});
-
 describe.each(names)("@turnwright/%s", (name) => {
   let folder = "";
   let blocks: readonly string[] = [];

@@ -1,9 +1,11 @@
 import type { Command } from "commander";
 import { UsageError } from "../../errors.ts";
+import { demoScope } from "../demo/scope.ts";
 
 interface DemoFlags {
   readonly out?: string;
   readonly model?: string;
+  readonly tasks: string;
   readonly seed: string;
   readonly standIn?: true;
   readonly env?: string;
@@ -26,6 +28,11 @@ export function defineDemo(command: Command): void {
       "model folder: weights for the engine, with --stand-in a ChatML-style tokenizer " +
         "(default: the shipped policy; Qwen3's tokenizer, from the repository)",
     )
+    .option(
+      "--tasks <n>",
+      `number of tasks, ${demoScope.taskCount} at the most`,
+      `${demoScope.taskCount}`,
+    )
     .option("--seed <n>", "another seed draws other conversations", "0")
     .option("--stand-in", "play a script that speaks SGLang's protocol instead of a policy")
     .option(
@@ -45,6 +52,13 @@ async function demo({ standIn, env, data, mistakes, model, ...flags }: DemoFlags
   if (!Number.isSafeInteger(seed) || seed < 0) {
     throw new UsageError(`Cannot use --seed ${flags.seed}: expected a whole number, 0 or more`);
   }
+  const taskCount = Number(flags.tasks);
+  if (!(Number.isInteger(taskCount) && taskCount >= 1 && taskCount <= demoScope.taskCount)) {
+    const { taskCount: most } = demoScope;
+    throw new UsageError(
+      `Cannot use --tasks ${flags.tasks}: expected a number of tasks from 1 to ${most}`,
+    );
+  }
   const stamp = new Date().toISOString().replaceAll(/[:.]/g, "-");
   const out = flags.out ?? `runs/demo-${stamp}`;
   if (standIn === true) {
@@ -53,7 +67,7 @@ async function demo({ standIn, env, data, mistakes, model, ...flags }: DemoFlags
       throw new UsageError(`Cannot use --mistakes ${mistakes}: expected a number from 0 to 1`);
     }
     const { playStandInDemo } = await import("../demo/stand-in-demo.ts");
-    await playStandInDemo({ env, data, model, out, seed, mistakeRate });
+    await playStandInDemo({ env, data, model, out, seed, taskCount, mistakeRate });
     return;
   }
   const others = { env, data, mistakes };
@@ -61,5 +75,5 @@ async function demo({ standIn, env, data, mistakes, model, ...flags }: DemoFlags
     if (value !== undefined) throw new UsageError(`Cannot use --${name} without --stand-in`);
   }
   const { demoModelDir, playPolicyDemo } = await import("../demo/policy-demo.ts");
-  await playPolicyDemo({ model: model ?? demoModelDir(), out, seed });
+  await playPolicyDemo({ model: model ?? demoModelDir(), out, seed, taskCount });
 }

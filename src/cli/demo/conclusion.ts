@@ -2,9 +2,6 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { verifyRun } from "../../verify/verify-run.ts";
 
-/** The scope of a demonstration, which takes less than a minute. */
-export const demoScope = { taskCount: 32, sampleCount: 4 } as const;
-
 /** The command to repeat in messages: a script of the checkout, or the installed package. */
 export const commandLine =
   process.env["npm_package_name"] === "turnwright"

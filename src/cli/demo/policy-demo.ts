@@ -1,3 +1,4 @@
+import { countOf } from "../../text/count-of.ts";
 import path from "node:path";
 import { packageFile } from "../../files/package-file.ts";
 import { passHatK } from "../../report/statistics/pass-k.ts";
@@ -8,10 +9,11 @@ import type { EpisodeRow } from "../../run/folder/run-folder.ts";
 import { readRunConfig } from "../../composition/config/run-config.ts";
 import { rollout } from "../commands/rollout.ts";
 import { writeOut } from "../write-out.ts";
-import { commandLine, demoScope, isFinished, verdictOn, viewHint } from "./conclusion.ts";
+import { commandLine, isFinished, verdictOn, viewHint } from "./conclusion.ts";
+import { demoScope } from "./scope.ts";
 import { showConversation } from "./show-conversation.ts";
 
-const { taskCount, sampleCount } = demoScope;
+const { sampleCount } = demoScope;
 
 /** The folder of the policy that comes with the package. */
 export function demoModelDir(): string {
@@ -23,8 +25,9 @@ export async function playPolicyDemo(demo: {
   readonly model: string;
   readonly out: string;
   readonly seed: number;
+  readonly taskCount: number;
 }): Promise<void> {
-  const { model, out, seed } = demo;
+  const { model, out, seed, taskCount } = demo;
   const config = readRunConfig({
     engine: "reference",
     model,
@@ -40,7 +43,7 @@ export async function playPolicyDemo(demo: {
     format: "slime",
     out,
   });
-  await writeOut(introduction());
+  await writeOut(introduction(taskCount));
   await rollout(config, { json: false, quiet: false });
   if (!(await isFinished(out))) return;
   const run = await openStoredRun(out);
@@ -91,9 +94,9 @@ async function showOne(
   );
 }
 
-function introduction(): string {
+function introduction(taskCount: number): string {
   return (
-    `Turnwright plays ${taskCount} tasks of storefront, a small shop, ${sampleCount} times each: a ` +
+    `Turnwright plays ${countOf(taskCount, "task")} of storefront, a small shop, ${sampleCount} times each: a ` +
     "policy talks to a simulated\ncustomer and calls tools, and is rewarded if the shop's records end " +
     "up right.\n\n" +
     "The policy is a real language model, if a small one: 1.6 million parameters, sampled token by\n" +

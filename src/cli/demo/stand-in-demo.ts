@@ -1,3 +1,4 @@
+import { countOf } from "../../text/count-of.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -13,10 +14,11 @@ import { readRunConfig } from "../../composition/config/run-config.ts";
 import type { GivenSettings } from "../../composition/config/setting.ts";
 import { rollout } from "../commands/rollout.ts";
 import { writeOut } from "../write-out.ts";
-import { commandLine, demoScope, isFinished, verdictOn, viewHint } from "./conclusion.ts";
+import { commandLine, isFinished, verdictOn, viewHint } from "./conclusion.ts";
+import { demoScope } from "./scope.ts";
 import { scriptSessions } from "./session-scripts.ts";
 
-const { taskCount, sampleCount } = demoScope;
+const { sampleCount } = demoScope;
 
 /** Options of the demonstration without a model. Default values are found at start. */
 export interface StandInDemo {
@@ -25,6 +27,7 @@ export interface StandInDemo {
   readonly model: string | undefined;
   readonly out: string;
   readonly seed: number;
+  readonly taskCount: number;
   /** Share of episodes with a mistake, 0 to 1. */
   readonly mistakeRate: number;
 }
@@ -34,7 +37,7 @@ export async function playStandInDemo(demo: StandInDemo): Promise<void> {
   const data = demo.data ?? (await findBundle());
   const env = demo.env ?? (data === undefined ? "storefront" : "tau-retail");
   const model = demo.model ?? findQwen3Folder();
-  const { out, seed } = demo;
+  const { out, seed, taskCount, mistakeRate } = demo;
   const settings = {
     env,
     data,
@@ -49,11 +52,11 @@ export async function playStandInDemo(demo: StandInDemo): Promise<void> {
     parser: "qwen25",
     format: "slime",
   };
-  await writeOut(introduction(env));
+  await writeOut(introduction(env, taskCount));
   const scratch = await mkdtemp(path.join(tmpdir(), "turnwright-demo-"));
   try {
     const file = path.join(scratch, "scripts.json");
-    await writeScripts(file, { env, data, model, seed, mistakeRate: demo.mistakeRate });
+    await writeScripts(file, { env, data, model, seed, taskCount, mistakeRate });
     await playAgainstServer(settings, file);
   } finally {
     await rm(scratch, { recursive: true });
@@ -80,6 +83,7 @@ async function writeScripts(
     readonly data: string | undefined;
     readonly model: string;
     readonly seed: number;
+    readonly taskCount: number;
     readonly mistakeRate: number;
   },
 ): Promise<void> {
@@ -89,7 +93,7 @@ async function writeScripts(
   });
   const plan = planRun(environment, {
     split: "test",
-    taskIndexes: Array.from({ length: taskCount }, (_, index) => index),
+    taskIndexes: Array.from({ length: run.taskCount }, (_, index) => index),
     sampleCount,
     seed: run.seed,
   });
@@ -117,9 +121,9 @@ function findQwen3Folder(): string {
   }
 }
 
-function introduction(env: string): string {
+function introduction(env: string, taskCount: number): string {
   return (
-    `Turnwright plays ${taskCount} tasks of ${env}, ${sampleCount} times each: a policy talks to a ` +
+    `Turnwright plays ${countOf(taskCount, "task")} of ${env}, ${sampleCount} times each: a policy talks to a ` +
     "simulated customer\nand calls tools, and is rewarded if the records end up right.\n\n" +
     "There is no model here: a stand-in server on this machine speaks SGLang's protocol and samples a\n" +
     "script that knows each task's solution and gets some wrong on purpose. Everything else is real:\n" +

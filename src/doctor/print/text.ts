@@ -1,7 +1,8 @@
+import { countOf } from "../../text/count-of.ts";
 import type { DifferenceFigures } from "../analysis/difference-figures.ts";
 import type { Diagnosis } from "../diagnosis.ts";
 import { describeProblem } from "../verdict/incomplete-cause.ts";
-import { figure, nats, percent, plural } from "../verdict/words.ts";
+import { figure, nats, percent } from "../verdict/words.ts";
 import { lagGroups, type NamedFigures } from "./groups.ts";
 
 /** Number of groups of a kind that the text shows. */
@@ -45,7 +46,7 @@ function figureLines(diagnosis: Diagnosis): readonly string[] {
   const rows: (readonly [string, string])[] = [
     [
       "compared",
-      `${plural(counts.tokenCount, "token")} of ${counts.trainedTokenCount.toLocaleString("en-US")} trained in ${plural(counts.rowCount, "row")}`,
+      `${countOf(counts.tokenCount, "token")} of ${counts.trainedTokenCount.toLocaleString("en-US")} trained in ${countOf(counts.rowCount, "row")}`,
     ],
     ...(all === undefined ? [] : overview(all)),
     ...(corrected === undefined
@@ -63,7 +64,7 @@ function figureLines(diagnosis: Diagnosis): readonly string[] {
           [
             "routes",
             `${percent(routes.differingShare)} with other experts, ${percent(routes.reorderedShare)} if their order counts, ` +
-              `over ${plural(routes.tokenCount, "token")}`,
+              `over ${countOf(routes.tokenCount, "token")}`,
           ],
         ] as const)),
     ...problems.map((problem) => ["problem", describeProblem(problem)] as const),
@@ -109,14 +110,14 @@ function groupLines(title: string, groups: readonly NamedFigures[]): readonly st
   const largest = Math.max(...groups.map(([, { meanAbsolute }]) => meanAbsolute));
   const lines = shown.map(([name, { meanAbsolute, tokenCount, klDivergence }]) => {
     const size = figure(meanAbsolute).padEnd(9);
-    const counts = `${plural(tokenCount, "token")}, KL ${figure(klDivergence)}`;
+    const counts = `${countOf(tokenCount, "token")}, KL ${figure(klDivergence)}`;
     return `  ${name.padEnd(width)}  ${size}  ${bar(meanAbsolute / largest)}  ${counts}`;
   });
   const left = groups.length - shown.length;
   return [
     `mean |d| ${title}`,
     ...lines,
-    ...(left > 0 ? [`  … ${plural(left, "group")} more, with --json`] : []),
+    ...(left > 0 ? [`  … ${countOf(left, "group")} more, with --json`] : []),
   ];
 }
 

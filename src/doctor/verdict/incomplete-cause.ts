@@ -1,7 +1,7 @@
+import { countOf } from "../../text/count-of.ts";
 import type { Cause } from "../diagnosis.ts";
 import type { InputProblem, InputProblemKind } from "../input/trainer-row.ts";
 import type { Evidence } from "./evidence.ts";
-import { plural } from "./words.ts";
 
 /** Finds rows and values that are missing or wrong. */
 export function findIncomplete({ problems }: Pick<Evidence, "problems">): readonly Cause[] {
@@ -33,7 +33,7 @@ const lineKinds: ReadonlySet<InputProblemKind> = new Set([
 
 /** Describes a problem with its count, such as `3 rows of the run are not in the file`. */
 export function describeProblem({ kind, rowCount, tokenCount, examples }: InputProblem): string {
-  const tokens = tokenCount === undefined ? "" : ` (${plural(tokenCount, "token")})`;
+  const tokens = tokenCount === undefined ? "" : ` (${countOf(tokenCount, "token")})`;
   const noun = lineKinds.has(kind) ? "line" : "row";
-  return `${plural(rowCount, noun)} ${words[kind]}${tokens}, such as ${examples[0]}`;
+  return `${countOf(rowCount, noun)} ${words[kind]}${tokens}, such as ${examples[0]}`;
 }

@@ -1,3 +1,4 @@
+import { countOf } from "../../text/count-of.ts";
 import { routeStates } from "../analysis/compare-routes.ts";
 import {
   fitTemperature,
@@ -22,7 +23,7 @@ import { findCauses } from "./find-causes.ts";
 import { describeProblem, findIncomplete } from "./incomplete-cause.ts";
 import { findOtherSet } from "./settings-causes.ts";
 import { isTemperatureFound } from "./is-tempered.ts";
-import { figure, nats, plural } from "./words.ts";
+import { figure, nats } from "./words.ts";
 
 /** The facts that findings are judged by. */
 export interface JudgeOptions {
@@ -111,7 +112,7 @@ function healthyText({ all, corrected, routes }: Evidence): string {
   const figures = figuresOf(corrected) ?? all;
   const equal = routes === undefined ? "" : ", and the routes are equal";
   return (
-    `Healthy: mean |d| is ${nats(figures.meanAbsolute)} over ${plural(figures.tokenCount, "token")}, ` +
+    `Healthy: mean |d| is ${nats(figures.meanAbsolute)} over ${countOf(figures.tokenCount, "token")}, ` +
     `KL ${nats(figures.klDivergence)}${equal}.`
   );
 }
@@ -126,14 +127,14 @@ function notesOf({ findings, facts, routes }: Evidence, options: JudgeOptions): 
     ...missing.map((problem) => `${describeProblem(problem)}.`),
     ...(unknownCount > 0
       ? [
-          `${plural(unknownCount, "token")} without a known lag: add policyVersion to the file, or give --lag.`,
+          `${countOf(unknownCount, "token")} without a known lag: add policyVersion to the file, or give --lag.`,
         ]
       : []),
     ...(facts.hasRoutes === true && routes === undefined
       ? ["The run has routes and the file has none, so the trainer's routes were not compared."]
       : []),
     ...(routes !== undefined && routes.missingCount > 0
-      ? [`${plural(routes.missingCount, "token")} have routes of the engine only.`]
+      ? [`${countOf(routes.missingCount, "token")} have routes of the engine only.`]
       : []),
     ...(routes !== undefined && routes.reorderedShare > routes.differingShare
       ? [

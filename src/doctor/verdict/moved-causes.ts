@@ -1,8 +1,9 @@
+import { countOf } from "../../text/count-of.ts";
 import { figuresOf } from "../analysis/group-figures.ts";
 import type { Shift } from "../analysis/find-shift.ts";
 import type { Cause } from "../diagnosis.ts";
 import type { Evidence } from "./evidence.ts";
-import { nats, percent, plural } from "./words.ts";
+import { nats, percent } from "./words.ts";
 
 /** Finds shifts of the trainer's values, and of its mask. */
 export function findMoved(evidence: Evidence): readonly Cause[] {
@@ -19,7 +20,7 @@ function findShift({ findings, thresholds, aligned, all }: Evidence): readonly C
       name: "shifted",
       text:
         `The trainer's logprobs are shifted by ${distance(shift)}: the value of token i stands at place ` +
-        `i ${shift > 0 ? "+" : "-"} ${Math.abs(shift)}, in ${plural(rowCount, "row")} of ${findings.rowCount}. Moved back, ` +
+        `i ${shift > 0 ? "+" : "-"} ${Math.abs(shift)}, in ${countOf(rowCount, "row")} of ${findings.rowCount}. Moved back, ` +
         `the mean |d| falls from ${nats(all.meanAbsolute)} to ${nats(left)}.`,
       strength: Math.max(0, all.meanAbsolute - left),
       isFinding: true,
@@ -37,8 +38,8 @@ function findMaskShift({ findings, thresholds, raw }: Evidence): readonly Cause[
       name: "mask-shifted",
       text:
         `The trainer's mask is shifted by ${distance(shift)}: it has values ${shift > 0 ? "after" : "before"} the trained ` +
-        `tokens in place of theirs, in ${plural(rowCount, "row")} of ${findings.rowCount}. ` +
-        `${plural(lost, "trained token")} (${percent(lost / findings.trainedTokenCount)}) have no value.`,
+        `tokens in place of theirs, in ${countOf(rowCount, "row")} of ${findings.rowCount}. ` +
+        `${countOf(lost, "trained token")} (${percent(lost / findings.trainedTokenCount)}) have no value.`,
       // The difference that zeros in place of the lost values would make.
       strength: (lost / findings.trainedTokenCount) * meanOf(raw.engine),
       isFinding: true,

@@ -1,8 +1,9 @@
+import { countOf } from "../../text/count-of.ts";
 import type { DifferenceFigures, DifferenceTally } from "../analysis/difference-figures.ts";
 import { tallyOf } from "../analysis/group-figures.ts";
 import type { Cause, Thresholds } from "../diagnosis.ts";
 import type { Evidence } from "./evidence.ts";
-import { figure, nats, percent, plural } from "./words.ts";
+import { figure, nats, percent } from "./words.ts";
 
 /** The least number of tokens of a lag that are judged. */
 const leastTokens = 20;
@@ -66,7 +67,7 @@ function findStale(
       name: "stale-weights",
       text:
         `Weights differ by version: mean |d| is ${nats(meanAbsolute)} (${percent(relative)} of the mean |logprob|) for ` +
-        `${plural(stale.tokenCount, "token")} of other versions (mean lag ${figure(mean)}), ${beside}.${isFinding ? "" : within}`,
+        `${countOf(stale.tokenCount, "token")} of other versions (mean lag ${figure(mean)}), ${beside}.${isFinding ? "" : within}`,
       strength: ((stale.meanAbsolute - (hasOwn ? own.meanAbsolute : 0)) * stale.tokenCount) / total,
       isFinding,
     },
@@ -83,7 +84,7 @@ function findAtOwnVersion(
   const isOther = relative > thresholds.numericsShare;
   const isFinding = isOther || isBeyond(figures, thresholds);
   const strength = (meanAbsolute * tokenCount) / total;
-  const evidence = `${evidenceOf(figures)} over ${plural(tokenCount, "token")}`;
+  const evidence = `${evidenceOf(figures)} over ${countOf(tokenCount, "token")}`;
   if (isOther) {
     return [
       {
@@ -145,7 +146,7 @@ function findUnknown({ thresholds }: Evidence, { unknown, total }: LagGroups): r
       name: "unknown-lag",
       text:
         `Tokens differ, and their version or the trainer's is unknown: mean |d| is ${nats(meanAbsolute)} over ` +
-        `${plural(tokenCount, "token")}. Staleness cannot be separated from numerics: add policyVersion to the file, or give --lag.${isFinding ? "" : within}`,
+        `${countOf(tokenCount, "token")}. Staleness cannot be separated from numerics: add policyVersion to the file, or give --lag.${isFinding ? "" : within}`,
       strength: (meanAbsolute * tokenCount) / total,
       isFinding,
     },

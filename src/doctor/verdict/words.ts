@@ -10,11 +10,6 @@ export function percent(share: number): string {
   return `${value < 1 ? Number(value.toPrecision(2)) : value.toFixed(1)} %`;
 }
 
-/** Formats a number with its noun, such as `1 row` or `2,000 tokens`. */
-export function plural(count: number, name: string): string {
-  return `${count.toLocaleString("en-US")} ${name}${count === 1 ? "" : "s"}`;
-}
-
 /** Formats a number that has no unit: three significant digits. */
 export function figure(value: number): string {
   return String(Number(value.toPrecision(3)));

@@ -1,3 +1,4 @@
+import { countOf } from "../../text/count-of.ts";
 import type { AttemptFigure, RoleEvaluation, RowsEvaluation } from "./rows-evaluation.ts";
 import { describeRole } from "./lineage-words.ts";
 
@@ -22,7 +23,7 @@ export function describeRows({
       "sampled, not trained",
       turnCount === 0
         ? "–"
-        : `${plural(turnCount, "turn")} with ${plural(sampledTokenCount, "token")}: ${countsOf(untrainedReasons(untrained))}`,
+        : `${countOf(turnCount, "turn")} with ${countOf(sampledTokenCount, "token")}: ${countsOf(untrainedReasons(untrained))}`,
     ],
   ];
 }
@@ -73,10 +74,6 @@ function untrainedReasons({
 
 function perAttempt({ mean, max }: AttemptFigure): string {
   return `${mean.toFixed(1)} an attempt, at most ${whole(max)}`;
-}
-
-function plural(count: number, name: string): string {
-  return `${whole(count)} ${name}${count === 1 ? "" : "s"}`;
 }
 
 function countsOf(byName: Readonly<Partial<Record<string, number>>>): string {

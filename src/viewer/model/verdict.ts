@@ -1,3 +1,4 @@
+import { countOf } from "../../text/count-of.ts";
 import { differenceOf, type Difference } from "../../environment/state/difference.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import type { StopReason } from "../../trajectory/sample.ts";
@@ -112,10 +113,6 @@ function formReasons({ formatErrorCount, turnCount, repairedCallCount = 0 }: Jud
           `${countOf(repairedCallCount, "malformed call")} ${wasWere(repairedCallCount)} mended and performed.`,
         ]),
   ];
-}
-
-function countOf(count: number, noun: string): string {
-  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function wasWere(count: number): string {
