@@ -120,7 +120,16 @@ describe("turnwright rollout with each agent on the built-in shop", () => {
       ([id, turns]) => [id, asTextActions(turns)] as const,
     );
     await using server = await startServer(Object.fromEntries(sessions), smallModelFolder);
-    const flags = ["--model", smallModelFolder, "--env", "storefront", "--agent", agent];
+    const flags = [
+      "--model",
+      smallModelFolder,
+      "--split",
+      "test",
+      "--env",
+      "storefront",
+      "--agent",
+      agent,
+    ];
     const episodes = await expectRewarded(server, agent, flags);
     for (const row of episodes) {
       const roles = (row["messages"] as { role: string }[]).map(({ role }) => role);
@@ -133,6 +142,8 @@ describe("turnwright rollout with each agent on the built-in shop", () => {
     const episodes = await expectRewarded(server, "few-shot", [
       "--model",
       smallModelFolder,
+      "--split",
+      "test",
       "--env",
       "storefront",
       "--agent",

@@ -409,7 +409,12 @@ describe("examples", () => {
     });
     const dir = await folder();
     const settings = { url: server.url, model: smallModelFolder, out: dir, samples: 2 };
-    for await (const _ of rollout({ ...settings, environment: "storefront", tasks: [0] }));
+    for await (const _ of rollout({
+      ...settings,
+      environment: "storefront",
+      split: "test",
+      tasks: [0],
+    }));
     const found = await rescoreRun(dir, (score) => ({ ...score, reward: 0 }));
     expect(found.map(({ rolloutId, before, now }) => [rolloutId, before, now])).toEqual([
       ["storefront/test/0#0", 1, 0],

@@ -59,6 +59,8 @@ describe("docs/worlds.md", () => {
     const played = await callCli(
       [
         "rollout",
+        "--split",
+        "test",
         "--env",
         world,
         "--user",

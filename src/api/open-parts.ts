@@ -34,7 +34,7 @@ import { runSettings, type RunSettings } from "../composition/config/run-config.
 import { withoutUndefined } from "../values/without-undefined.ts";
 import { completeSettings } from "../composition/config/setting.ts";
 import { describeIdentity, type NamedParts } from "../composition/run-identity.ts";
-import { toRunScope } from "../composition/run-scope.ts";
+import { defaultSplit, toRunScope } from "../composition/run-scope.ts";
 import { requireOpenNames } from "../run/folder/open-names.ts";
 import { planRun, type RunPlan } from "../run/schedule/plan-run.ts";
 import type { EngineDescription } from "../engine/engine.ts";
@@ -152,7 +152,7 @@ function requireOneChoiceOfTasks(options: RolloutOptions): void {
 function scopeOf({ source }: RolloutOptions, values: RunSettings, environment: Environment) {
   const config = readScopeConfig(values);
   if (source === undefined) return toRunScope(config, environment);
-  const [split = config.split] = Object.keys(environment.splits);
+  const split = defaultSplit(environment);
   return { split, taskIndexes: [], sampleCount: config.sampleCount, seed: config.seed };
 }
 

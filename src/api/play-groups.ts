@@ -91,7 +91,9 @@ async function openFolder(
 ): Promise<RunFolder> {
   const { plan, setup, values, engine, conduct, redactor } = parts;
   const { environment, promptTime, renderer } = setup;
-  const { configuration, settings } = describeSettings(values);
+  // The split that a default chose is a part of the run, as if it had been named.
+  const named = source === undefined ? { ...values, split: plan.scope.split } : values;
+  const { configuration, settings } = describeSettings(named);
   const scope = readScopeConfig(values);
   const planned = describePlan(scope, { environment: environment.name, ...plan.scope });
   const manifest = {

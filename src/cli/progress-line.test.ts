@@ -25,6 +25,16 @@ describe("describeProgress()", () => {
     );
   });
 
+  test.each([
+    [{ finished: 14, resumed: 10, running: 4 }, false],
+    [{ finished: 15, resumed: 10, running: 4 }, true],
+    [{ finished: 15, resumed: 0, running: 16 }, false],
+    [{ finished: 16, resumed: 0, running: 16 }, true],
+  ])("estimates the remaining time of %j: %s", (counts, isEstimated) => {
+    const text = describeProgress({ ...progressOf(90), ...played, ...counts });
+    expect(text.includes(" left")).toBe(isEstimated);
+  });
+
   test("says of a run without end how far it is", () => {
     expect(describeProgress({ ...progressOf(), ...played })).toBe(
       "30 done · 4 running · reward 0.500 · 1,235 tok/s · waits: model 80 %, user 15 %, tools 5 %",

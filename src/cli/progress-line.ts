@@ -104,12 +104,18 @@ export function describeProgress(progress: RunProgress, busyShare?: number): str
   return parts.join(" · ");
 }
 
+/** Number of episodes of this start before the remaining time is estimated. */
+const leastPlayed = 5;
+
 /**
- * Estimates the remaining time in milliseconds from the pace of this start. `undefined` if unknown.
+ * Estimates the remaining time in milliseconds from the pace of this start. `undefined` if unknown: the first episodes
+ * to end are the short ones, so as many must have ended as are running.
  */
-function leftMs({ planned, finished, resumed, elapsedMs }: RunProgress): number | undefined {
+function leftMs(progress: RunProgress): number | undefined {
+  const { planned, finished, resumed, running, elapsedMs } = progress;
   const played = finished - resumed;
-  if (planned === undefined || played === 0 || finished >= planned) return undefined;
+  if (planned === undefined || finished >= planned) return undefined;
+  if (played < Math.max(leastPlayed, running)) return undefined;
   return ((planned - finished) * elapsedMs) / played;
 }
 

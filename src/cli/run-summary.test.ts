@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
 import type { RunFolder } from "../run/folder/run-folder.ts";
 import { RunTally } from "../run/run-progress.ts";
-import { describeTroubles, printRunSummary } from "./run-summary.ts";
+import { describeTroubles, nextStep, printRunSummary } from "./run-summary.ts";
 
 const folder = {
   name: "runs/a",
@@ -123,4 +123,14 @@ test("printRunSummary() says how many rows a teacher had scored before, and the 
   expect(written(5000)).toContain("\n  teacher   big: 2 rows scored, 6 before\n");
   expect(written(5000)).toContain("\n  columns   topLogprobs: 5.0 kB in runs/a/columns\n");
   expect(written(1.25e9)).toContain("topLogprobs: 1.3 GB in");
+});
+
+test.each([
+  ["finished", "\nNext, look at it: npx turnwright view runs/a\n"],
+  ["interrupted", ""],
+  ["too-many-failures", ""],
+] as const)("the next step of a run that is %s", (end, text) => {
+  expect(nextStep(end, folder).replace("npm run --silent turnwright --", "npx turnwright")).toBe(
+    text,
+  );
 });

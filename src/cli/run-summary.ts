@@ -3,6 +3,7 @@ import type { RunFolder } from "../run/folder/run-folder.ts";
 import type { RunResult } from "../run/run-rollouts.ts";
 import { formatBytes } from "../text/format-bytes.ts";
 import type { UserSpending } from "../user/user.ts";
+import { programName } from "./own-command.ts";
 import { formatCount } from "./progress-line.ts";
 import { rowsText } from "./rows-text.ts";
 import type { EpisodesScored } from "../composition/open-episode-teacher.ts";
@@ -75,6 +76,11 @@ export function printRunSummary(
     rows.push(["not for it", `groups that slime cannot be given: ${listCounts(slime.leftOut)}`]);
   }
   return `\n${headline[end]}\n\n${rowsText(rows)}`;
+}
+
+/** Names the command that people need after a run. Empty after one that has not finished, which says so itself. */
+export function nextStep(end: RunResult["end"], { name }: Pick<RunFolder, "name">): string {
+  return end === "finished" ? `\nNext, look at it: ${programName} view ${name}\n` : "";
 }
 
 /**

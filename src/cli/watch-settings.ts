@@ -29,6 +29,8 @@ export interface RunDisplay extends Display {
   readonly view?: boolean;
   /** The port of the metrics on this machine; 0: any free port. Absent: no metrics. */
   readonly metricsPort?: number;
+  /** True to end with the command that people need next. Default false. */
+  readonly namesNext?: boolean;
 }
 
 /** Reads the form of a run's output from its settings. */

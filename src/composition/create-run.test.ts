@@ -97,7 +97,8 @@ describe("createRun()", () => {
       describe: async () => ({ kind: "own", logprobConvention: "tempered", contextLength: 0 }),
     };
     const url = ["http://127.0.0.1:9"];
-    const config = readRunConfig({ env: "storefront", user: "scripted", model, url });
+    const tasks = "0";
+    const config = readRunConfig({ env: "storefront", user: "scripted", tasks, model, url });
     await using run = await createRun(config, { engine });
     expect(run.setup.limits.maxContextTokens).toBe(Infinity);
     const warnings = [

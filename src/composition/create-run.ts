@@ -28,6 +28,7 @@ import { describeIdentity } from "./run-identity.ts";
 import { requireVariables } from "./config/require-variables.ts";
 import { createRunRedactor } from "./run-secrets.ts";
 import { describeSettings } from "./config/stored-settings.ts";
+import { countOf } from "../text/count-of.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
 import type { Redactor } from "../secrets/redactor.ts";
 import { readVersion } from "./version.ts";
@@ -149,9 +150,11 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       setup,
       redactor,
       manifest,
-      warnings: [...renderer.card.warnings, ...warningsOf(description, config)].map((each) =>
-        redactor.text(each),
-      ),
+      warnings: [
+        ...renderer.card.warnings,
+        ...warningsOf(description, config),
+        ...warningsOfScope(config, scope),
+      ].map((each) => redactor.text(each)),
       async openFolder(onWait = () => {}, { isOpen = false, manifest: played = manifest } = {}) {
         // A replay opens no folder and has no engine.
         await requireRunColumns(engine, columns, signal);
@@ -227,7 +230,9 @@ async function describeRun(
     readonly columns: ColumnSpecs | undefined;
   },
 ): Promise<RunManifest & { readonly identity: Readonly<Record<string, string>> }> {
-  const { configuration, settings } = describeSettings(config.settings);
+  // The split that a default chose is a part of the run, as if it had been named.
+  const { split } = parts.scope;
+  const { configuration, settings } = describeSettings({ ...config.settings, split });
   return {
     format: 1,
     turnwright: await readVersion(),
@@ -241,6 +246,18 @@ async function describeRun(
       settings,
     },
   };
+}
+
+/** The number of tasks from which a run that plays all of them says so first. */
+const manyTasks = 1_000;
+
+function warningsOfScope(
+  { scope: { tasks, epochs } }: RunConfig,
+  { split, taskIndexes }: RunScope,
+): readonly string[] {
+  const { length } = taskIndexes;
+  if (tasks !== "all" || epochs !== undefined || length < manyTasks) return [];
+  return [`plays all ${countOf(length, "task")} of ${split}: --tasks 0-31 plays the first 32`];
 }
 
 function warningsOf(

@@ -11,9 +11,10 @@ import type { ScopeConfig } from "./config/scope-config.ts";
  * @throws UsageError for a split or tasks that the environment does not have.
  */
 export function toRunScope(
-  { split, tasks, sampleCount, seed }: ScopeConfig,
+  { split: named, tasks, sampleCount, seed }: ScopeConfig,
   environment: Environment,
 ): RunScope {
+  const split = named ?? defaultSplit(environment);
   const size = Object.hasOwn(environment.splits, split) ? environment.splits[split] : undefined;
   if (size === undefined) {
     throw new UsageError(
@@ -22,4 +23,10 @@ export function toRunScope(
   }
   const taskIndexes = parseTaskIndexes(tasks, { split, size });
   return { split, taskIndexes, sampleCount, seed };
+}
+
+/** Returns the split that is played if none is named: `train`, or `test`, or the first one. */
+export function defaultSplit({ splits }: Pick<Environment, "splits">): string {
+  const names = Object.keys(splits);
+  return ["train", "test"].find((name) => names.includes(name)) ?? names[0] ?? "train";
 }

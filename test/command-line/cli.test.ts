@@ -44,7 +44,7 @@ describe("bad input gets one clear line on standard error and exit status 2", ()
     ],
     [
       "a task out of range",
-      () => ["rollout", "--env", "storefront", "--tasks", "0-500", ...nowhere],
+      () => ["rollout", "--env", "storefront", "--split", "test", "--tasks", "0-500", ...nowhere],
       'Cannot play task 500: split "test" has 200 tasks, expected 0 to 199',
     ],
     ["no user", () => ["rollout", "--env", "tau-retail", "--tasks", "0"], "Missing --user"],

@@ -371,6 +371,7 @@ function filled(text: string): string {
 
 const good = {
   env: "storefront",
+  split: "test",
   user: "scripted",
   tasks: "0",
   model,

@@ -27,6 +27,8 @@ beforeAll(async () => {
   await using server = await startServer();
   await callCli([
     "rollout",
+    "--split",
+    "test",
     "--env",
     "storefront",
     "--engine",

@@ -42,6 +42,8 @@ async function argsFor(server: SglangTestServer, out: string): Promise<string[]>
     smallModelFolder,
     "--parser",
     "qwen25",
+    "--split",
+    "test",
     "--env",
     "storefront",
     "--tasks",

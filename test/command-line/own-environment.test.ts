@@ -148,7 +148,17 @@ describe("a module in the place of an environment's name", () => {
 
   test("rollout and eval play it with the user that it brings, and report finds it again", async () => {
     await using server = await startServer({ tasks: 2, samples: 2 });
-    const scope = ["--env", lampsFile, "--url", server.url, ...model, "--tasks", "0-1"];
+    const scope = [
+      "--split",
+      "test",
+      "--env",
+      lampsFile,
+      "--url",
+      server.url,
+      ...model,
+      "--tasks",
+      "0-1",
+    ];
     const rollout = path.join(scratch, "rollout");
     const evaluation = path.join(scratch, "eval");
     const [played, evaluated] = await Promise.all([
@@ -302,6 +312,8 @@ export function createEnvironment() {
     const out = path.join(scratch, "forgetful");
     const { status, stdout, stderr } = await runCli([
       "rollout",
+      "--split",
+      "test",
       "--env",
       file,
       "--tasks",

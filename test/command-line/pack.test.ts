@@ -13,7 +13,7 @@ const model = fileURLToPath(new URL("../../models/storefront-2m", import.meta.ur
 
 const play = (out: string): readonly string[] =>
   [
-    `rollout --env storefront --engine reference --model ${model} --user scripted --tasks 0-1 --samples 2`,
+    `rollout --env storefront --split test --engine reference --model ${model} --user scripted --tasks 0-1 --samples 2`,
     "--temperature 1 --sampling-seed 1 --max-turns 5 --format slime --threads 1 --quiet --out",
     out,
   ].flatMap((words) => words.split(" "));

@@ -17,6 +17,8 @@ beforeAll(async () => {
   scratch = await mkdtemp(path.join(tmpdir(), "turnwright-recordings-"));
   await callCli([
     "rollout",
+    "--split",
+    "test",
     "--env",
     "storefront",
     "--engine",
@@ -137,6 +139,8 @@ describe("a run with branches", () => {
     const out = path.join(scratch, "passes");
     await callCli([
       "rollout",
+      "--split",
+      "test",
       "--env",
       "storefront",
       "--engine",

@@ -271,6 +271,8 @@ describe("turnwright rollout --engine llama", () => {
   function play(gguf: readonly string[], out: string) {
     return runCli([
       "rollout",
+      "--split",
+      "test",
       "--env",
       "storefront",
       "--user",

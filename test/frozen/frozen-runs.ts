@@ -35,6 +35,8 @@ const plan = { split: "test", taskIndexes: [0, 1, 2], sampleCount: 2, seed: 0 } 
 
 /** The flags of each run: three tasks of the shop, two attempts at each, one at a time. */
 const flags = [
+  "--split",
+  "test",
   "--env",
   "storefront",
   "--user",
@@ -150,6 +152,7 @@ async function playInterrupted(scratch: string): Promise<RunBytes> {
   const out = path.join(scratch, "run");
   const { requests, urls } = await playInterruptedRun(await createScriptedPolicy(), {
     env: "storefront",
+    split: "test",
     user: "scripted",
     model: smallModelFolder,
     tasks: "0-2",

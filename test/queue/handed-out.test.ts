@@ -28,7 +28,7 @@ const what = [
   "--max-turns",
   "3",
 ];
-const scope = ["--tasks", "0-5", "--samples", "2"];
+const scope = ["--split", "test", "--tasks", "0-5", "--samples", "2"];
 
 let scratch = "";
 beforeAll(async () => {

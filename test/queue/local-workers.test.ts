@@ -19,6 +19,8 @@ const deskFile = fileURLToPath(new URL("dist/examples/library-desk.js", root));
 
 const what = [
   "rollout",
+  "--split",
+  "test",
   "--env",
   "storefront",
   "--engine",

@@ -5,12 +5,18 @@ import { checkNumber, count } from "../../composition/config/setting.ts";
 import { environmentOf, type EnvironmentFlags } from "../environment/environment-flags.ts";
 import type { CheckFlags } from "../environment/print-environment-check.ts";
 import type { ServeFlags } from "../environment/serve-environment.ts";
+import { terminalStyle } from "../../report/text-style.ts";
+import { listedText } from "../environment/listed-text.ts";
 import { answerJsonLines, toLinesInput } from "../json-lines.ts";
 import { addEnvImportCommands } from "./env-import.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
 interface EnvFlags extends EnvironmentFlags {
   readonly in?: string;
+}
+
+interface ListFlags extends EnvironmentFlags {
+  readonly json?: true;
 }
 
 /** `turnwright env`: lists, checks, serves and plays environments without a model. */
@@ -22,6 +28,7 @@ export function defineEnv(env: Command): void {
     .argument("[environments...]", "names or modules (default: every environment with a name)")
     .option("--data <dir>", "a τ-bench bundle folder")
     .option("--python <path>", "interpreter of an environment in Python")
+    .option("--json", "print JSON lines on a terminal, too")
     .action(listEnvironments);
   env
     .command("replay")
@@ -132,7 +139,7 @@ function countOption(flag: string, help: string): Option {
 const environmentHelp =
   "such as tau-retail, a module such as ./lamps.js, or Python such as ./desk.py";
 
-async function listEnvironments(named: readonly string[], flags: EnvFlags): Promise<void> {
+async function listEnvironments(named: readonly string[], flags: ListFlags): Promise<void> {
   const bundle = flags.data ?? (await findBundle());
   const isAll = named.length === 0;
   for (const name of isAll ? environmentNames : named) {
@@ -142,12 +149,13 @@ async function listEnvironments(named: readonly string[], flags: EnvFlags): Prom
     }
     const environment = await loadEnvironment(environmentOf(name, { ...flags, data: bundle }));
     const { splits, tools, source } = environment;
-    const line = {
+    const listed = {
       environment: environment.name,
       splits,
       tools: tools.map((tool) => tool.name),
       source,
     };
-    await writeOut(`${JSON.stringify(line)}\n`);
+    if (flags.json === true || !process.stdout.isTTY) await writeOut(`${JSON.stringify(listed)}\n`);
+    else await writeOut(`${listedText(listed, terminalStyle)}\n`);
   }
 }

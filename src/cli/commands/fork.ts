@@ -28,7 +28,7 @@ import { addSettings, givenSettings } from "../option.ts";
 import { groupSettings } from "../setting-groups.ts";
 import { ownCommand } from "../own-command.ts";
 import { setExitStatus } from "../play-run.ts";
-import { printRunSummary } from "../run-summary.ts";
+import { nextStep, printRunSummary } from "../run-summary.ts";
 import { hideSecrets, writeError, writeOut } from "../write-out.ts";
 
 /** The settings that a fork keeps from the run, because they shape the conversation so far. */
@@ -169,7 +169,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
       void writeOut(`${id}: ${outcome} (${stopReason}), reward ${reward ?? "none"}\n`);
     },
   });
-  await writeOut(printRunSummary(result, folder));
+  await writeOut(`${printRunSummary(result, folder)}${nextStep(result.end, folder)}`);
   setExitStatus(result);
 }
 

@@ -33,7 +33,7 @@ export function defineRollout(command: Command): void {
       completeSettings(teacherSettings, pickSettings(teacherSettings, given)),
     );
     const config = readRunConfig(pickSettings(runSettings, given));
-    await rollout(config, readRunDisplay(given), { handOut, teacher });
+    await rollout(config, { ...readRunDisplay(given), namesNext: true }, { handOut, teacher });
   });
 }
 
@@ -44,13 +44,14 @@ export async function rollout(
   helpers?: RunHelpers,
 ): Promise<void> {
   const { playRun } = await import("../play-run.ts");
-  const { printRunSummary } = await import("../run-summary.ts");
+  const { nextStep, printRunSummary } = await import("../run-summary.ts");
   const finish = async ({ result, folder, teacher }: PlayedRun): Promise<void> => {
     const files = { samples: folder.samplesFile, slime: folder.slimeFile };
     const { end, progress, slime } = result;
     const more = { ...(slime && { slime }), ...(teacher && { teacher }) };
     const summary = { type: "summary", end, ...progress, ...more, files };
-    const text = printRunSummary(result, folder, teacher);
+    const next = display.namesNext === true ? nextStep(end, folder) : "";
+    const text = `${printRunSummary(result, folder, teacher)}${next}`;
     await writeOut(display.json ? `${JSON.stringify(summary)}\n` : text);
   };
   await playRun(config, display, finish, helpers);

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { columnNames } from "../../columns/column-specs.ts";
 import { UsageError } from "../../errors.ts";
 import { openStoredRun, type StoredRun } from "../../report/read-run.ts";
-import { listEpisode, showEpisode } from "../../report/show-episode.ts";
+import { showEpisode } from "../../report/show-episode.ts";
 import { showTokens } from "../../report/show-tokens.ts";
 import { plainStyle, terminalStyle, type TextStyle } from "../../report/text-style.ts";
 import type { EpisodeRow } from "../../run/folder/run-folder.ts";
@@ -12,6 +12,7 @@ import type { TokenCodec } from "../../tokenizer/codec.ts";
 import type { Sample } from "../../trajectory/sample.ts";
 import { findRollout } from "../find-rollout.ts";
 import { noteDamaged } from "../note-damaged.ts";
+import { listEpisodes, listFieldNames } from "../show/list-episodes.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
 interface ShowFlags {
@@ -19,6 +20,9 @@ interface ShowFlags {
   readonly full?: boolean;
   readonly json?: boolean;
   readonly model?: string;
+  readonly filter?: string;
+  readonly sort?: string;
+  readonly failed?: boolean;
 }
 
 /** `turnwright show`: prints one conversation of a run. */
@@ -26,8 +30,15 @@ export function defineShow(command: Command): void {
   command
     .description(
       "Prints an episode turn by turn with its reward and what differs from what was " +
-        "wanted. Without an episode, lists the episodes.",
+        "wanted. Without an episode, lists the episodes.\n\n" +
+        "A filter has words with blanks between them, as in the viewer: conditions such as reward<1, turns>=10, " +
+        "task=12, outcome:truncated or reward=none, and texts that the id, the user's first words or the reason " +
+        `contain. Its fields, by which --sort sorts as well, are ${listFieldNames.join(", ")}, and ` +
+        "reward.NAME for a component of the reward.",
     )
+    .option("--failed", "list only the episodes that are not a success")
+    .option("--filter <words>", "list only the episodes that match, such as 'task=12 reward<1'")
+    .option("--sort <field>", "sort the list by a field; -FIELD: in descending order")
     .option("--tokens", "print the training rows instead, with the sampled tokens marked")
     .option("--model <dir>", "model folder to decode tokens with (default: the run's)")
     .option("--full", "print long texts whole")
@@ -38,8 +49,16 @@ export function defineShow(command: Command): void {
 async function show(dir: string, episode: string | undefined, flags: ShowFlags): Promise<void> {
   const run = await openStoredRun(dir, { onDamaged: noteDamaged });
   if (episode === undefined) {
-    for await (const row of run.rows()) await writeOut(`${listEpisode(row)}\n`);
+    for await (const line of listEpisodes(run, flags)) await writeOut(`${line}\n`);
     return;
+  }
+  const listFlag = (["failed", "filter", "sort"] as const).find(
+    (name) => flags[name] !== undefined,
+  );
+  if (listFlag !== undefined) {
+    throw new UsageError(
+      `Cannot use --${listFlag} with an episode: it is for the list of all episodes`,
+    );
   }
   const row = await findEpisode(run, episode);
   const style: TextStyle = process.stdout.isTTY ? terminalStyle : plainStyle;

@@ -25,9 +25,12 @@ import {
   toDiscount,
   type TeacherFlags,
 } from "../export-flags.ts";
+import { terminalStyle } from "../../report/text-style.ts";
+import { verificationText, type Verification } from "../verify/verification-text.ts";
 import { writeOut } from "../write-out.ts";
 
 interface VerifyFlags extends Readonly<Record<string, unknown>>, TeacherFlags {
+  readonly json?: true;
   readonly rescore?: true;
   readonly tolerance: string;
   readonly as?: ExportTarget;
@@ -58,7 +61,8 @@ export function defineVerify(command: Command): void {
         "the special tokens by that folder's tokenizer.\n\n" +
         "A samples.jsonl file is checked alone, also within a run's folder, and an export without --run: a " +
         "`note` says so, since a changed reward shows only against the run.\n\n" +
-        "One JSON line a path; exit status 1 if anything is violated.\n\n" +
+        "Prints a summary a path on a terminal, and one JSON line a path elsewhere; exit status 1 if anything is " +
+        "violated.\n\n" +
         "With --rescore an engine computes every sampled token's logprob again, and the largest and the " +
         "mean difference are reported; a row that cannot be scored is named and counts as a violation. " +
         "The engine and the temperature are those of the run that the file belongs to, unless flags name " +
@@ -67,6 +71,7 @@ export function defineVerify(command: Command): void {
         "differs by how it was batched: raise --tolerance. The routed experts of a run that has them " +
         "(--columns) are requested again, too, and the share that is equal is reported.",
     )
+    .option("--json", "print JSON lines on a terminal, too")
     .addOption(
       new Option("--as <trainer>", "the files are exports for this trainer").choices(
         Object.keys(exporters),
@@ -109,11 +114,17 @@ async function verify(paths: readonly string[], flags: VerifyFlags): Promise<voi
     const result = isRun ? await verifyRun(given) : await verifyLoneFile(given);
     const file = isRun ? path.join(given, "samples.jsonl") : given;
     const rescore = flags.rescore === true ? await rescoreWithEngine(file, flags) : undefined;
-    await writeOut(`${JSON.stringify({ ...result, ...(rescore && { rescore }) })}\n`);
+    await print({ ...result, ...(rescore && { rescore }) }, flags);
     if (result.violations.length > 0) process.exitCode = 1;
     if (rescore === undefined) continue;
     if (rescore.beyondToleranceCount > 0 || rescore.skipped.length > 0) process.exitCode = 1;
   }
+}
+
+/** Prints a result: for people on a terminal, and for programs elsewhere. */
+async function print(result: Verification, { json }: Pick<VerifyFlags, "json">): Promise<void> {
+  if (json === true || !process.stdout.isTTY) await writeOut(`${JSON.stringify(result)}\n`);
+  else await writeOut(`${verificationText(result, terminalStyle)}\n`);
 }
 
 /** Checks one file, and says which checks need the complete run. */
@@ -146,7 +157,7 @@ async function verifyExports(
   for (const file of files) {
     const { violations, ...read } = await verifyExport(file, as, known);
     const note = run === undefined ? { note: describeLoneExport(read.records) } : {};
-    await writeOut(`${JSON.stringify({ ...read, ...note, violations })}\n`);
+    await print({ ...read, ...note, violations }, more);
     if (violations.length > 0) process.exitCode = 1;
   }
   await codec?.close?.();

@@ -1,18 +1,13 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { verifyRun } from "../../verify/verify-run.ts";
-
-/** The command to repeat in messages: a script of the checkout, or the installed package. */
-export const commandLine =
-  process.env["npm_package_name"] === "turnwright"
-    ? "npm run --silent turnwright --"
-    : "npx turnwright";
+import { programName } from "../own-command.ts";
 
 /** Returns the last message of a demonstration: how to view the run. */
 export function viewHint(out: string): string {
   return (
     "Look at it in the browser: why each conversation earned what it did, and which tokens are trained:\n\n" +
-    `  ${commandLine} view ${out}\n`
+    `  ${programName} view ${out}\n`
   );
 }
 

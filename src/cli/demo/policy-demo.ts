@@ -9,7 +9,8 @@ import type { EpisodeRow } from "../../run/folder/run-folder.ts";
 import { readRunConfig } from "../../composition/config/run-config.ts";
 import { rollout } from "../commands/rollout.ts";
 import { writeOut } from "../write-out.ts";
-import { commandLine, isFinished, verdictOn, viewHint } from "./conclusion.ts";
+import { programName } from "../own-command.ts";
+import { isFinished, verdictOn, viewHint } from "./conclusion.ts";
 import { demoScope } from "./scope.ts";
 import { showConversation } from "./show-conversation.ts";
 
@@ -108,12 +109,12 @@ function nextSteps({ model, out }: { readonly model: string; readonly out: strin
   return (
     "What next? See why each conversation got its reward; score all samples again with the same model;\n" +
     "play other tasks:\n\n" +
-    `  ${commandLine} report ${out}\n` +
-    `  ${commandLine} verify --rescore ${out}/samples.jsonl\n` +
-    `  ${commandLine} rollout --engine reference --model ${path.relative("", model)} \\\n` +
+    `  ${programName} report ${out}\n` +
+    `  ${programName} verify --rescore ${out}/samples.jsonl\n` +
+    `  ${programName} rollout --engine reference --model ${path.relative("", model)} \\\n` +
     "    --env storefront --split train --tasks 0-99 --samples 8 --user scripted --out runs/mine\n\n" +
     "Your own model on SGLang, with rows for slime:\n\n" +
-    `  ${commandLine} rollout --url http://127.0.0.1:30000 --model MODEL_FOLDER \\\n` +
+    `  ${programName} rollout --url http://127.0.0.1:30000 --model MODEL_FOLDER \\\n` +
     "    --env storefront --split train --tasks 0-99 --samples 8 --user scripted \\\n" +
     "    --format slime --out runs/sglang\n\n" +
     viewHint(out)

@@ -14,7 +14,8 @@ import { readRunConfig } from "../../composition/config/run-config.ts";
 import type { GivenSettings } from "../../composition/config/setting.ts";
 import { rollout } from "../commands/rollout.ts";
 import { writeOut } from "../write-out.ts";
-import { commandLine, isFinished, verdictOn, viewHint } from "./conclusion.ts";
+import { programName } from "../own-command.ts";
+import { isFinished, verdictOn, viewHint } from "./conclusion.ts";
 import { demoScope } from "./scope.ts";
 import { scriptSessions } from "./session-scripts.ts";
 
@@ -137,11 +138,11 @@ function nextSteps(out: string, env: string): string {
   return (
     "Look at one conversation and why it got its reward, at its training row with the sampled tokens\n" +
     "marked, and at the table by task:\n\n" +
-    `  ${commandLine} show ${out} 0#0\n` +
-    `  ${commandLine} show ${out} 0#0 --tokens\n` +
-    `  ${commandLine} report ${out}\n\n` +
+    `  ${programName} show ${out} 0#0\n` +
+    `  ${programName} show ${out} 0#0 --tokens\n` +
+    `  ${programName} report ${out}\n\n` +
     "Play with your own model on SGLang:\n\n" +
-    `  ${commandLine} rollout --env ${env} --split train --tasks 0-31 \\\n` +
+    `  ${programName} rollout --env ${env} --split train --tasks 0-31 \\\n` +
     `    --samples 8 --url http://127.0.0.1:30000 --model DIR ${user} \\\n` +
     "    --format slime --out runs/mine\n\n" +
     viewHint(out)

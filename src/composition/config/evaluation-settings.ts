@@ -1,6 +1,6 @@
 import { UsageError } from "../../errors.ts";
 import { runSettings, type RunSettings } from "./run-config.ts";
-import type { GivenSettings, Setting } from "./setting.ts";
+import { text, type GivenSettings, type Setting } from "./setting.ts";
 
 /**
  * The settings of a run that an evaluation lacks, because it plays each task `trials` times from its start.
@@ -20,6 +20,7 @@ const replaced: Readonly<Record<string, Setting>> = {
     help: "sampling temperature; 0 is greedy",
     default: 0,
   },
+  split: { name: "split", kind: text, help: "split of the environment's tasks", default: "test" },
 };
 
 const leftOut: ReadonlySet<string> = new Set(notOfEvaluations);

@@ -14,7 +14,7 @@ describe("readRunConfig()", () => {
     const config = readRunConfig(least);
     expect(config).toMatchObject({
       environment: { name: "storefront" },
-      scope: { split: "test", tasks: "all", sampleCount: 1, seed: 0 },
+      scope: { tasks: "all", sampleCount: 1, seed: 0 },
       user: { strategy: "scripted" },
       engine: { kind: "sglang", urls: least.url, turnTimeoutMs: 1_200_000 },
       renderer: { modelDir: "models/some", historyPolicy: "keep", guardPolicy: "neutralise" },

@@ -58,7 +58,7 @@ describe("epochs over the tasks", () => {
     };
     expect(found.plan).toEqual({
       environment: "storefront",
-      split: "test",
+      split: "train",
       seed: 0,
       sampleCount: 1,
       isOpen: true,

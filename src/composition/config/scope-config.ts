@@ -41,7 +41,11 @@ export const scopeSettings = [
     help: "the environment's data: a τ-bench bundle folder",
     operational: true,
   },
-  { name: "split", kind: text, help: "split of the environment's tasks", default: "test" },
+  {
+    name: "split",
+    kind: text,
+    help: "split of the environment's tasks (default: train, or test if there is no train)",
+  },
   {
     name: "tasks",
     kind: text,
@@ -94,7 +98,8 @@ export interface EnvironmentConfig {
 
 /** The tasks to play, and the number of attempts at each. */
 export interface ScopeConfig {
-  readonly split: string;
+  /** Absent: `train` or, in its absence, `test` or the environment's first split. */
+  readonly split?: string;
   /** `all`, or indexes and rising ranges such as `0-31,40`. */
   readonly tasks: string;
   /** The number of episodes per task: the group's size. */
@@ -165,7 +170,13 @@ function readArgs(text: string): Readonly<Record<string, unknown>> {
 export function readScopeConfig(values: ScopeValues): ScopeConfig {
   const { split, tasks, samples, seed, epochs, groups } = values;
   const branchAt = readBranchAt(values);
-  const scope = { split, tasks, sampleCount: samples, seed, ...(branchAt && { branchAt }) };
+  const scope = {
+    ...(split !== undefined && { split }),
+    tasks,
+    sampleCount: samples,
+    seed,
+    ...(branchAt && { branchAt }),
+  };
   if (epochs === undefined) {
     if (groups === undefined) return scope;
     throw new UsageError(

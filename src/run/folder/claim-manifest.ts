@@ -6,10 +6,12 @@ import { scanLines } from "../disk/line-ranges.ts";
 import { storageError } from "../disk/storage-error.ts";
 import { toPromptTime } from "../prompt-time.ts";
 import { recordingFile } from "../recording/recording-line.ts";
+import { tasksMember, withTasksOf } from "../schedule/grown-plan.ts";
 import { isSameRun, requireSameRun } from "./compare-manifests.ts";
 import { eventsFile, startedType } from "./episode-events.ts";
 import { parseJson } from "./episode-row.ts";
 import { holdsSampled } from "./folder-journals.ts";
+import { summaryFile } from "./folder-results.ts";
 import {
   isManifest,
   manifestFile,
@@ -75,7 +77,11 @@ export async function claimManifest(
   if (last === undefined) throw cannotRecover(name, stored);
   const { identity, turnwright, configuration } = last;
   const { runId = manifest.runId, promptTime: first = promptTime } = last;
-  const recovered = { ...manifest, turnwright, configuration, runId, promptTime: first };
+  const found = {
+    ...manifest.found,
+    ...(last.found["plan"] !== undefined && { plan: last.found["plan"] }),
+  };
+  const recovered = { ...manifest, turnwright, configuration, found, runId, promptTime: first };
   const known = identity === undefined ? recovered : { ...recovered, identity };
   const resumed = await resume({ dir, name }, { stored: known, manifest, files });
   await writeManifest(dir, resumed.manifest, { files });
@@ -115,7 +121,10 @@ function requireReadable(name: string, requested: RunManifest): void {
 
 /** Removes a recording without samples: it was started by another run. */
 async function dropRecording(files: Files, dir: string): Promise<void> {
-  const file = path.join(dir, recordingFile);
+  await dropFile(files, path.join(dir, recordingFile));
+}
+
+async function dropFile(files: Files, file: string): Promise<void> {
   try {
     await files.remove(file);
   } catch (error) {
@@ -162,11 +171,16 @@ async function resume(
     readonly files: Files;
   },
 ): Promise<ClaimedManifest> {
-  const { stored, manifest, files } = run;
-  requireSameRun(name, stored, manifest);
+  const { manifest, files } = run;
+  requireSameRun(name, run.stored, manifest);
+  const isGrown = manifest.configuration[tasksMember] !== run.stored.configuration[tasksMember];
+  const stored = isGrown ? withTasksOf(run.stored, manifest) : run.stored;
   const known = completeIdentity(stored.identity, manifest.identity);
-  if (known === stored.identity && isOfFolder(stored)) return { manifest: stored, notes: [] };
+  if (!isGrown && known === stored.identity && isOfFolder(stored))
+    return { manifest: stored, notes: [] };
   const completed = { ...manifest, ...stored, ...(known && { identity: known }) };
+  // An end that was reached with fewer tasks is none now.
+  if (isGrown) await dropFile(files, path.join(dir, summaryFile));
   await writeManifest(dir, completed, { files });
   return { manifest: completed, notes: [] };
 }

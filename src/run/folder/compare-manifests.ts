@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../../errors.ts";
+import { continuesPlan, tasksMember } from "../schedule/grown-plan.ts";
 import { contextMember, type RunManifest } from "./run-manifest.ts";
 
 /** Members of `identity` that an engine may not report at each start. A missing value is no difference. */
@@ -18,8 +19,10 @@ const reportedByEngine: ReadonlySet<string> = new Set([
 export function requireSameRun(name: string, stored: RunManifest, manifest: RunManifest): void {
   const configured = configurationDifferences(stored, manifest);
   if (configured.length > 0) {
+    const isGrowth = configured.some((each) => each.name === tasksMember);
+    const growth = isGrowth ? " (tasks may only be added after those of the run)" : "";
     throw new UsageError(
-      `Cannot resume ${name}: ${listed(configured)}; start with the same settings or choose another --out`,
+      `Cannot resume ${name}: ${listed(configured)}; start with the same settings${growth} or choose another --out`,
     );
   }
   const { identity } = manifest;
@@ -71,7 +74,10 @@ function configurationDifferences(
 ): readonly Difference[] {
   const isFound = [stored, manifest].every(({ identity }) => identity?.[contextMember]);
   return differences(stored.configuration, manifest.configuration).filter(
-    ({ name, isNamedByBoth }) => isNamedByBoth || name !== contextMember || !isFound,
+    ({ name, isNamedByBoth }) =>
+      name === tasksMember
+        ? !continuesPlan(stored, manifest)
+        : isNamedByBoth || name !== contextMember || !isFound,
   );
 }
 

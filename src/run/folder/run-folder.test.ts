@@ -675,6 +675,57 @@ describe("RunFolder and its manifest", () => {
     expect(idsOf(again)).toEqual(["t#0"]);
   });
 
+  describe("with a plan", () => {
+    const planned = (tasks: string, taskIndexes: readonly number[]) => ({
+      ...testManifest,
+      configuration: { ...testManifest.configuration, tasks },
+      found: { plan: { taskIndexes }, settings: { tasks } },
+    });
+    const openWith = async (...plan: Parameters<typeof planned>) =>
+      await RunFolder.open(dir, planned(...plan), { retryFailed: false });
+
+    beforeEach(async () => {
+      await using folder = await openWith("0-1", [0, 1]);
+      await folder.writeEpisode(testEpisode(0));
+      await folder.results.writeSummary({ end: "finished" });
+    });
+
+    test("plays tasks after those of the run, and is not finished before", async () => {
+      await using again = await openWith("0-3", [0, 1, 2, 3]);
+      expect(idsOf(again)).toEqual(["t#0"]);
+      expect(again.manifest).toMatchObject(planned("0-3", [0, 1, 2, 3]));
+      const stored = JSON.parse(await readFile(file("run.json"), "utf8")) as object;
+      expect(stored).toMatchObject(planned("0-3", [0, 1, 2, 3]));
+      expect(await readdir(dir)).not.toContain("summary.json");
+    });
+
+    test("takes another way to write the same tasks", async () => {
+      await using again = await openWith("0,1", [0, 1]);
+      expect(again.manifest).toMatchObject(planned("0,1", [0, 1]));
+    });
+
+    test.each([
+      ["0", [0]],
+      ["1,0", [1, 0]],
+      ["1-4", [1, 2, 3, 4]],
+    ])("refuses the tasks %s instead", async (tasks, taskIndexes) => {
+      await expect(openWith(tasks, taskIndexes)).rejects.toThrow(
+        `Cannot resume ${dir}: tasks was "0-1" and is "${tasks}"; start with the same settings (tasks may ` +
+          "only be added after those of the run) or choose another --out",
+      );
+    });
+
+    test("refuses fewer tasks also if run.json is lost", async () => {
+      {
+        await using grown = await openWith("0-3", [0, 1, 2, 3]);
+        const { manifest } = grown;
+        await grown.writeEvent({ type: "run-started", atMs: 1, manifest });
+      }
+      await rm(file("run.json"));
+      await expect(openWith("0-1", [0, 1])).rejects.toThrow('tasks was "0-3" and is "0-1"');
+    });
+  });
+
   test("lets another version name more or fewer things", async () => {
     await write([testEpisode(0)]);
     const newer = {

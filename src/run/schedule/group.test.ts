@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { episodeRow } from "../../episode/episode-row.fixture.ts";
 import { advantages } from "./advantages.ts";
 import { createSpreadFilter, rewardsOf, type EpisodeGroup } from "./group.ts";
@@ -34,6 +34,33 @@ test("an unknown estimator is refused", () => {
       "Cannot compute advantages: the estimator is gae, expected one of grpo, dr-grpo, rloo",
     ),
   );
+});
+
+test("a filter warns of many groups in a row without a spread", () => {
+  const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
+  try {
+    const filter = createSpreadFilter();
+    const equal = { ...groupOf([0, 5], [0, 5]), groupId: "lamps/train/4" };
+    const play = (count: number) => Array.from({ length: count }, () => filter(equal));
+    play(31);
+    filter(groupOf([1, 5], [0, 5]));
+    play(31);
+    expect(warn).not.toHaveBeenCalled();
+    play(1);
+    expect(warn.mock.calls).toEqual([
+      [
+        "32 groups in a row are left out because their rewards do not differ (the last one, lamps/train/4: " +
+          "rewards 0, 0). Nothing can be trained until they do: choose easier or harder tasks, more samples, or a " +
+          "reward for partial success",
+      ],
+    ]);
+    play(31);
+    expect(warn).toHaveBeenCalledTimes(1);
+    play(1);
+    expect(warn).toHaveBeenCalledTimes(2);
+  } finally {
+    warn.mockRestore();
+  }
 });
 
 test("such an attempt is no reason to keep a group", () => {

@@ -23,7 +23,7 @@ export function readEpisodeHead(head: Buffer, order: number): EpisodeEntry | und
   const row = parsed && { ...parsed, messages: readMessages(head, end + messagesKey.length) };
   // Another writer may put the failure later in the line.
   const isWhole = row?.outcome !== "failed" || row.failure !== undefined;
-  return isWhole ? toEntry(row, order) : undefined;
+  return isWhole ? toEpisodeEntry(row, order) : undefined;
 }
 
 /**
@@ -31,7 +31,7 @@ export function readEpisodeHead(head: Buffer, order: number): EpisodeEntry | und
  * if the line is damaged.
  */
 export function readEpisodeLine(line: Buffer, order: number): EpisodeEntry | undefined {
-  return toEntry(parseStoredRow(line), order);
+  return toEpisodeEntry(parseStoredRow(line), order);
 }
 
 /** Finds the key `messages` of the outermost object. */
@@ -80,7 +80,8 @@ function endOfString(bytes: Buffer, start: number): number {
   return at;
 }
 
-function toEntry(
+/** Returns an episode's entry. Returns `undefined` for a row without an id or counts. */
+export function toEpisodeEntry(
   row: Partial<Omit<EpisodeRow, "turns">> | undefined,
   order: number,
 ): EpisodeEntry | undefined {

@@ -1,0 +1,41 @@
+import { isObject } from "../../values/is-object.ts";
+import type { RunManifest } from "../folder/run-manifest.ts";
+
+/** The setting with the task indexes of a run. */
+export const tasksMember = "tasks";
+
+/**
+ * True if the plan of a later start has the tasks of a run's plan, and then others. Such a start plays the same
+ * attempts under the same seeds and adds some: a group's place in the plan decides its seeds.
+ */
+export function continuesPlan(
+  { found: before }: Pick<RunManifest, "found">,
+  { found: now }: Pick<RunManifest, "found">,
+): boolean {
+  const [was, is] = [tasksIn(before["plan"]), tasksIn(now["plan"])];
+  if (was === undefined || is === undefined) return false;
+  return was.every((task, index) => task === is[index]);
+}
+
+/** Returns the manifest of a run with the tasks of a later start, which continue its plan. */
+export function withTasksOf<Manifest extends RunManifest>(
+  stored: Manifest,
+  { configuration, found }: Pick<RunManifest, "configuration" | "found">,
+): Manifest {
+  const tasks = configuration[tasksMember];
+  const settings = stored.found["settings"];
+  return {
+    ...stored,
+    configuration: { ...stored.configuration, tasks },
+    found: {
+      ...stored.found,
+      plan: found["plan"],
+      ...(isObject(settings) && { settings: { ...settings, tasks } }),
+    },
+  };
+}
+
+function tasksIn(plan: unknown): readonly unknown[] | undefined {
+  const tasks = isObject(plan) ? plan["taskIndexes"] : undefined;
+  return Array.isArray(tasks) ? tasks : undefined;
+}
