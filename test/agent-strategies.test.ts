@@ -176,7 +176,18 @@ describe.skipIf(bundle === null)("turnwright rollout with an agent on τ-bench r
     // Its texts are long in the words of a small shop.
     const model = qwen3Folder();
     await using server = await startServer(Object.fromEntries(sessions), model);
-    const flags = ["--model", model, "--env", "tau-retail", "--data", data, "--agent", "react"];
+    const flags = [
+      "--model",
+      model,
+      "--split",
+      "test",
+      "--env",
+      "tau-retail",
+      "--data",
+      data,
+      "--agent",
+      "react",
+    ];
     const [first] = systemMessages(await expectRewarded(server, "retail", flags));
     expect(first).toContain(`${environment.policyText}\n#Available tools\n[{"type": "function"`);
   });

@@ -6,7 +6,7 @@ import { scanLines } from "../disk/line-ranges.ts";
 import { storageError } from "../disk/storage-error.ts";
 import { toPromptTime } from "../prompt-time.ts";
 import { recordingFile } from "../recording/recording-line.ts";
-import { tasksMember, withTasksOf } from "../schedule/grown-plan.ts";
+import { planOf, tasksMember, withTasksOf } from "../schedule/grown-plan.ts";
 import { isSameRun, requireSameRun } from "./compare-manifests.ts";
 import { eventsFile, startedType } from "./episode-events.ts";
 import { parseJson } from "./episode-row.ts";
@@ -77,10 +77,8 @@ export async function claimManifest(
   if (last === undefined) throw cannotRecover(name, stored);
   const { identity, turnwright, configuration } = last;
   const { runId = manifest.runId, promptTime: first = promptTime } = last;
-  const found = {
-    ...manifest.found,
-    ...(last.found["plan"] !== undefined && { plan: last.found["plan"] }),
-  };
+  const plan = planOf(last);
+  const found = { ...manifest.found, ...(plan !== undefined && { plan }) };
   const recovered = { ...manifest, turnwright, configuration, found, runId, promptTime: first };
   const known = identity === undefined ? recovered : { ...recovered, identity };
   const resumed = await resume({ dir, name }, { stored: known, manifest, files });

@@ -9,10 +9,10 @@ export const tasksMember = "tasks";
  * attempts under the same seeds and adds some: a group's place in the plan decides its seeds.
  */
 export function continuesPlan(
-  { found: before }: Pick<RunManifest, "found">,
-  { found: now }: Pick<RunManifest, "found">,
+  before: Pick<RunManifest, "found">,
+  now: Pick<RunManifest, "found">,
 ): boolean {
-  const [was, is] = [tasksIn(before["plan"]), tasksIn(now["plan"])];
+  const [was, is] = [tasksIn(planOf(before)), tasksIn(planOf(now))];
   if (was === undefined || is === undefined) return false;
   return was.every((task, index) => task === is[index]);
 }
@@ -23,7 +23,7 @@ export function withTasksOf<Manifest extends RunManifest>(
   { configuration, found }: Pick<RunManifest, "configuration" | "found">,
 ): Manifest {
   const tasks = configuration[tasksMember];
-  const settings = stored.found["settings"];
+  const settings: unknown = stored.found["settings"];
   return {
     ...stored,
     configuration: { ...stored.configuration, tasks },
@@ -33,6 +33,11 @@ export function withTasksOf<Manifest extends RunManifest>(
       ...(isObject(settings) && { settings: { ...settings, tasks } }),
     },
   };
+}
+
+/** Returns the plan in a manifest. A manifest that a program wrote may have none. */
+export function planOf({ found }: { readonly found: unknown }): unknown {
+  return isObject(found) ? found["plan"] : undefined;
 }
 
 function tasksIn(plan: unknown): readonly unknown[] | undefined {
