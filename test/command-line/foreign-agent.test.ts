@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -71,6 +72,20 @@ test("`rollout --agent` plays the example with the shipped policy, and its rows 
   expect(replayed.status).toBe(2);
   expect(replayed.stderr).toContain("keeps its conversations itself");
 });
+
+const python = spawnSync("python3", ["--version"]).status === 0;
+
+test.skipIf(!python)("`rollout --agent-command` plays the example in Python", async () => {
+  const out = path.join(scratch, "python");
+  const file = fileURLToPath(new URL("../../examples/agent.py", import.meta.url));
+  const flags = ["--agent-command", `python3 ${JSON.stringify(file)}`, "--out", out];
+  const played = await callCli(["rollout", ...given, ...flags]);
+  expect(played.status, played.stderr).toBe(0);
+  expect(jsonLines(played.stdout)[0]).toMatchObject({ type: "episode", outcome: "completed" });
+  const verified = await callCli(["verify", out]);
+  expect(JSON.parse(verified.stdout)).toMatchObject({ episodes: 1, samples: 1, violations: [] });
+});
+if (!python) console.warn("The example in Python is skipped: python3 is not here.");
 
 test("`eval --agent-command` reports on a program, and shows its output when it fails", async () => {
   const out = path.join(scratch, "eval");
