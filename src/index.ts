@@ -74,6 +74,7 @@ export type { ForeignAgent, ForeignRun, ForeignTool } from "./gateway/agent/fore
 export type { AssistantMessage, Message, ToolCall, ToolDefinition } from "./message.ts";
 export type { Outside } from "./outside.ts";
 export type { Renderer } from "./renderer/renderer.ts";
+export type { ComponentEvaluation } from "./report/component-tally.ts";
 export type { PolicyPrices } from "./report/evaluation-tally.ts";
 export type {
   Durations,

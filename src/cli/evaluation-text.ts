@@ -6,6 +6,7 @@ import { describeRoles, describeRows } from "../report/rows/describe-rows.ts";
 import type { RowsEvaluation } from "../report/rows/rows-evaluation.ts";
 import { describeInterval } from "../report/statistics/describe-interval.ts";
 import type { Estimate } from "../report/statistics/interval.ts";
+import { printable } from "../report/text-style.ts";
 import { evaluationFiles } from "../run/folder/evaluation-files.ts";
 import { formatCount } from "./progress-line.ts";
 
@@ -20,6 +21,7 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
     ["attempts", `${episodes.scored} scored of ${episodes.planned} planned`],
   ];
   if (averageReward !== undefined) rows.push(["average reward", describe(averageReward)]);
+  rows.push(...describeComponents(evaluation));
   const { trialCount } = evaluation;
   const rule = describeSuccess(evaluation);
   if (rule !== undefined) rows.push(["success", rule]);
@@ -51,6 +53,15 @@ export function printEvaluation(evaluation: Evaluation, dir: string): string {
   rows.push(["report", path.join(dir, evaluationFiles.report)]);
   rows.push(["for τ-bench", path.join(dir, evaluationFiles.tauBenchResults)]);
   return `\n${rowsText(rows)}`;
+}
+
+/** Describes the components of the rewards. A weight of 1 is not shown. */
+function describeComponents({ components = {} }: Evaluation): [string, string][] {
+  return Object.entries(components).map(([name, { mean, weight }], index) => {
+    const times =
+      weight === undefined ? ", weights differ" : weight === 1 ? "" : `, weight ${weight}`;
+    return [index === 0 ? "components" : "", `${printable(name)} ${describe(mean)}${times}`];
+  });
 }
 
 /** Describes the rule of a success. `undefined` if the usual rule decides, and rewards show that it fits. */

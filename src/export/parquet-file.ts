@@ -50,8 +50,15 @@ const columns: readonly Column[] = [
   list("logprobs", double, (row) => row.logprobs),
   list("policy_versions", text, (row) => row.policyVersions),
   plain("turns", text, (row) => JSON.stringify(row.turns)),
+  plain("reward_components", text, (row) => componentsOf(row), true),
   plain("metadata", text, (row) => JSON.stringify(row.metadata)),
 ];
+
+/** Returns the components of a row's reward as JSON, `{name: {value, weight}}`; null if it has none. */
+function componentsOf({ metadata }: Sample): string | null {
+  const components = metadata["rewardComponents"];
+  return components === undefined ? null : JSON.stringify(components);
+}
 
 /**
  * Yields rows as a Parquet file with typed list columns, one row group at a time. An absent reward

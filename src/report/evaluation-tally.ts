@@ -6,6 +6,7 @@ import { unscoredReason, type UnscoredReason } from "../run/folder/unscored-reas
 import type { OutcomeCounts, StopReason } from "../trajectory/sample.ts";
 import { noSpending, withoutSpending } from "../user/chat/add-spending.ts";
 import type { Durations, Evaluation, Miss, TaskEvaluation, TrialEvaluation } from "./evaluation.ts";
+import { ComponentTally } from "./component-tally.ts";
 import type { CountedRow } from "./rows/counted-row.ts";
 import { RowTally } from "./rows/row-tally.ts";
 import { boundsOf, estimateMean } from "./statistics/interval.ts";
@@ -67,6 +68,7 @@ export class EvaluationTally {
   readonly #tokens = { sampled: 0, prompt: 0, cachedPrompt: 0, userInput: 0, userOutput: 0 };
   readonly #time = { engineMs: 0, environmentMs: 0 };
   readonly #rows = new RowTally();
+  readonly #components = new ComponentTally();
   #userCostUsd: number | undefined;
   #firstStartMs = Infinity;
   #lastEndMs = -Infinity;
@@ -112,6 +114,7 @@ export class EvaluationTally {
       count(this.#byCode, failure.code);
     }
     if (reward !== undefined && !isSuccess) this.#addMiss({ row, trial }, reward);
+    if (reward !== undefined) this.#components.add(row);
     this.#addEffort(row);
     this.#rows.add(row, rows);
   }
@@ -173,6 +176,7 @@ export class EvaluationTally {
     const averageReward = estimateMean(rewards, boundsOf(allRewards));
     const notPlayed = planned - finished;
     const rows = this.#rows.evaluation();
+    const components = this.#components.evaluation();
     const unscoredBy = {
       ...this.#unscoredBy,
       ...(notPlayed !== 0 && { "not-played": notPlayed }),
@@ -193,6 +197,7 @@ export class EvaluationTally {
         ...(branchCount !== 0 && { branches: branchCount }),
       },
       ...(averageReward !== undefined && { averageReward }),
+      ...(components !== undefined && { components }),
       ...estimatePasses(tasks, countTo(trialCount)),
       // τ-bench's formula assumes that all tasks have the same number of trials, and counts missing
       // trials as failed.

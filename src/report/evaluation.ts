@@ -2,6 +2,7 @@ import type { FailureCode, Party } from "../errors.ts";
 import type { Difference } from "../environment/state/difference.ts";
 import type { UnscoredReason } from "../run/folder/unscored-reason.ts";
 import type { Outcome, OutcomeCounts, StopReason } from "../trajectory/sample.ts";
+import type { ComponentEvaluation } from "./component-tally.ts";
 import type { RowsEvaluation } from "./rows/rows-evaluation.ts";
 import type { Estimate } from "./statistics/interval.ts";
 import type { TauBenchMetrics } from "./tau-bench-metrics.ts";
@@ -89,6 +90,8 @@ export interface Evaluation {
   };
   /** The mean over tasks of the mean over each task's scored attempts. Absent if none is scored. */
   readonly averageReward?: Estimate;
+  /** The components of the rewards by name. Absent if no score names any. */
+  readonly components?: Readonly<Record<string, ComponentEvaluation>>;
   /**
    * pass^k by k, over the tasks that have at least k scored attempts. A k without such a task is
    * absent.

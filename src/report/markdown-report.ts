@@ -21,6 +21,7 @@ export function renderMarkdownReport(evaluation: Evaluation, setup: ReportSetup)
       ),
       "## Result",
       renderHeadline(evaluation),
+      ...renderComponents(evaluation),
       renderPasses(evaluation),
       explanation,
       "## Episodes",
@@ -71,6 +72,17 @@ function renderHeadline(evaluation: Evaluation): string {
     );
   }
   return lines.join("\n\n");
+}
+
+function renderComponents({ components }: Evaluation): string[] {
+  if (components === undefined) return [];
+  const rows = Object.entries(components).map(([name, { mean, weight, attemptCount }]) => [
+    code(name),
+    estimate(mean),
+    weight === undefined ? "differs" : String(weight),
+    String(attemptCount),
+  ]);
+  return [table(["component of the reward", "mean", "weight", "attempts"], rows)];
 }
 
 function renderPasses({ passHatK, passAtK, tauBench, trialCount }: Evaluation): string {

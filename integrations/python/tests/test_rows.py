@@ -184,6 +184,15 @@ def test_metrics_count_an_episode_of_several_rows_once():
     assert not [name for name in one if name.startswith(("role/", "rows/"))]
 
 
+def test_metrics_have_the_means_of_reward_components():
+    parts = {"exact": {"value": 1, "weight": 1.0}, "style": {"value": 0.5, "weight": 0.1}}
+    whole = {**rows()[0], "metadata": {"rewardComponents": parts}}
+    other = {**rows()[1], "metadata": {"rewardComponents": {"exact": {"value": 0, "weight": 1.0}}}}
+    metrics = step_metrics([whole, whole, other, rows()[2]])
+    assert {name: value for name, value in metrics.items() if name.startswith("reward/component/")} == {
+        "reward/component/exact": 0.5, "reward/component/style": 0.5}
+
+
 def test_logs_to_files_tensorboard_and_wandb(tmp_path):
     file = MetricsFile(tmp_path / "metrics.jsonl")
     for step, value in ((0, 0.1), (1, 0.2), (1, 0.3)):

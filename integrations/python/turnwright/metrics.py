@@ -41,7 +41,8 @@ def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
     `ratios` are the trained tokens' probability ratios, new policy to recorded. pass^k leaves out attempts that
     fork from another attempt of the rows (`forkedFrom`), as the report does. Each episode counts once, also if it has
     several rows. Then there are metrics by role (`role/NAME/...`), too: `token_share` is the role's part of all
-    trained tokens, `reward_mean` the mean over the episodes with such a row.
+    trained tokens, `reward_mean` the mean over the episodes with such a row. `reward/component/NAME` is the mean value of
+    a component of the rewards, without its weight, over the episodes that have it.
     """
     rows, ratios = list(rows), [] if ratios is None else [float(ratio) for ratio in ratios]
     episodes: dict[str, list[Row]] = {}
@@ -63,6 +64,11 @@ def step_metrics(rows: Iterable[Row], *, trainer_version: int | None = None,
             trials.setdefault(own[0]["taskId"], []).append(float(reward))
     scored = [reward for own in rewards.values() for reward in own]
     out["rollout/unscored"] = len(episodes) - len(scored)
+    components: dict[str, list[float]] = {}
+    for own in episodes.values():
+        for name, part in (own[0]["metadata"].get("rewardComponents") or {}).items():
+            components.setdefault(name, []).append(float(part["value"]))
+    out |= {f"reward/component/{name}": fmean(values) for name, values in components.items()}
     if scored:
         out |= {"reward/mean": fmean(scored), "reward/std": pstdev(scored),
                 "reward/groups_with_signal": fmean(len(set(own)) > 1 for own in rewards.values())}
