@@ -8,8 +8,8 @@ export {
   checkEnvironment,
   type CheckOptions,
   type EnvironmentCheck,
-  type EnvironmentProblem,
-} from "./api/check-environment.ts";
+} from "./api/check/check-environment.ts";
+export type { EnvironmentProblem } from "./api/check/problem-list.ts";
 export { evaluate, type EvaluateOptions } from "./api/evaluate.ts";
 export { readRun, type ReadRun } from "./api/read-run.ts";
 export type {
@@ -57,7 +57,7 @@ export { playActions, type PlayedActions } from "./environment/play-actions.ts";
 export { readTasks } from "./environment/read-tasks.ts";
 export { ToolRefusal, refuse } from "./environment/refuse.ts";
 export type { RewardComponent, RewardComponents } from "./environment/reward-parts.ts";
-export type { DetailedScore, ScoreResult } from "./environment/score-result.ts";
+export type { ComparedMembers, DetailedScore, ScoreResult } from "./environment/score-result.ts";
 export { createSeededRandom, type Random } from "./environment/seeded-random.ts";
 export type { TaskItem, TaskList, TaskSplits } from "./environment/task-list.ts";
 export type { CallableTool, ToolContext } from "./environment/tool-call.ts";

@@ -102,7 +102,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
     policyText: typeof policy === "string" ? policy : "",
     user: toUser(name, options.user),
     task: (split, index) => tasks.task(split, index),
-    async open(task, { user, signal, outside = callThrough }) {
+    async open(task, { user, signal, outside = callThrough, onCompared }) {
       signal.throwIfAborted();
       const tools = toolsOf.shared ?? toolsOf.read(task, place);
       if (repeatable) assertRepeatable(name, tools);
@@ -133,6 +133,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
         score,
         dispose,
         outside,
+        onCompared,
         resources,
         state,
         own: {
