@@ -72,7 +72,7 @@ export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments>
 /** An environment with its own user. */
 export interface DefinedEnvironment<Item = unknown> extends Environment<Item> {
   /** Plays the user if no model does. */
-  readonly user: User;
+  readonly user: User<Item>;
 }
 
 /**

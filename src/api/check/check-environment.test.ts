@@ -199,6 +199,74 @@ describe("checkEnvironment() says what would spoil a run:", () => {
     ]);
   });
 
+  test("answers and scores that differ although nothing is said about them", async () => {
+    let rolled = 0;
+    const dice = defineEnvironment({
+      name: "dice",
+      tasks: [{ instruction: "Roll." }],
+      policy: "",
+      tools: { roll: { description: "Roll.", execute: () => (rolled += 1) } },
+      score: () => 0,
+    });
+    expect((await checkEnvironment(dice)).problems).toEqual([
+      {
+        severity: "warning",
+        task: "dice/test/0",
+        message: expect.stringMatching(
+          /^task dice\/test\/0: an agent that calls every tool with what fits its schema: tool roll answers differently the second time \("\d", then "\d"\), expected the same/,
+        ) as string,
+      },
+    ]);
+  });
+
+  test("wanted members that no state had", async () => {
+    const desk = defineEnvironment({
+      name: "desk",
+      tasks: [{ instruction: "Lend." }],
+      policy: "",
+      initialState: (): { loans: object; loan?: object; Fines?: object; late?: number } => ({
+        loans: {},
+      }),
+      tools: {
+        fine: {
+          description: "Fine.",
+          execute(_, state) {
+            state.late = 1;
+            return "fined";
+          },
+        },
+      },
+      score: () => ({ wanted: { loans: {}, loan: {}, Fines: {}, late: 1 } }),
+    });
+    const { problems } = await checkEnvironment(desk);
+    expect(problems).toEqual([
+      {
+        severity: "warning",
+        task: "desk/test/0",
+        message:
+          "task desk/test/0: score() wants `loan`, and no state had such a member; did you mean `loans`?",
+      },
+      {
+        severity: "warning",
+        task: "desk/test/0",
+        message:
+          "task desk/test/0: score() wants `Fines`, and no state had such a member; expected a member that a " +
+          "state has (loans, late), or one that a tool adds",
+      },
+    ]);
+  });
+
+  test("rewards of turns are scored as in a run, each action as a turn", async () => {
+    const counted = defineEnvironment({
+      name: "counted",
+      tasks: [{ instruction: "Go." }],
+      policy: "",
+      tools: { go: { description: "Go.", execute: () => "gone" } },
+      score: (_state, _task, { turns = [] }) => ({ turnRewards: turns.map(() => 0) }),
+    });
+    expect((await checkEnvironment(counted)).problems).toEqual([]);
+  });
+
   test("reports problems that all tasks share once, with their number", async () => {
     const clumsy = defineEnvironment({
       name: "clumsy",

@@ -29,7 +29,7 @@ export interface AgentSetup {
 
 /** Gets the events of an episode. */
 export interface AgentEvents {
-  /** Called after each answer of foreign code, with the name of what was called, such as `user.reply()`. */
+  /** Called after the answers of the user, and at the end, with the name of what was called, such as `user.reply()`. */
   readonly onAnswer: (called: string) => void;
   readonly onStep: (action: Action) => void;
   readonly onCompared: (compared: ComparedMembers) => void;
@@ -153,7 +153,7 @@ class AgentEpisode {
         );
       },
     );
-    this.#events.onAnswer("world.score()");
+    this.#events.onAnswer("the environment (a tool, or score())");
     return { lines, opening, steps, score, tools: world.tools ?? environment.tools };
   }
 
@@ -170,7 +170,6 @@ class AgentEpisode {
     const step = await this.#cross({ doing: `answer ${name}` }, async (signal) =>
       checkStep(await world.step(action, { signal }), `world.step() for ${name}`),
     );
-    this.#events.onAnswer(action.type === "say" ? "world.step()" : name);
     if (step.isError === true && before !== (await hash())) {
       this.#events.onProblem(
         "error",
