@@ -15,42 +15,55 @@ export interface PlayDifference extends Pick<EnvironmentProblem, "severity" | "m
  * Compares two plays of the same agent in the same task with the same seed. A difference is an error if the environment
  * or the user says that it is repeatable: resumed episodes would fail.
  *
- * @returns the first difference, or `undefined`.
+ * @returns the first difference in the user's lines, and the first one in the world's answers.
  */
 export function comparePlays(
   [first, second]: readonly [PlayedAgent, PlayedAgent],
   { environment, user }: { readonly environment: Environment; readonly user: User },
-): PlayDifference | undefined {
+): readonly PlayDifference[] {
   const line = firstDifference(first.lines, second.lines);
-  if (line !== undefined) {
-    const what = `the user (${user.strategy}) says other lines the second time`;
-    const values = line.map((said) => said && textOfLine(said));
-    const remedy = "draw with createSeededRandom(), and keep nothing outside of open()";
-    return difference(user, what, { values, remedy });
-  }
+  const ofUser = line && [
+    difference(user, `the user (${user.strategy}) says other lines the second time`, {
+      values: line.map((said) => said && textOfLine(said)),
+      remedy: `${drawing}, and keep nothing outside of the conversation`,
+    }),
+  ];
+  const ofSteps = stepDifference(first, second, environment);
+  if (ofSteps !== undefined) return [...(ofUser ?? []), ofSteps];
+  // Other lines may lead to another score.
+  if (ofUser !== undefined) return ofUser;
   if (first.opening !== second.opening) {
-    return ofWorld(environment, "the conversation begins", [first.opening, second.opening]);
-  }
-  const step = firstDifference(first.steps, second.steps);
-  if (step !== undefined) {
-    const [one, other] = step;
-    const { from = "tool", source = "" } = one ?? other ?? {};
-    const what = from === "tool" ? `tool ${source} answers` : "the agent's text is answered";
-    return ofWorld(environment, what, [one?.observation, other?.observation]);
+    return [ofWorld(environment, "the conversation begins", [first.opening, second.opening])];
   }
   const scores = firstDifference([first.score], [second.score]);
-  return (
-    scores && ofWorld(environment, "the episode is scored", [scores[0]?.reward, scores[1]?.reward])
-  );
+  const rewards = scores?.map((score) => score?.reward);
+  return rewards === undefined ? [] : [ofWorld(environment, "the episode is scored", rewards)];
 }
+
+/** Returns the first difference in the steps in which the user says nothing else. */
+function stepDifference(
+  first: PlayedAgent,
+  second: PlayedAgent,
+  environment: Environment,
+): PlayDifference | undefined {
+  const step = firstDifference(first.steps, second.steps);
+  if (step === undefined) return undefined;
+  const [one, other] = step;
+  const { from = "tool", source = "" } = one ?? other ?? {};
+  const isOfUser = from === "user" && JSON.stringify(first.lines) !== JSON.stringify(second.lines);
+  if (isOfUser) return undefined;
+  const what = from === "tool" ? `tool ${source} answers` : "the agent's text is answered";
+  return ofWorld(environment, what, [one?.observation, other?.observation]);
+}
+
+const drawing = "draw from the seed (createSeededRandom(), in Python context.random)";
 
 function ofWorld(
   environment: Environment,
   what: string,
   values: readonly unknown[],
 ): PlayDifference {
-  const remedy =
-    "draw with createSeededRandom(task.id), or take what comes from elsewhere through context.outside";
+  const remedy = `${drawing}, or take what comes from elsewhere through context.outside`;
   return difference(environment, `${what} differently the second time`, { values, remedy });
 }
 

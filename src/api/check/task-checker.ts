@@ -130,17 +130,17 @@ export class TaskChecker {
     this.report(
       "warning",
       `no episode ended: the user does not leave within ${patientAgent.actions.length} messages, and no call ended one, ` +
-        "expected a line { text, leaves: true }, a tool with `ends`, or isDone(); a run plays such an episode up to " +
-        "its limit of turns",
+        "expected a line { text, leaves: true } (in Python None), a tool with `ends`, or isDone(); a run plays such an " +
+        "episode up to its limit of turns",
     );
   }
 
   /** Compares two plays of an agent with the same seed. */
   #compare(agent: HostileAgent, first: PlayedAgent, second: PlayedAgent | undefined): void {
-    const difference = second && comparePlays([first, second], this.#setup);
-    if (difference === undefined || this.#isTaskChanged) return;
-    const { severity, message, kind } = difference;
-    this.report(severity, message, { before: `an agent that ${agent.what}: `, kind });
+    if (second === undefined || this.#isTaskChanged) return;
+    for (const { severity, message, kind } of comparePlays([first, second], this.#setup)) {
+      this.report(severity, message, { before: `an agent that ${agent.what}: `, kind });
+    }
   }
 
   /** Plays an agent, and records its failure as a problem. */
