@@ -4,12 +4,9 @@
  * @module
  */
 export type { Agent } from "./agent/agent.ts";
-export {
-  checkEnvironment,
-  type CheckOptions,
-  type EnvironmentCheck,
-} from "./api/check/check-environment.ts";
+export { checkEnvironment, type CheckOptions } from "./api/check/check-environment.ts";
 export type { EnvironmentProblem } from "./api/check/problem-list.ts";
+export type { EnvironmentCheck } from "./api/check/task-checker.ts";
 export { evaluate, type EvaluateOptions } from "./api/evaluate.ts";
 export { readRun, type ReadRun } from "./api/read-run.ts";
 export type {

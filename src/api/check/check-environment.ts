@@ -6,27 +6,7 @@ import { defaultScript, createScriptedUser } from "../../user/scripted-user.ts";
 import type { User } from "../../user/user.ts";
 import { checkTasks, checkTools } from "./check-declared.ts";
 import type { AgentSetup } from "./play-agent.ts";
-import type { EnvironmentProblem } from "./problem-list.ts";
-import { TaskChecker } from "./task-checker.ts";
-
-/** The result of a check. JSON-able. */
-export interface EnvironmentCheck {
-  /** At most 50 problems, errors first if there are more. */
-  readonly problems: readonly EnvironmentProblem[];
-  readonly errorCount: number;
-  readonly warningCount: number;
-  /** The number of tasks that were played. */
-  readonly taskCount: number;
-  /** The number of tasks in all splits. */
-  readonly totalTaskCount: number;
-  /** The number of tools in the played tasks, by name. */
-  readonly toolCount: number;
-  readonly episodeCount: number;
-  /** The number of actions: calls and messages. */
-  readonly stepCount: number;
-  /** The number of calls of tools. */
-  readonly callCount: number;
-}
+import { TaskChecker, type EnvironmentCheck } from "./task-checker.ts";
 
 /** Options of `checkEnvironment()`. */
 export interface CheckOptions {

@@ -4,7 +4,6 @@ import type { Task } from "../../task.ts";
 import { placeOfThrow } from "../../text/source-place.ts";
 import { checkTools, taskText } from "./check-declared.ts";
 import { comparePlays } from "./compare-plays.ts";
-import type { EnvironmentCheck } from "./check-environment.ts";
 import {
   callers,
   fittingAgent,
@@ -16,6 +15,25 @@ import {
 import { nameOf, playAgent, type AgentSetup, type PlayedAgent } from "./play-agent.ts";
 import { ProblemList, type EnvironmentProblem, type ProblemPlace } from "./problem-list.ts";
 import { WantedMembers } from "./wanted-members.ts";
+
+/** The result of a check. JSON-able. */
+export interface EnvironmentCheck {
+  /** At most 50 problems, errors first if there are more. */
+  readonly problems: readonly EnvironmentProblem[];
+  readonly errorCount: number;
+  readonly warningCount: number;
+  /** The number of tasks that were played. */
+  readonly taskCount: number;
+  /** The number of tasks in all splits. */
+  readonly totalTaskCount: number;
+  /** The number of tools in the played tasks, by name. */
+  readonly toolCount: number;
+  readonly episodeCount: number;
+  /** The number of actions: calls and messages. */
+  readonly stepCount: number;
+  /** The number of calls of tools. */
+  readonly callCount: number;
+}
 
 /** Plays the tasks of an environment, and collects the problems. */
 export class TaskChecker {

@@ -1,5 +1,6 @@
 import { environmentOf, type EnvironmentFlags } from "./environment-flags.ts";
-import { checkEnvironment, type EnvironmentCheck } from "../../api/check/check-environment.ts";
+import { checkEnvironment } from "../../api/check/check-environment.ts";
+import type { EnvironmentCheck } from "../../api/check/task-checker.ts";
 import { loadEnvironment, loadOwnUser } from "../../composition/environment/environments.ts";
 import { plainStyle, printable, terminalStyle } from "../../report/text-style.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
