@@ -28,7 +28,7 @@ const maxRepeats = 2;
  *
  * `open()` throws UsageError for a task of another environment.
  */
-export function createStorefrontUser(): User {
+export function createStorefrontUser(): User<StorefrontData> {
   return {
     strategy: "storefront",
     repeatable: true,
@@ -39,7 +39,7 @@ export function createStorefrontUser(): User {
         );
       }
       const customer = new ScriptedCustomer(
-        (task as Task<StorefrontData>).data,
+        task.data,
         createSeededRandom(`${task.id}/user/${seed}`),
       );
       return toSession(customer);

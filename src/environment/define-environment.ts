@@ -49,7 +49,7 @@ export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments>
     | ToolRecord<ToolArguments, State>
     | ((task: Item) => readonly Tool<State>[]);
   /** The user if no model plays one: lines or a `User`. Default: says the instruction. */
-  readonly user?: DefinedUser<Item>;
+  readonly user?: DefinedUser<NoInfer<Item>>;
   /** Scores the state that the tools left. */
   readonly score: (
     state: State,

@@ -1,14 +1,13 @@
 from turnwright import Environment, refuse
 
 START = {"attic": 0, "hall": 1, "kitchen": 2, "study": 3}
-env = Environment("my-environment", repeatable=True, policy="You look after the lamps of a house. Change only what you are asked to.")
 WISHES = {"train": [("hall", 3), ("attic", 10), ("hall", 7)], "test": [("kitchen", 5), ("study", 0)]}
-env.tasks = {split: [{"instruction": f"Please set the lamp of the {room} to {level}.", "room": room, "level": level}
+env = Environment("my-environment", repeatable=True, policy="You look after lamps. Change only what you are asked to.")
+env.tasks = {split: [{"instruction": f"Set the lamp of the {room} to {level}.", "room": room, "level": level}
                      for room, level in wishes] for split, wishes in WISHES.items()}
 
 @env.state
-def state(task):
-    return {"levels": dict(START)}
+def state(task): return {"levels": dict(START)}
 
 @env.tool
 def list_lamps(state) -> dict[str, int]:

@@ -477,7 +477,7 @@ describe("createForeignPlayer()", () => {
   ] as const)("names the user who never answers what %s() asks", async (asker, what) => {
     await using open = await openStorefrontSession(0);
     const limits = { ...defaultLimits, userTimeoutMs: 5 };
-    const user: User = {
+    const user: ReturnType<typeof createStorefrontUser> = {
       strategy: "hung",
       open: (task, options) => {
         const session = createStorefrontUser().open(task, options);
@@ -512,7 +512,7 @@ describe("createForeignPlayer()", () => {
     /** Its user takes so long for an answer, and it so long for its own. */
     function asking(open: StorefrontSession, { userMs, toolMs }: Readonly<Record<string, number>>) {
       const hand = createManualClock();
-      const user: User = {
+      const user: ReturnType<typeof createStorefrontUser> = {
         strategy: "slow",
         open: (task, options) => {
           const session = createStorefrontUser().open(task, options);
