@@ -39,6 +39,7 @@ export {
   type ToolMembers,
   type ToolOptions,
 } from "./environment/define-tool.ts";
+export type { ComparedMembers } from "./environment/compared-members.ts";
 export type { DefinedUser } from "./environment/defined-user.ts";
 export type { MadeCall, MadeTurn, PlayedOutcome } from "./environment/action-log.ts";
 export type { PlayedEpisode } from "./environment/defined-world.ts";
@@ -54,7 +55,7 @@ export { playActions, type PlayedActions } from "./environment/play-actions.ts";
 export { readTasks } from "./environment/read-tasks.ts";
 export { ToolRefusal, refuse } from "./environment/refuse.ts";
 export type { RewardComponent, RewardComponents } from "./environment/reward-parts.ts";
-export type { ComparedMembers, DetailedScore, ScoreResult } from "./environment/score-result.ts";
+export type { DetailedScore, ScoreResult } from "./environment/score-result.ts";
 export { createSeededRandom, type Random } from "./environment/seeded-random.ts";
 export type { TaskItem, TaskList, TaskSplits } from "./environment/task-list.ts";
 export type { CallableTool, ToolContext } from "./environment/tool-call.ts";

@@ -1,6 +1,5 @@
 import { type Random, createSeededRandom } from "../../src/environment/seeded-random.ts";
 import { UsageError } from "../../src/errors.ts";
-import type { Task } from "../../src/task.ts";
 import type { User, UserLine, UserSession } from "../../src/user/user.ts";
 import type { StorefrontData } from "./draw-task.ts";
 import type { Goal } from "./goal.ts";

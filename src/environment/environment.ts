@@ -2,7 +2,7 @@ import type { AssistantMessage, ToolDefinition } from "../message.ts";
 import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { RewardComponents } from "./reward-parts.ts";
 import type { Outside } from "../outside.ts";
-import type { ComparedMembers } from "./score-result.ts";
+import type { ComparedMembers } from "./compared-members.ts";
 import type { Task } from "../task.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 

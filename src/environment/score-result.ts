@@ -1,4 +1,5 @@
 import { RolloutError, describeError } from "../errors.ts";
+import type { ComparedMembers } from "./compared-members.ts";
 import { classOf } from "./content-text.ts";
 import type { Difference } from "./state/difference.ts";
 import type { Score } from "./environment.ts";
@@ -51,13 +52,6 @@ const members = new Set([
   "turnRewards",
   "success",
 ]);
-
-/** The members of a state and those that a score wants. */
-export interface ComparedMembers {
-  readonly wanted: readonly string[];
-  /** The names of the state's members. */
-  readonly state: readonly string[];
-}
 
 /** The episode to score. */
 interface ScoredEpisode {

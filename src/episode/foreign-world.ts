@@ -1,4 +1,4 @@
-import type { ComparedMembers } from "../environment/score-result.ts";
+import type { ComparedMembers } from "../environment/compared-members.ts";
 import type { Environment, World } from "../environment/environment.ts";
 import { createAbortController } from "../async/abort-controller.ts";
 import type { Clock } from "../async/clock.ts";

@@ -27,7 +27,6 @@ import { createCharacterRenderer } from "../../src/testing/character-renderer.ts
 import { withInventedColumns } from "../../src/testing/column-engine.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
-import type { User } from "../../src/user/user.ts";
 import {
   createExpertEngine,
   storefrontRenderer,

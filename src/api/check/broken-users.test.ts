@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { defineEnvironment } from "../../environment/define-environment.ts";
 import type { DefinedUser } from "../../environment/defined-user.ts";
 import { createScriptedUser } from "../../user/scripted-user.ts";
-import type { User, UserSession } from "../../user/user.ts";
+import type { User } from "../../user/user.ts";
 import { checkEnvironment } from "./check-environment.ts";
 
 interface Loan {
@@ -14,11 +14,14 @@ const noCost = { callCount: 0, inputTokenCount: 0, outputTokenCount: 0 };
 const bye = { text: "Bye.", leaves: true } as const;
 
 /** A user that leaves at the first answer, with some members replaced. */
-function own(session: object, more: Partial<User<Loan>> = {}): User<Loan> {
+function own(
+  session: Readonly<Record<string, unknown>>,
+  more: Partial<User<Loan>> = {},
+): User<Loan> {
   const sound = { begin: async () => "Dune?", reply: async () => bye, usage: () => noCost };
   return {
     strategy: "own",
-    open: () => ({ ...sound, ...session }) as UserSession,
+    open: () => ({ ...sound, ...session }),
     ...more,
   };
 }
@@ -162,7 +165,7 @@ describe("checkEnvironment() judges users as a run does:", () => {
     [
       "other lines for the same seed although the user is repeatable",
       own({ begin: async () => `${(drawn += 1)}` }, { repeatable: true }),
-      [/^error: .* says other lines the second time .*it says that it is repeatable; draw with/],
+      [/^error: .* says other lines the second time .*it says that it is repeatable; draw from/],
     ],
   ])("%s", async (_, user, expected) => {
     expect(await problemsOf(user)).toEqual(

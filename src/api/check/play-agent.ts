@@ -1,6 +1,6 @@
 import type { Clock } from "../../async/clock.ts";
 import type { Action, Environment, Score, Step, World } from "../../environment/environment.ts";
-import type { ComparedMembers } from "../../environment/score-result.ts";
+import type { ComparedMembers } from "../../environment/compared-members.ts";
 import { crossBoundary, suspectOf, type Boundary } from "../../episode/boundary.ts";
 import { checkOpening, checkScore, checkStep } from "../../episode/check/check-foreign.ts";
 import {
@@ -105,12 +105,11 @@ function noting(session: UserSession, note: (line: UserLine, called: string) => 
     note(said, called);
     return said;
   };
-  const { retake } = session;
   return {
     begin: async (options) => await noted("user.begin()", session.begin(options)),
     reply: async (text, options) => await noted("user.reply()", session.reply(text, options)),
-    ...(retake !== undefined && {
-      retake: async (options) => await noted("user.retake()", retake(options)),
+    ...(session.retake && {
+      retake: async (options) => await noted("user.retake()", session.retake!(options)),
     }),
     usage: () => session.usage(),
   };

@@ -1,5 +1,5 @@
 import { nearestName } from "../../../packages/python-values/src/support/nearest-name.ts";
-import type { ComparedMembers } from "../../environment/score-result.ts";
+import type { ComparedMembers } from "../../environment/compared-members.ts";
 import type { Task } from "../../task.ts";
 import type { ProblemList } from "./problem-list.ts";
 

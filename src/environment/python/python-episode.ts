@@ -1,7 +1,8 @@
 import type { Task } from "../../task.ts";
 import type { Score } from "../environment.ts";
 import type { PlayedOutcome } from "../action-log.ts";
-import { toScore, type ComparedMembers } from "../score-result.ts";
+import type { ComparedMembers } from "../compared-members.ts";
+import { toScore } from "../score-result.ts";
 import { isObject } from "../../values/is-object.ts";
 import { attributed } from "./failed-request.ts";
 import type { PythonOpening } from "./python-answers.ts";

@@ -10,7 +10,7 @@ import { attributed } from "./failed-request.ts";
 import { ActionLog } from "../action-log.ts";
 import type { PythonCallAnswer } from "./python-answers.ts";
 import type { PythonEpisode } from "./python-episode.ts";
-import type { ComparedMembers } from "../score-result.ts";
+import type { ComparedMembers } from "../compared-members.ts";
 import type { PythonToolCall } from "./python-tools.ts";
 
 /** One attempt at a task of an environment with tools in Python. */
