@@ -68,10 +68,9 @@ export function createEnvironment(): Environment<LampsData> {
 }
 
 /** Creates the resident, who states a wish, answers the first question, and leaves. */
-export function createUser(): User {
+export function createUser(): User<LampsData> {
   return createScriptedUser({
-    lines(task) {
-      const { wish, changesMind } = (task as Task<LampsData>).data;
+    lines({ data: { wish, changesMind } }) {
       return [
         `Please set the lamp of the ${wish.room} to ${wish.level}.`,
         changesMind ? "No, leave it as it is." : "Yes, please.",

@@ -33,7 +33,7 @@ const bundle = await rolldown({
 });
 await bundle.write({ file: path.join(dist, "main.js"), format: "esm" });
 await bundle.close();
-cpSync(path.join(root, "templates/project"), path.join(dist, "template"), { recursive: true });
+cpSync(path.join(root, "templates"), path.join(dist, "template"), { recursive: true });
 copyFileSync(path.join(root, "LICENSE"), path.join(folder, "LICENSE"));
 for (const name of ["start.cjs", "start-main.cjs"]) {
   copyFileSync(path.join(root, "src/cli", name), path.join(dist, name));

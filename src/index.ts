@@ -4,12 +4,9 @@
  * @module
  */
 export type { Agent } from "./agent/agent.ts";
-export {
-  checkEnvironment,
-  type CheckOptions,
-  type EnvironmentCheck,
-  type EnvironmentProblem,
-} from "./api/check-environment.ts";
+export { checkEnvironment, type CheckOptions } from "./api/check/check-environment.ts";
+export type { EnvironmentProblem } from "./api/check/problem-list.ts";
+export type { EnvironmentCheck } from "./api/check/task-checker.ts";
 export { evaluate, type EvaluateOptions } from "./api/evaluate.ts";
 export { readRun, type ReadRun } from "./api/read-run.ts";
 export type {
@@ -42,6 +39,7 @@ export {
   type ToolMembers,
   type ToolOptions,
 } from "./environment/define-tool.ts";
+export type { ComparedMembers } from "./environment/compared-members.ts";
 export type { DefinedUser } from "./environment/defined-user.ts";
 export type { MadeCall, MadeTurn, PlayedOutcome } from "./environment/action-log.ts";
 export type { PlayedEpisode } from "./environment/defined-world.ts";

@@ -9,6 +9,7 @@ import { createStorefront, demonstrate } from "../environments/storefront/index.
 import { trace } from "@opentelemetry/api";
 import type * as answering from "../examples/answer-requests.ts";
 import type * as climbing from "../examples/climb-tasks.ts";
+import type * as errand from "../examples/errand.ts";
 import type * as measuring from "../examples/measure-desk.ts";
 import type * as rolling from "../examples/first-rollout.ts";
 import type * as byHand from "../examples/play-lamps-by-hand.ts";
@@ -23,7 +24,9 @@ import {
   startSglangTestServer,
   createTextPolicy,
 } from "../src/testing/index.ts";
+import { checkEnvironment } from "../src/api/check/check-environment.ts";
 import type { Environment } from "../src/environment/environment.ts";
+import { playActions } from "../src/environment/play-actions.ts";
 import type * as engines from "../src/engine/index.ts";
 import type * as renderers from "../src/renderer/index.ts";
 import type * as users from "../src/user/index.ts";
@@ -195,6 +198,29 @@ describe("examples", () => {
     await using server = await startSglangTestServer({ policy: createScriptedPolicy(script) });
     const episode = await playOneEpisode(server.url, smallModelFolder);
     expect(episode).toMatchObject({ outcome: "completed", reward: 1 });
+  });
+
+  test("errand has a user that reacts, and passes `env check`", async () => {
+    const { customer, default: environment } = (await import(compiled("errand"))) as typeof errand;
+    const task = environment.task("test", 1);
+    const say = (content: string) => ({ type: "say", content }) as const;
+    const sell = { type: "call", name: "sell", arguments: new Map([["count", 5n]]) } as const;
+    const actions = [say("How many would you like?"), sell, say("Here you are.")];
+    const { opening, steps, score } = await playActions(
+      environment,
+      { task, user: customer, actions },
+      { signal: AbortSignal.timeout(60_000) },
+    );
+    expect([opening, ...steps.map(({ observation }) => observation)]).toEqual([
+      "I would like some pears.",
+      "5, please.",
+      '{"left":15}',
+      "Thank you. Bye.",
+    ]);
+    expect(score.reward).toBe(1);
+    expect((await checkEnvironment(environment as Environment)).problems).toEqual([]);
+    // The guide shows it without a cast.
+    expect(await page("examples/errand.ts")).not.toMatch(/\bas (?!const)/);
   });
 
   test("first-rollout, the README's program, returns rows with their advantages", async () => {

@@ -173,7 +173,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
   ],
   "turnwright/tokenizer": ["IncrementalDecoder", "findModelFolder", "loadTokenCodec"],
   "turnwright/trajectory": ["TokenLedger", "rescoreFile", "toSamples", "verifyFile"],
-  "turnwright/user": ["STOP_MARKER", "createUser", "isLeaving", "textOfLine"],
+  "turnwright/user": ["STOP_MARKER", "createUser", "isLeaving", "noSpending", "textOfLine"],
   "turnwright/verify": ["verifyExport"],
   "turnwright/viewer": ["startRunViewer"],
   "turnwright/worlds": [

@@ -1,6 +1,5 @@
 import { type Random, createSeededRandom } from "../../src/environment/seeded-random.ts";
 import { UsageError } from "../../src/errors.ts";
-import type { Task } from "../../src/task.ts";
 import type { User, UserLine, UserSession } from "../../src/user/user.ts";
 import type { StorefrontData } from "./draw-task.ts";
 import type { Goal } from "./goal.ts";
@@ -28,7 +27,7 @@ const maxRepeats = 2;
  *
  * `open()` throws UsageError for a task of another environment.
  */
-export function createStorefrontUser(): User {
+export function createStorefrontUser(): User<StorefrontData> {
   return {
     strategy: "storefront",
     repeatable: true,
@@ -39,7 +38,7 @@ export function createStorefrontUser(): User {
         );
       }
       const customer = new ScriptedCustomer(
-        (task as Task<StorefrontData>).data,
+        task.data,
         createSeededRandom(`${task.id}/user/${seed}`),
       );
       return toSession(customer);

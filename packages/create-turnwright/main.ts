@@ -2,16 +2,18 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { UsageError } from "../../src/errors.ts";
-import { createProject } from "../../src/composition/environment/create-project.ts";
+import { createProject, readLanguage } from "../../src/composition/environment/create-project.ts";
 
-const help = `Usage: npm create turnwright [dir]
+const help = `Usage: npm create turnwright [dir] -- [options]
 
 Creates a project in the folder: an environment, a test that plays it with a scripted policy, and a
 configuration file with its JSON Schema for editors. Leaves existing files unchanged.
 
-  dir         the project's folder, created if it does not exist (default: the current folder)
-  --version   print the version
-  --help      print this
+  dir            the project's folder, created if it does not exist (default: the current folder)
+  --typescript   write the environment in TypeScript, which needs no compiling
+  --python       write the environment in Python; \`turnwright env check\` is its test
+  --version      print the version
+  --help         print this
 
 npm takes options for itself unless they follow "--": npm create turnwright -- --help
 `;
@@ -23,7 +25,8 @@ function beside(name: string): string {
 
 function readArguments(args: string[]) {
   try {
-    const options = { help: { type: "boolean" }, version: { type: "boolean" } } as const;
+    const flag = { type: "boolean" } as const;
+    const options = { help: flag, version: flag, typescript: flag, python: flag };
     const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
     if (positionals.length > 1) {
       throw new TypeError(`Cannot take ${positionals.length} folders, expected one at the most`);
@@ -45,6 +48,7 @@ async function answer(args: string[]): Promise<string> {
   if (given.version === true) return `${version}\n`;
   return await createProject({
     dir: given.dir,
+    language: readLanguage(given),
     templateDir: beside("template"),
     schema: await readFile(beside("template/turnwright.schema.json"), "utf8"),
     version,

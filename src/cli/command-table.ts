@@ -32,7 +32,11 @@ export const commandTable: readonly CommandEntry[] = [
     name: "init",
     summary: "begin a project with an environment of its own, its test and its configuration",
     group: "Begin:",
-    examples: ["turnwright init my-environment"],
+    examples: [
+      "turnwright init my-environment",
+      "turnwright init my-environment --typescript",
+      "turnwright init my-environment --python",
+    ],
     arguments: [["[dir]", "its folder (default: this one)"]],
     load: async () => (await import("./commands/init.ts")).defineInit,
   },

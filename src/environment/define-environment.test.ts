@@ -561,7 +561,7 @@ describe("invalid parts are refused at definition", () => {
       "its parameters (zod) have no JSON Schema, expected zod 4.2 or newer",
     ],
     ["a name with spaces", { name: "my shelf" }, "expected a name of letters, digits"],
-    ["an invalid user", { user: 3 }, "its user is invalid, expected lines such as"],
+    ["an invalid user", { user: 3 }, "its user is invalid (it is 3), expected lines such as"],
   ])("%s", (_, parts, message) => {
     const define = () => shelves(parts);
     expect(define).toThrow(UsageError);

@@ -49,7 +49,7 @@ export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments>
     | ToolRecord<ToolArguments, State>
     | ((task: Item) => readonly Tool<State>[]);
   /** The user if no model plays one: lines or a `User`. Default: says the instruction. */
-  readonly user?: DefinedUser<Item>;
+  readonly user?: DefinedUser<NoInfer<Item>>;
   /** Scores the state that the tools left. */
   readonly score: (
     state: State,
@@ -72,7 +72,7 @@ export interface EnvironmentOptions<Item extends TaskItem, State, ToolArguments>
 /** An environment with its own user. */
 export interface DefinedEnvironment<Item = unknown> extends Environment<Item> {
   /** Plays the user if no model does. */
-  readonly user: User;
+  readonly user: User<Item>;
 }
 
 /**
@@ -102,7 +102,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
     policyText: typeof policy === "string" ? policy : "",
     user: toUser(name, options.user),
     task: (split, index) => tasks.task(split, index),
-    async open(task, { user, signal, outside = callThrough }) {
+    async open(task, { user, signal, outside = callThrough, onCompared }) {
       signal.throwIfAborted();
       const tools = toolsOf.shared ?? toolsOf.read(task, place);
       if (repeatable) assertRepeatable(name, tools);
@@ -133,6 +133,7 @@ export function defineEnvironment<Item extends TaskItem, State, ToolArguments>(
         score,
         dispose,
         outside,
+        onCompared,
         resources,
         state,
         own: {

@@ -10,6 +10,7 @@ import type { EpisodeResources, GetResource } from "./episode-resources.ts";
 import type { EpisodeState } from "./state/episode-state.ts";
 import { binaryText } from "./binary.ts";
 import { writeJsonWith } from "./plain-text.ts";
+import type { ComparedMembers } from "./compared-members.ts";
 import { toScore, type ScoreResult } from "./score-result.ts";
 import { ActionLog, type PlayedOutcome } from "./action-log.ts";
 import { placeOfThrow } from "../text/source-place.ts";
@@ -42,6 +43,7 @@ interface WorldParts<Item, State> {
   ) => ScoreResult<State> | Promise<ScoreResult<State>>;
   readonly dispose: ((state: State, item: Item) => unknown) | undefined;
   readonly outside: Outside;
+  readonly onCompared: ((compared: ComparedMembers) => void) | undefined;
   /** The resources that the episode opens outside of its state; the world disposes of them. */
   readonly resources: EpisodeResources;
   /** The tools and policy text of this task, if they differ from the environment's. */
@@ -120,7 +122,7 @@ export class DefinedWorld<Item, State> implements World {
   }
 
   async score({ signal, actionCounts }: Parameters<World["score"]>[0]): Promise<Score> {
-    const { environment, score, state, task, outside, resources } = this.#parts;
+    const { environment, onCompared, score, state, task, outside, resources } = this.#parts;
     const reached = state.close();
     const result = await foreignAsync(
       `score() of ${environment}`,
@@ -142,6 +144,7 @@ export class DefinedWorld<Item, State> implements World {
       environment,
       state: reached,
       said: this.#played.said,
+      onCompared,
     });
   }
 

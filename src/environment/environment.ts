@@ -2,6 +2,7 @@ import type { AssistantMessage, ToolDefinition } from "../message.ts";
 import type { PyDict } from "../../packages/python-values/src/value.ts";
 import type { RewardComponents } from "./reward-parts.ts";
 import type { Outside } from "../outside.ts";
+import type { ComparedMembers } from "./compared-members.ts";
 import type { Task } from "../task.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 
@@ -128,6 +129,8 @@ export interface Environment<Data = unknown> {
       readonly signal: AbortSignal;
       /** Records work that the world cannot repeat; absent outside of episodes: see `callThrough`. */
       readonly outside?: Outside;
+      /** Gets the names of the members that the score compares. For `checkEnvironment()`; absent in runs. */
+      readonly onCompared?: (compared: ComparedMembers) => void;
     },
   ): Promise<World>;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkEnvironment } from "../api/check-environment.ts";
+import { checkEnvironment } from "../api/check/check-environment.ts";
 import { defineEnvironment } from "./define-environment.ts";
 
 const hang = async (): Promise<never> => await new Promise<never>(() => {});
@@ -24,12 +24,12 @@ async function said(parts: {
 }
 
 test.each([
-  ["initialState", "open"],
+  ["initialState", "open task lamps/test/0"],
   ["score", "score"],
-  ["dispose", "dispose of the world"],
+  ["dispose", "dispose of the world of task lamps/test/0"],
 ])("%s() that never answers is named, with the file that it is in", async (part, doing) => {
   expect(await said({ [part]: hang })).toContain(
-    `an agent that does nothing: Cannot ${doing}: no answer within 5 ms, ` +
+    `task lamps/test/0: an agent that does nothing: Cannot ${doing}: no answer within 5 ms, ` +
       `expected one (a forgotten resolve in ${part}() of lamps (hanging-parts.test.ts:LINE)?)`,
   );
 });

@@ -1,4 +1,5 @@
 import { RolloutError, describeError } from "../errors.ts";
+import type { ComparedMembers } from "./compared-members.ts";
 import { classOf } from "./content-text.ts";
 import type { Difference } from "./state/difference.ts";
 import type { Score } from "./environment.ts";
@@ -59,6 +60,8 @@ interface ScoredEpisode {
   readonly environment: string;
   readonly state: unknown;
   readonly said: readonly string[];
+  /** Gets the members that `wanted` names, if there is one. */
+  readonly onCompared?: ((compared: ComparedMembers) => void) | undefined;
 }
 
 /**
@@ -104,6 +107,7 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
   if (success !== undefined && typeof success !== "boolean") {
     throw bad(`success is ${describePart(success)}, not true or false`);
   }
+  if (wanted !== undefined) episode.onCompared?.(membersOf(wanted, episode.state));
   const difference = differenceOf({ wanted, outputs }, episode, bad);
   const isRight = difference.state.length === 0 && difference.missingOutputs.length === 0;
   const isKnown = wanted !== undefined || outputs !== undefined;
@@ -114,6 +118,14 @@ export function toScore(result: unknown, episode: ScoredEpisode): Score {
     ...(success !== undefined && { success }),
     details: { ...toDetails(details, bad), ...(isKnown && { difference }) },
   };
+}
+
+/** A getter of the state's class counts as a member if it is wanted. */
+function membersOf(wanted: object, state: unknown): ComparedMembers {
+  const names = Object.keys(wanted);
+  if (typeof state !== "object" || state === null) return { wanted: names, state: [] };
+  const inherited = names.filter((name) => name in state);
+  return { wanted: names, state: [...new Set([...Object.keys(state), ...inherited])] };
 }
 
 /** Returns the parts of a reward with their weights. Their sums are checked with every score. */

@@ -1,15 +1,12 @@
 import { RolloutError } from "../errors.ts";
 import type { Environment, World } from "../environment/environment.ts";
-import { createAbortController } from "../async/abort-controller.ts";
 import { toolsFromOpenAi } from "../message.ts";
 import { parsePythonJson } from "../../packages/python-values/src/json/json-parse.ts";
 import { stringifyPythonJson } from "../../packages/python-values/src/json/json-stringify.ts";
 import { noRedactor } from "../secrets/redactor.ts";
 import type { UserSession } from "../user/user.ts";
-import { crossBoundary, suspectOf } from "./boundary.ts";
-import { CallWatch } from "./turn/call-watch.ts";
-import { checkWorld } from "./check/check-foreign.ts";
 import { describe, refuse, requireTools } from "./check/foreign-value.ts";
+import { disposeForeignWorld, openForeignWorld, type WorldTerms } from "./foreign-world.ts";
 import { answerTerms, tolerate, type Play } from "./play.ts";
 
 /**
@@ -137,61 +134,23 @@ function readFacts({ tools, policyText }: WorldFacts): Pick<World, "tools" | "po
 }
 
 async function openLive(play: Play, user: UserSession): Promise<OpenedWorld> {
-  const { assignment, setup } = play;
-  const { environment, limits } = setup;
-  const { task } = assignment;
-  let isAwaited = true;
-  let world: World | undefined;
-  try {
-    return await crossBoundary(
-      play.watch,
-      {
-        waitsFor: play.userCalls.watchCall(play.watch),
-        party: "environment",
-        what: `open task ${task.id}`,
-        suspect: suspectOf(environment, "open"),
-        timeoutMs: limits.toolTimeoutMs,
-      },
-      async (signal) => {
-        const outside = play.outside.world;
-        const opened = await environment.open(task, { user, signal, outside });
-        const checked = checkWorld(opened, `environment.open() for task ${task.id}`);
-        if (isAwaited) world = checked;
-        else await disposeWorld(play, checked);
-        return { world: checked, facts: describeWorld(checked) };
-      },
-    );
-  } catch (error) {
-    isAwaited = false;
-    if (world !== undefined) await disposeWorld(play, world);
-    throw error;
-  }
+  const terms = { ...worldTermsOf(play), outside: play.outside.world };
+  let facts: WorldFacts = {};
+  const world = await openForeignWorld(terms, user, {
+    read: (opened) => (facts = describeWorld(opened)),
+    dispose: async (opened) => await disposeWorld(play, opened),
+  });
+  return { world, facts };
 }
-
-const neverAborted = createAbortController().signal;
 
 /** Disposes of a world after any end of its episode. Failures are reported and tolerated. */
 export async function disposeWorld(play: Play, world: World): Promise<void> {
-  const { assignment, clock, setup } = play;
-  // A watch of its own: the world is disposed of even if the caller aborts.
-  using watch = new CallWatch(neverAborted, clock);
-  const boundary = {
-    party: "environment",
-    what: `dispose of the world of task ${assignment.task.id}`,
-    suspect: suspectOf(setup.environment, "dispose"),
-    waitsFor: play.userCalls.watchCall(watch),
-    timeoutMs: setup.limits.toolTimeoutMs,
-  } as const;
-  await tolerate(
-    play,
-    async () =>
-      await play.calls.disposing(
-        async () =>
-          await crossBoundary(
-            watch,
-            boundary,
-            async (signal) => await world[Symbol.asyncDispose]({ signal }),
-          ),
-      ),
-  );
+  const disposing = async (): Promise<void> => await disposeForeignWorld(worldTermsOf(play), world);
+  await tolerate(play, async () => await play.calls.disposing(disposing));
+}
+
+function worldTermsOf({ assignment, clock, setup, userCalls, watch }: Play): WorldTerms {
+  const { environment, limits } = setup;
+  const { task } = assignment;
+  return { environment, task, watch, clock, userCalls, timeoutMs: limits.toolTimeoutMs };
 }

@@ -10,9 +10,9 @@ import { leastSpending, noSpending } from "../user/chat/add-spending.ts";
 import type { UserSession, UserUsage } from "../user/user.ts";
 import { beginTrace } from "./begin-trace.ts";
 import { askUsage } from "./turn/ask-usage.ts";
-import { crossBoundary, crossBriefly, suspectOf } from "./boundary.ts";
+import { suspectOf } from "./boundary.ts";
 import { CallWatch } from "./turn/call-watch.ts";
-import { checkScore, checkSession } from "./check/check-foreign.ts";
+import { checkScore } from "./check/check-foreign.ts";
 import { countEpisode } from "./count-episode.ts";
 import { countShared } from "./check/count-shared.ts";
 import type { EpisodeTrace } from "./episode-tracer.ts";
@@ -25,6 +25,7 @@ import { openInputs, type EpisodeInputs, type InputOptions } from "./inputs/open
 import { RecordingEnd, ReplayDivergence } from "./inputs/playback-stop.ts";
 import { scoredEnd, type ScoreFields } from "./scored-end.ts";
 import { openConversation } from "./open-conversation.ts";
+import { openSession } from "./open-session.ts";
 import { disposeWorld, openWorld } from "./open-world.ts";
 import { askWorld, overwritten, tolerate, type Play, type TurnsEnd } from "./play.ts";
 import { playTurn } from "./turn/play-turn.ts";
@@ -255,27 +256,19 @@ function asFailure({ assignment, forkAt, playback, recorder }: Play, error: unkn
 }
 
 async function openUser(play: Play): Promise<UserSession> {
-  const { assignment, setup } = play;
+  const { assignment, setup, watch } = play;
   const { task, seed } = assignment;
-  const { strategy } = setup.user;
-  const call = {
-    party: "user",
-    what: `open a conversation about task ${task.id} with user ${strategy}`,
-    timeoutMs: setup.limits.userTimeoutMs,
-  } as const;
-  const borrowed = setup.user.repeatable === true ? undefined : borrowUser(play);
-  const outside = borrowed?.outside ?? play.outside.user;
-  const opened = await crossBoundary(play.watch, call, () =>
-    setup.user.open(task, { seed, outside }),
-  );
-  return await crossBriefly(
-    play.watch,
-    () => call,
-    () => {
-      const session = checkSession(opened, `user.open() of ${strategy} for task ${task.id}`);
-      return borrowed === undefined ? session : borrowSession(session, play, borrowed);
-    },
-  );
+  const { limits, user } = setup;
+  const terms = { user, task, seed, timeoutMs: limits.userTimeoutMs };
+  if (user.repeatable === true) {
+    return await openSession(watch, { ...terms, outside: play.outside.user });
+  }
+  const borrowed = borrowUser(play);
+  return await openSession(watch, {
+    ...terms,
+    outside: borrowed.outside,
+    wrap: (session) => borrowSession(session, play, borrowed),
+  });
 }
 
 async function playAndScore(play: Play, world: World, user: UserSession): Promise<EpisodeEnd> {

@@ -1,6 +1,6 @@
 import path from "node:path";
-import { pathToFileURL } from "node:url";
 import { UsageError, describeError } from "../errors.ts";
+import { importModule, typeScriptFault } from "../files/import-module.ts";
 import type { SessionScorer } from "./gateway.ts";
 
 /**
@@ -11,11 +11,10 @@ import type { SessionScorer } from "./gateway.ts";
 export async function loadScorer(file: string): Promise<SessionScorer> {
   let module: { readonly score?: unknown; readonly default?: unknown };
   try {
-    module = (await import(pathToFileURL(path.resolve(file)).href)) as typeof module;
+    module = (await importModule(path.resolve(file))) as typeof module;
   } catch (error) {
-    throw new UsageError(`Cannot load the scorer ${file}: ${describeError(error)}`, {
-      cause: error,
-    });
+    const why = typeScriptFault(error) ?? describeError(error);
+    throw new UsageError(`Cannot load the scorer ${file}: ${why}`, { cause: error });
   }
   const score = module.score ?? module.default;
   if (typeof score === "function") return score as SessionScorer;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { noSpending } from "./chat/add-spending.ts";
 export type { ChatCallOptions } from "./chat/ai-sdk-chat-model.ts";
 export type { ChatBudget, ChatPrices } from "./chat/chat-budget.ts";
 export type { ChatModelConfig } from "./chat/chat-model-config.ts";

@@ -6,15 +6,17 @@ import { textOfLine, type User, type UserLine, type UserSession } from "./user.t
  * The lines of a scripted user in order. `{ text, leaves: true }` is a line with which the user
  * leaves.
  */
-export type ScriptLines = readonly UserLine[] | ((task: Task) => readonly UserLine[]);
+export type ScriptLines<Data = unknown> =
+  | readonly UserLine[]
+  | ((task: Task<Data>) => readonly UserLine[]);
 
 /** Settings of `createScriptedUser()`. */
-export interface ScriptedUserOptions {
+export interface ScriptedUserOptions<Data = unknown> {
   /**
    * One list for every task, or a function from task to list. The first line starts the
    * conversation.
    */
-  readonly lines: ScriptLines;
+  readonly lines: ScriptLines<Data>;
 }
 
 /**
@@ -23,7 +25,9 @@ export interface ScriptedUserOptions {
  *
  * `begin()` and `reply()` throw RolloutError `user/script-exhausted` after the last line.
  */
-export function createScriptedUser({ lines }: ScriptedUserOptions): User {
+export function createScriptedUser<Data = unknown>({
+  lines,
+}: ScriptedUserOptions<Data>): User<Data> {
   return {
     strategy: "scripted",
     repeatable: true,

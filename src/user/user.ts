@@ -45,8 +45,8 @@ export interface UserQuality {
   readonly retakeCount: number;
 }
 
-/** The party that the agent talks to: a model, a script, or a person. */
-export interface User {
+/** The party that the agent talks to: a model, a script, or a person. `Data` is the data of its tasks. */
+export interface User<Data = unknown> {
   /** The strategy's name, such as `llm` or `scripted`. */
   readonly strategy: string;
   /**
@@ -57,7 +57,7 @@ export interface User {
   readonly repeatable?: boolean;
   /** Opens a conversation about a task. Makes no network call. */
   open(
-    task: Task,
+    task: Task<Data>,
     options: {
       readonly seed: number;
       /**

@@ -405,7 +405,8 @@ test("TypeScript that this Node cannot run is answered in one line", async () =>
     isRun
       ? "turnwright: Cannot use environment ./typed.ts: default is not a function\n"
       : `turnwright: Cannot load environment ./typed.ts: Node ${process.versions.node} runs no TypeScript, ` +
-          "expected the module that it compiles to\n",
+          "expected Node 22.18 or newer, the package tsx (npm install --save-dev tsx), or the module that it " +
+          "compiles to\n",
   );
 });
 

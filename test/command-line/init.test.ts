@@ -2,14 +2,15 @@ import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import Ajv from "ajv";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createRenderer } from "../../src/renderer/create-renderer.ts";
 import { startSglangTestServer, createTextPolicy } from "../../src/testing/index.ts";
 import { smallModelFolder } from "../support/small-model.ts";
 import { callCli } from "../support/call-cli.ts";
-import { jsonLines } from "../support/run-cli.ts";
+import { jsonLines, runCli } from "../support/run-cli.ts";
+import { noPython } from "../../src/environment/python/python-environment.fixture.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -62,18 +63,7 @@ describe("turnwright init", () => {
   });
 
   test("writes a test that passes", async () => {
-    const env = { ...process.env };
-    // Else Node takes itself for a test of the runner that runs this one.
-    delete env["NODE_TEST_CONTEXT"];
-    const child = spawn(process.execPath, ["--test"], {
-      cwd: project,
-      env,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let output = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
-    const status = await new Promise((resolve) => child.once("close", resolve));
+    const { status, output } = await runNode(["--test"], project);
     expect(output).toMatch(/pass 1\b/);
     expect(status, output).toBe(0);
   });
@@ -131,6 +121,13 @@ describe("turnwright init", () => {
     expect(rows.length).toBe(3 * 3);
   });
 
+  test("refuses two languages", async () => {
+    expect(await callCli(["init", scratch, "--typescript", "--python"])).toMatchObject({
+      status: 2,
+      stderr: "turnwright: Cannot take --typescript and --python together, expected one of them\n",
+    });
+  });
+
   test("leaves a folder alone that has one of its files", async () => {
     const dir = path.join(scratch, "taken");
     await mkdir(dir);
@@ -143,3 +140,118 @@ describe("turnwright init", () => {
     expect(await readdir(dir)).toEqual(["package.json"]);
   });
 });
+
+describe("turnwright init --typescript", () => {
+  let typed = "";
+  beforeAll(async () => {
+    typed = path.join(scratch, "typed");
+    created = await callCli(["init", typed, "--typescript"]);
+    const packages = path.join(typed, "node_modules");
+    await mkdir(path.join(packages, "tsx"), { recursive: true });
+    await mkdir(path.join(packages, "@types"));
+    await symlink(root, path.join(packages, "turnwright"));
+    for (const name of ["zod", "@types/node"]) {
+      await symlink(path.join(root, "node_modules", name), path.join(packages, name));
+    }
+    await writeTsx(path.join(packages, "tsx"));
+  });
+
+  test("writes a project and prints the next steps", async () => {
+    expect(created.stdout).toBe(
+      `Created a project in ${typed}. Next:\n  cd ${typed}\n  npm install\n  npm test\n  npm run check\n` +
+        "  npx turnwright env check ./my-environment.ts\n",
+    );
+    expect((await readdir(typed)).filter((name) => name !== "node_modules").toSorted()).toEqual([
+      ".gitignore",
+      "README.md",
+      "my-environment.test.ts",
+      "my-environment.ts",
+      "package.json",
+      "tsconfig.json",
+      "turnwright.json",
+      "turnwright.schema.json",
+    ]);
+  });
+
+  test("writes types that hold", async () => {
+    const { status, output } = await runNode([path.join(root, "node_modules/.bin/tsc")], typed);
+    expect(output).toBe("");
+    expect(status).toBe(0);
+  });
+
+  test("writes a test that passes", async () => {
+    const { scripts } = JSON.parse(await readFile(path.join(typed, "package.json"), "utf8")) as {
+      scripts: { test: string };
+    };
+    const { status, output } = await runNode(scripts.test.split(" ").slice(1), typed);
+    expect(output).toMatch(/pass 1\b/);
+    expect(status, output).toBe(0);
+  });
+
+  test("writes an environment that passes the check", async () => {
+    const file = path.join(typed, "my-environment.ts");
+    const { status, stdout, stderr } = await runCli(["env", "check", file]);
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/^my-environment: all 5 tasks, .*; 0 errors, 0 warnings\n$/);
+    expect(status).toBe(0);
+  });
+});
+
+describe("turnwright init --python", () => {
+  test("writes an environment of 25 lines, with the commands to run it", async () => {
+    const dir = path.join(scratch, "python");
+    const { stdout } = await callCli(["init", dir, "--python"]);
+    expect(stdout).toContain("npx turnwright env check ./my_environment.py\n");
+    expect((await readdir(dir)).toSorted()).toEqual([
+      ".gitignore",
+      "README.md",
+      "my_environment.py",
+      "package.json",
+      "pyrightconfig.json",
+      "turnwright.json",
+      "turnwright.schema.json",
+    ]);
+    const environment = await readFile(path.join(dir, "my_environment.py"), "utf8");
+    expect(environment.trimEnd().split("\n").length).toBe(25);
+  });
+
+  test.skipIf(noPython !== undefined)("writes an environment that passes the check", async () => {
+    const file = path.join(scratch, "python/my_environment.py");
+    const { status, stdout } = await runCli(["env", "check", file, "--tasks", "1"]);
+    expect(stdout).toMatch(/^my-environment: 2 of 5 tasks .*; 0 errors, 0 warnings\n$/);
+    expect(status).toBe(0);
+  });
+});
+
+/** Writes a package that does what tsx does for one file, for Node.js that runs no TypeScript. */
+async function writeTsx(dir: string): Promise<void> {
+  const compiler = pathToFileURL(path.join(root, "node_modules/typescript-5/lib/typescript.js"));
+  const register =
+    'import { register } from "node:module"; register("./hooks.mjs", import.meta.url);\n';
+  const hooks = `import { readFile } from "node:fs/promises";
+import ts from ${JSON.stringify(compiler.href)};
+export async function load(url, context, next) {
+  if (!url.endsWith(".ts")) return await next(url, context);
+  const text = await readFile(new URL(url), "utf8");
+  const { outputText } = ts.transpileModule(text, { compilerOptions: { module: "esnext", target: "es2022" } });
+  return { format: "module", source: outputText, shortCircuit: true };
+}
+`;
+  const exports = { ".": "./register.mjs", "./esm": "./register.mjs" };
+  await writeFile(path.join(dir, "package.json"), JSON.stringify({ name: "tsx", exports }));
+  await writeFile(path.join(dir, "register.mjs"), register);
+  await writeFile(path.join(dir, "hooks.mjs"), hooks);
+}
+
+/** Runs Node.js in a folder. */
+async function runNode(args: readonly string[], cwd: string) {
+  const env = { ...process.env };
+  // Else Node takes itself for a test of the runner that runs this one.
+  delete env["NODE_TEST_CONTEXT"];
+  const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const status = await new Promise((resolve) => child.once("close", resolve));
+  return { status, output };
+}

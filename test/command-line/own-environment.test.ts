@@ -336,9 +336,12 @@ export function createEnvironment() {
   test("is an error to `env check`", async () => {
     const { status, stdout } = await runCli(["env", "check", file, "--tasks", "4", "--json"]);
     const { problems } = JSON.parse(stdout) as { problems: { message: string }[] };
-    expect(problems).toEqual(
-      expect.arrayContaining(lines.map((message) => ({ severity: "error", message }))) as object,
-    );
+    const errors = [
+      ["lamps/train/6666", lines[0]],
+      ["lamps/train/9999", lines[1]],
+      ["lamps/train/3333", lines[2]],
+    ].map(([task, line]) => ({ severity: "error", task, message: `task ${task}: ${line}` }));
+    expect(problems).toEqual(expect.arrayContaining(errors) as object);
     expect(status).toBe(1);
   });
 

@@ -27,7 +27,6 @@ import { createCharacterRenderer } from "../../src/testing/character-renderer.ts
 import { withInventedColumns } from "../../src/testing/column-engine.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
 import { verifySample } from "../../src/trajectory/verify-sample.ts";
-import type { User } from "../../src/user/user.ts";
 import {
   createExpertEngine,
   storefrontRenderer,
@@ -477,7 +476,7 @@ describe("createForeignPlayer()", () => {
   ] as const)("names the user who never answers what %s() asks", async (asker, what) => {
     await using open = await openStorefrontSession(0);
     const limits = { ...defaultLimits, userTimeoutMs: 5 };
-    const user: User = {
+    const user: ReturnType<typeof createStorefrontUser> = {
       strategy: "hung",
       open: (task, options) => {
         const session = createStorefrontUser().open(task, options);
@@ -512,7 +511,7 @@ describe("createForeignPlayer()", () => {
     /** Its user takes so long for an answer, and it so long for its own. */
     function asking(open: StorefrontSession, { userMs, toolMs }: Readonly<Record<string, number>>) {
       const hand = createManualClock();
-      const user: User = {
+      const user: ReturnType<typeof createStorefrontUser> = {
         strategy: "slow",
         open: (task, options) => {
           const session = createStorefrontUser().open(task, options);

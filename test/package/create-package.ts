@@ -65,6 +65,13 @@ describe("create-turnwright", () => {
     expect(init.status, init.stderr).toBe(0);
     expect(await filesOf(project)).toEqual(await filesOf(twin));
 
+    for (const flag of ["--typescript", "--python"]) {
+      const [mine, other] = [path.join(scratch, "mine", flag), path.join(scratch, "other", flag)];
+      await run(process.execPath, [path.join(source, "dist/start.cjs"), mine, flag], scratch);
+      await runCli(["init", other, flag]);
+      expect(await filesOf(mine)).toEqual(await filesOf(other));
+    }
+
     const again = await npm("create", "turnwright", "My Agent");
     expect(again.status).not.toBe(0);
     expect(again.output).toContain(
@@ -76,16 +83,21 @@ describe("create-turnwright", () => {
   const start = path.join(source, "dist/start.cjs");
   test.each([
     [["--version"], 0, /^\d+\.\d+\.\d+\S*\n$/],
-    [["--help"], 0, /^Usage: npm create turnwright \[dir\]\n/],
+    [["--help"], 0, /^Usage: npm create turnwright \[dir\] -- \[options\]\n/],
     [
       ["a", "b"],
       2,
       /^create-turnwright: Cannot take 2 folders, expected one at the most \(see npm create turnwright -- --help\)\n$/,
     ],
     [
-      ["--typescript"],
+      ["--typescript", "--python"],
       2,
-      /^create-turnwright: Unknown option '--typescript' \(see npm create turnwright -- --help\)\n$/,
+      /^create-turnwright: Cannot take --typescript and --python together, expected one of them\n$/,
+    ],
+    [
+      ["--ruby"],
+      2,
+      /^create-turnwright: Unknown option '--ruby' \(see npm create turnwright -- --help\)\n$/,
     ],
     [["/proc/1/nothing"], 2, /^create-turnwright: Cannot create a project in \/proc\/1\/nothing: /],
   ])("%j is answered with %i", async (args, status, said) => {

@@ -215,7 +215,7 @@ def test_a_refused_call_is_undone_and_episodes_share_no_state() -> None:
     assert first.call("buy", {"count": 3}) == {"text": "null", "ends": True, "done": True}
     outcome = {"said": [], "calls": [], "isDone": True}
     assert asyncio.run(second.score(outcome)) == {
-        "wanted": {"shelf": {"tea": 3}, "none": 1}, "found": {"shelf": {"tea": 5}},
+        "wanted": {"shelf": {"tea": 3}, "none": 1}, "found": {"shelf": {"tea": 5}}, "state_members": ["shelf", "sold"],
     }
 
 

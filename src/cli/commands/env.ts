@@ -71,10 +71,11 @@ export function defineEnv(env: Command): void {
     .command("check")
     .summary("play an environment with hostile agents, and report what would spoil a run")
     .description(
-      "Plays tasks of each split with agents that write wrong messages and calls, and prints a " +
-        "line for each problem that would spoil a run: code that throws or hangs for a model's mistake, invalid " +
-        "answers, tasks that differ each time, episodes that share state. Exit status 1 if there " +
-        "is an error.",
+      "Plays tasks of each split with agents that write wrong messages and calls, with values at the limits " +
+        "of each schema. Judges the environment and its user as a run does, and prints a line for each problem " +
+        "with its task: code that throws or hangs for a model's mistake, invalid answers and lines, tasks and " +
+        "answers that differ each time, users that never leave, scores that want what no state has, episodes " +
+        "that share state. Ends with the counts, on a terminal as a table. Exit status 1 if there is an error.",
     )
     .argument("<environment>", environmentHelp)
     .option("--data <dir>", "a τ-bench bundle folder")

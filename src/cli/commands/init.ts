@@ -1,11 +1,16 @@
 import type { Command } from "commander";
 import { packageFile } from "../../files/package-file.ts";
-import { createProject } from "../../composition/environment/create-project.ts";
+import { createProject, readLanguage } from "../../composition/environment/create-project.ts";
 import { settingsSchema } from "../../composition/config/settings-schema.ts";
 import { readVersion } from "../../composition/version.ts";
 import { evalSettings } from "../eval-settings.ts";
 import { writeOut } from "../write-out.ts";
 import { rolloutSettings } from "./rollout.ts";
+
+interface InitFlags {
+  readonly typescript?: boolean;
+  readonly python?: boolean;
+}
 
 /** `turnwright init`: creates a project with an environment. */
 export function defineInit(command: Command): void {
@@ -13,10 +18,13 @@ export function defineInit(command: Command): void {
     "Writes an environment, a test that plays it with a scripted policy, and a configuration file " +
       "with its JSON Schema for editors. Leaves existing files unchanged.",
   );
-  command.action(async (dir: string | undefined) => {
+  command.option("--typescript", "write the environment in TypeScript, which needs no compiling");
+  command.option("--python", "write the environment in Python; `env check` is its test");
+  command.action(async (dir: string | undefined, flags: InitFlags) => {
     const said = await createProject({
       dir: dir ?? ".",
-      templateDir: packageFile("templates/project"),
+      language: readLanguage(flags),
+      templateDir: packageFile("templates"),
       schema: `${JSON.stringify(configurationSchema(), null, 2)}\n`,
       version: await readVersion(),
     });

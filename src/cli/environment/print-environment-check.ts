@@ -1,6 +1,8 @@
 import { environmentOf, type EnvironmentFlags } from "./environment-flags.ts";
-import { checkEnvironment } from "../../api/check-environment.ts";
+import { checkEnvironment } from "../../api/check/check-environment.ts";
+import type { EnvironmentCheck } from "../../api/check/task-checker.ts";
 import { loadEnvironment, loadOwnUser } from "../../composition/environment/environments.ts";
+import { plainStyle, printable, terminalStyle } from "../../report/text-style.ts";
 import { stopOnInterrupt } from "../interrupt.ts";
 import { formatCount } from "../progress-line.ts";
 import { writeOut } from "../write-out.ts";
@@ -28,24 +30,73 @@ export async function printEnvironmentCheck(name: string, flags: CheckFlags): Pr
     ...(flags.timeout !== undefined && { timeoutMs: flags.timeout * 1000 }),
     signal: stopOnInterrupt(),
   });
-  const { problems, taskCount, totalTaskCount, episodeCount, stepCount } = check;
-  const errorCount = problems.filter(({ severity }) => severity === "error").length;
   if (flags.json === true) {
     await writeOut(`${JSON.stringify({ environment: environment.name, ...check })}\n`);
   } else {
-    for (const { severity, message } of problems) await writeOut(`${severity}: ${message}\n`);
-    await writeOut(
-      `${environment.name}: ${playedOf(taskCount, totalTaskCount)}, ${formatCount(episodeCount)} episodes, ` +
-        `${formatCount(stepCount)} steps; ` +
-        `${errorCount} errors, ${problems.length - errorCount} warnings\n`,
-    );
+    await writeOut(checkText(environment.name, check, { isTerminal: process.stdout.isTTY }));
   }
-  return errorCount > 0 ? 1 : 0;
+  return check.errorCount > 0 ? 1 : 0;
 }
 
-/** Describes the number of played tasks. Says how to play more if it is a sample. */
-function playedOf(taskCount: number, totalCount: number): string {
-  const total = formatCount(totalCount);
-  if (taskCount === totalCount) return `all ${total} tasks`;
-  return `${formatCount(taskCount)} of ${total} tasks (--tasks N|all plays more)`;
+/**
+ * Returns a line for each problem. A terminal gets a table after them, and a pipe a line with the counts.
+ * @param environment - Its name.
+ */
+export function checkText(
+  environment: string,
+  check: EnvironmentCheck,
+  { isTerminal }: { readonly isTerminal: boolean },
+): string {
+  const { problems, errorCount, warningCount } = check;
+  const style = isTerminal ? terminalStyle : plainStyle;
+  const lines = problems.map(({ severity, message }) => {
+    const name = severity === "error" ? style.warning(`${severity}:`) : `${severity}:`;
+    return `${name} ${printable(message)}\n`;
+  });
+  const unlisted = errorCount + warningCount - problems.length;
+  if (unlisted > 0) lines.push(`${formatCount(unlisted)} more problems are not listed\n`);
+  const gap = isTerminal && lines.length > 0 ? "\n" : "";
+  return `${lines.join("")}${gap}${isTerminal ? tableText(environment, check) : countsLine(environment, check)}`;
+}
+
+function countsLine(environment: string, check: EnvironmentCheck): string {
+  const { errorCount, warningCount, episodeCount, stepCount } = check;
+  return (
+    `${environment}: ${playedOf(check)}${moreTasks(check)}, ${formatCount(episodeCount)} episodes, ` +
+    `${formatCount(stepCount)} steps; ${errorCount} errors, ${warningCount} warnings\n`
+  );
+}
+
+function tableText(environment: string, check: EnvironmentCheck): string {
+  const columns: readonly (readonly [name: string, value: string])[] = [
+    ["environment", environment],
+    ["tasks", playedOf(check).replace(/ tasks$/, "")],
+    ["tools", formatCount(check.toolCount)],
+    ["calls tried", formatCount(check.callCount)],
+    ["errors", formatCount(check.errorCount)],
+    ["warnings", formatCount(check.warningCount)],
+  ];
+  const row = (cells: readonly string[]): string => {
+    const padded = cells.map((cell, index) => {
+      const width = Math.max(...columns[index]!.map(({ length }) => length));
+      return index === 0 ? cell.padEnd(width) : cell.padStart(width);
+    });
+    return `${padded.join("  ")}\n`;
+  };
+  const more = moreTasks(check).trim();
+  return (
+    terminalStyle.heading(row(columns.map(([name]) => name)).trimEnd()) +
+    `\n${row(columns.map(([, value]) => value))}${more === "" ? "" : `${more.slice(1, -1)}\n`}`
+  );
+}
+
+function playedOf({ taskCount, totalTaskCount }: EnvironmentCheck): string {
+  const total = formatCount(totalTaskCount);
+  if (taskCount === totalTaskCount) return `all ${total} tasks`;
+  return `${formatCount(taskCount)} of ${total} tasks`;
+}
+
+/** Says how to play more tasks if only a part was played. */
+function moreTasks({ taskCount, totalTaskCount }: EnvironmentCheck): string {
+  return taskCount === totalTaskCount ? "" : " (--tasks N|all plays more)";
 }

@@ -1,9 +1,9 @@
 import { isObject } from "../../values/is-object.ts";
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
 import type { Environment } from "../../environment/environment.ts";
 import { UsageError, describeError } from "../../errors.ts";
+import { importModule, typeScriptFault } from "../../files/import-module.ts";
 import type { User } from "../../user/user.ts";
 import { assertMembers, environmentMembers, userMembers } from "./environment-members.ts";
 import { findSyntaxError } from "./find-syntax-error.ts";
@@ -15,7 +15,7 @@ import { findSyntaxError } from "./find-syntax-error.ts";
  * @throws UsageError naming the file, and the export or the member that is missing.
  */
 export async function loadModuleEnvironment(file: string): Promise<Environment> {
-  const exported = await importModule(file);
+  const exported = await importFile(file);
   const environment = await readEnvironment(file, exported);
   loaded.set(exported, environment);
   return environment;
@@ -51,7 +51,7 @@ async function readEnvironment(file: string, exported: Exports): Promise<Environ
  * @throws UsageError as `loadModuleEnvironment()` does.
  */
 export async function loadModuleUser(file: string): Promise<User | undefined> {
-  const exported = await importModule(file);
+  const exported = await importFile(file);
   if (exported["createUser"] === undefined) {
     if (!loaded.has(exported)) await loadModuleEnvironment(file);
     return loaded.get(exported)?.user;
@@ -63,7 +63,7 @@ export async function loadModuleUser(file: string): Promise<User | undefined> {
 
 type Exports = Readonly<Record<string, unknown>>;
 
-async function importModule(file: string): Promise<Exports> {
+async function importFile(file: string): Promise<Exports> {
   const absolute = path.resolve(file);
   const found = await stat(absolute).catch(() => undefined);
   if (found?.isFile() !== true) {
@@ -73,7 +73,7 @@ async function importModule(file: string): Promise<Exports> {
     );
   }
   try {
-    return (await import(pathToFileURL(absolute).href)) as Exports;
+    return (await importModule(absolute)) as Exports;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ERR_IMPORT_ATTRIBUTE_MISSING" || code === "ERR_IMPORT_ASSERTION_TYPE_MISSING") {
@@ -81,12 +81,8 @@ async function importModule(file: string): Promise<Exports> {
         `Cannot load environment ${file}: it is data, expected a JavaScript module`,
       );
     }
-    if (code === "ERR_UNKNOWN_FILE_EXTENSION") {
-      throw new UsageError(
-        `Cannot load environment ${file}: Node ${process.versions.node} runs no TypeScript, ` +
-          "expected the module that it compiles to",
-      );
-    }
+    const fault = typeScriptFault(error);
+    if (fault !== undefined) throw new UsageError(`Cannot load environment ${file}: ${fault}`);
     const broken = isSyntaxError(error) ? await findSyntaxError(absolute) : undefined;
     if (broken === undefined) throw failure("load", file, error);
     const own = path.resolve(broken.file) === absolute ? file : path.relative("", broken.file);

@@ -86,7 +86,7 @@ export async function createPythonEnvironment(
     files: facts.files,
     packages: facts.packages ?? {},
     task: (split, index) => tasks.task(split, index),
-    async open(task, { user, signal }) {
+    async open(task, { user, signal, onCompared }) {
       signal.throwIfAborted();
       const { episode, opening } = await PythonEpisode.open(pool, {
         environment: place,
@@ -101,6 +101,7 @@ export async function createPythonEnvironment(
           user,
           tools: own ?? tools,
           policyText: opening.policy,
+          onCompared,
         });
       }
       const shown = own && Array.from(own.values(), ({ definition }) => definition);

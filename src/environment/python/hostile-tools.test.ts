@@ -41,6 +41,12 @@ describe.skipIf(noPython !== undefined)("tools in Python that misbehave", () => 
     await expectAlive();
   });
 
+  test("half of a surrogate pair is U+FFFD in Python", async () => {
+    expect(await call(world, "echo", { text: "a\ud800 \\ud800" })).toMatchObject({
+      observation: "a\ufffd \\ud800",
+    });
+  });
+
   test("a refused call is undone", async () => {
     expect(await call(world, "add_and_refuse")).toEqual({
       observation: "Error: not today",

@@ -1,6 +1,7 @@
 import type { Task } from "../../task.ts";
 import type { Score } from "../environment.ts";
 import type { PlayedOutcome } from "../action-log.ts";
+import type { ComparedMembers } from "../compared-members.ts";
 import { toScore } from "../score-result.ts";
 import { isObject } from "../../values/is-object.ts";
 import { attributed } from "./failed-request.ts";
@@ -13,6 +14,9 @@ const unlimitedMs = 86_400_000;
 
 /** The time in which an episode is closed, in milliseconds. */
 const closeMs = 10_000;
+
+/** See `Environment.open()`. */
+type OnCompared = (compared: ComparedMembers) => void;
 
 let nextEpisode = 1;
 
@@ -79,18 +83,26 @@ export class PythonEpisode {
    * Scores the episode.
    * @throws RolloutError with the party `grader`.
    */
-  async score(outcome: PlayedOutcome, signal: AbortSignal): Promise<Score> {
+  async score(
+    outcome: PlayedOutcome,
+    {
+      signal,
+      onCompared,
+    }: { readonly signal: AbortSignal; readonly onCompared?: OnCompared | undefined },
+  ): Promise<Score> {
     const what = `score() of ${this.environment} for task ${this.#task.id}`;
     const answer = await attributed(
       { party: "grader", what },
       async () => await this.request("score", { outcome }, { signal }),
     );
-    const { found, result } = splitFound(answer);
+    const { found, members, result } = splitFound(answer);
     return toScore(result, {
       taskId: this.#task.id,
       environment: this.environment,
       state: found,
       said: outcome.said,
+      onCompared:
+        onCompared && (({ wanted, state }) => onCompared({ wanted, state: members ?? state })),
     });
   }
 
@@ -107,10 +119,23 @@ export class PythonEpisode {
   }
 }
 
-/** Separates the members of the state that `wanted` names from the result, and spells its members as ours. */
-function splitFound(answer: unknown): { readonly found: unknown; readonly result: unknown } {
+/** The answer to `score`, in parts. */
+interface ScoreAnswer {
+  /** The members of the state that `wanted` names. */
+  readonly found: unknown;
+  /** The names of the state's members, if one of `wanted` is missing. */
+  readonly members?: readonly string[];
+  /** The score, with its members spelled as ours. */
+  readonly result: unknown;
+}
+
+function splitFound(answer: unknown): ScoreAnswer {
   if (answer === null) return { found: {}, result: undefined };
   if (!isObject(answer)) return { found: {}, result: answer };
-  const { found = {}, turn_rewards: turnRewards, ...result } = answer;
-  return { found, result: { ...result, ...(turnRewards !== undefined && { turnRewards }) } };
+  const { found = {}, state_members: members, turn_rewards: turnRewards, ...result } = answer;
+  return {
+    found,
+    ...(Array.isArray(members) && { members: members as readonly string[] }),
+    result: { ...result, ...(turnRewards !== undefined && { turnRewards }) },
+  };
 }

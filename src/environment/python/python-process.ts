@@ -6,6 +6,7 @@ import { withResolvers } from "../../async/with-resolvers.ts";
 import { packageFile } from "../../files/package-file.ts";
 import { LineBytes } from "../../text/line-bytes.ts";
 import { shorten } from "../../secrets/shorten.ts";
+import { wellFormedJson } from "../../text/well-formed.ts";
 import { PythonFailure, describePythonError, type PythonErrorFacts } from "./python-failure.ts";
 
 /** The time between two stronger ways to interrupt a request, in milliseconds. */
@@ -179,7 +180,8 @@ export class PythonProcess {
     const head = `{"id":${id},"do":"${what}","with":`;
     const body = JSON.stringify(given);
     const more = writtenArguments === undefined ? "}" : `,"arguments":${writtenArguments}}`;
-    this.#child.stdin.write(`${head}${body.slice(0, -1)}${more}}\n`);
+    // Python can neither print nor store half of a surrogate pair.
+    this.#child.stdin.write(`${head}${wellFormedJson(body.slice(0, -1) + more)}}\n`);
     try {
       return await promise;
     } finally {

@@ -10,6 +10,7 @@ import { attributed } from "./failed-request.ts";
 import { ActionLog } from "../action-log.ts";
 import type { PythonCallAnswer } from "./python-answers.ts";
 import type { PythonEpisode } from "./python-episode.ts";
+import type { ComparedMembers } from "../compared-members.ts";
 import type { PythonToolCall } from "./python-tools.ts";
 
 /** One attempt at a task of an environment with tools in Python. */
@@ -20,6 +21,7 @@ export class PythonWorld implements World {
   readonly #task: Task;
   readonly #user: UserSession;
   readonly #tools: ReadonlyMap<string, PythonToolCall>;
+  readonly #onCompared: ((compared: ComparedMembers) => void) | undefined;
   readonly #played = new ActionLog();
   #isDone = false;
 
@@ -29,11 +31,13 @@ export class PythonWorld implements World {
     readonly user: UserSession;
     readonly tools: ReadonlyMap<string, PythonToolCall>;
     readonly policyText: string | undefined;
+    readonly onCompared: ((compared: ComparedMembers) => void) | undefined;
   }) {
     this.#episode = parts.episode;
     this.#task = parts.task;
     this.#user = parts.user;
     this.#tools = parts.tools;
+    this.#onCompared = parts.onCompared;
     if (parts.policyText !== undefined) this.policyText = parts.policyText;
   }
 
@@ -99,7 +103,8 @@ export class PythonWorld implements World {
   }
 
   async score({ signal, actionCounts }: Parameters<World["score"]>[0]): Promise<Score> {
-    return await this.#episode.score(this.#played.outcome(actionCounts, this.#isDone), signal);
+    const outcome = this.#played.outcome(actionCounts, this.#isDone);
+    return await this.#episode.score(outcome, { signal, onCompared: this.#onCompared });
   }
 
   userUsage(): ReturnType<UserSession["usage"]> {

@@ -134,7 +134,8 @@ export class TurnWorld implements World {
   }
 
   async score({ signal, actionCounts }: Parameters<World["score"]>[0]): Promise<Score> {
-    return await this.#episode.score(this.#played.outcome(actionCounts, this.#isDone), signal);
+    const outcome = this.#played.outcome(actionCounts, this.#isDone);
+    return await this.#episode.score(outcome, { signal });
   }
 
   userUsage(): ReturnType<UserSession["usage"]> {

@@ -1,7 +1,14 @@
-import type { UserSession, UserUsage } from "../../user/user.ts";
 import { crossBriefly, type Boundary } from "../boundary.ts";
 import { checkUsage } from "../check/check-foreign.ts";
-import type { Play } from "../play.ts";
+import type { User, UserSession, UserUsage } from "../../user/user.ts";
+import type { EpisodeLimits } from "../limits.ts";
+import type { CallWatch } from "./call-watch.ts";
+
+/** The user to ask, with its time limit. */
+interface UsageTerms {
+  readonly setup: { readonly user: User; readonly limits: Pick<EpisodeLimits, "userTimeoutMs"> };
+  readonly watch: CallWatch;
+}
 
 /**
  * Returns the cost of the user.
@@ -9,7 +16,7 @@ import type { Play } from "../play.ts";
  * @throws RolloutError if the user does not report it.
  */
 export async function askUsage(
-  { setup, watch }: Pick<Play, "setup" | "watch">,
+  { setup, watch }: UsageTerms,
   user: UserSession,
 ): Promise<UserUsage> {
   const boundary = (): Boundary => ({

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
 import { UsageError, describeError } from "../../errors.ts";
+import { importModule, typeScriptFault } from "../../files/import-module.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 
 /**
@@ -39,14 +39,10 @@ interface Exported {
 
 async function importAgent(file: string, absolute: string): Promise<Exported> {
   try {
-    return (await import(pathToFileURL(absolute).href)) as Exported;
+    return (await importModule(absolute)) as Exported;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION") {
-      throw new UsageError(
-        `Cannot load agent ${file}: Node ${process.versions.node} runs no TypeScript, expected the ` +
-          "module that it compiles to",
-      );
-    }
+    const fault = typeScriptFault(error);
+    if (fault !== undefined) throw new UsageError(`Cannot load agent ${file}: ${fault}`);
     const remedy = error instanceof SyntaxError && !file.endsWith(".mjs") ? moduleRemedy : "";
     throw new UsageError(`Cannot load agent ${file}: ${describeError(error)}${remedy}`, {
       cause: error,

@@ -2,12 +2,13 @@ import type { Score, Step, World } from "../../environment/environment.ts";
 import { askUsage } from "../../episode/turn/ask-usage.ts";
 import { crossBoundary, suspectOf, type Boundary } from "../../episode/boundary.ts";
 import { CallWatch } from "../../episode/turn/call-watch.ts";
+import { checkOpening, checkScore } from "../../episode/check/check-foreign.ts";
 import {
-  checkOpening,
-  checkScore,
-  checkSession,
-  checkWorld,
-} from "../../episode/check/check-foreign.ts";
+  disposeForeignWorld,
+  openForeignWorld,
+  type WorldTerms,
+} from "../../episode/foreign-world.ts";
+import { openSession } from "../../episode/open-session.ts";
 import { UserCallTracker } from "../../episode/turn/user-call-tracker.ts";
 import { termsOf } from "../../episode/open-world.ts";
 import { scoredEnd, type ScoreFields } from "../../episode/scored-end.ts";
@@ -239,66 +240,32 @@ async function runAgent(
   throw new RolloutError("agent/silent", message);
 }
 
-async function openUser(play: Attempt): Promise<UserSession> {
-  const { assignment, setup } = play;
+async function openUser({ assignment, setup, watch }: Attempt): Promise<UserSession> {
   const { task, seed } = assignment;
-  const { strategy } = setup.user;
-  const { userTimeoutMs } = setup.limits;
-  const opening = [
-    "user",
-    `open a conversation with user ${strategy} about`,
-    userTimeoutMs,
-  ] as const;
-  const opened = await cross(play, opening, () => setup.user.open(task, { seed }));
-  const place = placeOf(play, `user.open() of ${strategy}`);
-  return await cross(play, opening, () => checkSession(opened, place));
+  const { limits, user } = setup;
+  return await openSession(watch, { user, task, seed, timeoutMs: limits.userTimeoutMs });
 }
 
 async function openWorld(play: Attempt, user: UserSession): Promise<World> {
-  const { assignment, setup } = play;
-  const { environment, limits } = setup;
-  let isAwaited = true;
-  let world: World | undefined;
-  try {
-    const suspect = suspectOf(environment, "open");
-    const opening = ["environment", "open", limits.toolTimeoutMs, suspect] as const;
-    return await crossToWorld(play, opening, async (signal) => {
-      const opened = await environment.open(assignment.task, { user, signal });
-      const checked = checkWorld(opened, placeOf(play, "environment.open()"));
-      // A world that arrives after the timeout is disposed.
-      if (isAwaited) world = checked;
-      else await dispose(play, checked);
-      return checked;
-    });
-  } catch (error) {
-    isAwaited = false;
-    if (world !== undefined) await dispose(play, world);
-    throw error;
-  }
+  return await openForeignWorld(worldTermsOf(play), user, {
+    dispose: async (opened) => await dispose(play, opened),
+  });
 }
 
 /** Disposes of a world. A failure is reported and otherwise ignored. */
-async function dispose(
-  { assignment, setup, clock, userCalls }: Attempt,
-  world: World,
-): Promise<void> {
-  // A new signal, so that the caller's abort does not prevent the cleanup.
-  using watch = new CallWatch(new AbortController().signal, clock);
-  const what = `dispose of the world of task ${assignment.task.id}`;
-  const suspect = suspectOf(setup.environment, "dispose");
-  const timeoutMs = setup.limits.toolTimeoutMs;
-  const waitsFor = userCalls.watchCall(watch);
-  const boundary = { party: "environment", what, suspect, waitsFor, timeoutMs } as const;
+async function dispose(play: Attempt, world: World): Promise<void> {
   try {
-    await crossBoundary(
-      watch,
-      boundary,
-      async (signal) => await world[Symbol.asyncDispose]({ signal }),
-    );
+    await disposeForeignWorld(worldTermsOf(play), world);
   } catch (error) {
     if (!(error instanceof RolloutError)) throw error;
-    setup.onTrouble?.(error);
+    play.setup.onTrouble?.(error);
   }
+}
+
+function worldTermsOf({ assignment, clock, setup, userCalls, watch }: Attempt): WorldTerms {
+  const { environment, limits } = setup;
+  const { task } = assignment;
+  return { environment, task, watch, clock, userCalls, timeoutMs: limits.toolTimeoutMs };
 }
 
 /** Returns the user's usage, or no spending if the user cannot report it. */

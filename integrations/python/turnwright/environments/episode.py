@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 import pickle
 import random
 from dataclasses import dataclass, field
@@ -141,7 +142,11 @@ class OwnEpisode:
         return {"text": str(why), "isError": True, **({"ends": True} if self._context._stopped else {})}
 
     async def score(self, outcome: dict[str, Any]) -> Any:
-        """Scores the episode. `found` of the answer has the members of the state that `wanted` names."""
+        """Scores the episode.
+
+        `found` of the answer has the members of the state that `wanted` names. If one is missing, `state_members`
+        has the names of those that there are.
+        """
         score = self._environment.parts["score"]
         said = outcome["said"]
         played = Played(said, said[-1] if said else "", outcome["calls"], outcome.get("turns"), outcome["isDone"])
@@ -151,7 +156,8 @@ class OwnEpisode:
         wanted = result.get("wanted")
         if not isinstance(wanted, dict):
             return result
-        return {**result, "found": {name: _member(self._state, name) for name in wanted if _has(self._state, name)}}
+        found = {name: _member(self._state, name) for name in wanted if _has(self._state, name)}
+        return {**result, "found": found, **({} if len(found) == len(wanted) else {"state_members": _names(self._state)})}
 
     async def close(self) -> None:
         """Frees what the state holds."""
@@ -222,6 +228,15 @@ def _save(state: Any) -> Callable[[], Any]:
 
 def _has(state: Any, name: str) -> bool:
     return name in state if isinstance(state, dict) else hasattr(state, name)
+
+
+#: The most names of a state's members in an answer.
+_MOST_NAMES = 1000
+
+
+def _names(state: Any) -> list[str]:
+    names = state if isinstance(state, dict) else getattr(state, "__dict__", {})
+    return [name for name in itertools.islice(names, _MOST_NAMES) if isinstance(name, str)]
 
 
 def _member(state: Any, name: str) -> Any:

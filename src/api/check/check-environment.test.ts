@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import desk from "../../examples/library-desk.ts";
-import { createEnvironment, createUser } from "../../examples/lamps.ts";
-import { createStorefront, createStorefrontUser } from "../../environments/storefront/index.ts";
-import { defineEnvironment } from "../environment/define-environment.ts";
-import type { Environment, World } from "../environment/environment.ts";
-import { refuse } from "../environment/refuse.ts";
+import desk from "../../../examples/library-desk.ts";
+import { createEnvironment, createUser } from "../../../examples/lamps.ts";
+import { createStorefront, createStorefrontUser } from "../../../environments/storefront/index.ts";
+import { defineEnvironment } from "../../environment/define-environment.ts";
+import type { Environment, World } from "../../environment/environment.ts";
+import { refuse } from "../../environment/refuse.ts";
 import { checkEnvironment } from "./check-environment.ts";
 
 test.each([
@@ -88,7 +88,7 @@ describe("checkEnvironment() says what would spoil a run:", () => {
           return await world.step(action, given);
         },
       })),
-      "an agent that calls set_lamp with level: null: Cannot answer tool set_lamp: level is null",
+      "task lamps/train/0: an agent that calls set_lamp with level: null: Cannot answer tool set_lamp: level is null",
     ],
     [
       "a forgotten return",
@@ -96,13 +96,13 @@ describe("checkEnvironment() says what would spoil a run:", () => {
         step: async (action, given) =>
           action.type === "say" ? await world.step(action, given) : (undefined as never),
       })),
-      "an agent that calls a tool that there is not: Cannot use the answer of world.step() for tool " +
+      "task lamps/train/0: an agent that calls a tool that there is not: Cannot use the answer of world.step() for tool " +
         "no_such_tool: it returned nothing (a forgotten return?), expected a Step",
     ],
     [
       "a reward that is none",
       broken({}, () => ({ score: async () => ({ reward: Number.NaN, details: {} }) })),
-      "an agent that does nothing: Cannot use the answer of world.score(): reward is NaN, expected a finite number",
+      "task lamps/train/0: an agent that does nothing: Cannot use the answer of world.score(): reward is NaN, expected a finite number",
     ],
     [
       "a world that cannot be disposed of",
@@ -111,7 +111,7 @@ describe("checkEnvironment() says what would spoil a run:", () => {
           throw new Error("it is gone");
         },
       })),
-      "an agent that does nothing: Cannot dispose of the world: it is gone",
+      "task lamps/train/0: an agent that does nothing: Cannot dispose of the world of task lamps/train/0: it is gone",
     ],
     [
       "tasks that are drawn by chance",
@@ -135,12 +135,12 @@ describe("checkEnvironment() says what would spoil a run:", () => {
       broken({ repeatable: true }, () => ({
         score: async () => ({ reward: -(shared += 1), details: {} }),
       })),
-      "task lamps/train/0: an agent that says nothing in words is answered or scored differently the second time",
+      "task lamps/train/0: an agent that asks the user until they leave: the episode is scored differently the second time",
     ],
     [
       "a refusal that changes the state",
       broken({}, () => ({ stateHash: async () => `${(shared += 1)}` })),
-      "tool no_such_tool says that it refused, and has changed the state all the same, expected no change",
+      "task lamps/train/0: an agent that calls a tool that there is not: tool no_such_tool says that it refused, and has changed the state all the same, expected no change",
     ],
     [
       "two tools of a name",
@@ -176,7 +176,8 @@ describe("checkEnvironment() says what would spoil a run:", () => {
       {
         severity: "error",
         message:
-          "an agent that calls set_lamp without arguments: Cannot answer tool set_lamp: no answer within 10000 ms",
+          "task lamps/train/0: an agent that calls set_lamp without arguments: Cannot answer tool set_lamp: no answer within 10000 ms",
+        task: "lamps/train/0",
       },
     ]);
   });
@@ -198,6 +199,74 @@ describe("checkEnvironment() says what would spoil a run:", () => {
     ]);
   });
 
+  test("answers and scores that differ although nothing is said about them", async () => {
+    let rolled = 0;
+    const dice = defineEnvironment({
+      name: "dice",
+      tasks: [{ instruction: "Roll." }],
+      policy: "",
+      tools: { roll: { description: "Roll.", execute: () => (rolled += 1) } },
+      score: () => 0,
+    });
+    expect((await checkEnvironment(dice)).problems).toEqual([
+      {
+        severity: "warning",
+        task: "dice/test/0",
+        message: expect.stringMatching(
+          /^task dice\/test\/0: an agent that calls every tool with what fits its schema: tool roll answers differently the second time \("\d", then "\d"\), expected the same/,
+        ) as string,
+      },
+    ]);
+  });
+
+  test("wanted members that no state had", async () => {
+    const desk = defineEnvironment({
+      name: "desk",
+      tasks: [{ instruction: "Lend." }],
+      policy: "",
+      initialState: (): { loans: object; loan?: object; Fines?: object; late?: number } => ({
+        loans: {},
+      }),
+      tools: {
+        fine: {
+          description: "Fine.",
+          execute(_, state) {
+            state.late = 1;
+            return "fined";
+          },
+        },
+      },
+      score: () => ({ wanted: { loans: {}, loan: {}, Fines: {}, late: 1 } }),
+    });
+    const { problems } = await checkEnvironment(desk);
+    expect(problems).toEqual([
+      {
+        severity: "warning",
+        task: "desk/test/0",
+        message:
+          "task desk/test/0: score() wants `loan`, and no state had such a member; did you mean `loans`?",
+      },
+      {
+        severity: "warning",
+        task: "desk/test/0",
+        message:
+          "task desk/test/0: score() wants `Fines`, and no state had such a member; expected a member that a " +
+          "state has (loans, late), or one that a tool adds",
+      },
+    ]);
+  });
+
+  test("rewards of turns are scored as in a run, each action as a turn", async () => {
+    const counted = defineEnvironment({
+      name: "counted",
+      tasks: [{ instruction: "Go." }],
+      policy: "",
+      tools: { go: { description: "Go.", execute: () => "gone" } },
+      score: (_state, _task, { turns = [] }) => ({ turnRewards: turns.map(() => 0) }),
+    });
+    expect((await checkEnvironment(counted)).problems).toEqual([]);
+  });
+
   test("reports problems that all tasks share once, with their number", async () => {
     const clumsy = defineEnvironment({
       name: "clumsy",
@@ -212,7 +281,7 @@ describe("checkEnvironment() says what would spoil a run:", () => {
     expect(counts).toMatchObject({ taskCount: 4, totalTaskCount: 4 });
     expect(problems.map(({ message }) => message)).toEqual([
       expect.stringMatching(
-        /^an agent that calls forget without arguments: .* in task clumsy\/test\/0: it returned nothing .*; the same in 3 more of the tasks$/,
+        /^task clumsy\/test\/0: an agent that calls forget without arguments: .* in task clumsy\/test\/0: it returned nothing .*; the same in 3 more of the tasks$/,
       ),
     ]);
   });

@@ -1,9 +1,9 @@
-import { describeError } from "../errors.ts";
-import type { Environment } from "../environment/environment.ts";
-import { shownToolName, toolParameters, type ToolDefinition } from "../message.ts";
-import { isPyDict } from "../../packages/python-values/src/value.ts";
-import { findUnusableParts } from "../../packages/tool-parsers/src/schema/find-unusable-parts.ts";
-import type { Task } from "../task.ts";
+import { describeError } from "../../errors.ts";
+import type { Environment } from "../../environment/environment.ts";
+import { shownToolName, toolParameters, type ToolDefinition } from "../../message.ts";
+import { isPyDict } from "../../../packages/python-values/src/value.ts";
+import { findUnusableParts } from "../../../packages/tool-parsers/src/schema/find-unusable-parts.ts";
+import type { Task } from "../../task.ts";
 
 /** Returns the problems in the definitions of tools, one line each. */
 export function checkTools(tools: readonly ToolDefinition[]): readonly string[] {
@@ -88,10 +88,14 @@ export function checkTasks(
   return { tasks, totalCount, problems };
 }
 
+/** Returns the JSON of a task. A `bigint` is a text in it. */
+export function taskText(task: Task): string {
+  return JSON.stringify(task, bigintAsText);
+}
+
 function taskProblems(task: Task, again: Task): string[] {
   const problems: string[] = [];
-  const text = JSON.stringify(task, bigintAsText);
-  if (text !== JSON.stringify(again, bigintAsText)) {
+  if (taskText(task) !== taskText(again)) {
     problems.push("it is another one each time, expected a function of split and index");
   }
   if (typeof task.instruction !== "string" || task.instruction.trim() === "") {
