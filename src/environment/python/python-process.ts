@@ -4,7 +4,7 @@ import type { Readable, Writable } from "node:stream";
 import { killGroup } from "../../async/kill-processes.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import { packageFile } from "../../files/package-file.ts";
-import { LineBytes } from "../../text/line-bytes.ts";
+import { LineSplitter } from "../../text/line-splitter.ts";
 import { shorten } from "../../secrets/shorten.ts";
 import { PythonFailure, describePythonError, type PythonErrorFacts } from "./python-failure.ts";
 
@@ -15,7 +15,10 @@ const graceMs = 300;
 const helloMs = 10_000;
 
 /** Maximum length of a message, in bytes. */
-const maxLineBytes = 16 * 2 ** 20;
+const maxLineSplitter = 16 * 2 ** 20;
+
+/** The time in which the last output of a process that has ended arrives, in milliseconds. */
+const outputMs = 1_000;
 
 /** The most characters of a process's stderr that are kept. */
 const keptCharacters = 65_536;
@@ -55,6 +58,9 @@ interface Pending {
   timer: NodeJS.Timeout | undefined;
 }
 
+/** The folder of the Python package. */
+const sources = packageFile("integrations/python");
+
 /** The processes that run. They end with this process. */
 const running = new Set<PythonProcess>();
 
@@ -81,7 +87,6 @@ export class PythonProcess {
 
   private constructor(options: PythonProcessOptions) {
     this.#options = options;
-    const sources = packageFile("integrations/python");
     const paths = [sources, process.env["PYTHONPATH"]].filter(Boolean).join(path.delimiter);
     // Without compiled files, some libraries take three times as long to import. Containers often set this variable.
     const { PYTHONDONTWRITEBYTECODE: _, ...inherited } = process.env;
@@ -91,10 +96,10 @@ export class PythonProcess {
       env: { ...inherited, PYTHONPATH: paths, PYTHONUNBUFFERED: "1" },
     });
     running.add(this);
-    const lines = new LineBytes();
+    const lines = new LineSplitter();
     this.#child.stdout.on("data", (bytes: Buffer) => {
       for (const line of lines.add(bytes)) this.#take(line);
-      if (lines.openLength > maxLineBytes) this.#endForLongLine();
+      if (lines.openLength > maxLineSplitter) this.#endForLongLine();
     });
     this.#child.stderr.setEncoding("utf8");
     this.#child.stderr.on("data", (text: string) => {
@@ -106,6 +111,13 @@ export class PythonProcess {
     this.#child.once("error", (error) =>
       this.#end("died", `it cannot be started: ${error.message}`),
     );
+    this.#child.once("exit", () => {
+      // A child that left the process's group keeps the output open.
+      setTimeout(() => {
+        this.#child.stdout.destroy();
+        this.#child.stderr.destroy();
+      }, outputMs).unref();
+    });
     // `close` comes after the last output.
     this.#child.once("close", (code, signal) => {
       this.#end(
@@ -225,7 +237,7 @@ export class PythonProcess {
   }
 
   #take(line: Buffer): void {
-    if (line.length > maxLineBytes) {
+    if (line.length > maxLineSplitter) {
       this.#endForLongLine();
       return;
     }
@@ -273,7 +285,7 @@ export class PythonProcess {
   }
 
   #endForLongLine(): void {
-    this.#end("too-long", `it sent a line of more than ${maxLineBytes / 2 ** 20} MiB`);
+    this.#end("too-long", `it sent a line of more than ${maxLineSplitter / 2 ** 20} MiB`);
     this.kill();
   }
 
@@ -309,12 +321,17 @@ export class PythonProcess {
  * comes first.
  */
 function placeInOutput(output: string): Pick<PythonErrorFacts, "file" | "line"> {
-  const at = output.lastIndexOf("(most recent call first):");
-  if (at < 0) return {};
-  for (const [, file, line] of output.slice(at).matchAll(/File "([^"]+)", line (\d+)/g)) {
-    if (file === undefined || /[/\\](?:turnwright|lib[/\\]python[^/\\]*|asyncio)[/\\]/.test(file))
-      continue;
-    return { file, line: Number(line) };
+  const stacks = output.split("(most recent call first):").slice(1);
+  for (const stack of stacks.toReversed()) {
+    for (const [, file, line] of stack.matchAll(/File "([^"<]+)", line (\d+)/g)) {
+      if (file === undefined || isForeign(file)) continue;
+      return { file, line: Number(line) };
+    }
   }
   return {};
+}
+
+/** True for a file of Turnwright or of an installed package. */
+function isForeign(file: string): boolean {
+  return file.startsWith(sources + path.sep) || /[/\\]lib[/\\]python[^/\\]*[/\\]/.test(file);
 }

@@ -97,9 +97,9 @@ class Tool:
 
 
 def place_of(function: Any) -> str:
-    """Returns the file and line of a function's definition, `FILE:LINE`."""
-    code = inspect.unwrap(function).__code__
-    return f"{code.co_filename}:{code.co_firstlineno}"
+    """Returns the file and line of a function's definition, `FILE:LINE`, or its name if it is not defined in Python."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return repr(function) if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _is_json(value: Any) -> bool:

@@ -7,7 +7,9 @@ import sys
 import sysconfig
 import traceback
 from types import ModuleType
-from typing import Any
+from typing import Any, Callable
+
+from ..environments.errors import BadResult
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")})
@@ -25,16 +27,26 @@ def claim(module: ModuleType) -> None:
 
 def describe(error: BaseException) -> dict[str, Any]:
     """Returns an error's type, message, file, line and traceback (its last 8,000 characters)."""
-    place = _place(error)
     return {
         "type": type(error).__name__,
-        "message": str(error)[:2000],
-        **place,
-        "traceback": "".join(traceback.format_exception(error))[-8000:],
+        "message": _written(lambda: str(error), "its message cannot be written")[:2000],
+        **_place(error),
+        "traceback": _written(lambda: "".join(traceback.format_exception(error)), "")[-8000:],
     }
 
 
+def _written(write: Callable[[], str], otherwise: str) -> str:
+    """Returns a text about an error without lone surrogates, or `otherwise` if the error's own code fails."""
+    try:
+        return write().encode("utf-8", "backslashreplace").decode("utf-8")
+    except Exception:
+        return otherwise
+
+
 def _place(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, BadResult):
+        file, _, line = (error.place or "").rpartition(":")
+        return {"file": file, "line": int(line)} if file else {}
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return {"file": error.filename, "line": error.lineno}
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((_PACKAGE, "<"))]

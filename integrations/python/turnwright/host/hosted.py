@@ -121,10 +121,17 @@ class TextPlayed:
     def turn(self, message: dict[str, Any], **_: Any) -> Any:
         """Takes a message of the model. Returns the answer of `turn`, or an awaitable of it."""
         answer = _draw(self._randomness, lambda: self._episode.step(message.get("content") or ""))
-        return self._later(answer) if inspect.isawaitable(answer) else _answer(answer)
+        return self._later(answer) if inspect.isawaitable(answer) else self._answer(answer)
 
     async def _later(self, answer: Any) -> dict[str, Any]:
-        return _answer(await answer)
+        return self._answer(await answer)
+
+    def _answer(self, answer: Any) -> dict[str, Any]:
+        if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], bool):
+            what = f"step() returned {answer!r}"[:300]
+            raise BadResult("environment/bad-step", f"{what}, expected (text or None, True or False)", place_of(self._episode.step))
+        shown, done = answer
+        return {"messages": to_messages(shown), "done": done}
 
     async def score(self, outcome: dict[str, Any]) -> Any:
         return await _drawing(self._randomness, self._episode.score)
@@ -144,13 +151,6 @@ def _draw(randomness: Randomness | None, work: Any) -> Any:
 
 async def _drawing(randomness: Randomness | None, work: Any) -> Any:
     return await resolve(_draw(randomness, work))
-
-
-def _answer(answer: Any) -> dict[str, Any]:
-    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], bool):
-        raise BadResult("environment/bad-step", f"step() returned {answer!r}"[:300] + ", expected (text or None, True or False)")
-    shown, done = answer
-    return {"messages": to_messages(shown), "done": done}
 
 
 def to_messages(shown: Any) -> list[dict[str, Any]]:

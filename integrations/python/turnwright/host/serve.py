@@ -11,6 +11,7 @@ import platform
 import signal
 import sys
 import threading
+import traceback
 from typing import Any, Callable
 
 from ..environments.errors import BadEnvironment, BadResult
@@ -31,6 +32,7 @@ class Request:
         self.task: asyncio.Task[None] | None = None
         #: False once the result is there: a signal must not interrupt the answer.
         self.is_interruptible = True
+        self.is_cancelled = False
 
     def settle(self) -> None:
         """Ends the time in which a signal may interrupt the request."""
@@ -68,15 +70,25 @@ class Server:
         request = self._current
         if request is None:
             task = asyncio.current_task(self._loop)
-            request = next((one for one in self._running.values() if one.task is task and task is not None), None)
+            if task is None:
+                self._show_cancelled()
+                return
+            request = next((one for one in self._running.values() if one.task is task), None)
         if request is None or not request.is_interruptible:
             return
         # The loop waits for the code that runs: it has not read the line that cancels it.
-        self._receive()
+        while self._receive():
+            pass
         self._loop.call_soon(self._take_lines)
         if any(_cancels(line, request.ident) for line in bytes(self._buffer).split(b"\n")):
             request.settle()
             raise Overdue("the call exceeds its time limit")
+
+    def _show_cancelled(self) -> None:
+        """Prints the lines of tasks that were cancelled and continue, in faulthandler's form: the process is killed next."""
+        for request in self._running.values():
+            if request.is_cancelled and request.task is not None:
+                print("Task (most recent call first):", *_lines_of(request.task.get_coro()), sep="\n", file=sys.stderr, flush=True)
 
     def _read(self) -> None:
         assert self._loop is not None and self._over is not None
@@ -108,6 +120,7 @@ class Server:
         if message["do"] == "cancel":
             request = self._running.get(message["with"]["id"])
             if request is not None and request.task is not None:
+                request.is_cancelled = True
                 request.task.cancel()
             return
         request = Request(message["id"])
@@ -142,6 +155,15 @@ class Server:
         channel.write(line)
 
 
+def _lines_of(coroutine: Any) -> list[str]:
+    """Returns the lines at which a coroutine and those that it awaits wait, the innermost first."""
+    lines: list[str] = []
+    while (frame := getattr(coroutine, "cr_frame", None)) is not None:
+        lines.insert(0, f'  File "{frame.f_code.co_filename}", line {frame.f_lineno}')
+        coroutine = coroutine.cr_await
+    return lines
+
+
 def _cancels(line: bytes, ident: int) -> bool:
     """True for the line that cancels a request."""
     return line == b'{"id":0,"do":"cancel","with":{"id":%d}}' % ident
@@ -150,7 +172,7 @@ def _cancels(line: bytes, ident: int) -> bool:
 def _encode_answer(ident: int, result: Any) -> bytes:
     try:
         return channel.encode({"id": ident, "ok": result})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadResult("unwritable", str(error)) from error
 
 
@@ -205,6 +227,8 @@ def serve() -> None:
     channel.send({"hello": 1, "python": platform.python_version(), "pid": os.getpid(), "executable": sys.executable})
     try:
         asyncio.run(server.run())
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stderr.flush()
         _end_group()
