@@ -1,3 +1,5 @@
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { RolloutError, UsageError } from "../../errors.ts";
 import type { PythonFacts, PythonTask } from "./python-answers.ts";
 import { readFacts } from "./python-answers.ts";
@@ -123,12 +125,19 @@ export class PythonPool {
       };
     } catch (error) {
       free();
-      if (!(error instanceof PythonFailure)) throw error;
-      throw new RolloutError("environment/unreachable", describeLoadFailure(error, this.#options), {
-        cause: error,
-        retryable: this.#loadDeaths < maxLoadDeaths,
-      });
+      throw this.#toFailure(error);
     }
+  }
+
+  /** Returns the failure of the episode that needs a process which cannot be started. */
+  #toFailure(error: unknown): unknown {
+    const code = "environment/unreachable";
+    if (error instanceof UsageError) return new RolloutError(code, error.message, { cause: error });
+    if (!(error instanceof PythonFailure)) return error;
+    return new RolloutError(code, describeLoadFailure(error, this.#options), {
+      cause: error,
+      retryable: this.#loadDeaths < maxLoadDeaths,
+    });
   }
 
   /** Ends all processes. */
@@ -150,7 +159,13 @@ export class PythonPool {
   async #start(slot: Slot): Promise<PythonProcess> {
     try {
       const started = await PythonProcess.start(this.#options);
-      await load(started, this.#options);
+      const facts = await load(started, this.#options);
+      try {
+        requireSameFacts(facts, this.facts, this.#options.environment);
+      } catch (error) {
+        started.kill();
+        throw error;
+      }
       slot.process = started;
       this.#loadDeaths = 0;
       return started;
@@ -158,6 +173,27 @@ export class PythonPool {
       this.#loadDeaths += 1;
       throw error;
     }
+  }
+}
+
+/**
+ * Compares what another process has loaded with what the first one has.
+ * @throws UsageError if a file has changed, or if the tasks differ.
+ */
+function requireSameFacts(found: PythonFacts, first: PythonFacts, environment: string): void {
+  const start = `Cannot play environment ${environment} in another process`;
+  const changed = Object.keys({ ...first.files, ...found.files }).find(
+    (file) => first.files[file] !== found.files[file],
+  );
+  if (changed !== undefined) {
+    throw new UsageError(
+      `${start}: ${path.relative("", changed)} changed after the run had loaded it, expected the same file until the run ends`,
+    );
+  }
+  if (found.tasksHash !== first.tasksHash || !isDeepStrictEqual(found.splits, first.splits)) {
+    throw new UsageError(
+      `${start}: its tasks are not those of the first process, expected the same ones at each start (draw them with a seed)`,
+    );
   }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from importlib import metadata
 from typing import Any, Mapping, Sequence
 
 from ..environments.definition import Environment
@@ -97,6 +98,7 @@ class TextHosted(Hosted):
             "repeatable": environment.repeatable,
             "user": "none",
             "definedAt": place_of(type(environment).open),
+            "packages": {name: metadata.version(name) for name in environment.packages},
         }
 
     async def splits(self) -> dict[str, Sequence[Any]]:
