@@ -44,8 +44,8 @@ export function placeOf({ file, line }: Pick<PythonErrorFacts, "file" | "line">)
   return ` at ${path.basename(file)}${line === undefined ? "" : `:${line}`}`;
 }
 
-/** Returns an error's type and message, in one line. The reason of a refusal has no type. */
+/** Returns an error's type and message, in one line. Errors of Turnwright's own package have no type. */
 export function describePythonError({ type, message, code }: PythonErrorFacts): string {
-  if (code === "refused") return message;
+  if (code === "refused" || type === "BadResult") return message;
   return message === "" ? type : `${type}: ${shorten(message, 500)}`;
 }

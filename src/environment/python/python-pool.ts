@@ -1,14 +1,18 @@
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { RolloutError, UsageError } from "../../errors.ts";
+import { once } from "../../values/once.ts";
 import type { PythonFacts, PythonTask } from "./python-answers.ts";
 import { readFacts } from "./python-answers.ts";
 import { describeLoadFailure } from "./load-failure.ts";
 import { PythonFailure } from "./python-failure.ts";
 import { PythonProcess, type PythonProcessOptions, type RequestOptions } from "./python-process.ts";
 
-/** The time limit for loading an environment, in milliseconds. Some libraries take many seconds to import. */
-const loadMs = 120_000;
+/**
+ * The time limit for loading an environment, in milliseconds. The first import of a large library can take a minute,
+ * since Python compiles it then.
+ */
+const loadMs = 300_000;
 
 /** The number of times in a row that a process may die while it loads the environment. */
 const maxLoadDeaths = 3;
@@ -68,7 +72,7 @@ export class PythonPool {
    */
   static async start(options: PythonPoolOptions): Promise<PythonPool> {
     try {
-      const first = await PythonProcess.start(options);
+      const first = await PythonProcess.start({ ...options, onProgress: reportOnce(options) });
       const pool = new PythonPool(options, await load(first, options), first);
       for (const slot of pool.#slots.slice(1)) pool.#open(slot).catch(() => undefined);
       return pool;
@@ -174,6 +178,15 @@ export class PythonPool {
       throw error;
     }
   }
+}
+
+/** Returns a function that says once that an import takes long. */
+function reportOnce({ environment, onOutput }: PythonPoolOptions): () => void {
+  return once(() =>
+    onOutput(
+      `${environment} is being imported; the first time takes longest, since Python compiles\n`,
+    ),
+  );
 }
 
 /**

@@ -30,6 +30,8 @@ export interface PythonProcessOptions {
   /** Gets what the environment prints, and the errors of threads and tasks that no call waits for. */
   readonly onTrouble: (trouble: string) => void;
   readonly onOutput: (text: string) => void;
+  /** Called every 2 seconds while the environment is imported. */
+  readonly onProgress?: () => void;
 }
 
 /** The first message of a process. */
@@ -253,6 +255,7 @@ export class PythonProcess {
     }
     if (typeof message["id"] === "number") this.#answer(message["id"], message);
     else if ("hello" in message) this.#hello.resolve(message as unknown as Hello);
+    else if ("progress" in message) this.#options.onProgress?.();
     else if ("stray" in message) {
       const facts = message["stray"] as PythonErrorFacts;
       const failure = new PythonFailure("raised", facts.message, facts);

@@ -27,7 +27,7 @@ async function failureAfterDeath(first: string, change?: string): Promise<unknow
   await using opened = await openPython(file);
   const world = await opened.world();
   await expect(call(world, "leave")).rejects.toMatchObject({ code: "environment/unreachable" });
-  await world[Symbol.asyncDispose]().catch(() => undefined);
+  await world[Symbol.asyncDispose]().then(undefined, () => undefined);
   if (change !== undefined) await writeFile(file, change);
   return await opened.world().then(
     () => undefined,
@@ -38,7 +38,6 @@ async function failureAfterDeath(first: string, change?: string): Promise<unknow
 test.skipIf(noPython !== undefined)(
   "a process that cannot be started again fails one episode, and says why",
   async () => {
-    expect(await failureAfterDeath(source('""'))).toBeUndefined();
     expect(await failureAfterDeath(source('""'), source('"Now."'))).toMatchObject({
       name: "RolloutError",
       code: "environment/unreachable",

@@ -93,11 +93,16 @@ class OwnEpisode:
             # A constant of the module is shared by all episodes.
             self._state = _copied(state)
         policy = self._environment.policy
-        return {"policy": str(await resolve(policy(self._task)))} if callable(policy) else {}
+        if not callable(policy):
+            return {}
+        text = await resolve(policy(self._task))
+        if not isinstance(text, str):
+            raise BadResult("environment/bad-world", f"policy() returned {_shown(text)}, expected a text", place_of(policy))
+        return {"policy": text}
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Performs a call: returns its answer, or an awaitable of it for an async tool."""
-        tool = self._environment.tools[name]
+        tool = self._environment.tools_by_name[name]
         saved = _save(self._state) if self._saves else None
         try:
             result = tool.function(**tool.bind(arguments), **self._given(tool))

@@ -95,7 +95,8 @@ class Requests:
     def _describe(self, split: str, index: int) -> tuple[dict[str, Any], bytes]:
         """Returns a task as `tasks` answers it, and its line. Raises BadEnvironment if it cannot be used."""
         assert self._hosted is not None
-        where = f'task {index} of split "{split}"'
+        place = self._hosted.place
+        where = f'{place}{": " if place else ""}task {index} of split "{split}"'
         try:
             described = self._hosted.describe_task(self._splits[split][index])
             return described, channel.encode(described)
