@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
+import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { listEpisode, showEpisode } from "./show-episode.ts";
 import { showTokens } from "./show-tokens.ts";
