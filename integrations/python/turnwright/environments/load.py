@@ -37,7 +37,13 @@ def load_environment(name: str, arguments: dict[str, Any]) -> Any:
     prefix, _, rest = name.partition(":")
     if prefix in ADAPTERS and rest:
         adapter, _, member = ADAPTERS[prefix].partition(":")
-        return getattr(importlib.import_module(adapter), member)(rest, **arguments)
+        create = getattr(importlib.import_module(adapter), member)
+        try:
+            return create(rest, **arguments)
+        except TypeError as error:
+            if not arguments or "argument" not in str(error):
+                raise
+            raise BadEnvironment(f"{rest} cannot take the arguments {json.dumps(arguments)} of --env-args: {error}") from error
     return find_environment(load_file(name), name, arguments)
 
 

@@ -12,6 +12,8 @@ from typing import Any, Callable
 from ..environments.errors import BadResult
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STANDARD = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
+_INSTALLED = {"site-packages", "dist-packages"}
 _LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")})
 
 #: Installed files and folders of the environment itself. Errors name a line in them rather than one of a library.
@@ -49,13 +51,18 @@ def _place(error: BaseException) -> dict[str, Any]:
         return {"file": file, "line": int(line)} if file else {}
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return {"file": error.filename, "line": error.lineno}
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((_PACKAGE, "<"))]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _says_nothing(frame.filename)]
     own = [frame for frame in frames if _is_own(os.path.realpath(frame.filename))]
     if frames:
         last = (own or frames)[-1]
         return {"file": last.filename, "line": last.lineno}
     inner = error.__cause__ or error.__context__
     return _place(inner) if inner else {}
+
+
+def _says_nothing(file: str) -> bool:
+    """True for a file of this package or of Python itself."""
+    return file.startswith((_PACKAGE, "<")) or (os.path.realpath(file).startswith(_STANDARD) and not _INSTALLED & set(file.split(os.sep)))
 
 
 def _is_own(file: str) -> bool:
