@@ -3,6 +3,8 @@
 import sys
 
 if __name__ == "__main__":
+    if sys.version_info < (3, 10):
+        sys.exit("Python %s is too old, expected 3.10 or newer (--python names an interpreter)" % sys.version.split()[0])
     if sys.platform == "linux":
         import ctypes
 
