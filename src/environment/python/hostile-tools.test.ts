@@ -1,8 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { RolloutError } from "../../errors.ts";
 import { packageFile } from "../../files/package-file.ts";
 import type { World } from "../environment.ts";
@@ -120,6 +122,25 @@ describe.skipIf(noPython !== undefined)("tools in Python that misbehave", () => 
     await expect.poll(() => opened.troubles.length).toBe(2);
     expect(opened.troubles[0]).toMatch(/fixture\.py:\d+: ZeroDivisionError: division by zero$/);
     expect(opened.troubles[1]).toMatch(/fixture\.py:\d+: ValueError: no call waits for this$/);
+  });
+
+  test("a call that another one blocks fails alone, and names the line that blocks", async () => {
+    const dir = await mkdtemp(path.join(tmpdir(), "turnwright-holds-"));
+    onTestFinished(async () => await rm(dir, { recursive: true }));
+    const file = path.join(dir, "released");
+    const other = await opened.world();
+    const held = call(world, "holds_until", { path: file });
+    const blocked = await call(other, "quick").catch((error: unknown) => error);
+    expect(blocked).toMatchObject({
+      code: "environment/timeout",
+      message: expect.stringMatching(
+        /no answer within 500 ms, because another episode's code blocks the process; it was at hostile_env\.fixture\.py:\d+$/,
+      ) as string,
+    });
+    await writeFile(file, "");
+    expect(await held).toMatchObject({ observation: "released" });
+    expect(await call(other, "quick")).toMatchObject({ observation: "quick" });
+    await other[Symbol.asyncDispose]();
   });
 
   test("a score that hangs is interrupted when it is given up, and other episodes keep their process", async () => {

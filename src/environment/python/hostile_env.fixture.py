@@ -281,3 +281,17 @@ def leaves_children_at_once() -> None:
 def own_pid() -> int:
     """Return the process's number."""
     return os.getpid()
+
+
+@env.tool
+def holds_until(path: str) -> str:
+    """Hold the process until a file exists."""
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    return "released"
+
+
+@env.tool(timeout=0.5)
+async def quick() -> str:
+    """Answer at once."""
+    return "quick"

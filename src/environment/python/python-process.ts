@@ -220,8 +220,11 @@ export class PythonProcess {
     running.delete(this);
   }
 
-  /** Interrupts a request in a stronger way each time: cancel, SIGUSR2, SIGUSR1 (prints the lines) and SIGKILL. */
-  #interrupt(id: number, how: "cancel" | "signal" | "kill"): void {
+  /**
+   * Interrupts a request in a stronger way each time: cancel, SIGUSR2 twice (two at once are one), SIGUSR1 (prints the
+   * lines) and SIGKILL.
+   */
+  #interrupt(id: number, how: "cancel" | "signal" | "signal again" | "kill"): void {
     const pending = this.#pending.get(id);
     if (pending === undefined || this.#death !== undefined) return;
     pending.isLate = true;
@@ -229,9 +232,10 @@ export class PythonProcess {
     if (how === "cancel") {
       this.#child.stdin.write(`{"id":0,"do":"cancel","with":{"id":${id}}}\n`);
       pending.timer = setTimeout(() => this.#interrupt(id, "signal"), graceMs);
-    } else if (how === "signal") {
+    } else if (how !== "kill") {
       this.#child.kill("SIGUSR2");
-      pending.timer = setTimeout(() => this.#interrupt(id, "kill"), graceMs);
+      const next = how === "signal" ? "signal again" : "kill";
+      pending.timer = setTimeout(() => this.#interrupt(id, next), graceMs);
     } else {
       this.#child.kill("SIGUSR1");
       pending.timer = setTimeout(() => this.kill(), graceMs);
@@ -255,6 +259,7 @@ export class PythonProcess {
     }
     if (typeof message["id"] === "number") this.#answer(message["id"], message);
     else if ("hello" in message) this.#hello.resolve(message as unknown as Hello);
+    else if (typeof message["busy"] === "number") this.#giveUp(message["busy"], message);
     else if ("progress" in message) this.#options.onProgress?.();
     else if ("stray" in message) {
       const facts = message["stray"] as PythonErrorFacts;
@@ -280,6 +285,17 @@ export class PythonProcess {
         ? new PythonFailure("overdue", `no answer within ${pending.timeoutMs} ms`, facts)
         : new PythonFailure("raised", describePythonError(facts), facts),
     );
+  }
+
+  /** Gives up the late requests that wait for the code of another request, which is within its own limit. */
+  #giveUp(busyId: number, { file, line }: Pick<PythonErrorFacts, "file" | "line">): void {
+    for (const [id, pending] of this.#pending) {
+      if (!pending.isLate || id === busyId) continue;
+      this.#settle(id, pending);
+      const why = `no answer within ${pending.timeoutMs} ms, because another episode's code blocks the process`;
+      const facts = { type: "", message: why, ...(file !== undefined && { file, line: line! }) };
+      pending.reject(new PythonFailure("overdue", why, facts));
+    }
   }
 
   #settle(id: number, pending: Pending): void {

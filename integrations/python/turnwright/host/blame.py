@@ -6,7 +6,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, Callable
 
 from ..environments.errors import BadResult
@@ -58,6 +58,13 @@ def _place(error: BaseException) -> dict[str, Any]:
         return {"file": last.filename, "line": last.lineno}
     inner = error.__cause__ or error.__context__
     return _place(inner) if inner else {}
+
+
+def place_of_frame(frame: FrameType | None) -> dict[str, Any]:
+    """Returns the file and line of the innermost code that is neither Python's nor of this package."""
+    while frame is not None and _says_nothing(frame.f_code.co_filename):
+        frame = frame.f_back
+    return {} if frame is None else {"file": frame.f_code.co_filename, "line": frame.f_lineno}
 
 
 def _says_nothing(file: str) -> bool:

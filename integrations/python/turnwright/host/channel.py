@@ -48,14 +48,27 @@ def send(message: dict[str, Any]) -> None:
     write(encode(message))
 
 
+def send_if_free(message: dict[str, Any]) -> None:
+    """Writes a message unless one is being written. For handlers of signals, which must not wait."""
+    if _lock.acquire(blocking=False):
+        try:
+            _write(encode(message))
+        finally:
+            _lock.release()
+
+
 def write(line: bytes) -> None:
     """Writes a line whole. Other threads wait."""
-    global writing
     with _lock:
-        writing = True
-        try:
-            view = memoryview(line)
-            while view:
-                view = view[os.write(descriptors.OUT, view) :]
-        finally:
-            writing = False
+        _write(line)
+
+
+def _write(line: bytes) -> None:
+    global writing
+    writing = True
+    try:
+        view = memoryview(line)
+        while view:
+            view = view[os.write(descriptors.OUT, view) :]
+    finally:
+        writing = False

@@ -12,11 +12,12 @@ import signal
 import sys
 import threading
 import traceback
+from types import FrameType
 from typing import Any, Callable
 
 from ..environments.errors import BadEnvironment, BadResult
 from . import channel, descriptors
-from .blame import describe, missing_package
+from .blame import describe, missing_package, place_of_frame
 from .requests import Requests
 
 
@@ -33,6 +34,8 @@ class Request:
         #: False once the result is there: a signal must not interrupt the answer.
         self.is_interruptible = True
         self.is_cancelled = False
+        #: True once the task of an async request runs.
+        self.has_begun = False
 
     def settle(self) -> None:
         """Ends the time in which a signal may interrupt the request."""
@@ -63,8 +66,11 @@ class Server:
                 request.task.cancel()
         await self._requests.close_all()
 
-    def interrupt(self) -> None:
-        """Handles the signal that interrupts overdue code. It runs on the main thread."""
+    def interrupt(self, frame: FrameType | None) -> None:
+        """Handles the signal that interrupts overdue code. It runs on the main thread.
+
+        Reports the code that runs if it is not overdue: it blocks the requests that are.
+        """
         if channel.writing or self._loop is None:
             return
         request = self._current
@@ -83,6 +89,7 @@ class Server:
         if any(_cancels(line, request.ident) for line in bytes(self._buffer).split(b"\n")):
             request.settle()
             raise Overdue("the call exceeds its time limit")
+        channel.send_if_free({"busy": request.ident, **place_of_frame(frame)})
 
     def _show_cancelled(self) -> None:
         """Prints the lines of tasks that were cancelled and continue, in faulthandler's form: the process is killed next."""
@@ -120,8 +127,7 @@ class Server:
         if message["do"] == "cancel":
             request = self._running.get(message["with"]["id"])
             if request is not None and request.task is not None:
-                request.is_cancelled = True
-                request.task.cancel()
+                self._cancel(request)
             return
         request = Request(message["id"])
         self._current = request
@@ -144,6 +150,7 @@ class Server:
         self._running[request.ident] = request
 
     async def _finish(self, request: Request, result: Any) -> None:
+        request.has_begun = True
         try:
             line = _encode_answer(request.ident, await result)
             request.settle()
@@ -153,6 +160,15 @@ class Server:
         finally:
             del self._running[request.ident]
         channel.write(line)
+
+    def _cancel(self, request: Request) -> None:
+        assert request.task is not None
+        request.is_cancelled = True
+        request.task.cancel()
+        if not request.has_begun:
+            # Its task will do nothing, and other code may run before.
+            del self._running[request.ident]
+            channel.write(_encode_error(request.ident, asyncio.CancelledError()))
 
 
 def _lines_of(coroutine: Any) -> list[str]:
@@ -222,7 +238,7 @@ def serve() -> None:
     # Ctrl-C belongs to the process that started this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server = Server(Requests(with_progress))
-    signal.signal(signal.SIGUSR2, lambda *_: server.interrupt())
+    signal.signal(signal.SIGUSR2, lambda _, frame: server.interrupt(frame))
     threading.excepthook = lambda arguments: _report_stray(arguments.exc_value, "a thread failed")
     channel.send({"hello": 1, "python": platform.python_version(), "pid": os.getpid(), "executable": sys.executable})
     try:
