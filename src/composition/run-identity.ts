@@ -148,13 +148,13 @@ async function fingerprintEnvironment(
   return await fingerprintFiles(dir, [...(await listFiles(dir, domain)), ...besides]);
 }
 
-/** Identifies an environment in Python: by its files, or by the versions of its packages. */
+/** Identifies an environment in Python: by its files, the versions of its packages, and its tasks. */
 async function fingerprintPython(config: EnvironmentConfig): Promise<string | undefined> {
-  const { files, packages } = await loadPython(config);
-  if (files.length === 0) return hashOf(JSON.stringify(packages));
+  const { files, packages, tasksHash } = await loadPython(config);
   const dir = path.dirname(path.resolve(config.name));
   const names = files.map((file) => path.relative(dir, file).replaceAll(path.sep, "/"));
-  return await fingerprintFiles(dir, names);
+  const hashes = files.length === 0 ? "" : await fingerprintFiles(dir, names);
+  return hashOf(JSON.stringify([hashes, packages, tasksHash]));
 }
 
 /**

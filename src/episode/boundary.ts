@@ -53,11 +53,25 @@ const functions = {
   dispose: ["dispose()", "[Symbol.asyncDispose]()"],
 } as const;
 
+/** The same for an environment in Python. */
+const inPython = {
+  open: "state() or open()",
+  score: "score()",
+  dispose: "dispose() or close()",
+} as const;
+
+function isPythonLine(place: string): boolean {
+  return /\.py:\d+$/.test(place);
+}
+
 /** Returns the name of an environment's function as its author knows it, with its file and line if they are known. */
 export function suspectOf(
   { name, definedAt }: Environment,
   called: keyof typeof functions,
 ): string {
+  if (definedAt !== undefined && isPythonLine(definedAt)) {
+    return `${inPython[called]} of ${name} (${definedAt})`;
+  }
   const [defined, byHand] = functions[called];
   return definedAt === undefined ? `${byHand} of ${name}` : `${defined} of ${name} (${definedAt})`;
 }
@@ -113,7 +127,8 @@ function noAnswer(boundary: Boundary, waitMs?: number): RolloutError {
   const { timeoutMs, waitsFor } = boundary;
   const waited: Pick<Boundary, "party" | "what" | "suspect"> = waitsFor?.() ?? boundary;
   const { party, what, suspect } = waited;
-  const remedy = suspect === undefined ? "" : `, expected one (a forgotten resolve in ${suspect}?)`;
+  const cause = suspect?.includes(".py:") === true ? "endless work" : "a forgotten resolve";
+  const remedy = suspect === undefined ? "" : `, expected one (${cause} in ${suspect}?)`;
   const message = `Cannot ${what}: no answer within ${waitMs ?? timeoutMs} ms${remedy}`;
   return new RolloutError(`${party}/timeout`, message, { retryable: true });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { episodeRow } from "../episode/episode-row.fixture.ts";
+import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { listEpisode, showEpisode } from "./show-episode.ts";
 import { showTokens } from "./show-tokens.ts";
@@ -177,14 +178,14 @@ describe("showEpisode() explains a reward", () => {
     );
   });
 
-  test("and shows a silence as one", () => {
+  test("and shows a silence as one, unless it ends the episode", () => {
     const [turn] = row.turns;
     const silent = { source: "user", callId: "c", observation: "", result: "acted" as const };
-    expect(
-      showEpisode(
-        { ...row, turns: [{ ...turn!, steps: [silent] }] },
-        { style: plainStyle, full: false },
-      ),
-    ).toContain("user\n  (nothing)\n");
+    const turns = [0, 1].map((turnIndex) => ({ ...turn!, turnIndex, steps: [silent] }));
+    const silencesOf = (shown: EpisodeRow): number =>
+      showEpisode(shown, { style: plainStyle, full: false }).split("user\n  (nothing)\n").length -
+      1;
+    expect(silencesOf({ ...row, turns })).toBe(1);
+    expect(silencesOf({ ...row, turns, outcome: "truncated", stopReason: "max-turns" })).toBe(2);
   });
 });

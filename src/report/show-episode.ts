@@ -1,5 +1,6 @@
 import { differenceOf } from "../environment/state/difference.ts";
 import type { TurnRecord, TurnStep } from "../episode/episode.ts";
+import { shownSteps } from "../episode/turn/shown-steps.ts";
 import type { Message } from "../message.ts";
 import type { EpisodeRow } from "../run/folder/run-folder.ts";
 import { describeDifference } from "./describe-difference.ts";
@@ -19,7 +20,7 @@ export function showEpisode(row: EpisodeRow, options: ShowOptions): string {
   return [
     showHead(row, options),
     ...openingOf(row.messages).map((message) => showMessage(message, options)),
-    ...row.turns.map((turn) => showTurn(turn, options)),
+    ...row.turns.map((turn) => showTurn(turn, shownSteps(row, turn), options)),
     showEnd(row, options),
   ].join("\n\n");
 }
@@ -46,7 +47,7 @@ function showMessage({ role, content }: Message, { style, full }: ShowOptions): 
   return `${style.heading(role)}\n${indented(shortened(printable(content), length))}`;
 }
 
-function showTurn(turn: TurnRecord, options: ShowOptions): string {
+function showTurn(turn: TurnRecord, steps: readonly TurnStep[], options: ShowOptions): string {
   const { style, full } = options;
   const { turnIndex, sampledTokenCount, promptTokenCount, finish, engineMs, text } = turn;
   const facts =
@@ -57,7 +58,7 @@ function showTurn(turn: TurnRecord, options: ShowOptions): string {
   const said = shortened(printable(shown), full ? Infinity : 4 * shownLength);
   return [
     `${style.heading("agent")}  ${style.faint(facts)}\n${indented(said)}`,
-    ...turn.steps.map((step) => showStep(step, options)),
+    ...steps.map((step) => showStep(step, options)),
   ].join("\n\n");
 }
 
@@ -71,7 +72,7 @@ function showStep(
   { style, full }: ShowOptions,
 ): string {
   const verdict = result !== "acted" ? `  ${result}` : isError === true ? "  error" : "";
-  // A user who ends the conversation may send an empty message.
+  // A user may answer with nothing, and a tool may return nothing.
   const text =
     observation === ""
       ? style.faint("(nothing)")

@@ -265,7 +265,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
     flags: { env: "storefornt" },
     line:
       'Cannot find environment "storefornt": did you mean storefront? (expected one of tau-retail, ' +
-      "tau-airline, storefront), or a module such as ./storefornt.js",
+      "tau-airline, storefront), or a module such as ./storefornt.js or ./storefornt.py",
   },
   "τ-bench without its data": {
     flags: { env: "tau-retail" },
@@ -345,7 +345,14 @@ const mistakes: Readonly<Record<string, Mistake>> = {
     flags: { env: "." },
     line:
       'Cannot find environment ".": expected one of tau-retail, tau-airline, storefront, or a module such as ' +
-      "./my-environment.js",
+      "./my-environment.js or ./my-environment.py",
+  },
+  "an environment of a library that is not known": {
+    flags: { env: "gemm:game" },
+    line:
+      'Cannot find environment "gemm:game": expected one of tau-retail, tau-airline, storefront, or a module such as ' +
+      "./my-environment.js or ./my-environment.py, or an environment of a library: verifiers:NAME, " +
+      "reasoning-gym:NAME, gem:NAME, textarena:NAME, gymnasium:NAME, skyrl-gym:NAME",
   },
   "a configuration as the environment": {
     flags: { env: "./typo.json" },

@@ -218,7 +218,7 @@ describe.skipIf(noPython !== undefined)("mistakes of an environment's author", (
     await writeFile(
       file,
       "from turnwright import TextEnvironment, TextEpisode\nclass E(TextEpisode):\n  first = 'go'\n" +
-        `  ${code}\nclass A(TextEnvironment):\n  name = 'a'\n  def tasks(self): return [{'instruction': 'x'}]\n` +
+        `  def score(self): return 1\n  ${code}\nclass A(TextEnvironment):\n  name = 'a'\n  def tasks(self): return [{'instruction': 'x'}]\n` +
         "  def open(self, task, seed): return E()\n",
     );
     await using opened = await openPython(file);

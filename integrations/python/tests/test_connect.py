@@ -47,6 +47,8 @@ def test_it_starts_and_stops_a_service(command: list[str], tmp_path: Path) -> No
         assert not mark.exists()
         address = client.url
     assert mark.read_text() == "stopped"
+    with pytest.raises(ServiceFailed, match="The service ended with exit code 0"):
+        client.health()
     # Another client at the address: it has answered before, so the client would wait for it.
     with pytest.raises(ServiceUnreachable):
         connect(address, retries=0)

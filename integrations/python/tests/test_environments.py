@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import enum
+import functools
 from typing import Annotated, Any, Literal, Optional, TypedDict
 
 import pytest
 
 from turnwright import BadEnvironment, Context, Environment, Refused, TextEnvironment, TextEpisode, refuse
 from turnwright.environments.docstring import read_docstring
+from turnwright.environments.errors import BadResult
 from turnwright.environments.episode import OwnEpisode, OwnUser
 from turnwright.environments.load import load_environment
 from turnwright.environments.parameters import NoSchema, to_python, type_schema
 from turnwright.environments.tool import Tool
 from turnwright.host.hosted import TextHosted, host_environment
 from turnwright.host.randomness import Randomness
+from turnwright.host.requests import Requests
 
 
 class Color(enum.Enum):
@@ -171,6 +174,72 @@ def test_mistakes_of_authors_are_named() -> None:
         env.score(lambda world: 1)
     with pytest.raises(AttributeError, match="an environment has no part 'reward'"):
         env.reward  # noqa: B018
+    with pytest.raises(AttributeError, match="an environment has no setting 'tools', expected tasks or policy"):
+        env.tools = []
+    with pytest.raises(BadEnvironment, match="the name is 'my shop', expected letters"):
+        Environment("my shop")
+    with pytest.raises(BadEnvironment, match="the policy is 5, expected a text, or a function of the task"):
+        Environment("e", policy=5)  # type: ignore[arg-type]
+    with pytest.raises(BadEnvironment, match="a tool is a partial, expected a function"):
+        env.tool(functools.partial(untyped, day=1))
+    with pytest.raises(BadEnvironment, match=r"<lambda>\(\): expected a name of letters"):
+        env.tool(lambda: 1)
+    with pytest.raises(BadEnvironment, match="timeout is '5', expected seconds above 0"):
+        env.tool(timeout="5")(make_shop)
+
+
+@pytest.mark.parametrize(("source", "problem"), [
+    ("def create_environment(size): pass", ":1: create_environment() cannot take the arguments {} (missing a required argument: 'size')"),
+    ("def create_environment(): pass", ":1: create_environment() returned None (a forgotten return?), expected an environment"),
+])
+def test_a_function_that_creates_no_environment_is_named(tmp_path: Any, source: str, problem: str) -> None:
+    file = tmp_path / "created_env.py"
+    file.write_text(source)
+    with pytest.raises(BadEnvironment) as raised:
+        load_environment(str(file), {})
+    assert str(raised.value).startswith(f"{file}{problem}")
+
+
+def test_a_text_episode_that_lacks_a_part_is_named() -> None:
+    class Half(TextEpisode):
+        def step(self, text: str) -> Any:
+            return 5, True
+
+    class Whole(Half):
+        def score(self) -> Any:
+            return 1
+
+    class Game(TextEnvironment):
+        def tasks(self) -> Any:
+            return [{"instruction": "x", "kind": None}, {"instruction": "y", "when": object()}]
+
+        def open(self, task: Any, seed: int) -> Any:
+            return task
+
+    hosted = TextHosted(Game())
+    for opened, problem in [
+        (None, "open() returned a NoneType, which has no step(), expected an episode with step() and score()"),
+        (Half(), "open() returned a Half, which has no score(), expected an episode with step() and score()"),
+    ]:
+        with pytest.raises(BadResult) as raised:
+            asyncio.run(hosted.open(opened, Context("1", 7)))
+        assert str(raised.value) == problem
+    episode, _ = asyncio.run(hosted.open(Whole(), Context("1", 7)))
+    with pytest.raises(BadResult, match="step\\(\\) shows 5, expected a text, messages, or None"):
+        episode.turn({"content": "x"})
+    requests = Requests(lambda work: work())
+    requests._hosted, requests._splits = hosted, {"test": Game().tasks()}
+    assert requests._tasks("test", 0, 1) == {"tasks": [{"instruction": "x", "data": {"instruction": "x", "kind": None}}]}
+    with pytest.raises(BadEnvironment, match='task 1 of split "test" cannot be written as JSON: object has no JSON form'):
+        requests._tasks("test", 1, 2)
+
+
+def test_an_answer_holds_as_many_tasks_as_a_line() -> None:
+    env = Environment("long", tasks=[{"instruction": "x" * 5_000_000}] * 4)
+    env.score(lambda: 1)
+    requests = Requests(lambda work: work())
+    requests._hosted, requests._splits = host_environment(env), {"test": env.splits()["test"]}
+    assert [len(requests._tasks("test", start, 4)["tasks"]) for start in (0, 3)] == [1, 1]
 
 
 def make_shop(**options: Any) -> Environment:

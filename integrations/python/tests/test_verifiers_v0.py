@@ -105,12 +105,9 @@ def test_a_judge_that_is_created_without_a_key_is_refused(host):
 
 
 def test_a_prompt_with_other_roles_is_refused_with_its_task(host):
-    host.ask("load", env="verifiers:strange-parts", args={"kind": "taught"})
-    with pytest.raises(RequestFailed) as caught:
-        host.ask("tasks", split="train", start=0, stop=1)
-    assert str(caught.value) == (
+    assert refusal_of(host, "taught") == (
         'task 0 of split "train": its prompt has messages of user, assistant, user, expected a text of the user, after a '
-        "text of the system or none")
+        "text of the system or none: use the gateway")
 
 
 @pytest.mark.parametrize(("kind", "type_", "message", "line"), [

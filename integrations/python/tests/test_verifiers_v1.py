@@ -123,6 +123,12 @@ OLD = "import verifiers as vf\n\n\nclass Words(vf.SingleTurnEnv):\n    pass\n"
 LOADING = "def load_environment():\n    return None\n"
 
 
+def test_an_absent_package_is_named():
+    with HostProcess() as host, pytest.raises(RequestFailed) as caught:
+        host.ask("load", env="verifiers:no-such-package", args={})
+    assert caught.value.facts["missing"] == "no_such_package"
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A folder with one module for each strange task set."""

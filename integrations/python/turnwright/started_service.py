@@ -9,10 +9,11 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 from .client import Client
 
@@ -27,8 +28,15 @@ class ServiceFailed(Exception):
 class StartedService(Client):
     """A client of a service that runs while it is used: `with turnwright.connect(serve=[…]) as client:`."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str, token: str | None, **options: Any) -> None:
-        super().__init__(url, token, **options)
+    def __init__(self, process: subprocess.Popen[str], url: str, token: str | None, notes: Iterable[str] = (),
+                 sleep: Callable[[float], None] = time.sleep, **options: Any) -> None:
+        def wait(seconds: float) -> None:
+            code = process.poll()
+            if code is not None:
+                raise ServiceFailed(f"The service ended with exit code {code}:\n{''.join(notes).rstrip()}")
+            sleep(seconds)
+
+        super().__init__(url, token, sleep=wait, **options)
         self.url = url
         self._process = process
         atexit.register(self.stop)
@@ -98,7 +106,7 @@ def _start(arguments: list[str], token: str | None, timeout: float, options: dic
             address = _address_in(line)
             if address is not None:
                 threading.Thread(target=deque, args=(process.stdout, 0), daemon=True).start()
-                return StartedService(process, address, token, **options)
+                return StartedService(process, address, token, notes, **options)
     finally:
         timer.cancel()
     process.wait()

@@ -1,3 +1,4 @@
+import { pythonLibraries } from "../../environment/python/python-name.ts";
 import { expectedName } from "../../../packages/python-values/src/support/nearest-name.ts";
 import { UsageError } from "../../errors.ts";
 
@@ -31,8 +32,12 @@ export function isModulePath(name: string): boolean {
 export function readEnvironmentName(name: string): EnvironmentName {
   const known = environmentNames.find((candidate) => candidate === name);
   if (known !== undefined) return known;
+  const file = `./${/^\w[\w-]*$/.test(name) ? name : "my-environment"}`;
+  const ofLibraries = name.includes(":")
+    ? `, or an environment of a library: ${pythonLibraries.map((one) => `${one}:NAME`).join(", ")}`
+    : "";
   throw new UsageError(
     `Cannot find environment "${name}": ${expectedName(name, environmentNames)}, ` +
-      `or a module such as ./${/^\w[\w-]*$/.test(name) ? name : "my-environment"}.js`,
+      `or a module such as ${file}.js or ${file}.py${ofLibraries}`,
   );
 }

@@ -39,6 +39,8 @@ export interface PythonEnvironment extends Environment<PythonTask>, AsyncDisposa
   readonly user: User;
   /** The environment's files, except installed packages. Absolute paths. */
   readonly files: readonly string[];
+  /** A hash of the first tasks of each split. */
+  readonly tasksHash: string;
   /** The versions of the packages that the environment consists of, by name. */
   readonly packages: Readonly<Record<string, string>>;
 }
@@ -83,7 +85,8 @@ export async function createPythonEnvironment(
     ...(facts.definedAt !== undefined && { definedAt: shortPlace(facts.definedAt) }),
     repeatable: facts.repeatable,
     user: userOf(pool, place),
-    files: facts.files,
+    files: Object.keys(facts.files),
+    tasksHash: facts.tasksHash,
     packages: facts.packages ?? {},
     task: (split, index) => tasks.task(split, index),
     async open(task, { user, signal, onCompared }) {

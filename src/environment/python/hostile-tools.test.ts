@@ -1,6 +1,12 @@
-import { spawnSync } from "node:child_process";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { RolloutError } from "../../errors.ts";
+import { packageFile } from "../../files/package-file.ts";
 import type { World } from "../environment.ts";
 import {
   call,
@@ -63,6 +69,8 @@ describe.skipIf(noPython !== undefined)("tools in Python that misbehave", () => 
     ["exits", "SystemExit: 3", ":68"],
     ["interrupts", "KeyboardInterrupt", ":74"],
     ["stops_iteration", "RuntimeError: coroutine raised StopIteration", ":86"],
+    ["raises_unprintable", "Unprintable: its message cannot be written", ":244"],
+    ["raises_half", "ValueError: \\ud800", ":250"],
   ])("%s fails the episode with its line: %s", async (tool, what, line) => {
     const { code, message } = await failureOf(tool);
     expect(code).toBe("environment/exception");
@@ -92,8 +100,8 @@ describe.skipIf(noPython !== undefined)("tools in Python that misbehave", () => 
 
   test.each([
     ["returns_nan", "environment/bad-result", "Out of range float values"],
-    ["returns_half", "environment/bad-result", "half of a surrogate pair"],
-    ["returns_object", "environment/bad-result", "object has no JSON form"],
+    ["returns_object", "environment/bad-result", "at hostile_env.fixture.py:179"],
+    ["returns_deep", "environment/bad-result", "maximum recursion depth exceeded"],
     ["returns_much", "environment/full", "expected at most 16,777,216"],
   ])("%s is %s", async (tool, code, what) => {
     const failure = await failureOf(tool);
@@ -107,6 +115,7 @@ describe.skipIf(noPython !== undefined)("tools in Python that misbehave", () => 
     ["forks_a_pool", "[1, 2]"],
     ["spawns_a_pool", "[1, 2]"],
     ["closes_stdout", "ok"],
+    ["returns_half", "\ufffd"],
   ])("%s does not disturb the protocol", async (tool, observation) => {
     expect(await call(world, tool)).toMatchObject({ observation });
     await expectAlive();
@@ -119,6 +128,25 @@ describe.skipIf(noPython !== undefined)("tools in Python that misbehave", () => 
     await expect.poll(() => opened.troubles.length).toBe(2);
     expect(opened.troubles[0]).toMatch(/fixture\.py:\d+: ZeroDivisionError: division by zero$/);
     expect(opened.troubles[1]).toMatch(/fixture\.py:\d+: ValueError: no call waits for this$/);
+  });
+
+  test("a call that another one blocks fails alone, and names the line that blocks", async () => {
+    const dir = await mkdtemp(path.join(tmpdir(), "turnwright-holds-"));
+    onTestFinished(async () => await rm(dir, { recursive: true }));
+    const file = path.join(dir, "released");
+    const other = await opened.world();
+    const held = call(world, "holds_until", { path: file });
+    const blocked = await call(other, "quick").catch((error: unknown) => error);
+    expect(blocked).toMatchObject({
+      code: "environment/timeout",
+      message: expect.stringMatching(
+        /no answer within 500 ms, because another episode's code blocks the process; it was at hostile_env\.fixture\.py:\d+$/,
+      ) as string,
+    });
+    await writeFile(file, "");
+    expect(await held).toMatchObject({ observation: "released" });
+    expect(await call(other, "quick")).toMatchObject({ observation: "quick" });
+    await other[Symbol.asyncDispose]();
   });
 
   test("a score that hangs is interrupted when it is given up, and other episodes keep their process", async () => {
@@ -150,6 +178,7 @@ describe.skipIf(noPython !== undefined)("a Python process that dies", () => {
     ["crashes", "environment/unreachable", "SIGSEGV"],
     ["leaves_at_once", "environment/unreachable", "exit code 7"],
     ["stuck_in_c", "environment/timeout", "no answer within 500 ms"],
+    ["ignores_cancelling", "environment/timeout", "no answer within 500 ms"],
   ])(
     "%s: the call is blamed, and the next episode gets a new process",
     async (tool, code, what) => {
@@ -167,6 +196,15 @@ describe.skipIf(noPython !== undefined)("a Python process that dies", () => {
     },
   );
 
+  test("its children do not hide its death", async () => {
+    await using opened = await openPython(file);
+    const world = await opened.world();
+    await expect(call(world, "leaves_children_at_once")).rejects.toMatchObject({
+      code: "environment/unreachable",
+      message: expect.stringContaining("it ended with exit code 8") as string,
+    });
+  });
+
   test("its children end with it", async () => {
     const opened = await openPython(file);
     const world = await opened.world();
@@ -177,6 +215,35 @@ describe.skipIf(noPython !== undefined)("a Python process that dies", () => {
     await expect.poll(() => isAlive(pid)).toBe(false);
   });
 });
+
+/** Opens an environment, calls a tool that starts a child, and prints the pids of both. */
+const parent = `
+const { createPythonEnvironment } = await import(process.argv[1]);
+const environment = await createPythonEnvironment({ environment: process.argv[2], python: "python3" });
+const { signal } = new AbortController();
+const task = environment.task("test", 0);
+const world = await environment.open(task, { user: environment.user.open(task, { seed: 1 }), signal });
+for (const name of ["own_pid", "leaves_a_child"]) {
+  console.log((await world.step({ type: "call", name, arguments: new Map() }, { signal })).observation);
+}
+setInterval(() => {}, 1_000);
+`;
+
+test.skipIf(noPython !== undefined)(
+  "a killed parent takes its Python and their children with it",
+  async () => {
+    const entry = pathToFileURL(packageFile("dist/src/worlds/index.js")).href;
+    const args = ["--input-type=module", "-e", parent, entry, path.join(import.meta.dirname, file)];
+    const killed = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    const pids: number[] = [];
+    for await (const line of createInterface({ input: killed.stdout })) {
+      if (pids.push(Number(line)) === 2) break;
+    }
+    expect(pids.map(isAlive)).toEqual([true, true]);
+    killed.kill("SIGKILL");
+    await expect.poll(() => pids.map(isAlive)).toEqual([false, false]);
+  },
+);
 
 function isAlive(pid: number): boolean {
   // Nothing may wait for an orphan process: it stays as a zombie.

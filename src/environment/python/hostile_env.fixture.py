@@ -229,3 +229,69 @@ def score(state, episode):
     if episode.answer == "nothing":
         return None
     return {"wanted": {"count": 0}, "details": {"calls": len(episode.calls)}}
+
+
+class Unprintable(Exception):
+    """An error with a message that cannot be written."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no message")
+
+
+@env.tool
+def raises_unprintable() -> None:
+    """Raise an error with broken code of its own."""
+    raise Unprintable
+
+
+@env.tool
+def raises_half() -> None:
+    """Raise an error with half of a surrogate pair."""
+    raise ValueError("\ud800")
+
+
+@env.tool
+def returns_deep() -> list[Any]:
+    """Return lists in lists."""
+    found: list[Any] = []
+    for _ in range(100_000):
+        found = [found]
+    return found
+
+
+@env.tool(timeout=0.5)
+async def ignores_cancelling() -> None:
+    """Wait, whatever happens."""
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+
+@env.tool
+def leaves_children_at_once() -> None:
+    """End the process, and leave a child in its group and one outside."""
+    subprocess.Popen(["sleep", "1000"])
+    subprocess.Popen(["sleep", "5"], start_new_session=True)
+    os._exit(8)
+
+
+@env.tool
+def own_pid() -> int:
+    """Return the process's number."""
+    return os.getpid()
+
+
+@env.tool
+def holds_until(path: str) -> str:
+    """Hold the process until a file exists."""
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    return "released"
+
+
+@env.tool(timeout=0.5)
+async def quick() -> str:
+    """Answer at once."""
+    return "quick"

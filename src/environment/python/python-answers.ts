@@ -24,8 +24,10 @@ export interface PythonFacts {
   /** The user: a function of the author (`own`), the instruction, or none. */
   readonly user: "own" | "instruction" | "none";
   readonly splits: Readonly<Record<string, number>>;
-  /** The files of the environment, except installed packages. */
-  readonly files: readonly string[];
+  /** The hashes of the environment's files, by absolute path. Installed packages are left out. */
+  readonly files: Readonly<Record<string, string>>;
+  /** A hash of the first tasks of each split. */
+  readonly tasksHash: string;
   /** The versions of the packages that the environment consists of. */
   readonly packages?: Readonly<Record<string, string>>;
   readonly definedAt?: string;
@@ -82,7 +84,8 @@ const expectedFacts: Readonly<Record<string, (value: unknown) => boolean>> = {
   repeatable: (value) => typeof value === "boolean",
   user: isText,
   splits: isObject,
-  files: Array.isArray,
+  files: isObject,
+  tasksHash: isText,
 };
 
 /**

@@ -44,8 +44,9 @@ export function placeOf({ file, line }: Pick<PythonErrorFacts, "file" | "line">)
   return ` at ${path.basename(file)}${line === undefined ? "" : `:${line}`}`;
 }
 
-/** Returns an error's type and message, in one line. A message of Turnwright's own has no type. */
+/** Returns an error's type and message, in one line. Errors of Turnwright's own package have no type. */
 export function describePythonError({ type, message, code }: PythonErrorFacts): string {
-  if (code === "refused" || code?.includes("/") === true) return message;
+  const isOwn = code === "refused" || code?.includes("/") === true || type === "BadResult";
+  if (isOwn) return message;
   return message === "" ? type : `${type}: ${shorten(message, 500)}`;
 }

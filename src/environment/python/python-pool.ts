@@ -1,12 +1,18 @@
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { RolloutError, UsageError } from "../../errors.ts";
+import { once } from "../../values/once.ts";
 import type { PythonFacts, PythonTask } from "./python-answers.ts";
 import { readFacts } from "./python-answers.ts";
 import { describeLoadFailure } from "./load-failure.ts";
 import { PythonFailure } from "./python-failure.ts";
 import { PythonProcess, type PythonProcessOptions, type RequestOptions } from "./python-process.ts";
 
-/** The time limit for loading an environment, in milliseconds. Some libraries take many seconds to import. */
-const loadMs = 120_000;
+/**
+ * The time limit for loading an environment, in milliseconds. The first import of a large library can take a minute,
+ * since Python compiles it then.
+ */
+const loadMs = 300_000;
 
 /** The number of times in a row that a process may die while it loads the environment. */
 const maxLoadDeaths = 3;
@@ -66,7 +72,7 @@ export class PythonPool {
    */
   static async start(options: PythonPoolOptions): Promise<PythonPool> {
     try {
-      const first = await PythonProcess.start(options);
+      const first = await PythonProcess.start({ ...options, onProgress: reportOnce(options) });
       const pool = new PythonPool(options, await load(first, options), first);
       for (const slot of pool.#slots.slice(1)) pool.#open(slot).catch(() => undefined);
       return pool;
@@ -123,12 +129,19 @@ export class PythonPool {
       };
     } catch (error) {
       free();
-      if (!(error instanceof PythonFailure)) throw error;
-      throw new RolloutError("environment/unreachable", describeLoadFailure(error, this.#options), {
-        cause: error,
-        retryable: this.#loadDeaths < maxLoadDeaths,
-      });
+      throw this.#toFailure(error);
     }
+  }
+
+  /** Returns the failure of the episode that needs a process which cannot be started. */
+  #toFailure(error: unknown): unknown {
+    const code = "environment/unreachable";
+    if (error instanceof UsageError) return new RolloutError(code, error.message, { cause: error });
+    if (!(error instanceof PythonFailure)) return error;
+    return new RolloutError(code, describeLoadFailure(error, this.#options), {
+      cause: error,
+      retryable: this.#loadDeaths < maxLoadDeaths,
+    });
   }
 
   /** Ends all processes. */
@@ -150,7 +163,13 @@ export class PythonPool {
   async #start(slot: Slot): Promise<PythonProcess> {
     try {
       const started = await PythonProcess.start(this.#options);
-      await load(started, this.#options);
+      const facts = await load(started, this.#options);
+      try {
+        requireSameFacts(facts, this.facts, this.#options.environment);
+      } catch (error) {
+        started.kill();
+        throw error;
+      }
       slot.process = started;
       this.#loadDeaths = 0;
       return started;
@@ -158,6 +177,36 @@ export class PythonPool {
       this.#loadDeaths += 1;
       throw error;
     }
+  }
+}
+
+/** Returns a function that says once that an import takes long. */
+function reportOnce({ environment, onOutput }: PythonPoolOptions): () => void {
+  return once(() =>
+    onOutput(
+      `${environment} is being imported; the first time takes longest, since Python compiles\n`,
+    ),
+  );
+}
+
+/**
+ * Compares what another process has loaded with what the first one has.
+ * @throws UsageError if a file has changed, or if the tasks differ.
+ */
+function requireSameFacts(found: PythonFacts, first: PythonFacts, environment: string): void {
+  const start = `Cannot play environment ${environment} in another process`;
+  const changed = Object.keys({ ...first.files, ...found.files }).find(
+    (file) => first.files[file] !== found.files[file],
+  );
+  if (changed !== undefined) {
+    throw new UsageError(
+      `${start}: ${path.relative("", changed)} changed after the run had loaded it, expected the same file until the run ends`,
+    );
+  }
+  if (found.tasksHash !== first.tasksHash || !isDeepStrictEqual(found.splits, first.splits)) {
+    throw new UsageError(
+      `${start}: its tasks are not those of the first process, expected the same ones at each start (draw them with a seed)`,
+    );
   }
 }
 

@@ -4,7 +4,7 @@ import type { Readable, Writable } from "node:stream";
 import { killGroup } from "../../async/kill-processes.ts";
 import { withResolvers } from "../../async/with-resolvers.ts";
 import { packageFile } from "../../files/package-file.ts";
-import { LineBytes } from "../../text/line-bytes.ts";
+import { LineSplitter } from "../../text/line-splitter.ts";
 import { shorten } from "../../secrets/shorten.ts";
 import { wellFormedJson } from "../../text/well-formed.ts";
 import { PythonFailure, describePythonError, type PythonErrorFacts } from "./python-failure.ts";
@@ -16,7 +16,10 @@ const graceMs = 300;
 const helloMs = 10_000;
 
 /** Maximum length of a message, in bytes. */
-const maxLineBytes = 16 * 2 ** 20;
+const maxLineSplitter = 16 * 2 ** 20;
+
+/** The time in which the last output of a process that has ended arrives, in milliseconds. */
+const outputMs = 1_000;
 
 /** The most characters of a process's stderr that are kept. */
 const keptCharacters = 65_536;
@@ -28,6 +31,8 @@ export interface PythonProcessOptions {
   /** Gets what the environment prints, and the errors of threads and tasks that no call waits for. */
   readonly onTrouble: (trouble: string) => void;
   readonly onOutput: (text: string) => void;
+  /** Called every 2 seconds while the environment is imported. */
+  readonly onProgress?: () => void;
 }
 
 /** The first message of a process. */
@@ -56,6 +61,9 @@ interface Pending {
   timer: NodeJS.Timeout | undefined;
 }
 
+/** The folder of the Python package. */
+const sources = packageFile("integrations/python");
+
 /** The processes that run. They end with this process. */
 const running = new Set<PythonProcess>();
 
@@ -82,7 +90,6 @@ export class PythonProcess {
 
   private constructor(options: PythonProcessOptions) {
     this.#options = options;
-    const sources = packageFile("integrations/python");
     const paths = [sources, process.env["PYTHONPATH"]].filter(Boolean).join(path.delimiter);
     // Without compiled files, some libraries take three times as long to import. Containers often set this variable.
     const { PYTHONDONTWRITEBYTECODE: _, ...inherited } = process.env;
@@ -92,10 +99,10 @@ export class PythonProcess {
       env: { ...inherited, PYTHONPATH: paths, PYTHONUNBUFFERED: "1" },
     });
     running.add(this);
-    const lines = new LineBytes();
+    const lines = new LineSplitter();
     this.#child.stdout.on("data", (bytes: Buffer) => {
       for (const line of lines.add(bytes)) this.#take(line);
-      if (lines.openLength > maxLineBytes) this.#endForLongLine();
+      if (lines.openLength > maxLineSplitter) this.#endForLongLine();
     });
     this.#child.stderr.setEncoding("utf8");
     this.#child.stderr.on("data", (text: string) => {
@@ -107,6 +114,13 @@ export class PythonProcess {
     this.#child.once("error", (error) =>
       this.#end("died", `it cannot be started: ${error.message}`),
     );
+    this.#child.once("exit", () => {
+      // A child that left the process's group keeps the output open.
+      setTimeout(() => {
+        this.#child.stdout.destroy();
+        this.#child.stderr.destroy();
+      }, outputMs).unref();
+    });
     // `close` comes after the last output.
     this.#child.once("close", (code, signal) => {
       this.#end(
@@ -208,8 +222,11 @@ export class PythonProcess {
     running.delete(this);
   }
 
-  /** Interrupts a request in a stronger way each time: cancel, SIGUSR2, SIGUSR1 (prints the lines) and SIGKILL. */
-  #interrupt(id: number, how: "cancel" | "signal" | "kill"): void {
+  /**
+   * Interrupts a request in a stronger way each time: cancel, SIGUSR2 twice (two at once are one), SIGUSR1 (prints the
+   * lines) and SIGKILL.
+   */
+  #interrupt(id: number, how: "cancel" | "signal" | "signal again" | "kill"): void {
     const pending = this.#pending.get(id);
     if (pending === undefined || this.#death !== undefined) return;
     pending.isLate = true;
@@ -217,9 +234,10 @@ export class PythonProcess {
     if (how === "cancel") {
       this.#child.stdin.write(`{"id":0,"do":"cancel","with":{"id":${id}}}\n`);
       pending.timer = setTimeout(() => this.#interrupt(id, "signal"), graceMs);
-    } else if (how === "signal") {
+    } else if (how !== "kill") {
       this.#child.kill("SIGUSR2");
-      pending.timer = setTimeout(() => this.#interrupt(id, "kill"), graceMs);
+      const next = how === "signal" ? "signal again" : "kill";
+      pending.timer = setTimeout(() => this.#interrupt(id, next), graceMs);
     } else {
       this.#child.kill("SIGUSR1");
       pending.timer = setTimeout(() => this.kill(), graceMs);
@@ -227,7 +245,7 @@ export class PythonProcess {
   }
 
   #take(line: Buffer): void {
-    if (line.length > maxLineBytes) {
+    if (line.length > maxLineSplitter) {
       this.#endForLongLine();
       return;
     }
@@ -243,6 +261,8 @@ export class PythonProcess {
     }
     if (typeof message["id"] === "number") this.#answer(message["id"], message);
     else if ("hello" in message) this.#hello.resolve(message as unknown as Hello);
+    else if (typeof message["busy"] === "number") this.#giveUp(message["busy"], message);
+    else if ("progress" in message) this.#options.onProgress?.();
     else if ("stray" in message) {
       const facts = message["stray"] as PythonErrorFacts;
       const failure = new PythonFailure("raised", facts.message, facts);
@@ -269,13 +289,24 @@ export class PythonProcess {
     );
   }
 
+  /** Gives up the late requests that wait for the code of another request, which is within its own limit. */
+  #giveUp(busyId: number, { file, line }: Pick<PythonErrorFacts, "file" | "line">): void {
+    for (const [id, pending] of this.#pending) {
+      if (!pending.isLate || id === busyId) continue;
+      this.#settle(id, pending);
+      const why = `no answer within ${pending.timeoutMs} ms, because another episode's code blocks the process`;
+      const facts = { type: "", message: why, ...(file !== undefined && { file, line: line! }) };
+      pending.reject(new PythonFailure("overdue", why, facts));
+    }
+  }
+
   #settle(id: number, pending: Pending): void {
     clearTimeout(pending.timer);
     this.#pending.delete(id);
   }
 
   #endForLongLine(): void {
-    this.#end("too-long", `it sent a line of more than ${maxLineBytes / 2 ** 20} MiB`);
+    this.#end("too-long", `it sent a line of more than ${maxLineSplitter / 2 ** 20} MiB`);
     this.kill();
   }
 
@@ -311,12 +342,17 @@ export class PythonProcess {
  * comes first.
  */
 function placeInOutput(output: string): Pick<PythonErrorFacts, "file" | "line"> {
-  const at = output.lastIndexOf("(most recent call first):");
-  if (at < 0) return {};
-  for (const [, file, line] of output.slice(at).matchAll(/File "([^"]+)", line (\d+)/g)) {
-    if (file === undefined || /[/\\](?:turnwright|lib[/\\]python[^/\\]*|asyncio)[/\\]/.test(file))
-      continue;
-    return { file, line: Number(line) };
+  const stacks = output.split("(most recent call first):").slice(1);
+  for (const stack of stacks.toReversed()) {
+    for (const [, file, line] of stack.matchAll(/File "([^"<]+)", line (\d+)/g)) {
+      if (file === undefined || isForeign(file)) continue;
+      return { file, line: Number(line) };
+    }
   }
   return {};
+}
+
+/** True for a file of Turnwright or of an installed package. */
+function isForeign(file: string): boolean {
+  return file.startsWith(sources + path.sep) || /[/\\]lib[/\\]python[^/\\]*[/\\]/.test(file);
 }

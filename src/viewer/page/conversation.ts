@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { AttemptRecord, TurnRecord, TurnStep } from "../../episode/episode.ts";
+import { shownSteps } from "../../episode/turn/shown-steps.ts";
 import type { Message } from "../../message.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { callArguments, type CallArgument } from "../model/call-arguments.ts";
@@ -78,7 +79,7 @@ function untrainedAfter({ turnIndex }: TurnRecord, untrained: readonly Untrained
 }
 
 function turnEntry(row: EpisodeRow, turn: TurnRecord, options: ConversationOptions) {
-  const { turnIndex, sampledTokenCount, engineMs, finish, steps } = turn;
+  const { turnIndex, sampledTokenCount, engineMs, finish } = turn;
   const { selectedTurn, onSelect, app } = options;
   const isSelected = turnIndex === selectedTurn;
   const isOthers = turnIndex < (row.forkedFrom?.turnIndex ?? 0);
@@ -101,7 +102,9 @@ function turnEntry(row: EpisodeRow, turn: TurnRecord, options: ConversationOptio
       <div class="body">${turnText(turn, options)}</div>
       ${formFacts(turn)}
     </div>
-    ${steps.map((step, index) => stepEntry(app, `${row.rolloutId} ${turnIndex} ${index}`, step))}
+    ${shownSteps(row, turn).map((step, index) =>
+      stepEntry(app, `${row.rolloutId} ${turnIndex} ${index}`, step),
+    )}
   </li>`;
 }
 

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import { shownSteps } from "../../episode/turn/shown-steps.ts";
 import { isForkOfOther, type EpisodeEntry } from "../model/episode-entry.ts";
 import { firstDifference } from "../model/first-difference.ts";
 import { groupEpisodes, type GroupEntry } from "../model/lists/group-entry.ts";
@@ -208,7 +209,7 @@ function columnTurns(app: ViewerApp, row: EpisodeRow, partingTurn: number | unde
             <div class="said said-agent">
               ${longText(app, `${row.rolloutId} column ${turnIndex}`, text)}
             </div>
-            ${steps.map(
+            ${shownSteps(row, { turnIndex, steps }).map(
               ({ source, observation, result, isError }, index) =>
                 html`<div class="said ${source === "user" ? "said-user" : "said-tool"}">
                   <span class="who">${visibleText(source)}</span>

@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { byteOrderMark } from "../../text/decode-text.ts";
 import type { ExactMessages } from "./exact-messages.ts";
-import { LineBytes } from "../../text/line-bytes.ts";
+import { LineSplitter } from "../../text/line-splitter.ts";
 
 /** The members of the MCP client's transport over standard input and output that are used here. */
 interface StdioTransport {
@@ -33,7 +33,7 @@ function exactInput(stdin: NonNullable<ChildProcess["stdin"]>, messages: ExactMe
 function exactOutput(stdout: NonNullable<ChildProcess["stdout"]>, messages: ExactMessages): void {
   const listeners = stdout.listeners("data") as ((chunk: Buffer) => void)[];
   stdout.removeAllListeners("data");
-  const lines = new LineBytes();
+  const lines = new LineSplitter();
   stdout.on("data", (chunk: Buffer) => {
     const text = lines.add(chunk).map((line) => `${messages.incoming(line)}\n`);
     if (text.length === 0) return;
@@ -93,7 +93,7 @@ function copyOf(response: Response, body: ReadableStream<Uint8Array> | string | 
  * ends with an empty line.
  */
 function exactEvents(messages: ExactMessages): TransformStream<Uint8Array, Uint8Array> {
-  const lines = new LineBytes({ takesReturns: true });
+  const lines = new LineSplitter({ takesReturns: true });
   let isFirst = true;
   let data: Buffer[] = [];
   const endEvent = (): string => {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from ..environments.text import TextEnvironment, TextEpisode
 from .explained import explained, unknown_name
@@ -20,6 +20,7 @@ class Gem(TextEnvironment):
     """
 
     source = "gem-llm"
+    packages: Sequence[str] = ("gem-llm",)
     repeatable = True
     draws_globally = True
 

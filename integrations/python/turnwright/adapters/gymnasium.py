@@ -38,6 +38,7 @@ class Gymnasium(TextEnvironment):
     """
 
     source = "gymnasium"
+    packages: Sequence[str] = ("gymnasium",)
     repeatable = True
 
     def __init__(
@@ -56,6 +57,8 @@ class Gymnasium(TextEnvironment):
 
         if name.startswith(("MiniGrid", "BabyAI")):
             import minigrid  # noqa: F401 - the import registers its environments
+
+            self.packages = ("gymnasium", "minigrid")
 
         if name not in gymnasium.registry:
             raise unknown_name("gymnasium", name, gymnasium.registry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 from ..environments.text import Shown, TextEnvironment, TextEpisode
 from .explained import explained, unknown_name
@@ -18,6 +18,7 @@ class ReasoningGym(TextEnvironment):
     """
 
     source = "reasoning-gym"
+    packages: Sequence[str] = ("reasoning-gym",)
     repeatable = True
 
     def __init__(self, name: str, *, size: int = 100, test_size: int = 20, seed: int = 42, **config: Any) -> None:

@@ -22,6 +22,7 @@ class SkyRlGym(TextEnvironment):
     """
 
     source = "skyrl-gym"
+    packages: Sequence[str] = ("skyrl-gym",)
     repeatable = True
 
     def __init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from ..environments.errors import BadEnvironment
 from ..environments.text import Shown, TextEnvironment, TextEpisode
@@ -21,6 +21,7 @@ class TextArena(TextEnvironment):
     """
 
     source = "textarena"
+    packages: Sequence[str] = ("textarena",)
     repeatable = True
     draws_globally = True
 

@@ -64,13 +64,24 @@ def _import(name: str, version: tuple[int, ...]) -> ModuleType:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name == module and version >= _NEW:
-            return importlib.import_module(f"verifiers.v1.tasksets.{module.lower()}")
+            return _import_own(module, error)
         if (error.name or "").startswith("verifiers.") and version >= _NEW:
             raise _made_for_old(name, version) from error
         raise
     except (AttributeError, ImportError) as error:
         if "verifiers" in str(error) and version >= _NEW:
             raise _made_for_old(name, version) from error
+        raise
+
+
+def _import_own(module: str, absent: ModuleNotFoundError) -> ModuleType:
+    """Returns a task set that the library brings itself. Raises the error of the absent package if there is none."""
+    name = f"verifiers.v1.tasksets.{module.lower()}"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if name.startswith(error.name or name):
+            raise absent from None
         raise
 
 

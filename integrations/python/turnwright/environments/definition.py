@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any, Callable, Mapping, Sequence, TypeVar
 
 from .errors import BadEnvironment
@@ -10,6 +11,8 @@ from .tool import Tool, place_of
 
 Task = Mapping[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_SETTINGS = ("name", "policy", "tasks", "repeatable", "undo", "source", "place")
 
 
 class Environment:
@@ -41,15 +44,25 @@ class Environment:
         undo: bool = True,
         source: str = "",
     ) -> None:
+        self.place = _caller()
+        if not isinstance(name, str) or not re.fullmatch(r"(?!tau-)[\w.-]+", name, re.ASCII):
+            raise BadEnvironment(f"{self.place}: the name is {name!r}, expected letters, digits, -, _ and ., not beginning with tau-")
+        if not isinstance(policy, str) and not callable(policy):
+            raise BadEnvironment(f"{self.place}: the policy is {policy!r}, expected a text, or a function of the task")
         self.name = name
         self.policy = policy
         self.tasks = tasks
         self.repeatable = repeatable
         self.undo = undo
         self.source = source
-        self.tools: dict[str, Tool] = {}
-        self.parts: dict[str, Callable[..., Any]] = {}
-        self.place = _caller()
+        self._tools: dict[str, Tool] = {}
+        self._parts: dict[str, Callable[..., Any]] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and name not in _SETTINGS:
+            parts = "tool, state, user, score, is_done and dispose"
+            raise AttributeError(f"an environment has no setting '{name}', expected tasks or policy (decorators set {parts}, as @env.score)")
+        super().__setattr__(name, value)
 
     def tool(self, function: Function | None = None, *, timeout: float = 30.0, ends: bool = False) -> Any:
         """Adds a typed function as a tool. Its docstring describes it to the model.
@@ -64,9 +77,9 @@ class Environment:
 
         def add(function: Function) -> Function:
             tool = Tool(function, timeout=timeout, ends=ends)
-            if tool.name in self.tools:
+            if tool.name in self._tools:
                 raise BadEnvironment(f"{place_of(function)}: two tools are called {tool.name}, expected names of their own")
-            self.tools[tool.name] = tool
+            self._tools[tool.name] = tool
             return function
 
         return add if function is None else add(function)
@@ -107,13 +120,23 @@ class Environment:
 
     def _set(self, part: str, function: Function, allowed: tuple[str, ...]) -> Function:
         where = f"{place_of(function)} {part}"
-        if part in self.parts:
-            raise BadEnvironment(f"{where}: the environment has this part already, at {place_of(self.parts[part])}")
+        if part in self._parts:
+            raise BadEnvironment(f"{where}: the environment has this part already, at {place_of(self._parts[part])}")
         for name, parameter in inspect.signature(function).parameters.items():
             if name not in allowed and parameter.default is parameter.empty:
                 raise BadEnvironment(f"{where}: it asks for '{name}', expected some of {', '.join(allowed)}")
-        self.parts[part] = function
+        self._parts[part] = function
         return function
+
+    @property
+    def tools_by_name(self) -> Mapping[str, Tool]:
+        """The tools, by name."""
+        return self._tools
+
+    @property
+    def parts(self) -> Mapping[str, Callable[..., Any]]:
+        """The functions of the decorators, by the decorator's name."""
+        return self._parts
 
     def splits(self) -> dict[str, Sequence[Task]]:
         """Returns the tasks by split. Raises BadEnvironment if there are none or if they have another form."""

@@ -13,7 +13,7 @@ from typing import Any, Callable
 from .definition import Environment
 from .errors import BadResult, Refused
 from .plain import shown_text
-from .tool import Tool
+from .tool import Tool, place_of
 
 
 @dataclass
@@ -86,15 +86,24 @@ class OwnEpisode:
         if create is not None:
             state = await resolve(call_with(create, given))
             if state is None:
-                raise BadResult("environment/bad-world", "state() returned None (a forgotten return?), expected a state such as {}")
+                raise BadResult(
+                    "environment/bad-world",
+                    "state() returned None (a forgotten return?), expected a state such as {}",
+                    place_of(create),
+                )
             # A constant of the module is shared by all episodes.
             self._state = _copied(state)
         policy = self._environment.policy
-        return {"policy": str(await resolve(policy(self._task)))} if callable(policy) else {}
+        if not callable(policy):
+            return {}
+        text = await resolve(policy(self._task))
+        if not isinstance(text, str):
+            raise BadResult("environment/bad-world", f"policy() returned {_shown(text)}, expected a text", place_of(policy))
+        return {"policy": text}
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Performs a call: returns its answer, or an awaitable of it for an async tool."""
-        tool = self._environment.tools[name]
+        tool = self._environment.tools_by_name[name]
         saved = _save(self._state) if self._saves else None
         try:
             result = tool.function(**tool.bind(arguments), **self._given(tool))
@@ -125,13 +134,15 @@ class OwnEpisode:
 
     def _answer(self, tool: Tool, result: Any, done: Any) -> dict[str, Any]:
         if not isinstance(done, bool):
-            raise BadResult("environment/bad-step", f"is_done() returned {type(done).__name__}, expected True or False")
+            place = place_of(self._environment.parts["is_done"])
+            raise BadResult("environment/bad-step", f"is_done() returned {type(done).__name__}, expected True or False", place)
         try:
             text = shown_text(result)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise BadResult(
                 "environment/bad-result",
                 f"the result of {tool.name}() cannot be shown: {error}, expected a text or plain data (None for no result)",
+                place_of(tool.function),
             ) from error
         ends = tool.ends or self._context._stopped
         return {"text": text, **({"ends": True} if ends else {}), **({"done": True} if done else {})}
@@ -182,12 +193,14 @@ class OwnUser:
         answer = await resolve(call_with(function, values))
         if "said" not in inspect.signature(function).parameters:
             if isinstance(answer, str) or not _are_lines(answer):
-                raise BadResult("user/bad-line", f"it returned {_shown(answer)}, expected a list of lines such as [\"Hello.\"]")
+                raise BadResult(
+                    "user/bad-line", f"it returned {_shown(answer)}, expected a list of lines such as [\"Hello.\"]", place_of(function)
+                )
             return {"lines": list(answer)}
         if answer is None:
             return {"leaves": True}
         if not isinstance(answer, str):
-            raise BadResult("user/bad-line", f"it returned {_shown(answer)}, expected a text, or None to leave")
+            raise BadResult("user/bad-line", f"it returned {_shown(answer)}, expected a text, or None to leave", place_of(function))
         return {"text": answer}
 
 

@@ -14,11 +14,12 @@ class BadEnvironment(Exception):
 
 
 class BadResult(Exception):
-    """A result that cannot be used. `code` is Turnwright's code of the failure."""
+    """A result that cannot be used. `code` is Turnwright's code of the failure, and `place` is `FILE:LINE`."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, place: str | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.place = place
 
 
 def refuse(why: str) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import sys
 from types import ModuleType
@@ -36,7 +37,13 @@ def load_environment(name: str, arguments: dict[str, Any]) -> Any:
     prefix, _, rest = name.partition(":")
     if prefix in ADAPTERS and rest:
         adapter, _, member = ADAPTERS[prefix].partition(":")
-        return getattr(importlib.import_module(adapter), member)(rest, **arguments)
+        create = getattr(importlib.import_module(adapter), member)
+        try:
+            return create(rest, **arguments)
+        except TypeError as error:
+            if not arguments or "argument" not in str(error):
+                raise
+            raise BadEnvironment(f"{rest} cannot take the arguments {json.dumps(arguments)} of --env-args: {error}") from error
     return find_environment(load_file(name), name, arguments)
 
 
@@ -60,7 +67,7 @@ def find_environment(module: ModuleType, name: str, arguments: dict[str, Any]) -
     """Returns the environment of a module: an object, `create_environment()`, or plain functions."""
     create = getattr(module, "create_environment", None)
     if callable(create):
-        return create(**arguments)
+        return _created(create, arguments)
     if arguments:
         raise BadEnvironment(f"{name} takes no arguments, expected a function create_environment({', '.join(arguments)})")
     members = vars(module)
@@ -75,6 +82,21 @@ def find_environment(module: ModuleType, name: str, arguments: dict[str, Any]) -
     if len(classes) == 1:
         return classes[0]()
     return _from_functions(module, name)
+
+
+def _created(create: Any, arguments: dict[str, Any]) -> Any:
+    place = place_of(create)
+    try:
+        inspect.signature(create).bind(**arguments)
+    except TypeError as error:
+        raise BadEnvironment(
+            f"{place}: create_environment() cannot take the arguments {json.dumps(arguments)} ({error}), expected them in --env-args, "
+            'such as \'{"size": 100}\''
+        ) from error
+    environment = create(**arguments)
+    if environment is None:
+        raise BadEnvironment(f"{place}: create_environment() returned None (a forgotten return?), expected an environment")
+    return environment
 
 
 def _is_own_text_class(value: Any, module: ModuleType) -> bool:

@@ -40,6 +40,8 @@ class TextEnvironment:
     policy = ""
     #: The origin of the tasks, in words.
     source = ""
+    #: The installed packages that it consists of. A run is continued with the same versions only.
+    packages: Sequence[str] = ()
     #: True if the same texts always have the same answers.
     repeatable = False
     #: True if the environment draws from process-wide random numbers (`random`, numpy). Each episode then keeps a

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import typing
 from typing import Any, Callable
 
@@ -23,14 +24,18 @@ class Tool:
     """A function that the model can call."""
 
     def __init__(self, function: Callable[..., Any], *, timeout: float = 30.0, ends: bool = False) -> None:
+        if not inspect.isroutine(function):
+            raise BadEnvironment(f"{place_of(type(function).__call__)}: a tool is a {type(function).__name__}, expected a function")
         self.function = function
         self.name: str = function.__name__
         self.timeout = timeout
         self.ends = ends
         self.is_async = inspect.iscoroutinefunction(function)
         self._where = f"{place_of(function)} tool {self.name}()"
-        if timeout <= 0:
-            raise BadEnvironment(f"{self._where}: timeout is {timeout}, expected seconds above 0")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", self.name):
+            raise BadEnvironment(f"{self._where}: expected a name of letters, digits, _ and -, at most 64")
+        if not isinstance(timeout, (int, float)) or not timeout > 0:
+            raise BadEnvironment(f"{self._where}: timeout is {timeout!r}, expected seconds above 0")
         self._hints = self._read_hints()
         self.given: list[str] = []
         self.parameters = self._read_parameters()
@@ -97,9 +102,9 @@ class Tool:
 
 
 def place_of(function: Any) -> str:
-    """Returns the file and line of a function's definition, `FILE:LINE`."""
-    code = inspect.unwrap(function).__code__
-    return f"{code.co_filename}:{code.co_firstlineno}"
+    """Returns the file and line of a function's definition, `FILE:LINE`, or its name if it is not defined in Python."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return repr(function) if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _is_json(value: Any) -> bool:

@@ -1,1 +1,1 @@
-"""The process that plays environments for Turnwright: `python -m turnwright.host`, or the file `start.py`."""
+"""The process that plays environments for Turnwright: `python -m turnwright.host`."""

@@ -25,20 +25,22 @@ class TooLong(Exception):
 
 
 def encode(message: dict[str, Any]) -> bytes:
-    """Returns the line of a message. Raises ValueError or TypeError for values that JSON lacks, and TooLong."""
+    """Returns the line of a message, with U+FFFD for each half of a surrogate pair.
+
+    Raises ValueError or TypeError for values that JSON lacks, and TooLong.
+    """
     line = _encoder.encode(message)
     if len(line) >= MAX_LINE:
         raise TooLong(f"it has {len(line):,} bytes, expected at most {MAX_LINE:,}")
     if "\\ud" in line:
-        _refuse_lone_surrogates(line)
+        line = _without_lone_surrogates(line)
     return line.encode("ascii") + b"\n"
 
 
-def _refuse_lone_surrogates(line: str) -> None:
-    try:
-        json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError("a text has half of a surrogate pair, which is no character") from error
+def _without_lone_surrogates(line: str) -> str:
+    text = json.dumps(json.loads(line), ensure_ascii=False)
+    mended = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return line if mended == text else _encoder.encode(json.loads(mended))
 
 
 def send(message: dict[str, Any]) -> None:
@@ -46,14 +48,27 @@ def send(message: dict[str, Any]) -> None:
     write(encode(message))
 
 
+def send_if_free(message: dict[str, Any]) -> None:
+    """Writes a message unless one is being written. For handlers of signals, which must not wait."""
+    if _lock.acquire(blocking=False):
+        try:
+            _write(encode(message))
+        finally:
+            _lock.release()
+
+
 def write(line: bytes) -> None:
     """Writes a line whole. Other threads wait."""
-    global writing
     with _lock:
-        writing = True
-        try:
-            view = memoryview(line)
-            while view:
-                view = view[os.write(descriptors.OUT, view) :]
-        finally:
-            writing = False
+        _write(line)
+
+
+def _write(line: bytes) -> None:
+    global writing
+    writing = True
+    try:
+        view = memoryview(line)
+        while view:
+            view = view[os.write(descriptors.OUT, view) :]
+    finally:
+        writing = False

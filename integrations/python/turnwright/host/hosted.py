@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from importlib import metadata
 from typing import Any, Mapping, Sequence
 
 from ..environments.definition import Environment
 from ..environments.episode import Context, OwnEpisode, OwnUser, resolve
 from ..environments.errors import BadEnvironment, BadResult
-from ..environments.text import TextEnvironment
+from ..environments.text import TextEnvironment, TextEpisode
 from ..environments.tool import place_of
 from .randomness import Randomness
 
@@ -28,6 +29,11 @@ class Hosted:
     async def splits(self) -> dict[str, Sequence[Any]]:
         """Returns the tasks of each split."""
         raise NotImplementedError
+
+    @property
+    def place(self) -> str:
+        """The file and line of the environment's definition, or an empty text."""
+        return ""
 
     def describe_task(self, task: Any) -> dict[str, Any]:
         """Returns a task's `instruction`, its `id` if it has one, and its `data`."""
@@ -55,16 +61,20 @@ class OwnHosted(Hosted):
         if "score" not in environment.parts:
             raise BadEnvironment(f"{environment.place}: environment {environment.name} has no score, expected @env.score")
 
+    @property
+    def place(self) -> str:
+        return self._environment.place
+
     def facts(self) -> dict[str, Any]:
         environment = self._environment
         return {
             "name": environment.name,
             "source": environment.source,
             "policy": "" if callable(environment.policy) else environment.policy,
-            "tools": [tool.describe() for tool in environment.tools.values()],
+            "tools": [tool.describe() for tool in environment.tools_by_name.values()],
             "repeatable": environment.repeatable,
             "user": "own" if "user" in environment.parts else "instruction",
-            "definedAt": environment.place,
+            "definedAt": self.place,
         }
 
     async def splits(self) -> dict[str, Sequence[Any]]:
@@ -87,6 +97,10 @@ class TextHosted(Hosted):
             if getattr(type(environment), part) is getattr(TextEnvironment, part):
                 raise BadEnvironment(f"{type(environment).__name__} has no {part}(), expected one (see TextEnvironment)")
 
+    @property
+    def place(self) -> str:
+        return place_of(type(self._environment).open)
+
     def facts(self) -> dict[str, Any]:
         environment = self._environment
         return {
@@ -96,7 +110,8 @@ class TextHosted(Hosted):
             "tools": [],
             "repeatable": environment.repeatable,
             "user": "none",
-            "definedAt": place_of(type(environment).open),
+            "definedAt": self.place,
+            "packages": {name: metadata.version(name) for name in environment.packages},
         }
 
     async def splits(self) -> dict[str, Sequence[Any]]:
@@ -107,8 +122,13 @@ class TextHosted(Hosted):
         environment = self._environment
         randomness = Randomness(context.seed) if environment.draws_globally else None
         opened = await _drawing(randomness, lambda: environment.open(task, context.seed))
+        for part in ("step", "score"):
+            own = getattr(type(opened), part, None)
+            if own is None or own is getattr(TextEpisode, part):
+                what = f"open() returned a {type(opened).__name__}, which has no {part}()"
+                raise BadResult("environment/bad-world", f"{what}, expected an episode with step() and score()", self.place)
         episode = TextPlayed(opened, randomness)
-        return episode, {"messages": to_messages(getattr(opened, "first", ""))}
+        return episode, {"messages": _messages_of("first", getattr(opened, "first", ""), self.place)}
 
 
 class TextPlayed:
@@ -121,10 +141,17 @@ class TextPlayed:
     def turn(self, message: dict[str, Any], **_: Any) -> Any:
         """Takes a message of the model. Returns the answer of `turn`, or an awaitable of it."""
         answer = _draw(self._randomness, lambda: self._episode.step(message.get("content") or ""))
-        return self._later(answer) if inspect.isawaitable(answer) else _answer(answer)
+        return self._later(answer) if inspect.isawaitable(answer) else self._answer(answer)
 
     async def _later(self, answer: Any) -> dict[str, Any]:
-        return _answer(await answer)
+        return self._answer(await answer)
+
+    def _answer(self, answer: Any) -> dict[str, Any]:
+        if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], bool):
+            what = f"step() returned {answer!r}"[:300]
+            raise BadResult("environment/bad-step", f"{what}, expected (text or None, True or False)", place_of(self._episode.step))
+        shown, done = answer
+        return {"messages": _messages_of("step()", shown, place_of(self._episode.step)), "done": done}
 
     async def score(self, outcome: dict[str, Any]) -> Any:
         return await _drawing(self._randomness, self._episode.score)
@@ -146,20 +173,16 @@ async def _drawing(randomness: Randomness | None, work: Any) -> Any:
     return await resolve(_draw(randomness, work))
 
 
-def _answer(answer: Any) -> dict[str, Any]:
-    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], bool):
-        raise BadResult("environment/bad-step", f"step() returned {answer!r}"[:300] + ", expected (text or None, True or False)")
-    shown, done = answer
-    return {"messages": to_messages(shown), "done": done}
-
-
-def to_messages(shown: Any) -> list[dict[str, Any]]:
-    """Returns what a text environment shows as messages. A text is the user's."""
+def _messages_of(part: str, shown: Any, place: str) -> list[dict[str, Any]]:
+    """Returns what a text environment shows as messages. A text is the user's. Raises BadResult for other values."""
     if shown is None:
         return []
     if isinstance(shown, str):
         return [{"role": "user", "content": shown}]
-    return [dict(message) for message in shown]
+    if isinstance(shown, (list, tuple)) and all(isinstance(message, Mapping) and "role" in message for message in shown):
+        return [dict(message) for message in shown]
+    code = "environment/bad-world" if part == "first" else "environment/bad-step"
+    raise BadResult(code, f"{part} shows {shown!r}"[:300] + ", expected a text, messages, or None", place)
 
 
 def describe_task(task: Any) -> dict[str, Any]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 import sys
 import sysconfig
 import zlib
 from functools import partial
+from pathlib import Path
 from typing import Any, Callable, Sequence
 
 from ..environments.episode import Context
 from ..environments.errors import BadEnvironment
 from ..environments.load import load_environment
+from . import channel
 from .hosted import Hosted, host_environment
+
+#: The number of tasks of a split that identify it.
+_HASHED_TASKS = 100
 
 
 class Requests:
@@ -63,17 +69,41 @@ class Requests:
                 raise BadEnvironment(f"split {split} of {env} has no tasks")
         self._hosted = hosted
         lengths = {split: len(tasks) for split, tasks in self._splits.items()}
-        return {**hosted.facts(), "kind": hosted.kind, "splits": lengths, "files": _own_files(modules)}
+        files = {file: _hash_of_file(file) for file in _own_files(modules)}
+        return {**hosted.facts(), "kind": hosted.kind, "splits": lengths, "files": files, "tasksHash": self._hash_tasks()}
+
+    def _hash_tasks(self) -> str:
+        """Returns a hash of the first tasks of each split: another process must have the same."""
+        found = hashlib.sha256()
+        for split, tasks in self._splits.items():
+            for index in range(min(_HASHED_TASKS, len(tasks))):
+                found.update(self._describe(split, index)[1])
+        return found.hexdigest()
 
     def _tasks(self, split: str, start: int, stop: int) -> dict[str, Any]:
-        assert self._hosted is not None
-        found = []
+        """Returns the tasks from `start`, as many as one answer holds. At least one."""
+        found: list[dict[str, Any]] = []
+        length = 0
         for index in range(start, stop):
-            try:
-                found.append(self._hosted.describe_task(self._splits[split][index]))
-            except BadEnvironment as error:
-                raise BadEnvironment(f'task {index} of split "{split}": {error}') from error
+            described, written = self._describe(split, index)
+            length += len(written)
+            if found and length > channel.MAX_LINE // 2:
+                break
+            found.append(described)
         return {"tasks": found}
+
+    def _describe(self, split: str, index: int) -> tuple[dict[str, Any], bytes]:
+        """Returns a task as `tasks` answers it, and its line. Raises BadEnvironment if it cannot be used."""
+        assert self._hosted is not None
+        place = self._hosted.place
+        where = f'{place}{": " if place else ""}task {index} of split "{split}"'
+        try:
+            described = self._hosted.describe_task(self._splits[split][index])
+            return described, channel.encode(described)
+        except BadEnvironment as error:
+            raise BadEnvironment(f"{where}: {error}") from error
+        except (TypeError, ValueError, RecursionError, channel.TooLong) as error:
+            raise BadEnvironment(f"{where} cannot be written as JSON: {error}, expected texts, numbers, lists and dicts") from error
 
     async def _open(self, episode: str, split: str, index: int) -> dict[str, Any]:
         assert self._hosted is not None
@@ -94,6 +124,13 @@ class Requests:
             if inspect.isawaitable(closed):
                 await closed
         return {}
+
+
+def _hash_of_file(file: str) -> str:
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _own_files(before: set[str]) -> list[str]:

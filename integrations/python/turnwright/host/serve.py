@@ -11,11 +11,13 @@ import platform
 import signal
 import sys
 import threading
+import traceback
+from types import FrameType
 from typing import Any, Callable
 
 from ..environments.errors import BadEnvironment, BadResult
 from . import channel, descriptors
-from .blame import describe, missing_package
+from .blame import describe, missing_package, place_of_frame
 from .requests import Requests
 
 
@@ -31,6 +33,9 @@ class Request:
         self.task: asyncio.Task[None] | None = None
         #: False once the result is there: a signal must not interrupt the answer.
         self.is_interruptible = True
+        self.is_cancelled = False
+        #: True once the task of an async request runs.
+        self.has_begun = False
 
     def settle(self) -> None:
         """Ends the time in which a signal may interrupt the request."""
@@ -61,22 +66,36 @@ class Server:
                 request.task.cancel()
         await self._requests.close_all()
 
-    def interrupt(self) -> None:
-        """Handles the signal that interrupts overdue code. It runs on the main thread."""
+    def interrupt(self, frame: FrameType | None) -> None:
+        """Handles the signal that interrupts overdue code. It runs on the main thread.
+
+        Reports the code that runs if it is not overdue: it blocks the requests that are.
+        """
         if channel.writing or self._loop is None:
             return
         request = self._current
         if request is None:
             task = asyncio.current_task(self._loop)
-            request = next((one for one in self._running.values() if one.task is task and task is not None), None)
+            if task is None:
+                self._show_cancelled()
+                return
+            request = next((one for one in self._running.values() if one.task is task), None)
         if request is None or not request.is_interruptible:
             return
         # The loop waits for the code that runs: it has not read the line that cancels it.
-        self._receive()
+        while self._receive():
+            pass
         self._loop.call_soon(self._take_lines)
         if any(_cancels(line, request.ident) for line in bytes(self._buffer).split(b"\n")):
             request.settle()
             raise Overdue("the call exceeds its time limit")
+        channel.send_if_free({"busy": request.ident, **place_of_frame(frame)})
+
+    def _show_cancelled(self) -> None:
+        """Prints the lines of tasks that were cancelled and continue, in faulthandler's form: the process is killed next."""
+        for request in self._running.values():
+            if request.is_cancelled and request.task is not None:
+                print("Task (most recent call first):", *_lines_of(request.task.get_coro()), sep="\n", file=sys.stderr, flush=True)
 
     def _read(self) -> None:
         assert self._loop is not None and self._over is not None
@@ -108,7 +127,7 @@ class Server:
         if message["do"] == "cancel":
             request = self._running.get(message["with"]["id"])
             if request is not None and request.task is not None:
-                request.task.cancel()
+                self._cancel(request)
             return
         request = Request(message["id"])
         self._current = request
@@ -131,6 +150,7 @@ class Server:
         self._running[request.ident] = request
 
     async def _finish(self, request: Request, result: Any) -> None:
+        request.has_begun = True
         try:
             line = _encode_answer(request.ident, await result)
             request.settle()
@@ -141,6 +161,24 @@ class Server:
             del self._running[request.ident]
         channel.write(line)
 
+    def _cancel(self, request: Request) -> None:
+        assert request.task is not None
+        request.is_cancelled = True
+        request.task.cancel()
+        if not request.has_begun:
+            # Its task will do nothing, and other code may run before.
+            del self._running[request.ident]
+            channel.write(_encode_error(request.ident, asyncio.CancelledError()))
+
+
+def _lines_of(coroutine: Any) -> list[str]:
+    """Returns the lines at which a coroutine and those that it awaits wait, the innermost first."""
+    lines: list[str] = []
+    while (frame := getattr(coroutine, "cr_frame", None)) is not None:
+        lines.insert(0, f'  File "{frame.f_code.co_filename}", line {frame.f_lineno}')
+        coroutine = coroutine.cr_await
+    return lines
+
 
 def _cancels(line: bytes, ident: int) -> bool:
     """True for the line that cancels a request."""
@@ -150,7 +188,7 @@ def _cancels(line: bytes, ident: int) -> bool:
 def _encode_answer(ident: int, result: Any) -> bytes:
     try:
         return channel.encode({"id": ident, "ok": result})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadResult("unwritable", str(error)) from error
 
 
@@ -200,11 +238,13 @@ def serve() -> None:
     # Ctrl-C belongs to the process that started this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server = Server(Requests(with_progress))
-    signal.signal(signal.SIGUSR2, lambda *_: server.interrupt())
+    signal.signal(signal.SIGUSR2, lambda _, frame: server.interrupt(frame))
     threading.excepthook = lambda arguments: _report_stray(arguments.exc_value, "a thread failed")
     channel.send({"hello": 1, "python": platform.python_version(), "pid": os.getpid(), "executable": sys.executable})
     try:
         asyncio.run(server.run())
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stderr.flush()
         _end_group()

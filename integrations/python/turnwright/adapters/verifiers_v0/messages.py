@@ -29,7 +29,7 @@ def snapshot(message: Any) -> tuple[Any, ...]:
 
 def prompt_fault(prompt: Any) -> str | None:
     """Returns the reason why a row's prompt cannot open an episode, or None."""
-    expected = "expected a text of the user, after a text of the system or none"
+    expected = "expected a text of the user, after a text of the system or none: use the gateway"
     if not isinstance(prompt, list) or not all(isinstance(message, dict) for message in prompt):
         return f"its prompt is a {type(prompt).__name__} for a model without chat, {expected}"
     roles = [message.get("role") for message in prompt]

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LineBytes } from "./line-bytes.ts";
+import { LineSplitter } from "./line-splitter.ts";
 
 test.each([
   ["only line feeds", {}, ["a\r", "b\rc"], "d"],
@@ -7,7 +7,7 @@ test.each([
 ])("lines end at %s, for any position of a chunk's end", (_, options, expected, rest) => {
   const text = "a\r\nb\rc\nd";
   for (let cut = 0; cut <= text.length; cut++) {
-    const lines = new LineBytes(options);
+    const lines = new LineSplitter(options);
     const found = [text.slice(0, cut), text.slice(cut)].flatMap((chunk) =>
       lines.add(Buffer.from(chunk)),
     );
@@ -17,13 +17,13 @@ test.each([
 });
 
 test("empty lines are lines", () => {
-  const lines = new LineBytes({ takesReturns: true });
+  const lines = new LineSplitter({ takesReturns: true });
   const found = ["\r", "\n\r\n", "\r\r", "\n\n"].flatMap((chunk) => lines.add(Buffer.from(chunk)));
   expect(found.map(String)).toEqual(["", "", "", "", ""]);
 });
 
 test("the bytes of an open line are counted over chunks", () => {
-  const lines = new LineBytes();
+  const lines = new LineSplitter();
   lines.add(Buffer.from("ab"));
   lines.add(Buffer.from("cd"));
   expect(lines.openLength).toBe(4);

@@ -2,7 +2,7 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 /** Splits a stream of bytes into lines without line ends. */
-export class LineBytes {
+export class LineSplitter {
   readonly #takesReturns: boolean;
   #parts: Buffer[] = [];
   #openLength = 0;

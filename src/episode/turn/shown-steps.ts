@@ -1,0 +1,15 @@
+import type { Episode, TurnRecord, TurnStep } from "../episode.ts";
+
+/**
+ * Returns the steps of a turn that people read. An empty text of the user that ends the episode is left out: the reason
+ * of the end is shown beside it.
+ */
+export function shownSteps(
+  { outcome, turns }: Pick<Episode, "outcome" | "turns">,
+  { turnIndex, steps }: Pick<TurnRecord, "turnIndex" | "steps">,
+): readonly TurnStep[] {
+  const last = steps.at(-1);
+  const isEnd = outcome === "completed" && turnIndex === turns.at(-1)?.turnIndex;
+  const isSilent = last?.source === "user" && last.observation === "";
+  return isEnd && isSilent ? steps.slice(0, -1) : steps;
+}
