@@ -27,7 +27,7 @@ after(() => server.close());
 
 test("sets the kitchen's lamp, and gives no reward for a wrong room", async () => {
   const rewards: Record<string, number | undefined> = {};
-  const options = { environment, renderer, url: server.url, tasks: "0", samples: 2 };
+  const options = { environment, renderer, url: server.url, split: "test", tasks: "0", samples: 2 };
   for await (const { episodes } of rollout(options)) {
     for (const { rolloutId, reward, samples } of episodes) {
       rewards[rolloutId] = reward;
