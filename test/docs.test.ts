@@ -1,8 +1,11 @@
 import { execFile } from "node:child_process";
 import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createStorefront, demonstrate } from "../environments/storefront/index.ts";
@@ -14,6 +17,7 @@ import type * as measuring from "../examples/measure-desk.ts";
 import type * as rolling from "../examples/first-rollout.ts";
 import type * as byHand from "../examples/play-lamps-by-hand.ts";
 import type * as example from "../examples/play-one-episode.ts";
+import type * as judging from "../examples/judged-letters.ts";
 import type * as rescoring from "../examples/rescore-run.ts";
 import type * as distilling from "../examples/reverse-kl.ts";
 import type * as streaming from "../examples/stream-groups.ts";
@@ -26,6 +30,7 @@ import {
 } from "../src/testing/index.ts";
 import { checkEnvironment } from "../src/api/check/check-environment.ts";
 import type { Environment } from "../src/environment/environment.ts";
+import type { Episode } from "../src/episode/episode.ts";
 import { playActions } from "../src/environment/play-actions.ts";
 import type * as engines from "../src/engine/index.ts";
 import type * as renderers from "../src/renderer/index.ts";
@@ -450,6 +455,53 @@ describe("examples", () => {
     expect((await openRecordedRun(file)).rolloutIds).toEqual(["storefront/test/0#0"]);
     const { stdout } = await callCli(["replay", dir, "--rescore-reward"]);
     expect(stdout).toBe("2 scored again, 0 rewards change, 0 cannot be played again\n");
+  });
+
+  test("judged-letters has its rewards from a judge, and no reward without one", async () => {
+    let status = 200;
+    const judge = createServer((request, response) => {
+      void text(request).then((body) => {
+        const { messages } = JSON.parse(body) as { messages: { content: string }[] };
+        const points = messages[0]!.content.includes("warmly") ? 9 : 3;
+        const message = { content: `{"points": ${points}}` };
+        const usage = { prompt_tokens: 1_000, completion_tokens: 200 };
+        response.writeHead(status).end(JSON.stringify({ choices: [{ message }], usage }));
+      });
+    });
+    await new Promise<void>((resolve) => judge.listen(0, "127.0.0.1", resolve));
+    vi.stubEnv("JUDGE_URL", `http://127.0.0.1:${(judge.address() as AddressInfo).port}/v1`);
+    try {
+      const { default: letters } = (await import(compiled("judged-letters"))) as typeof judging;
+      await using server = await startSglangTestServer({
+        policy: await createTextPolicy(
+          (id) => [id.endsWith("0#0") ? "Dear Ann, I thank you warmly." : "Thanks."],
+          { modelDir: smallModelFolder },
+        ),
+      });
+      const dir = await folder();
+      const settings = { url: server.url, model: smallModelFolder, environment: letters };
+      const episodes: Episode[] = [];
+      const options = { ...settings, maxTurns: 1, out: dir };
+      for await (const group of rollout(options)) episodes.push(...group.episodes);
+      const scores = episodes.map(({ reward, success, rewardDetails }) => [
+        reward,
+        success,
+        rewardDetails,
+      ]);
+      expect(scores).toEqual([
+        [0.9 * 0.8 + 0.2, true, { judge: { points: 9, costUsd: 0.0008 } }],
+        [0.3 * 0.8, false, { judge: { points: 3, costUsd: 0.0008 } }],
+      ]);
+      status = 503;
+      for await (const { episodes: failed } of rollout({ ...settings, maxTurns: 1, tasks: [0] })) {
+        expect(failed[0]).toMatchObject({ outcome: "failed", failure: { party: "grader" } });
+        expect(failed[0]).not.toHaveProperty("reward");
+      }
+    } finally {
+      vi.unstubAllEnvs();
+      judge.closeAllConnections();
+      await new Promise((resolve) => judge.close(resolve));
+    }
   });
 
   test("rescore-run also scores the worlds of a defined environment again", async () => {
