@@ -3,6 +3,18 @@
  *
  * @module
  */
+export { createChatEngine, type ChatEngine } from "./chat/chat-engine.ts";
+export type { ChatEngineOptions } from "./chat/chat-engine-options.ts";
+export type {
+  ChatToolCall,
+  ChatTurn,
+  ChatTurnRequest,
+  ChatTurnUsage,
+  OtherMembers,
+  SentAssistantMessage,
+  SentMessage,
+  SentToolCall,
+} from "./chat/chat-turn.ts";
 export type {
   ColumnRequest,
   DiscardedSampling,

@@ -39,9 +39,12 @@ export class RunFiles {
   /** Adds members to `run.json` that exports and `verify` need, if the caller's manifest leaves them out. */
   async #completeManifest(closing: AbortSignal): Promise<void> {
     const { folder, player, setup } = this.#options;
-    const { vocabularySize } = setup.renderer.codec;
-    const { columns } = setup;
-    const known = { plan: openPlan, vocabularySize, ...(columns !== undefined && { columns }) };
+    const { columns, renderer } = setup;
+    const known = {
+      plan: openPlan,
+      ...(renderer && { vocabularySize: renderer.codec.vocabularySize }),
+      ...(columns !== undefined && { columns }),
+    };
     // Tokens of an earlier start were sampled with the settings that are there.
     if (await folder.holdsSampled()) {
       await folder.completeFound(known);

@@ -135,7 +135,7 @@ describe("the settings of a run", () => {
 
 describe("a template variable", () => {
   const variable = (entry: string) =>
-    readRunConfig({ ...least, "template-variable": [entry] }).renderer.variables;
+    readRunConfig({ ...least, "template-variable": [entry] }).renderer?.variables;
 
   test.each<[string, unknown]>([
     ["a=false", false],
