@@ -6,6 +6,7 @@ import { withoutUndefined } from "../values/without-undefined.ts";
 import { storedFiles } from "../run/gzip/stored-files.ts";
 import { samplingFactsIn } from "../run/policy/found-sampling.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
+import { requireRunRows } from "../run/folder/require-rows.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { readEpisodeEvents } from "../run/folder/episode-events.ts";
@@ -100,6 +101,7 @@ async function readFound(file: string): Promise<FoundFacts> {
       throw new UsageError(`Cannot read ${file}: no such file, expected a run's folder`);
     throw new UsageError(`Cannot read ${file}: ${describeError(error)}`, { cause: error });
   }
+  requireRunRows(manifest.found, `export ${path.dirname(file)}`);
   const { plan } = (manifest.found ?? {}) as { plan?: Partial<PlanRecord & OpenPlan> };
   const isPlanned = Array.isArray(plan?.taskIndexes) && typeof plan.sampleCount === "number";
   if (plan?.isOpen !== true && !isPlanned) {

@@ -49,17 +49,21 @@ export function requireChatSettings(
 /**
  * Refuses an engine that returns no token ids.
  *
- * @param doing - The action that needs ids, such as `play a rollout`.
+ * @param terms - `doing` is the action that needs ids, such as `play a rollout`.
  * @throws UsageError that names the reason and `remedy`.
  */
 export function requireIds(
   { kind }: { readonly kind: string },
-  { doing, remedy = evalRemedy }: { readonly doing: string; readonly remedy?: string },
+  {
+    doing,
+    why = "so there are no rows to train on",
+    remedy = evalRemedy,
+  }: { readonly doing: string; readonly why?: string; readonly remedy?: string },
 ): void {
   if (kind !== "chat") return;
   throw new UsageError(
-    `Cannot ${doing} with the engine chat: its server returns messages without token ids, so there are no rows to ` +
-      `train on; ${remedy}`,
+    `Cannot ${doing} with the engine chat: its server returns messages without token ids, ${why}; ` +
+      remedy,
   );
 }
 
@@ -69,6 +73,7 @@ const evalRemedy =
 /** The terms of `requireIds()` for workers. */
 export const workersNeedIds = {
   doing: "play with workers",
+  why: "and workers hand over rows of ids",
   remedy:
     "play in one process, without --workers and --queue: waiting for a server costs it little",
 } as const;

@@ -246,9 +246,9 @@ function readBody(text: string): OtherMembers {
 function readServer(values: EngineValues): ServerConfig {
   const urls = values.url ?? [];
   if (urls.length === 0) {
-    throw new UsageError(
-      "Missing --url: the address of the engine, such as http://127.0.0.1:30000",
-    );
+    const example =
+      values.engine === "chat" ? "https://api.example.com/v1" : "http://127.0.0.1:30000";
+    throw new UsageError(`Missing --url: the address of the engine, such as ${example}`);
   }
   return {
     urls,

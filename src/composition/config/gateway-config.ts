@@ -203,7 +203,11 @@ const gatewayRemedy = "let agents call that server itself, or use an engine that
 export function readGatewayConfig(settings: GivenSettings): GatewayConfig {
   const values = completeSettings<(typeof gatewaySettings)[number]>(gatewaySettings, settings);
   const engine = readEngineConfig(values);
-  requireIds(engine, { doing: "serve a gateway", remedy: gatewayRemedy });
+  requireIds(engine, {
+    doing: "serve a gateway",
+    why: "and a gateway records ids",
+    remedy: gatewayRemedy,
+  });
   const { ignore = [], "policy-model": models = [] } = values;
   if (values.port > 65_535) throw new UsageError(`Cannot use --port ${values.port}: at most 65535`);
   return {

@@ -147,7 +147,7 @@ describe("a template variable", () => {
     ["a=b=c", "b=c"],
     ['a="False"', "False"],
   ])("%s is read as JSON, or as a text", (entry, value) => {
-    expect(JSON.stringify(variable(entry).get("a"))).toBe(JSON.stringify(value));
+    expect(JSON.stringify(variable(entry)?.get("a"))).toBe(JSON.stringify(value));
   });
 
   test.each([
