@@ -83,7 +83,7 @@ export interface Agent {
   }): Reading;
   /**
    * Reads a turn that an engine returns as a message. Absent: `read()` reads its text, and its calls are ignored,
-   * because the agent shows no tools.
+   * because the agent shows no tools. The positions of its form are those of `writeChatTurn()`.
    */
   readMessage?(turn: {
     readonly content: string;

@@ -37,11 +37,17 @@ test("words go to the user", () => {
       { type: "act", callId: "t0002c000", action: { type: "say", content: "Which book?" } },
     ],
     attemptCounts: {},
+    form: { attempts: [], leakedMarkup: false, thinkingMalformed: false },
   });
 });
 
+test("markup of calls in the text is noted, because the server did not read it", () => {
+  const { form } = read([], { content: '<tool_call>{"name": "lend"}' });
+  expect(form?.leakedMarkup).toBe(true);
+});
+
 test("calls are performed in order, under their own ids", () => {
-  const { intents, message, attemptCounts } = read(
+  const { intents, message, attemptCounts, form } = read(
     [lend('{"days": 1}'), lend('{"days": 2}'), { name: "lend", argumentsText: "{}" }],
     { content: "One moment." },
   );
@@ -60,6 +66,12 @@ test("calls are performed in order, under their own ids", () => {
     ["act", "t0002c002"],
   ]);
   expect(attemptCounts).toEqual({ ok: 3 });
+  // In the text "One moment.", then each call in a line of its own.
+  expect(form?.attempts.map(({ span }) => span)).toEqual([
+    [12, 28],
+    [29, 45],
+    [46, 53],
+  ]);
 });
 
 describe("a call that cannot be performed is the model's mistake:", () => {

@@ -1,3 +1,4 @@
+import { writeChatTurn } from "../engine/chat/chat-turn-text.ts";
 import type { Agent, Opening, Reading } from "./agent.ts";
 import { keepCallIds } from "./call-id.ts";
 import { judgeChatCalls } from "./judge-chat-calls.ts";
@@ -9,7 +10,11 @@ import {
   toWords,
   type ToolIntentOptions,
 } from "./tool-intents.ts";
+import { containsMarkup, toAttemptPlace } from "./turn-form.ts";
 import { appendInstruction } from "./tool-use-policy.ts";
+
+/** Markup of calls and reasoning that a server without the model's parsers leaves in the text. */
+const markup = ["<tool_call>", "<function=", "[TOOL_CALLS]", "<|tool_call", "<think>"];
 
 /** Settings of a tool-calling agent for engines that return messages. */
 export type ChatToolOptions = Omit<ToolIntentOptions, "parallelResults" | "execute">;
@@ -43,11 +48,19 @@ export function createChatToolAgent(options: ChatToolOptions): Agent {
         attempts.length > 0
           ? toCallReading(attempts, { content, ids, tools }, options)
           : toWords(content, turnIndex);
+      const { spans } = writeChatTurn({ content, toolCalls });
       return {
         message: withReasoning(message, reasoning),
         reasoning,
         intents,
         attemptCounts: countStatuses(attempts),
+        form: {
+          attempts: attempts.map((attempt, index) =>
+            toAttemptPlace({ ...attempt, span: spans[index]! }),
+          ),
+          leakedMarkup: containsMarkup(content, markup),
+          thinkingMalformed: false,
+        },
       };
     },
 

@@ -51,7 +51,7 @@ export interface TurnRecord {
   readonly turnIndex: number;
   /**
    * The sampled text with its control tokens, without the closing stop token. For an engine that returns messages, the
-   * text beside the calls.
+   * content and the calls, each in a line of its own.
    */
   readonly text: string;
   /** The reasoning, if any. It is not part of the parsed text. */

@@ -119,7 +119,9 @@ test("an episode has messages, calls, counts and a reward, and no rows", async (
   ]);
   const [first, second] = episode.turns;
   expect(first).toMatchObject({
-    text: "",
+    text: "switch {}",
+    attempts: [{ status: "ok", name: "switch", span: [0, 9], tokenSpan: [0, 0] }],
+    format: { formatOk: true },
     reasoning: "It is dark.",
     promptTokenCount: 10,
     cachedTokenCount: 4,

@@ -1,5 +1,6 @@
 import type { Reading } from "../../agent/agent.ts";
 import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
+import { writeChatTurn } from "../../engine/chat/chat-turn-text.ts";
 import type { ChatTurn } from "../../engine/chat/chat-turn.ts";
 import type { World } from "../../environment/environment.ts";
 import { checkReading } from "../check/check-agent.ts";
@@ -7,6 +8,7 @@ import type { TurnRecord, TurnStep } from "../episode.ts";
 import { callAgent, type Play, type TurnsEnd } from "../play.ts";
 import { observe } from "../turn/add-observations.ts";
 import { cutOffBy, endByFormatErrors, endWith, isLast } from "../turn/end-turn.ts";
+import { describeForm } from "../turn/record-form.ts";
 import { performIntents } from "../turn/perform-intents.ts";
 import { askChatTurn, type AskedChatTurn } from "./ask-chat-turn.ts";
 import type { ChatConversation } from "./chat-conversation.ts";
@@ -34,8 +36,10 @@ export async function playChatTurn(
   const note = (more: Partial<TurnRecord>): void => void Object.assign(record, more);
   try {
     const reading = await readTurn(play, turn, turnIndex);
-    const { attemptCounts, intents, message, reasoning } = reading;
+    const { attemptCounts, form, intents, message, reasoning } = reading;
     note(reasoning === "" ? { attemptCounts } : { reasoning, attemptCounts });
+    // The place of a call among the tokens is not known.
+    if (form !== undefined) note(describeForm(form, [], 0));
     const cutOff = cutOffBy({ finish }, play.setup.limits.onLength);
     if (cutOff !== undefined) {
       play.messages.push(message);
@@ -65,7 +69,8 @@ function describeTurn(
   { turn, engineMs }: Extract<AskedChatTurn, { type: "turn" }>,
   { turnIndex, steps }: Pick<TurnRecord, "turnIndex" | "steps">,
 ): TurnRecord {
-  const { content: text, finish, usage } = turn;
+  const { finish, usage } = turn;
+  const { text } = writeChatTurn(turn);
   const { promptTokenCount = 0, sampledTokenCount = 0, cachedTokenCount } = usage ?? {};
   return {
     turnIndex,
@@ -96,7 +101,7 @@ async function readTurn(play: Play, turn: ChatTurn, turnIndex: number): Promise<
   );
   const method = agent.readMessage === undefined ? "read" : "readMessage";
   const reading = await callAgent(play, what, () =>
-    checkReading(given, `agent.${method}() of ${agent.strategy}`, content.length),
+    checkReading(given, `agent.${method}() of ${agent.strategy}`, writeChatTurn(turn).text.length),
   );
   // An agent that reads text does not know the engine's reasoning.
   if (reading.reasoning !== "" || reasoning.trim() === "") return reading;

@@ -75,6 +75,12 @@ function sides(
     </div>`;
 }
 
+function whyNoRow({ counts }: Pick<EpisodeRow, "counts">): string {
+  return counts.turnCount > 0
+    ? "the engine returned messages without token ids."
+    : "the episode ended before anything was sampled, and nothing of it is trained.";
+}
+
 /** True if no row of the episode is in `samples.jsonl`. */
 function hasNoRow({ counts }: Pick<EpisodeRow, "counts">): boolean {
   return counts.tokenCount === 0;
@@ -248,10 +254,7 @@ function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): Templa
         : app.tab === "details"
           ? details(app, row)
           : hasNoRow(row)
-            ? html`<p class="waiting">
-                There is no training row: the episode ended before anything was sampled, and nothing
-                of it is trained.
-              </p>`
+            ? html`<p class="waiting">There is no training row: ${whyNoRow(row)}</p>`
             : whenReady(shownRow(app, route), (view) => {
                 view.noteInterruptions(row.turns);
                 return tokenPanel(app, { route, view });
