@@ -75,9 +75,17 @@ function sides(
     </div>`;
 }
 
+const messagesOnly = "the engine returns messages without token ids.";
+
+/** True if no episode of the run has rows. */
+function isWithoutRows(app: ViewerApp, { run }: EpisodeRoute): boolean {
+  const list = app.list(run);
+  return list.state === "ready" && list.value.facts.hasNoRows === true;
+}
+
 function whyNoRow({ counts }: Pick<EpisodeRow, "counts">): string {
   return counts.turnCount > 0
-    ? "the engine returned messages without token ids."
+    ? messagesOnly
     : "the episode ended before anything was sampled, and nothing of it is trained.";
 }
 
@@ -153,7 +161,10 @@ function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): Templ
         liveConversation(app, { run: route.run, live, view, selectedTurn: route.turn }, (turn) =>
           selectTurn(app, route, turn),
         ),
-        () => tokenPanel(app, { route, view }),
+        () =>
+          isWithoutRows(app, route)
+            ? html`<p class="waiting">There is no training row: ${messagesOnly}</p>`
+            : tokenPanel(app, { route, view }),
       ),
     )}`;
 }
