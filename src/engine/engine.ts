@@ -2,28 +2,10 @@ import type { DiscardedSampling } from "../errors.ts";
 import type { ColumnParts } from "../columns/column-part.ts";
 import type { ColumnName, ColumnSpecs } from "../columns/column-specs.ts";
 import type { ChatTurn, ChatTurnRequest } from "./chat/chat-turn.ts";
+import type { SamplingParameters } from "./sampling-parameters.ts";
 import type { TokenIds } from "./token-id.ts";
 
-export type { DiscardedSampling };
-
-/** The sampling parameters of a request. Names and ranges are the usual ones. */
-export interface SamplingParameters {
-  /** 0 is greedy. Default 1. */
-  readonly temperature?: number;
-  /** (0, 1]. Default 1. */
-  readonly topP?: number;
-  /** -1 keeps all tokens. Default -1. */
-  readonly topK?: number;
-  /** [0, 1]. Default 0. */
-  readonly minP?: number;
-  readonly frequencyPenalty?: number;
-  readonly presencePenalty?: number;
-  readonly repetitionPenalty?: number;
-  /** Makes a request repeatable, if the engine supports it. */
-  readonly seed?: number;
-  /** Further parameters under the engine's own names, passed on unchanged. */
-  readonly extra?: Readonly<Record<string, unknown>>;
-}
+export type { DiscardedSampling, SamplingParameters };
 
 /** One call of the policy. */
 export interface GenerateRequest {

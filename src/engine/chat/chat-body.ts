@@ -3,7 +3,7 @@ import { UsageError } from "../../errors.ts";
 import { parseJsonText } from "../../json/parse-json.ts";
 import type { ToolDefinition } from "../../message.ts";
 import { isObject } from "../../values/is-object.ts";
-import type { SamplingParameters } from "../engine.ts";
+import type { SamplingParameters } from "../sampling-parameters.ts";
 import type {
   ChatTurnRequest,
   OtherMembers,

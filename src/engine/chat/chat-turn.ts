@@ -1,5 +1,5 @@
 import type { AssistantMessage, Message, ToolCall, ToolDefinition } from "../../message.ts";
-import type { SamplingParameters } from "../engine.ts";
+import type { SamplingParameters } from "../sampling-parameters.ts";
 
 /** Members of a JSON object that this package does not interpret. */
 export type OtherMembers = Readonly<Record<string, unknown>>;
