@@ -69,6 +69,8 @@ const FOREIGN_FLAGS = [
   "--return-sampling-mask",
   "--sampling-mask-max-tokens",
   "--enable-scale-out",
+  "--enable-auto-tool-choice",
+  "--tool-call-parser",
   "--logprobs-mode",
   "--flash-attn",
   "--cache-type-k",

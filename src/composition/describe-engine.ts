@@ -2,7 +2,7 @@ import type { ColumnSpecs } from "../columns/column-specs.ts";
 import { requireColumns } from "../engine/require-columns.ts";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { askDescription, type AskDescriptionOptions } from "../episode/ask-description.ts";
-import { messagesMember } from "../run/folder/require-rows.ts";
+import { messagesMember } from "../run/require-rows.ts";
 import { RolloutError } from "../errors.ts";
 
 /**

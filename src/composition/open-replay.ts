@@ -12,7 +12,7 @@ import { readPromptTime } from "../run/prompt-time.ts";
 import { indexRows } from "../run/folder/row-index.ts";
 import { eventsFile } from "../run/folder/episode-events.ts";
 import type { StoredEpisode } from "../run/recording/replay-episode.ts";
-import { hasNoRows } from "../run/folder/require-rows.ts";
+import { hasNoRows } from "../run/require-rows.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { isForeignAgent } from "./config/agent-config.ts";

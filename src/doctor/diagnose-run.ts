@@ -1,7 +1,7 @@
 import { specsIn } from "../columns/column-specs.ts";
 import { openStoredRun } from "../report/read-run.ts";
 import { openColumnFolder } from "../run/columns/column-folder.ts";
-import { requireRunRows } from "../run/folder/require-rows.ts";
+import { requireRunRows } from "../run/require-rows.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import { samplingFactsIn } from "../run/policy/found-sampling.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";

@@ -6,7 +6,7 @@ import { withoutUndefined } from "../values/without-undefined.ts";
 import { storedFiles } from "../run/gzip/stored-files.ts";
 import { samplingFactsIn } from "../run/policy/found-sampling.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
-import { requireRunRows } from "../run/folder/require-rows.ts";
+import { requireRunRows } from "../run/require-rows.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { readEpisodeEvents } from "../run/folder/episode-events.ts";

@@ -2,7 +2,7 @@ import type { RecordedGrouping } from "./folder/episode-events.ts";
 import { startedType } from "./folder/episode-events.ts";
 import type { RunFolder } from "./folder/run-folder.ts";
 import { warningOf } from "../episode/gateway-counters.ts";
-import { messagesMember } from "./folder/require-rows.ts";
+import { messagesMember } from "./require-rows.ts";
 import type { RunResult } from "./live-run.ts";
 import { newSamplingFacts, ownSamplingFacts } from "./policy/found-sampling.ts";
 import type { RunTally } from "./run-progress.ts";

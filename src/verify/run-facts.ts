@@ -3,7 +3,7 @@ import path from "node:path";
 import { specsIn } from "../columns/column-specs.ts";
 import { readText, type Files } from "../run/disk/files.ts";
 import { isGreedy, samplingFactsIn } from "../run/policy/found-sampling.ts";
-import { hasNoRows } from "../run/folder/require-rows.ts";
+import { hasNoRows } from "../run/require-rows.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
 import type { SampleFacts } from "../trajectory/check-tokens.ts";
 import { parseLine } from "../trajectory/verify-file.ts";

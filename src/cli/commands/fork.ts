@@ -1,4 +1,4 @@
-import { requireRunRows } from "../../run/folder/require-rows.ts";
+import { requireRunRows } from "../../run/require-rows.ts";
 import type { Command } from "commander";
 import { randomInt } from "node:crypto";
 import { access } from "node:fs/promises";

@@ -5,7 +5,7 @@ import { completeSettings } from "../../composition/config/setting.ts";
 import { readScoreConfig, scoreSettings } from "../../composition/config/teacher-config.ts";
 import { createRunRedactor } from "../../composition/run-secrets.ts";
 import { openStoredRun } from "../../report/read-run.ts";
-import { requireRunRows } from "../../run/folder/require-rows.ts";
+import { requireRunRows } from "../../run/require-rows.ts";
 import { openTeacher } from "../../teacher/open-teacher.ts";
 import { scoreRun, type ScoringCounts, type ScoringResult } from "../../teacher/score-run.ts";
 import type { TeacherRecord } from "../../teacher/teacher-record.ts";

@@ -1,4 +1,4 @@
-import { hasNoRows } from "../../run/folder/require-rows.ts";
+import { hasNoRows } from "../../run/require-rows.ts";
 import path from "node:path";
 import { openStoredRun } from "../../report/read-run.ts";
 import { type Files, readText } from "../../run/disk/files.ts";

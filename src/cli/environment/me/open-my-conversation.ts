@@ -7,7 +7,7 @@ import type { Environment } from "../../../environment/environment.ts";
 import { UsageError } from "../../../errors.ts";
 import { plainStyle, terminalStyle } from "../../../report/text-style.ts";
 import type { Task } from "../../../task.ts";
-import { hideSecrets, writeOut } from "../../write-out.ts";
+import { hideSecrets } from "../../write-out.ts";
 import { openAgentTerminal } from "./agent-terminal.ts";
 import { type MyChoices, readMyChoices } from "./my-settings.ts";
 import { playAsMe } from "./play-as-me.ts";
@@ -24,7 +24,8 @@ export async function openMyConversation(
 ): Promise<void> {
   const choices = readMyChoices(config.name, given);
   const { env } = process;
-  hideSecrets(createRunRedactor({ engine: noEngine, user: choices.user }, env));
+  const redactor = createRunRedactor({ engine: noEngine, user: choices.user }, env);
+  hideSecrets(redactor);
   const environment = await loadEnvironment(config);
   const task = findTask(environment, choices);
   await probeUser(choices.user, { env });
@@ -38,7 +39,7 @@ export async function openMyConversation(
       seed: choices.seed,
       style: output.isTTY ? terminalStyle : plainStyle,
       openTerminal: (words) => openAgentTerminal(words, { input, output }),
-      print: (text) => void writeOut(text),
+      print: (text) => void output.write(redactor.text(text)),
     });
   } finally {
     await user.close?.();

@@ -1,5 +1,5 @@
-import { UsageError } from "../../errors.ts";
-import { isObject } from "../../values/is-object.ts";
+import { UsageError } from "../errors.ts";
+import { isObject } from "../values/is-object.ts";
 
 /** The member of `found` in the `run.json` of a run with an engine that returns messages. */
 export const messagesMember = { returnsMessages: true } as const;
