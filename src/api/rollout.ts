@@ -137,8 +137,7 @@ class StartedByUse implements Rollout {
     this.#isStarted = true;
     try {
       await using parts = await openParts(this.#options);
-      const { complete } = parts.setup.engine;
-      if (complete !== undefined) {
+      if (parts.setup.engine.complete !== undefined) {
         requireIds({ kind: "chat" }, { doing: "play a rollout", remedy: evaluateRemedy });
       }
       const onStart = (live: LiveRun): void => {

@@ -519,7 +519,7 @@ test.each<[string, object]>([
 
 test.each<[string, Engine["describe"], object]>([
   ["does not say", async () => await Promise.reject(new Error("down")), {}],
-  ["says no sound thing", async () => ({ kind: "c" }) as EngineDescription, {}],
+  ["says no sound thing", async () => ({ kind: "c" }), {}],
   [
     "reports others",
     async () => ({ kind: "c", logprobConvention: "tempered" }),

@@ -20,10 +20,8 @@ const answers: readonly ScriptedAnswer[] = [
 let dir = "";
 let server: ChatCompletionsServer;
 const run = (): string => path.join(dir, "run");
-const engine = (url = server.baseUrl): readonly string[] => [
-  ...["--env", "storefront", "--engine", "chat", "--url", url, "--served-model", "big"],
-  ...["--tasks", "0", "--quiet"],
-];
+const engine = (url = server.baseUrl): readonly string[] =>
+  `--env storefront --engine chat --url ${url} --served-model big --tasks 0 --quiet`.split(" ");
 
 beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), "turnwright-chat-"));

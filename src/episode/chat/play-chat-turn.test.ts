@@ -222,12 +222,11 @@ describe("the end:", () => {
   test("an interruption waits for the turn for the grace period only", async () => {
     const interrupt = new AbortController();
     const engine = chatEngine(["hang"]);
-    const asked = engine.complete!;
     const stopping: Engine = {
       ...engine,
       complete: async (...call) => {
         interrupt.abort();
-        return await asked(...call);
+        return await engine.complete!(...call);
       },
     };
     const { episode, recorded } = await play([], {

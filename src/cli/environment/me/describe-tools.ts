@@ -40,7 +40,7 @@ function parametersIn(tool: ToolDefinition): readonly Parameter[] {
   if (!isPyDict(schema) || !isPyDict(properties)) return [];
   const required = schema.get("required");
   return [...properties].map(([name, each]) => ({
-    name: String(name),
+    name,
     schema: each,
     isRequired: isPyList(required) && required.includes(name),
   }));

@@ -53,6 +53,6 @@ export function readMyChoices(environment: string, given: GivenSettings): MyChoi
     taskIndex: values.task,
     ...(values.split !== undefined && { split: values.split }),
     seed: values.seed,
-    user: { ...user, ...(isAssumed && { isAssumed }) } as UserConfig,
+    user: { ...user, ...(isAssumed && { isAssumed }) },
   };
 }
