@@ -3,6 +3,7 @@
  *
  * @module
  */
+export type { ChatAddress } from "./chat/chat-connection.ts";
 export { createChatEngine, type ChatEngine } from "./chat/chat-engine.ts";
 export type { ChatEngineOptions } from "./chat/chat-engine-options.ts";
 export type {
