@@ -40,7 +40,7 @@ async function lengthened({ plan, setup }: StorefrontPlay): Promise<StorefrontPl
   const { createStorefront } = await load<typeof shop>(`${shopFolder}/storefront.js`);
   const { demonstrate } = await load<typeof demonstrating>(`${shopFolder}/demonstrate.js`);
   const environment = createStorefront();
-  const { codec } = setup.renderer;
+  const { codec } = setup.renderer!;
   const scripts = new Map<string, (readonly number[])[]>();
   for (const { task, seed, rolloutId } of plan) {
     const shown = await demonstrate(environment.task("train", task.index), { seed });

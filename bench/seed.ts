@@ -40,7 +40,7 @@ export async function benchSeed(): Promise<BenchFigure[]> {
       environment,
       user,
       agent,
-      codec: renderer.codec,
+      codec: renderer!.codec,
       engineUrl,
       template: compileChatTemplate(chatTemplate ?? ""),
     });

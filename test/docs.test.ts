@@ -77,6 +77,8 @@ const FOREIGN_FLAGS = [
   "--return-sampling-mask",
   "--sampling-mask-max-tokens",
   "--enable-scale-out",
+  "--enable-auto-tool-choice",
+  "--tool-call-parser",
   "--logprobs-mode",
   "--flash-attn",
   "--cache-type-k",

@@ -74,6 +74,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "verifySample",
   ],
   "turnwright/agent": [
+    "createChatToolAgent",
     "createFewShotAgent",
     "createTextActionAgent",
     "createToolCallingAgent",
@@ -97,6 +98,7 @@ const surface: Readonly<Record<string, readonly string[]>> = {
     "readTrainerFile",
   ],
   "turnwright/engine": [
+    "createChatEngine",
     "createLlamaCppEngine",
     "createLlamaEngine",
     "createReferenceEngine",

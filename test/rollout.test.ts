@@ -24,7 +24,7 @@ import { qwen3Folder } from "./support/qwen3-model.ts";
 import { callCli } from "./support/call-cli.ts";
 import { cliFile, jsonLines, runCli } from "./support/run-cli.ts";
 import { smallModelFolder } from "./support/small-model.ts";
-import { startChatCompletionsServer } from "../src/user/chat-completions-server.fixture.ts";
+import { startChatCompletionsServer } from "../src/engine/chat/chat-completions-server.fixture.ts";
 import { tauBenchBundle } from "../src/testing/shared-data.fixture.ts";
 
 const policyModule = fileURLToPath(

@@ -1,4 +1,5 @@
 import type { Action } from "../environment/environment.ts";
+import type { ChatToolCall } from "../engine/chat/chat-turn.ts";
 import type { AssistantMessage, Message, ToolDefinition } from "../message.ts";
 import type { AttemptStatus } from "../../packages/tool-parsers/src/tool-call-parser.ts";
 import type { TurnForm } from "./turn-form.ts";
@@ -79,6 +80,19 @@ export interface Agent {
     readonly finish: "stop" | "length";
     /** True if the prompt ended inside an open reasoning block. */
     readonly reasoningOpened: boolean;
+  }): Reading;
+  /**
+   * Reads a turn that an engine returns as a message. Absent: `read()` reads its text, and its calls are ignored,
+   * because the agent shows no tools. The positions of its form are those of `writeChatTurn()`.
+   */
+  readMessage?(turn: {
+    readonly content: string;
+    /** `""` if the engine shows none. */
+    readonly reasoning: string;
+    readonly toolCalls: readonly ChatToolCall[];
+    readonly tools: readonly ToolDefinition[];
+    readonly turnIndex: number;
+    readonly finish: "stop" | "length";
   }): Reading;
   /** Converts the observations of one turn to messages. */
   observe(observed: readonly Observed[]): readonly Message[];

@@ -9,6 +9,27 @@ export function callId(turnIndex: number, callIndex: number): string {
   return `t${String(turnIndex).padStart(4, "0")}c${String(callIndex).padStart(3, "0")}`;
 }
 
+/**
+ * Returns unique ids for the calls of an engine that returns messages. The engine's own ids are kept, because its
+ * server may read them when they return.
+ *
+ * @param given - The id of each call, if the engine gave it one.
+ */
+export function keepCallIds(
+  given: readonly (string | undefined)[],
+  turnIndex: number,
+): readonly string[] {
+  const taken = new Set<string>();
+  return given.map((id, index) => {
+    let chosen = id ?? callId(turnIndex, index);
+    for (let place = index; taken.has(chosen); place += given.length) {
+      chosen = callId(turnIndex, place);
+    }
+    taken.add(chosen);
+    return chosen;
+  });
+}
+
 /** Ids that models write: Mistral's with nine letters and digits, and Kimi's. */
 const writtenId = /^(?:[A-Za-z0-9]{9}|(?:functions\.)?[\w.-]+:\d+)$/;
 

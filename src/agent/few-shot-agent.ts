@@ -7,7 +7,10 @@ import { createToolCallingAgent, type ToolCallingOptions } from "./tool-calling-
 export type FewShotDraw = "episode" | "task" | "run";
 
 /** Settings of a few-shot agent. */
-export interface FewShotOptions extends ToolCallingOptions {
+export interface FewShotOptions extends ToolCallingOptions, FewShotExamples {}
+
+/** The examples that an agent shows. */
+export interface FewShotExamples {
   /** The example conversations as text. */
   readonly examples: readonly string[];
   /** Number of examples to show. Default 5, as in τ-bench. */
@@ -34,13 +37,21 @@ export interface FewShotOptions extends ToolCallingOptions {
  * @throws UsageError if there are fewer examples than `exampleCount`.
  */
 export function createFewShotAgent(options: FewShotOptions): Agent {
+  return withFewShots(createToolCallingAgent(options), options);
+}
+
+/**
+ * Adds example conversations after the policy text of a tool-calling agent.
+ *
+ * @throws UsageError if there are fewer examples than `exampleCount`.
+ */
+export function withFewShots(agent: Agent, options: FewShotExamples): Agent {
   const { examples, exampleCount = 5, draw = "episode", seed: runSeed = 0 } = options;
   if (exampleCount > examples.length) {
     throw new UsageError(
       `Cannot show ${exampleCount} examples: only ${examples.length} are available`,
     );
   }
-  const agent = createToolCallingAgent(options);
   return {
     ...agent,
     strategy: "few-shot",

@@ -11,13 +11,20 @@ export {
   type RefusableNote,
   type RepairableStatus,
 } from "./call-policy.ts";
-export { createFewShotAgent, type FewShotDraw, type FewShotOptions } from "./few-shot-agent.ts";
+export { createChatToolAgent, type ChatToolOptions } from "./chat-tool-agent.ts";
+export {
+  createFewShotAgent,
+  type FewShotDraw,
+  type FewShotExamples,
+  type FewShotOptions,
+} from "./few-shot-agent.ts";
 export { ownTextActionPrompts } from "./own-text-action-prompts.ts";
 export { readFewShotExamples } from "./read-few-shot-examples.ts";
 export { readTextActionPrompts } from "./read-text-action-prompts.ts";
 export type { SplitReasoning } from "./split-reasoning.ts";
 export { createTextActionAgent, type TextActionOptions } from "./text-action-agent.ts";
 export type { TextActionPrompt, TextActionPrompts } from "./text-action-prompt.ts";
+export type { ToolIntentOptions } from "./tool-intents.ts";
 export { createToolCallingAgent, type ToolCallingOptions } from "./tool-calling-agent.ts";
 export { toolUsePolicies, type ToolUsePolicy } from "./tool-use-policy.ts";
 export type { AttemptPlace, ReasoningMarkup, TextSpan, TurnForm } from "./turn-form.ts";

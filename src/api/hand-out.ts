@@ -1,3 +1,4 @@
+import { requireIds, workersNeedIds } from "../composition/config/chat-config.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { UsageError } from "../errors.ts";
 import { withoutUndefined } from "../values/without-undefined.ts";
@@ -53,6 +54,7 @@ export async function openHandedOut(options: RolloutOptions): Promise<OpenedHand
     );
   }
   const runConfig = readRunConfig({ user: "scripted", ...asked });
+  requireIds(runConfig.engine, workersNeedIds);
   const { openPlayers } = await import("../queue/open-queued-run.ts");
   const run = await createRun(runConfig, withoutUndefined({ now, signal }));
   const messages = forwardMessages(onQueue);

@@ -21,6 +21,7 @@ import {
 } from "../composition/config/agent-config.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { ForeignAgent } from "../gateway/agent/foreign-agent.ts";
+import { requireChatSettings } from "../composition/config/chat-config.ts";
 import { readConductConfig, type ConductConfig } from "../composition/config/conduct-config.ts";
 import { readEngineConfig } from "../composition/config/engine-config.ts";
 import { readLimitsConfig } from "../composition/config/limits-config.ts";
@@ -37,7 +38,7 @@ import { describeIdentity, type NamedParts } from "../composition/run-identity.t
 import { defaultSplit, toRunScope } from "../composition/run-scope.ts";
 import { requireOpenNames } from "../run/folder/open-names.ts";
 import { planRun, type RunPlan } from "../run/schedule/plan-run.ts";
-import type { EngineDescription } from "../engine/engine.ts";
+import type { Engine, EngineDescription } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { EpisodeSetup } from "../episode/episode-setup.ts";
 import { UsageError } from "../errors.ts";
@@ -93,13 +94,14 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
       ? options.engine
       : keep(own, await createEngine(readEngineConfig(values), process.env));
     const agentConfig = readAgentConfig(values, values.seed);
+    if (engine.complete !== undefined) requireChatSettings(values, agentConfig, runSettings);
     const renderer =
-      options.renderer === undefined
-        ? await openRenderer(values, { agent: agentConfig }, own)
-        : withParsers(options.renderer, values);
+      engine.complete === undefined
+        ? await openRenderer(options, { values, agent: agentConfig }, own)
+        : undefined;
     const user = isPart(options.user) ? options.user : await openUser(values, environment, own);
     const { data: dataDir } = values;
-    const place = { renderer, environment, ...(dataDir !== undefined && { dataDir }) };
+    const place = { environment, ...withoutUndefined({ renderer, dataDir }) };
     const { agent, play } = await openAgent(options.agent, agentConfig, { place, own });
     const asked = readLimitsConfig(values);
     const { signal, clock } = options;
@@ -113,11 +115,11 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
     const columns = await resolveColumns(readColumns(values), values.model);
     await requireRunColumns(engine, columns, signal);
     // A renderer object may have its own date, which stays.
-    const promptTime = renderer.now ?? new Date(now());
-    const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
-    const named = { ...namedIn(options, values), limits: asked };
+    const promptTime = renderer?.now ?? new Date(now());
+    const parts = { environment, user, engine, agent, sampling, limits, now, promptTime };
+    const named = { ...namedIn(options, values, engine), limits: asked };
     const identity = async () => ({
-      ...(await describeIdentity(named, { ...parts, engine: description })),
+      ...(await describeIdentity(named, { ...parts, renderer, engine: description })),
       ...namesOfGiven(options, parts),
     });
     return {
@@ -127,7 +129,7 @@ export async function openParts(options: RolloutOptions): Promise<OpenParts> {
       engine: description,
       redactor,
       identity,
-      setup: { ...parts, ...withoutUndefined({ clock: options.clock, columns, play }) },
+      setup: { ...parts, ...withoutUndefined({ renderer, clock: options.clock, columns, play }) },
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
@@ -157,11 +159,16 @@ function scopeOf({ source }: RolloutOptions, values: RunSettings, environment: E
 }
 
 /** Returns the parts that settings name. */
-function namedIn(options: RolloutOptions, values: RunSettings): NamedParts {
-  const { agent, engine, environment, renderer, user } = options;
+function namedIn(
+  options: RolloutOptions,
+  values: RunSettings,
+  { complete }: Pick<Engine, "complete">,
+): NamedParts {
+  const hasOwnRenderer = options.renderer === undefined && complete === undefined;
+  const { agent, engine, environment, user } = options;
   return {
     ...(!isPart(engine) && { engine: readEngineConfig(values) }),
-    ...(renderer === undefined && { renderer: readRendererConfig(values, values.engine) }),
+    ...(hasOwnRenderer && { renderer: readRendererConfig(values, values.engine) }),
     ...(!isPart(environment) && { environment: readEnvironmentConfig(values) }),
     ...(!isPart(agent) && { agent: readAgentConfig(values, values.seed) }),
     ...(!isPart(user) && { user: readUserConfig(userValues(values)) }),
@@ -240,12 +247,13 @@ async function openEnvironment(
 }
 
 async function openRenderer(
-  values: RunSettings,
-  config: { readonly agent: ReturnType<typeof readAgentConfig> },
+  { renderer: given }: RolloutOptions,
+  { agent, values }: { readonly agent: AgentConfig; readonly values: RunSettings },
   own: { close?(): Promise<void> }[],
-) {
+): Promise<Renderer> {
+  if (given !== undefined) return withParsers(given, values);
   const renderer = await createRunRenderer({
-    ...config,
+    agent,
     renderer: readRendererConfig(values, values.engine),
   });
   keep(own, renderer.codec);

@@ -103,10 +103,10 @@ async function openFolder(
     identity: await parts.identity(),
     found: {
       ...engineFacts(engine, setup.columns),
-      template: renderer.card,
+      ...(renderer && { template: renderer.card }),
       plan: source === undefined ? planned : openPlan,
       settings,
-      vocabularySize: renderer.codec.vocabularySize,
+      ...(renderer && { vocabularySize: renderer.codec.vocabularySize }),
     },
     ...(promptTime && { promptTime: toPromptTime(promptTime) }),
   } as const;

@@ -1,3 +1,4 @@
+import { requireIds } from "../composition/config/chat-config.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
 import { UsageError } from "../errors.ts";
 import { episodeSamples } from "../run/folder/episode-samples.ts";
@@ -57,6 +58,9 @@ export interface Rollout extends AsyncIterable<RolloutGroup>, PromiseLike<RunRes
 export function rollout(options: RolloutOptions): Rollout {
   return new StartedByUse(options);
 }
+
+const evaluateRemedy =
+  "measure the model with `evaluate()`, or use an engine that returns ids, such as sglang or vllm";
 
 /** A rollout that starts when it is first iterated or awaited. */
 class StartedByUse implements Rollout {
@@ -133,6 +137,9 @@ class StartedByUse implements Rollout {
     this.#isStarted = true;
     try {
       await using parts = await openParts(this.#options);
+      if (parts.setup.engine.complete !== undefined) {
+        requireIds({ kind: "chat" }, { doing: "play a rollout", remedy: evaluateRemedy });
+      }
       const onStart = (live: LiveRun): void => {
         if (this.#firstVersion !== undefined) live.announcePolicy(this.#firstVersion);
         this.#liveRun = live;

@@ -90,14 +90,27 @@ function describeTrouble({ missCounts, failures }: Evaluation): [string, string]
   ];
 }
 
-function describeEffort({ tokens, costUsd, time }: Evaluation): [string, string][] {
+function describeEffort({
+  tokens,
+  unmeteredTurnCount,
+  costUsd,
+  time,
+}: Evaluation): [string, string][] {
   const costs = Object.entries(costUsd).map(([who, usd]) => `${who} $${usd.toFixed(4)}`);
   return [
     [
       "tokens",
-      `${formatCount(tokens.sampled)} sampled, ${formatCount(tokens.prompt)} of prompts, ` +
+      `${formatCount(tokens.sampled)} sampled, ${formatCount(tokens.prompt)} of prompts${cachedOf(tokens)}, ` +
         `${formatCount(tokens.userInput + tokens.userOutput)} of the user's model`,
     ],
+    ...(unmeteredTurnCount === undefined
+      ? []
+      : [
+          ["not counted", `tokens of ${unmeteredTurnCount} turns: the engine reports none`] as [
+            string,
+            string,
+          ],
+        ]),
     ...(costs.length === 0 ? [] : [["cost", costs.join(", ")] as [string, string]]),
     [
       "time",
@@ -117,6 +130,10 @@ function describeTraining(rows: RowsEvaluation): (readonly [string, string])[] {
     ...describeRows(rows),
     ...roles.map((text, index) => [index === 0 ? "by role" : "", text] as const),
   ];
+}
+
+function cachedOf({ cachedPrompt }: Evaluation["tokens"]): string {
+  return cachedPrompt === 0 ? "" : ` (${formatCount(cachedPrompt)} cached)`;
 }
 
 function describe(estimate: Estimate): string {

@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { Agent } from "../agent/agent.ts";
-import { createFewShotAgent } from "../agent/few-shot-agent.ts";
+import { createChatToolAgent } from "../agent/chat-tool-agent.ts";
+import { withFewShots } from "../agent/few-shot-agent.ts";
 import { ownTextActionPrompts } from "../agent/own-text-action-prompts.ts";
 import { readFewShotExamples } from "../agent/read-few-shot-examples.ts";
 import { readTextActionPrompts } from "../agent/read-text-action-prompts.ts";
@@ -21,7 +22,8 @@ import { findBundle } from "./environment/environments.ts";
 
 /** The parts that an agent needs: renderer, environment and data. */
 interface AgentPlace {
-  readonly renderer: Renderer;
+  /** Absent if the engine returns messages. */
+  readonly renderer?: Renderer;
   readonly environment: Environment;
   /** The folder with the environment's data. Absent: the usual places of a bundle. */
   readonly dataDir?: string;
@@ -37,7 +39,7 @@ export async function createAgent(
   config: Exclude<AgentConfig, ForeignAgentConfig>,
   place: AgentPlace,
 ): Promise<Agent> {
-  requirePlayable(place.renderer.card, config.strategy);
+  if (place.renderer !== undefined) requirePlayable(place.renderer.card, config.strategy);
   switch (config.strategy) {
     case "act":
     case "react":
@@ -45,8 +47,18 @@ export async function createAgent(
     case "few-shot":
       return await openFewShotAgent(config, place);
     case "tool-calling":
-      return createToolCallingAgent(toolCallingOptions(config, place.renderer));
+      return createCallingAgent(config, place);
   }
+}
+
+/** Creates the agent that calls tools: from sampled text, or from messages. */
+function createCallingAgent(
+  config: ToolCallingConfig,
+  { renderer }: Pick<AgentPlace, "renderer">,
+): Agent {
+  return renderer === undefined
+    ? createChatToolAgent({ toolUsePolicy: config.toolUse, ...config.calls })
+    : createToolCallingAgent(toolCallingOptions(config, renderer));
 }
 
 /**
@@ -109,7 +121,8 @@ async function openTextActionAgent(
 ): Promise<Agent> {
   const file = await findBundleFile(place, () => "agent-prompts.json");
   const prompts = file === undefined ? ownTextActionPrompts : await readTextActionPrompts(file);
-  const splitReasoning = buildSplitReasoning(place.renderer, { toolCallParserActive: false });
+  const { renderer } = place;
+  const splitReasoning = renderer && buildSplitReasoning(renderer, { toolCallParserActive: false });
   return createTextActionAgent({
     strategy,
     prompt: prompts[strategy],
@@ -129,14 +142,14 @@ async function openFewShotAgent(
       `Missing --few-shot-file: ${place.environment.name} brings no examples of its own`,
     );
   }
-  const options = toolCallingOptions(config, place.renderer);
+  const agent = createCallingAgent(config, place);
   const examples = await readFewShotExamples(file);
   if (exampleCount > examples.length) {
     throw new UsageError(
       `Cannot use --few-shot-examples ${exampleCount}: ${file} holds ${examples.length}`,
     );
   }
-  return createFewShotAgent({ ...options, examples, exampleCount, draw, seed });
+  return withFewShots(agent, { examples, exampleCount, draw, seed });
 }
 
 /** Returns a file of τ-bench's bundle, if the environment is one of its domains. */

@@ -36,6 +36,18 @@ export async function createEngine(config: EngineConfig, env: Variables): Promis
         ...(model !== undefined && { model }),
       });
     }
+    case "chat": {
+      const { createChatEngine } = await import("../engine/chat/chat-engine.ts");
+      const { apiKeyEnv, body, returnedMembers, servedModel, turnTimeoutMs, urls } = config;
+      return createChatEngine({
+        baseUrl: urls[0]!,
+        model: servedModel,
+        returnedMembers,
+        turnMs: turnTimeoutMs,
+        env,
+        ...withoutUndefined({ apiKeyEnv, body }),
+      });
+    }
     case "llama": {
       const { createLlamaEngine } = await import("../engine/llama/llama-engine.ts");
       const { file, sequenceCount: sequences, threadCount: threads, contextLength } = config;

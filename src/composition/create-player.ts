@@ -21,8 +21,15 @@ export interface CreatedPlayer extends Required<Pick<EpisodeSetup, "agent" | "pl
  */
 export async function createPlayer(
   chosen: ForeignAgentConfig | ForeignAgent,
-  { renderer: { card } }: { readonly renderer: Renderer },
+  { renderer }: { readonly renderer?: Renderer },
 ): Promise<CreatedPlayer> {
+  if (renderer === undefined) {
+    throw new UsageError(
+      "Cannot play an agent of your own with an engine that returns messages: the gateway that the agent calls records " +
+        "token ids",
+    );
+  }
+  const { card } = renderer;
   const why = whyUnplayable(card);
   if (why !== undefined) {
     throw new UsageError(`Cannot play with the chat template of ${card.source}: ${why}`);

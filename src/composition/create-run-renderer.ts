@@ -11,7 +11,7 @@ import type { RunConfig } from "./config/run-config.ts";
 export async function createRunRenderer({
   renderer,
   agent,
-}: Pick<RunConfig, "renderer" | "agent">): Promise<Renderer> {
+}: Pick<RunConfig, "agent"> & Required<Pick<RunConfig, "renderer">>): Promise<Renderer> {
   return await createRenderer({
     ...renderer,
     ...("toolUse" in agent && {

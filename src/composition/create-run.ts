@@ -12,7 +12,7 @@ import { RunFolder, type RunManifest } from "../run/folder/run-folder.ts";
 import { withRecordedContext } from "../run/folder/run-manifest.ts";
 import { runRollouts, type RunOptions, type RunResult } from "../run/run-rollouts.ts";
 import type { Renderer } from "../renderer/renderer.ts";
-import { probeUser } from "./probe-user.ts";
+import { probeEngine, probeUser } from "./probe-chat.ts";
 import { describeEngine, engineFacts, requireRunColumns } from "./describe-engine.ts";
 import { isForeignAgent } from "./config/agent-config.ts";
 import { createAgent } from "./create-agent.ts";
@@ -121,13 +121,15 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const plan = planRun(environment, scope);
     const user = await createRunUser(config.user, { environment: config.environment, env });
     opened.push(user);
-    if (around.engine === undefined) await probeUser(config.user, { env, signal });
+    if (around.engine === undefined) {
+      await probeUser(config.user, { env, signal });
+      await probeEngine(config.engine, { env, signal });
+    }
     const engine = around.engine ?? (await createEngine(config.engine, env));
     opened.push(engine);
-    const renderer = await createRunRenderer(config);
-    opened.push(renderer.codec);
+    const renderer = await openRunRenderer(config, opened);
     const place = {
-      renderer,
+      ...(renderer && { renderer }),
       environment,
       ...withoutUndefined({ dataDir: config.environment.dataDir }),
     };
@@ -137,10 +139,10 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
     const { contextLength = Infinity } = description;
     const limits = { maxContextTokens: contextLength, ...config.limits };
     const { sampling } = config;
-    const columns = await resolveColumns(config.columns, config.renderer.modelDir);
+    const columns = await resolveColumns(config.columns, config.renderer?.modelDir);
     const promptTime = new Date(now());
-    const parts = { environment, user, engine, renderer, agent, sampling, limits, now, promptTime };
-    const setup = { ...parts, ...withoutUndefined({ columns, play }) };
+    const parts = { environment, user, engine, agent, sampling, limits, now, promptTime };
+    const setup = { ...parts, ...withoutUndefined({ renderer, columns, play }) };
     const facts = { environment, scope, renderer, engine: description, limits, columns };
     const manifest = redactor.clean(await describeRun(config, facts));
     return {
@@ -151,7 +153,7 @@ export async function createRun(config: RunConfig, around: RunSurroundings = {})
       redactor,
       manifest,
       warnings: [
-        ...renderer.card.warnings,
+        ...(renderer?.card.warnings ?? []),
         ...warningsOf(description, config),
         ...warningsOfScope(config, scope),
       ].map((each) => redactor.text(each)),
@@ -201,6 +203,17 @@ interface Closable {
   close?(): Promise<void>;
 }
 
+/** Creates the renderer, unless the engine returns messages. */
+async function openRunRenderer(
+  { agent, renderer: given }: RunConfig,
+  opened: Closable[],
+): Promise<Renderer | undefined> {
+  if (given === undefined) return undefined;
+  const renderer = await createRunRenderer({ agent, renderer: given });
+  opened.push(renderer.codec);
+  return renderer;
+}
+
 /** Creates the agent, or the player of an agent that manages its own conversations. */
 async function openAgent(
   config: RunConfig["agent"],
@@ -224,7 +237,7 @@ async function describeRun(
   parts: {
     readonly environment: Environment;
     readonly scope: RunScope;
-    readonly renderer: Renderer;
+    readonly renderer: Renderer | undefined;
     readonly engine: EngineDescription;
     readonly limits: EpisodeLimits;
     readonly columns: ColumnSpecs | undefined;
@@ -240,8 +253,10 @@ async function describeRun(
     identity: await describeIdentity(config, parts),
     found: {
       ...engineFacts(parts.engine, parts.columns),
-      template: parts.renderer.card,
-      vocabularySize: parts.renderer.codec.vocabularySize,
+      ...(parts.renderer && {
+        template: parts.renderer.card,
+        vocabularySize: parts.renderer.codec.vocabularySize,
+      }),
       plan: describePlan(config.scope, { environment: parts.environment.name, ...parts.scope }),
       settings,
     },

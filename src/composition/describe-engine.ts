@@ -2,6 +2,7 @@ import type { ColumnSpecs } from "../columns/column-specs.ts";
 import { requireColumns } from "../engine/require-columns.ts";
 import type { Engine, EngineDescription } from "../engine/engine.ts";
 import { askDescription, type AskDescriptionOptions } from "../episode/ask-description.ts";
+import { messagesMember } from "../run/require-rows.ts";
 import { RolloutError } from "../errors.ts";
 
 /**
@@ -48,7 +49,14 @@ export async function requireRunColumns(
 export function engineFacts(
   description: EngineDescription,
   columns: ColumnSpecs | undefined,
-): { readonly engine: EngineDescription; readonly columns?: ColumnSpecs } {
+): {
+  readonly engine: EngineDescription;
+  readonly columns?: ColumnSpecs;
+  readonly returnsMessages?: true;
+} {
+  if (description.logprobConvention === undefined) {
+    return { engine: description, ...messagesMember };
+  }
   if (columns !== undefined) return { engine: description, columns };
   const { columns: _possible, ...engine } = description;
   return { engine };

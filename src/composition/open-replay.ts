@@ -12,6 +12,7 @@ import { readPromptTime } from "../run/prompt-time.ts";
 import { indexRows } from "../run/folder/row-index.ts";
 import { eventsFile } from "../run/folder/episode-events.ts";
 import type { StoredEpisode } from "../run/recording/replay-episode.ts";
+import { hasNoRows } from "../run/require-rows.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import type { Sample } from "../trajectory/sample.ts";
 import { isForeignAgent } from "./config/agent-config.ts";
@@ -178,7 +179,7 @@ export async function createReplay(
   return await createRun(config, {
     now: () => readPromptTime(manifest.promptTime)?.getTime() ?? startedAtMs,
     env: withoutKeys(process.env),
-    engine: recordedEngine(engine),
+    engine: recordedEngine(engine, { returnsMessages: hasNoRows(manifest.found) }),
     ...around,
   });
 }
@@ -233,16 +234,18 @@ function withoutKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 /** Returns an engine with the recorded description. It cannot sample. */
-function recordedEngine(description: EngineDescription): Engine {
+function recordedEngine(
+  description: EngineDescription,
+  { returnsMessages }: { readonly returnsMessages: boolean },
+): Engine {
+  const refuse = (): Promise<never> =>
+    Promise.reject(
+      new RolloutError("engine/bad-request", "Cannot sample: there is a recording, and no engine"),
+    );
   return {
     kind: description.kind,
-    generate: () =>
-      Promise.reject(
-        new RolloutError(
-          "engine/bad-request",
-          "Cannot sample: there is a recording, and no engine",
-        ),
-      ),
+    generate: refuse,
+    ...(returnsMessages && { complete: refuse }),
     describe: async () => description,
     close: async () => {},
   };

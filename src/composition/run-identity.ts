@@ -29,7 +29,8 @@ export type NamedParts = Partial<
 interface RunParts {
   /** Absent if agents bring their own environment, as for a gateway. */
   readonly environment?: Environment;
-  readonly renderer: Renderer;
+  /** Absent if the engine returns messages. */
+  readonly renderer: Renderer | undefined;
   readonly engine: EngineDescription;
   /** Includes the engine's context length if no other limit is configured. */
   readonly limits: Pick<EpisodeLimits, "maxContextTokens">;
@@ -44,15 +45,12 @@ export async function describeIdentity(
   named: NamedParts,
   { environment, renderer, engine, limits }: RunParts,
 ): Promise<Readonly<Record<string, string>>> {
-  const { card, codec, stopTokenIds } = renderer;
   return {
     engine: engine.kind,
     ...(await describeModel(named.engine, engine)),
     ...describeSampled(engine, { asked: named.limits, limits }),
     ...(await describeModelFolder(named.renderer)),
-    vocabularySize: String(codec.vocabularySize),
-    stopTokens: stopTokenIds.join(" "),
-    chatTemplate: card.templateHash,
+    ...(renderer && describeRenderer(renderer)),
     ...(environment && describeWorld(environment)),
     ...withoutUndefined({
       environmentData: await fingerprintEnvironment(named.environment),
@@ -60,6 +58,18 @@ export async function describeIdentity(
       fewShotFile: await fingerprintGiven(fewShotFileOf(named)),
       userScript: await fingerprintGiven(userScriptOf(named)),
     }),
+  };
+}
+
+function describeRenderer({
+  card,
+  codec,
+  stopTokenIds,
+}: Renderer): Readonly<Record<string, string>> {
+  return {
+    vocabularySize: String(codec.vocabularySize),
+    stopTokens: stopTokenIds.join(" "),
+    chatTemplate: card.templateHash,
   };
 }
 
@@ -82,7 +92,7 @@ function describeSampled(
   return {
     ...(isKept &&
       Number.isFinite(maxContextTokens) && { [contextMember]: String(maxContextTokens) }),
-    ...(isConventionAssumed !== true && { logprobConvention }),
+    ...(isConventionAssumed !== true && withoutUndefined({ logprobConvention })),
   };
 }
 

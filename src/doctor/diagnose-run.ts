@@ -1,6 +1,7 @@
 import { specsIn } from "../columns/column-specs.ts";
 import { openStoredRun } from "../report/read-run.ts";
 import { openColumnFolder } from "../run/columns/column-folder.ts";
+import { requireRunRows } from "../run/require-rows.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import { samplingFactsIn } from "../run/policy/found-sampling.ts";
 import type { TokenCodec } from "../tokenizer/codec.ts";
@@ -33,6 +34,7 @@ export async function diagnoseRun(
   const trainer =
     typeof trainerLogprobs === "string" ? await readTrainerFile(trainerLogprobs) : trainerLogprobs;
   const { manifest } = run;
+  requireRunRows(manifest.found, `compare logprobs of ${dir}`);
   const { routedExperts } = specsIn(manifest.found);
   await using source = openColumnFolder(dir);
   return await diagnose(run.samples(), trainer, {

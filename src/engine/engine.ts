@@ -1,28 +1,11 @@
 import type { DiscardedSampling } from "../errors.ts";
 import type { ColumnParts } from "../columns/column-part.ts";
 import type { ColumnName, ColumnSpecs } from "../columns/column-specs.ts";
+import type { ChatTurn, ChatTurnRequest } from "./chat/chat-turn.ts";
+import type { SamplingParameters } from "./sampling-parameters.ts";
 import type { TokenIds } from "./token-id.ts";
 
-export type { DiscardedSampling };
-
-/** The sampling parameters of a request. Names and ranges are the usual ones. */
-export interface SamplingParameters {
-  /** 0 is greedy. Default 1. */
-  readonly temperature?: number;
-  /** (0, 1]. Default 1. */
-  readonly topP?: number;
-  /** -1 keeps all tokens. Default -1. */
-  readonly topK?: number;
-  /** [0, 1]. Default 0. */
-  readonly minP?: number;
-  readonly frequencyPenalty?: number;
-  readonly presencePenalty?: number;
-  readonly repetitionPenalty?: number;
-  /** Makes a request repeatable, if the engine supports it. */
-  readonly seed?: number;
-  /** Further parameters under the engine's own names, passed on unchanged. */
-  readonly extra?: Readonly<Record<string, unknown>>;
-}
+export type { DiscardedSampling, SamplingParameters };
 
 /** One call of the policy. */
 export interface GenerateRequest {
@@ -175,7 +158,8 @@ export interface EngineDescription {
   readonly weightsFile?: string;
   /** The server's release, if it reports one. */
   readonly engineVersion?: string;
-  readonly logprobConvention: LogprobConvention;
+  /** Absent exactly if the engine returns messages, which have no logprobs. */
+  readonly logprobConvention?: LogprobConvention;
   /** Set if the convention could not be determined, so that the server's default is assumed. */
   readonly isConventionAssumed?: true;
   /**
@@ -279,7 +263,10 @@ export interface GenerateOptions {
   readonly onHeld?: ((isHeld: boolean) => void) | undefined;
 }
 
-/** An inference engine that takes token ids and returns token ids with their logprobs. */
+/**
+ * An inference engine that takes token ids and returns token ids with their logprobs, or an engine that takes and
+ * returns messages (`complete()`).
+ */
 export interface Engine {
   readonly kind: string;
   /**
@@ -296,6 +283,14 @@ export interface Engine {
    * @throws the signal's reason if the signal aborts. The engine then stops sampling.
    */
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<Generation>;
+  /**
+   * Requests one turn as a message. Present exactly if the engine gives no ids: `generate()` then throws
+   * `engine/bad-request`.
+   *
+   * @throws RolloutError as `generate()` does, and `engine/not-found`, `engine/content-filter` or `engine/budget`.
+   * @throws the signal's reason if the signal aborts.
+   */
+  complete?(request: ChatTurnRequest, options?: { signal?: AbortSignal }): Promise<ChatTurn>;
   /**
    * Scores given ids: `result[i]` is the logprob of `ids[from + i]` under the engine's own
    * convention. With the convention `processed`, only the temperature is applied. Absent if the

@@ -3,6 +3,19 @@
  *
  * @module
  */
+export type { ChatAddress } from "./chat/chat-connection.ts";
+export { createChatEngine, type ChatEngine } from "./chat/chat-engine.ts";
+export type { ChatEngineOptions } from "./chat/chat-engine-options.ts";
+export type {
+  ChatToolCall,
+  ChatTurn,
+  ChatTurnRequest,
+  ChatTurnUsage,
+  OtherMembers,
+  SentAssistantMessage,
+  SentMessage,
+  SentToolCall,
+} from "./chat/chat-turn.ts";
 export type {
   ColumnRequest,
   DiscardedSampling,

@@ -49,7 +49,7 @@ export async function askDescription(
 ): Promise<EngineDescription> {
   const { kind } = engine;
   const ask = async (ending: AbortSignal): Promise<EngineDescription> =>
-    checkDescription(await engine.describe({ signal: ending }), kind);
+    checkDescription(await engine.describe({ signal: ending }), engine);
   const onLate = (): never => {
     const message = `Cannot describe the engine ${kind}: no answer within ${timeoutMs} ms`;
     const expected = "expected one (a forgotten resolve in describe()?)";
@@ -70,15 +70,21 @@ export async function askDescription(
 }
 
 /** Returns a checked copy. It is recorded with the run, and the engine may reuse its object. */
-function checkDescription(answer: unknown, kind: string): EngineDescription {
+function checkDescription(
+  answer: unknown,
+  { kind, complete }: Pick<Engine, "kind" | "complete">,
+): EngineDescription {
   const place = `describe() of the engine ${kind}`;
   const origin = { code: "engine/bad-reply", place } as const;
   const copy = copyOf(requireObject(answer, origin, "an EngineDescription"));
   requireFields(copy, ["kind"], { ...origin, is: isText, expected: "a text" });
   requireFields(copy, ["logprobConvention"], {
     ...origin,
-    is: (field) => conventions.includes(field),
-    expected: '"tempered", "raw" or "processed"',
+    is: (field) => (complete === undefined ? conventions.includes(field) : field === undefined),
+    expected:
+      complete === undefined
+        ? '"tempered", "raw" or "processed"'
+        : "nothing, because messages have no logprobs",
   });
   requireFields(copy, optionalTexts, {
     ...origin,

@@ -59,8 +59,10 @@ export type PlayAttempt = (
 export interface EpisodeSetup {
   readonly environment: Environment;
   readonly user: User;
+  /** With `complete()`, it returns messages: episodes then have no ids and no rows. */
   readonly engine: Engine;
-  readonly renderer: Renderer;
+  /** Required if the engine returns ids. Absent if it returns messages. */
+  readonly renderer?: Renderer;
   readonly agent: Agent;
   readonly sampling: SamplingParameters;
   readonly limits: EpisodeLimits;

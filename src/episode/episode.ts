@@ -49,7 +49,10 @@ export interface FormatFacts {
 /** One turn of the policy, with its results. JSON-able. */
 export interface TurnRecord {
   readonly turnIndex: number;
-  /** The sampled text with its control tokens, without the closing stop token. */
+  /**
+   * The sampled text with its control tokens, without the closing stop token. For an engine that returns messages, the
+   * content and the calls, each in a line of its own.
+   */
   readonly text: string;
   /** The reasoning, if any. It is not part of the parsed text. */
   readonly reasoning?: string;
@@ -57,6 +60,8 @@ export interface TurnRecord {
   readonly sampledTokenCount: number;
   readonly promptTokenCount: number;
   readonly cachedTokenCount?: number;
+  /** Present if the engine reported no token counts for the turn. They are 0 then. */
+  readonly isUnmetered?: true;
   readonly attemptCounts: Readonly<Partial<Record<AttemptStatus, number>>>;
   /** All attempts to call a tool, in the order of the text, if any. Spans count from the start of `text`. */
   readonly attempts?: readonly AttemptRecord[];

@@ -8,6 +8,7 @@ import type { RenderedIds } from "../renderer/renderer.ts";
 import { checkOpeningMessages } from "./check/check-agent.ts";
 import { checkOpening } from "./check/check-foreign.ts";
 import { crossBriefly, type Boundary } from "./boundary.ts";
+import { rendererOf } from "./renderer-of.ts";
 import { termsOf } from "./open-world.ts";
 import { askWorld, callAgent, type Play } from "./play.ts";
 
@@ -40,6 +41,10 @@ export async function openConversation(play: Play, world: World): Promise<void> 
   );
   play.messages.push(...messages);
   play.shownTools = tools;
+  if (play.chat !== undefined) {
+    play.chat.open({ messages, tools });
+    return;
+  }
   const prompt = await renderOpening(play, { messages, tools });
   play.recorder.openSegment(prompt.ids);
   play.reasoningOpened = opensReasoning(prompt.text);
@@ -63,7 +68,8 @@ async function readTerms(play: Play, world: World): Promise<string> {
 /** A conversation that the template refuses fails this attempt only. */
 async function renderOpening(play: Play, { messages, tools }: Opening): Promise<RenderedIds> {
   try {
-    const { promptTime: now, renderer } = play.setup;
+    const { promptTime: now } = play.setup;
+    const renderer = rendererOf(play.setup);
     const prompt = await renderer.prompt({ messages, tools, ...(now && { now }) });
     if (prompt.ids.length > 0) return prompt;
     throw new ConversationRefusal("the chat template prints nothing, expected a prompt");

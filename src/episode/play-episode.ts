@@ -13,6 +13,8 @@ import { askUsage } from "./turn/ask-usage.ts";
 import { suspectOf } from "./boundary.ts";
 import { CallWatch } from "./turn/call-watch.ts";
 import { checkScore } from "./check/check-foreign.ts";
+import { ChatConversation } from "./chat/chat-conversation.ts";
+import { playChatTurn } from "./chat/play-chat-turn.ts";
 import { countEpisode } from "./count-episode.ts";
 import { countShared } from "./check/count-shared.ts";
 import type { EpisodeTrace } from "./episode-tracer.ts";
@@ -84,6 +86,7 @@ async function playThrough(
   const { signal, interrupt, past, forkAt } = options;
   const { task, seed } = assignment;
   const { environment } = setup;
+  if (forkAt !== undefined && setup.engine.complete !== undefined) throw noForks(setup);
   if (forkAt !== undefined) assertReaches(past, forkAt);
   const { clock = systemClock, limits } = setup;
   const ownsStop = (thrown: unknown): boolean => episodeInputs.playback?.owns(thrown) === true;
@@ -189,6 +192,14 @@ function assertReaches(past: Inputs = { inputs: [], times: [] }, forkAt: number)
   );
 }
 
+/** Returns the error for a fork with an engine that returns messages: a fork's shared turns are ids of its prompt. */
+function noForks({ engine }: EpisodeSetup): UsageError {
+  return new UsageError(
+    `Cannot fork an episode with the engine ${engine.kind}: it returns messages without token ids, and a fork's rows ` +
+      "begin with the ids of the turns before it",
+  );
+}
+
 function startPlay(
   assignment: EpisodeAssignment,
   setup: EpisodeSetup,
@@ -209,6 +220,7 @@ function startPlay(
     setup,
     ...around,
     recorder: new TrajectoryRecorder(),
+    chat: setup.engine.complete === undefined ? undefined : new ChatConversation(),
     messages: [],
     turns: [],
     tools: [],
@@ -312,7 +324,9 @@ async function playTurns(play: Play, world: World, user: UserSession): Promise<T
         play.shared = countShared(play, await askUsage(play, user));
       });
     }
-    const end = await playTurn(play, world, turnIndex);
+    const end = await (play.chat === undefined
+      ? playTurn(play, world, turnIndex)
+      : playChatTurn(play, play.chat, { world, turnIndex }));
     if (end === undefined) continue;
     if (turnIndex < (play.forkAt ?? 0)) requireSameLimits(play, end);
     return end;

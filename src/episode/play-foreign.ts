@@ -13,6 +13,7 @@ import { checkStory } from "./check/check-story.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "./episode-setup.ts";
 import type { Episode, EpisodeStory } from "./episode.ts";
 import { left, leaveMs, playWithinTime } from "./play-within-time.ts";
+import { rendererOf } from "./renderer-of.ts";
 import { rowsFault } from "./check/rows-fault.ts";
 import { failedEpisode, unplayedEpisode } from "./unplayed-episode.ts";
 
@@ -126,10 +127,10 @@ function storyFault(story: RawRow, written: RawRow): string | undefined {
 
 function rowsFaultOf(
   episode: Episode,
-  { renderer, columns = {} }: Pick<EpisodeSetup, "renderer" | "columns">,
+  { columns = {}, ...setup }: Pick<EpisodeSetup, "renderer" | "columns">,
 ): string | undefined {
   // `mayBeCertain`, because the player does not know whether the engine samples greedily.
-  const { vocabularySize } = renderer.codec;
+  const { vocabularySize } = rendererOf(setup).codec;
   return rowsFault(episode, { vocabularySize, columns, mayBeCertain: true });
 }
 

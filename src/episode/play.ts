@@ -5,6 +5,7 @@ import type { Message, ToolDefinition } from "../message.ts";
 import type { StopReason } from "../trajectory/sample.ts";
 import type { TrajectoryRecorder } from "../trajectory/trajectory-recorder.ts";
 import { crossBoundary, crossBriefly, type Boundary } from "./boundary.ts";
+import type { ChatConversation } from "./chat/chat-conversation.ts";
 import type { CallWatch } from "./turn/call-watch.ts";
 import { traced, type EpisodeTrace } from "./episode-tracer.ts";
 import type { SharedCounts, TurnRecord } from "./episode.ts";
@@ -30,6 +31,8 @@ export interface Play extends EpisodeInputs {
   readonly time: Deadline;
   readonly trace: EpisodeTrace | undefined;
   readonly recorder: TrajectoryRecorder;
+  /** The conversation with an engine that returns messages. `undefined` if the engine returns ids. */
+  readonly chat: ChatConversation | undefined;
   readonly messages: Message[];
   readonly turns: TurnRecord[];
   /** The tools that the world offers. */

@@ -90,6 +90,7 @@ export async function exportRun(
   { onNote, file, columnSource, teacher: choice, ...known }: ExportOptions = {},
 ): Promise<RunExport> {
   const run = await readRunGroups(dir, withoutUndefined(known));
+  run.requireRows();
   const { taken, leftOut: columnsLeftOut } = chooseColumns(to, run.columns);
   const hasColumns = namesOf(taken).length > 0;
   const form = choice && chooseForm(to, choice);

@@ -25,13 +25,15 @@ export async function* tableContent(
   dir: string,
   to: "parquet" | "csv",
 ): AsyncGenerator<Uint8Array> {
-  if (to === "parquet") await requireNoSideColumns(dir, to);
+  if (to === "parquet") await requirePlainRows(dir, to);
   yield* to === "parquet" ? parquetFile(readTableRows(dir)) : csvFile(() => readFinished(dir));
 }
 
-/** @throws UsageError if the run has side columns: tables of rows have no place for them. */
-async function requireNoSideColumns(dir: string, to: TableTarget): Promise<void> {
-  const names = namesOf((await readRunGroups(dir)).columns);
+/** @throws UsageError if the run has no rows, or has side columns: tables of rows have no place for them. */
+async function requirePlainRows(dir: string, to: TableTarget): Promise<void> {
+  const run = await readRunGroups(dir);
+  run.requireRows();
+  const names = namesOf(run.columns);
   if (names.length === 0) return;
   throw new UsageError(
     `Cannot export ${dir} as ${to}: it has the side columns ${names.join(", ")}, and a table of rows has no place for ` +
@@ -56,7 +58,7 @@ interface ShardIndex {
  * @throws UsageError if the folder is not empty or cannot be written, or if the run has side columns.
  */
 export async function writeShards(dir: string, out: string): Promise<ShardIndex> {
-  await requireNoSideColumns(dir, "safetensors");
+  await requirePlainRows(dir, "safetensors");
   await makeFolder(out);
   if ((await readdir(out)).length > 0) {
     throw new UsageError(`Cannot write shards to ${out}: it is not empty, choose another --out`);

@@ -6,6 +6,7 @@ import { withoutUndefined } from "../values/without-undefined.ts";
 import { storedFiles } from "../run/gzip/stored-files.ts";
 import { samplingFactsIn } from "../run/policy/found-sampling.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
+import { requireRunRows } from "../run/require-rows.ts";
 import type { RunManifest } from "../run/folder/run-manifest.ts";
 import type { EpisodeRow } from "../run/folder/episode-row.ts";
 import { readEpisodeEvents } from "../run/folder/episode-events.ts";
@@ -21,6 +22,8 @@ interface RunGroups {
   readonly surroundings: ExportSurroundings;
   /** The run's side columns. Empty if it has none. */
   readonly columns: ColumnSpecs;
+  /** @throws UsageError if the engine returned messages, so that the run has no rows. */
+  requireRows(): void;
   /**
    * Yields the groups. Keeps one group at a time in memory and reads the files again on each call.
    * If a group started more attempts than it needs, yields those that the trainer received, or all
@@ -40,11 +43,12 @@ export async function readRunGroups(
   dir: string,
   known: ExportSurroundings = {},
 ): Promise<RunGroups> {
-  const { plan, temperature, columns } = await readFound(path.join(dir, "run.json"));
+  const { found, plan, temperature, columns } = await readFound(path.join(dir, "run.json"));
   const episodesFile = path.join(dir, "episodes.jsonl");
   const samplesFile = path.join(dir, "samples.jsonl");
   return {
     columns,
+    requireRows: () => requireRunRows(found, `export ${dir}`),
     surroundings: {
       ...(temperature !== undefined && { temperature }),
       ...withoutUndefined({ ...known }),
@@ -53,9 +57,9 @@ export async function readRunGroups(
       const { grouping } = await readEpisodeEvents(storedFiles, dir);
       const { attempts, size } = await findAttempts(plan, grouping, episodesFile);
       const choice = wanted === "all" || size === undefined ? {} : { size };
-      const found = readSlimeGroups(attempts, { episodesFile, samplesFile, ...choice });
-      for await (const members of found) {
-        for (const member of members) requireRows(member, samplesFile);
+      const read = readSlimeGroups(attempts, { episodesFile, samplesFile, ...choice });
+      for await (const members of read) {
+        for (const member of members) requireNamedRows(member, samplesFile);
         yield members;
       }
     },
@@ -63,7 +67,7 @@ export async function readRunGroups(
 }
 
 /** @throws UsageError if a finished episode lacks rows, or has more than it names: a line is damaged. */
-function requireRows(
+function requireNamedRows(
   {
     rolloutId,
     episode,
@@ -85,6 +89,7 @@ function requireRows(
 
 /** The facts in `run.json` that an export needs. */
 interface FoundFacts {
+  readonly found: unknown;
   readonly plan: PlanRecord | OpenPlan;
   readonly temperature: number | undefined;
   readonly columns: ColumnSpecs;
@@ -111,5 +116,5 @@ async function readFound(file: string): Promise<FoundFacts> {
   // Engines sample at temperature 1 by default.
   const temperature = sampling && (sampling.temperature ?? 1);
   const columns = specsIn(manifest.found);
-  return { plan: plan as PlanRecord | OpenPlan, temperature, columns };
+  return { found: manifest.found, plan: plan as PlanRecord | OpenPlan, temperature, columns };
 }

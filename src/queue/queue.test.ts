@@ -5,6 +5,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { Environment } from "../environment/environment.ts";
 import type { Episode } from "../episode/episode.ts";
 import { turnsIn } from "../episode/inputs/input.ts";
+import { rendererOf } from "../episode/renderer-of.ts";
 import { UsageError } from "../errors.ts";
 import { Redactor } from "../secrets/redactor.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
@@ -89,7 +90,7 @@ describe.skipIf(missingStore !== undefined)("a run whose attempts are handed out
     await using bench = await QueueBench.open();
     const dates: (Date | undefined)[] = [];
     const setup = longLampSetup();
-    const { renderer } = setup;
+    const renderer = rendererOf(setup);
     const noting: typeof renderer = {
       ...renderer,
       prompt: async (conversation) => {

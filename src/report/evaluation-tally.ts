@@ -66,6 +66,7 @@ export class EvaluationTally {
   readonly #durations: number[] = [];
   readonly #counts = { turnCount: 0, toolCallCount: 0, formatErrorCount: 0 };
   readonly #tokens = { sampled: 0, prompt: 0, cachedPrompt: 0, userInput: 0, userOutput: 0 };
+  #unmeteredTurnCount = 0;
   readonly #time = { engineMs: 0, environmentMs: 0 };
   readonly #rows = new RowTally();
   readonly #components = new ComponentTally();
@@ -153,6 +154,7 @@ export class EvaluationTally {
     for (const turn of turns.slice(shared.turnCount)) {
       this.#tokens.prompt += turn.promptTokenCount;
       this.#tokens.cachedPrompt += turn.cachedTokenCount ?? 0;
+      if (turn.isUnmetered === true) this.#unmeteredTurnCount += 1;
       this.#time.engineMs += turn.engineMs;
       this.#time.environmentMs += turn.environmentMs;
     }
@@ -211,6 +213,7 @@ export class EvaluationTally {
       misses: this.#sortedMisses(),
       ...this.#counts,
       tokens: this.#tokens,
+      ...(this.#unmeteredTurnCount > 0 && { unmeteredTurnCount: this.#unmeteredTurnCount }),
       costUsd: this.#cost(),
       ...(rows !== undefined && { rows }),
       time: {

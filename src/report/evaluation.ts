@@ -124,6 +124,8 @@ export interface Evaluation {
     readonly userInput: number;
     readonly userOutput: number;
   };
+  /** Number of turns for which the engine reported no token counts; `tokens` leaves them out. Absent instead of 0. */
+  readonly unmeteredTurnCount?: number;
   /** Costs in US dollars. A member is absent if its price is unknown. */
   readonly costUsd: { readonly policy?: number; readonly user?: number };
   /** The training rows. Absent if no attempt has several. */

@@ -135,6 +135,9 @@ function renderEffort(evaluation: Evaluation): string {
       ["turns with only malformed calls", whole(evaluation.formatErrorCount)],
       ["sampled tokens", `${whole(tokens.sampled)}${perEpisode(tokens.sampled)}`],
       ["prompt tokens", `${whole(tokens.prompt)}, of these cached ${whole(tokens.cachedPrompt)}`],
+      ...(evaluation.unmeteredTurnCount === undefined
+        ? []
+        : [["turns without token counts", whole(evaluation.unmeteredTurnCount)] as const]),
       ["user model tokens", `${whole(tokens.userInput)} in, ${whole(tokens.userOutput)} out`],
       ["cost of the policy", dollars(costUsd.policy)],
       ["cost of the user", dollars(costUsd.user)],

@@ -6,7 +6,7 @@ import { verifyRun } from "../verify/verify-run.ts";
 import { readRun } from "../api/read-run.ts";
 import { takeTurn } from "../async/take-turn.ts";
 import { withResolvers } from "../async/with-resolvers.ts";
-import type { Engine, EngineDescription } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { Environment } from "../environment/environment.ts";
 import { createCharacterRenderer } from "../testing/character-renderer.ts";
 import {
@@ -519,7 +519,7 @@ test.each<[string, object]>([
 
 test.each<[string, Engine["describe"], object]>([
   ["does not say", async () => await Promise.reject(new Error("down")), {}],
-  ["says no sound thing", async () => ({ kind: "c" }) as EngineDescription, {}],
+  ["says no sound thing", async () => ({ kind: "c" }), {}],
   [
     "reports others",
     async () => ({ kind: "c", logprobConvention: "tempered" }),

@@ -24,6 +24,6 @@ export function withPromptTime<Setup extends Pick<EpisodeSetup, "renderer" | "pr
   text: string | undefined,
 ): Setup {
   const promptTime = readPromptTime(text);
-  if (promptTime === undefined || setup.renderer.now !== undefined) return setup;
+  if (promptTime === undefined || setup.renderer?.now !== undefined) return setup;
   return { ...setup, promptTime };
 }

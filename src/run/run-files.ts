@@ -2,6 +2,7 @@ import type { RecordedGrouping } from "./folder/episode-events.ts";
 import { startedType } from "./folder/episode-events.ts";
 import type { RunFolder } from "./folder/run-folder.ts";
 import { warningOf } from "../episode/gateway-counters.ts";
+import { messagesMember } from "./require-rows.ts";
 import type { RunResult } from "./live-run.ts";
 import { newSamplingFacts, ownSamplingFacts } from "./policy/found-sampling.ts";
 import type { RunTally } from "./run-progress.ts";
@@ -39,9 +40,13 @@ export class RunFiles {
   /** Adds members to `run.json` that exports and `verify` need, if the caller's manifest leaves them out. */
   async #completeManifest(closing: AbortSignal): Promise<void> {
     const { folder, player, setup } = this.#options;
-    const { vocabularySize } = setup.renderer.codec;
-    const { columns } = setup;
-    const known = { plan: openPlan, vocabularySize, ...(columns !== undefined && { columns }) };
+    const { columns, renderer } = setup;
+    const known = {
+      plan: openPlan,
+      ...(setup.engine.complete && messagesMember),
+      ...(renderer && { vocabularySize: renderer.codec.vocabularySize }),
+      ...(columns !== undefined && { columns }),
+    };
     // Tokens of an earlier start were sampled with the settings that are there.
     if (await folder.holdsSampled()) {
       await folder.completeFound(known);

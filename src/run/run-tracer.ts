@@ -6,6 +6,7 @@ import type {
   SpanStatusCode,
   Tracer,
 } from "@opentelemetry/api";
+import type { ChatTurn } from "../engine/chat/chat-turn.ts";
 import type { Engine, GenerateRequest, Generation } from "../engine/engine.ts";
 import type { EpisodeTracer } from "../episode/episode-tracer.ts";
 import type { Episode } from "../episode/episode.ts";
@@ -41,53 +42,90 @@ export function traceSetup(
 ): StartRunOptions["setup"] {
   /** The running episodes by rollout id. */
   const episodes = new Map<string, TracedEpisode>();
-  const generate = traceGenerate(setup.engine, { episodes, model });
+  const { engine } = setup;
+  const traced = { engine, episodes, model };
+  const complete = engine.complete && traceCompletions(traced);
   return {
     ...setup,
-    engine: { ...passOn(setup.engine), generate },
+    engine: {
+      ...passOn(engine),
+      generate: traceGenerations(traced),
+      ...(complete && { complete }),
+    },
     tracer: traceEpisodes(setup, episodes),
   };
 }
 
-function traceGenerate(
-  engine: Engine,
-  {
-    episodes,
-    model,
-  }: { readonly episodes: Map<string, TracedEpisode>; readonly model: string | undefined },
-): Engine["generate"] {
-  const name = model === undefined ? "text_completion" : `text_completion ${model}`;
-  const start = (request: GenerateRequest, parent: Context | undefined): Span | undefined => {
-    const span = registeredTracing()?.tracer.startSpan(name, { kind: clientSpan }, parent);
-    if (span?.isRecording() !== true) return undefined;
-    span.setAttributes({ ...requestAttributes(request), "gen_ai.provider.name": engine.kind });
-    if (model !== undefined) span.setAttribute("gen_ai.request.model", model);
-    return span;
-  };
-  return async (request, options) => {
-    const episode = episodes.get(request.sessionId);
-    /** Errors of the SDK do not count as failures of the engine. */
-    const quietly = <Result>(work: () => Result): Result | undefined => {
-      try {
-        return work();
-      } catch (error) {
-        if (episode !== undefined) episode.fault ??= { error };
-        return undefined;
-      }
-    };
-    const span = quietly(() => start(request, episode?.context));
-    if (span === undefined) return await engine.generate(request, options);
+/** An engine with the running episodes by rollout id, and the model's name. */
+interface TracedEngine {
+  readonly engine: Engine;
+  readonly episodes: Map<string, TracedEpisode>;
+  readonly model: string | undefined;
+}
+
+function traceGenerations(traced: TracedEngine): Engine["generate"] {
+  return async (request, options) =>
+    await traceCall(traced, {
+      operation: "text_completion",
+      request,
+      maxTokens: request.maxNewTokens,
+      call: () => traced.engine.generate(request, options),
+      describe: (generation) => resultAttributes(request, generation),
+    });
+}
+
+function traceCompletions(traced: TracedEngine): NonNullable<Engine["complete"]> {
+  return async (request, options) =>
+    await traceCall(traced, {
+      operation: "chat",
+      request,
+      maxTokens: request.maxNewTokens,
+      call: () => traced.engine.complete!(request, options),
+      describe: turnAttributes,
+    });
+}
+
+/** Makes a call within its span. Errors of the SDK do not count as failures of the engine. */
+async function traceCall<Result>(
+  { engine, episodes, model }: TracedEngine,
+  terms: {
+    readonly operation: "text_completion" | "chat";
+    readonly request: Pick<GenerateRequest, "sampling" | "sessionId">;
+    readonly maxTokens: number;
+    readonly call: () => Promise<Result>;
+    readonly describe: (result: Result) => Attributes;
+  },
+): Promise<Result> {
+  const { operation, request, call } = terms;
+  const episode = episodes.get(request.sessionId);
+  const quietly = <Made>(work: () => Made): Made | undefined => {
     try {
-      const generation = await engine.generate(request, options);
-      quietly(() => span.setAttributes(resultAttributes(request, generation)));
-      return generation;
+      return work();
     } catch (error) {
-      quietly(() => noteFailure(span, error));
-      throw error;
-    } finally {
-      quietly(() => span.end());
+      if (episode !== undefined) episode.fault ??= { error };
+      return undefined;
     }
   };
+  const span = quietly(() => {
+    const name = model === undefined ? operation : `${operation} ${model}`;
+    const kind = { kind: clientSpan };
+    const started = registeredTracing()?.tracer.startSpan(name, kind, episode?.context);
+    if (started?.isRecording() !== true) return undefined;
+    started.setAttributes({ ...requestAttributes(terms), "gen_ai.provider.name": engine.kind });
+    if (model !== undefined) started.setAttribute("gen_ai.request.model", model);
+    return started;
+  });
+  if (span === undefined) return await call();
+  try {
+    const result = await call();
+    quietly(() => span.setAttributes(terms.describe(result)));
+    return result;
+  } catch (error) {
+    quietly(() => noteFailure(span, error));
+    throw error;
+  } finally {
+    quietly(() => span.end());
+  }
 }
 
 function traceEpisodes(
@@ -151,12 +189,20 @@ function noteEnd(span: Span, { outcome, stopReason, reward, failure, counts }: E
   noteError(span, failure.code);
 }
 
-function requestAttributes({ maxNewTokens, sampling, sessionId }: GenerateRequest): Attributes {
+function requestAttributes({
+  operation,
+  request: { sampling, sessionId },
+  maxTokens,
+}: {
+  readonly operation: string;
+  readonly request: Pick<GenerateRequest, "sampling" | "sessionId">;
+  readonly maxTokens: number;
+}): Attributes {
   const { temperature, topP, topK, seed } = sampling;
   return {
-    "gen_ai.operation.name": "text_completion",
+    "gen_ai.operation.name": operation,
     "gen_ai.conversation.id": sessionId,
-    "gen_ai.request.max_tokens": maxNewTokens,
+    "gen_ai.request.max_tokens": maxTokens,
     ...(temperature !== undefined && { "gen_ai.request.temperature": temperature }),
     ...(topP !== undefined && { "gen_ai.request.top_p": topP }),
     ...(topK !== undefined && { "gen_ai.request.top_k": topK }),
@@ -174,6 +220,17 @@ function resultAttributes(
     "gen_ai.usage.input_tokens": promptIds.length,
     ...(outputIds && { "gen_ai.usage.output_tokens": outputIds.length }),
     ...(finish && { "gen_ai.response.finish_reasons": [finish.type] }),
+  };
+}
+
+function turnAttributes(turn: Partial<ChatTurn> | undefined): Attributes {
+  const { usage, finish } = turn ?? {};
+  return {
+    ...(usage && {
+      "gen_ai.usage.input_tokens": usage.promptTokenCount,
+      "gen_ai.usage.output_tokens": usage.sampledTokenCount,
+    }),
+    ...(finish && { "gen_ai.response.finish_reasons": [finish] }),
   };
 }
 

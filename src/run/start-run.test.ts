@@ -12,6 +12,7 @@ import type { Episode } from "../episode/episode.ts";
 import { inputsBefore, type Input } from "../episode/inputs/input.ts";
 import { defaultLimits, type EpisodeLimits } from "../episode/limits.ts";
 import { playEpisode } from "../episode/play-episode.ts";
+import { rendererOf } from "../episode/renderer-of.ts";
 import { verifyRun } from "../verify/verify-run.ts";
 import { RolloutError, UsageError } from "../errors.ts";
 import { exportRun } from "../export/export-run.ts";
@@ -2515,7 +2516,7 @@ describe("startRun()", () => {
   test("all prompts of a folder's run have the date of its start", async () => {
     const dates: (Date | undefined)[] = [];
     const setup = setupWith(lampEngine());
-    const { renderer } = setup;
+    const renderer = rendererOf(setup);
     const noting: typeof renderer = {
       ...renderer,
       prompt: async (conversation) => {

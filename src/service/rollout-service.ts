@@ -1,3 +1,4 @@
+import { rendererOf } from "../episode/renderer-of.ts";
 import path from "node:path";
 import { setMaxListeners } from "node:events";
 import { makeFolder } from "../files/make-folder.ts";
@@ -51,7 +52,8 @@ export class RolloutService implements AsyncDisposable {
     },
   ) {
     const { setup, concurrency, batchEngines: others, weights: control } = options;
-    const { engine, renderer } = setup;
+    const { engine } = setup;
+    const { codec } = rendererOf(setup);
     const { journal, remote } = open;
     const memory = new ServiceMemory(journal);
     const policy = new PolicyControl(engine, {
@@ -75,7 +77,7 @@ export class RolloutService implements AsyncDisposable {
     });
     this.#places = createAdmissionGate({ concurrency });
     this.groups = new GroupStore(path.join(options.dir, "groups"), { journal });
-    this.trainerGroups = new TrainerGroups(async (ids) => await renderer.codec.decode(ids));
+    this.trainerGroups = new TrainerGroups(async (ids) => await codec.decode(ids));
     const { groups } = this;
     const { signal: stopped } = this.#stop;
     this.columns = new ServiceColumns({

@@ -1,3 +1,4 @@
+import { requireIds } from "../composition/config/chat-config.ts";
 import { UsageError } from "../errors.ts";
 import { engineAddress } from "./engine-address.ts";
 import { queueSettings, readQueueConfig, type QueueConfig } from "../queue/queue-settings.ts";
@@ -132,6 +133,7 @@ export function readServiceConfig(settings: GivenSettings): ServiceConfig {
     Object.fromEntries(entries.filter(([name]) => own.has(name))),
   );
   const run = readRunConfig(Object.fromEntries(entries.filter(([name]) => !own.has(name))));
+  requireIds(run.engine, { doing: "serve rollouts" });
   const { host, port, "token-env": tokenEnv, "max-queued": maxQueued } = values;
   const { "agent-lightning": url, "agent-lightning-key-env": keyEnv } = values;
   if (url !== undefined && !URL.canParse(url)) {

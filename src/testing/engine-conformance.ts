@@ -511,7 +511,7 @@ const CASES = {
     await using tested = await harness.start(PLAYS_TURN);
     const description = await tested.engine.describe();
     assert.equal(description.kind, tested.engine.kind);
-    assert.ok(["tempered", "raw", "processed"].includes(description.logprobConvention));
+    assert.ok(["tempered", "raw", "processed"].includes(description.logprobConvention ?? ""));
     assert.deepEqual(JSON.parse(JSON.stringify(description)), description);
   },
 

@@ -88,6 +88,11 @@ export async function rescoreFile(file: string, options: RescoreOptions): Promis
     );
   }
   const { logprobConvention } = await engine.describe({ ...(signal && { signal }) });
+  if (logprobConvention === undefined) {
+    throw new UsageError(
+      `Cannot score samples with ${engine.kind}: it does not describe its logprobs`,
+    );
+  }
   const tally = new RescoreTally(tolerance);
   const rescoreRow = async ({ line, sample }: Row, stop: AbortSignal): Promise<void> => {
     const { turns, tokenIds } = sample;

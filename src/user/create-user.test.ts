@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts";
+import { startChatCompletionsServer } from "../engine/chat/chat-completions-server.fixture.ts";
 import { UsageError } from "../errors.ts";
 import type { Task } from "../task.ts";
 import { createUser } from "./create-user.ts";

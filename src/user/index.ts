@@ -14,7 +14,7 @@ export type {
   ChatReply,
   ChatRequest,
 } from "./chat/chat-model.ts";
-export type { ChatRetryOptions } from "./chat/chat-retry.ts";
+export type { ChatRetryOptions } from "../engine/chat/chat-retry.ts";
 export type {
   AiSdkLanguageModel,
   LanguageModelCall,

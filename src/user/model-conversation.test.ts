@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { startChatCompletionsServer } from "./chat-completions-server.fixture.ts";
+import { startChatCompletionsServer } from "../engine/chat/chat-completions-server.fixture.ts";
 import { InvariantError, RolloutError, isOwnBug } from "../errors.ts";
 import type { Task } from "../task.ts";
 import { endpointChatModel } from "./chat/ai-sdk-chat-model.ts";

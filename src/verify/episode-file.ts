@@ -116,14 +116,16 @@ export class EpisodeFile implements AsyncDisposable {
   }
 
   /** Returns the findings that need all sample rows. */
-  finish(): readonly Finding[] {
+  finish({ hasNoRows }: { readonly hasNoRows: boolean }): readonly Finding[] {
     const violations: (Violation & { line: number })[] = [];
     for (const [rolloutId, facts] of this.episodes) {
       const { rowCount = facts.seen.rows, fields, seen, place } = facts;
       const rows = { name: "rows", stated: rowCount, actual: seen.rows };
-      const totals = facts.isReadable
-        ? compareTotals({ ...facts, outcome: fields.outcome }, seen)
-        : [];
+      // Without rows, nothing was counted that the turns could be compared with.
+      const totals =
+        facts.isReadable && !hasNoRows
+          ? compareTotals({ ...facts, outcome: fields.outcome }, seen)
+          : [];
       for (const { name, stated, actual } of [rows, ...totals]) {
         if (stated === actual) continue;
         facts.isSound = false;

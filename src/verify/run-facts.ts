@@ -3,6 +3,7 @@ import path from "node:path";
 import { specsIn } from "../columns/column-specs.ts";
 import { readText, type Files } from "../run/disk/files.ts";
 import { isGreedy, samplingFactsIn } from "../run/policy/found-sampling.ts";
+import { hasNoRows } from "../run/require-rows.ts";
 import type { PlanRecord } from "../run/schedule/plan-run.ts";
 import type { SampleFacts } from "../trajectory/check-tokens.ts";
 import { parseLine } from "../trajectory/verify-file.ts";
@@ -17,6 +18,8 @@ export interface RunFacts {
   readonly epochs?: EpochsFacts;
   /** True if the run writes slime rows. */
   readonly hasSlime: boolean;
+  /** True if the engine returned messages, so that episodes have no rows. */
+  readonly hasNoRows: boolean;
 }
 
 /** Reads `run.json`. Reports missing members and returns the rest. */
@@ -32,7 +35,7 @@ export async function readRunFacts(
   if (format !== 1 || !isObject(configuration) || !isObject(started)) {
     const detail = "no readable configuration of a run of format 1";
     return {
-      facts: { sampleFacts: {}, plan: undefined, hasSlime: false },
+      facts: { sampleFacts: {}, plan: undefined, hasSlime: false, hasNoRows: false },
       manifest: {},
       found: [{ rule: "run", detail }],
     };
@@ -43,7 +46,8 @@ export async function readRunFacts(
   if (!isPlan(plan) && !isOpen) {
     found.push({ rule: "run", detail: "found.plan does not say which episodes there will be" });
   }
-  if (!isCount(vocabularySize)) {
+  const isWithoutRows = hasNoRows(started);
+  if (!isCount(vocabularySize) && !isWithoutRows) {
     const detail = "found.vocabularySize does not say how many ids there are";
     found.push({ rule: "run", detail });
   }
@@ -60,6 +64,7 @@ export async function readRunFacts(
     plan: isPlan(plan) ? plan : undefined,
     ...(isEpochs(plan) && { epochs: plan }),
     hasSlime: configuration["format"] === "slime",
+    hasNoRows: isWithoutRows,
   };
   return { facts, manifest, found };
 }

@@ -104,7 +104,7 @@ export async function auditFolder(files: Files, dir: string): Promise<RunVerific
     },
   });
   findings.push(...findingsIn("samples.jsonl", samples.violations));
-  findings.push(...episodes.findings, ...episodes.finish());
+  findings.push(...episodes.findings, ...episodes.finish(facts));
   const events = await checkEvents({ files: held, dir }, episodes.episodes, { manifest, summary });
   const { there, planned } = checkPlaces(facts, events.grouping, episodes.episodes);
   findings.push(...(there?.findings ?? []));

@@ -7,6 +7,9 @@ import type { CheckFlags } from "../environment/print-environment-check.ts";
 import type { ServeFlags } from "../environment/serve-environment.ts";
 import { terminalStyle } from "../../report/text-style.ts";
 import { listedText } from "../environment/listed-text.ts";
+import { UsageError } from "../../errors.ts";
+import { mySettings } from "../environment/me/my-settings.ts";
+import { addSettings, givenSettings } from "../option.ts";
 import { answerJsonLines, toLinesInput } from "../json-lines.ts";
 import { addEnvImportCommands } from "./env-import.ts";
 import { writeError, writeOut } from "../write-out.ts";
@@ -49,24 +52,7 @@ export function defineEnv(env: Command): void {
       const lines = await openEnvironmentLines(environmentOf(name, flags));
       process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, lines.replay);
     });
-  env
-    .command("play")
-    .summary("play whole episodes from given actions and user lines")
-    .description(
-      'Reads lines {"id","split","taskIndex","userReplies","actions"} and answers each with the steps, ' +
-        "the reward and how it came about. The action `respond` with `content` talks to the user. " +
-        'Without "userReplies" the environment\'s own user answers, if it has one ("seed" varies it).',
-    )
-    .argument("<environment>", environmentHelp)
-    .option("--data <dir>", "a τ-bench bundle folder")
-    .option("--env-args <json>", "arguments of an environment in Python: a JSON object")
-    .option("--python <path>", "interpreter of an environment in Python")
-    .option("--in <file>", "read from a file instead of standard input")
-    .action(async (name: string, flags: EnvFlags) => {
-      const { openEnvironmentLines } = await import("../environment/environment-lines.ts");
-      const lines = await openEnvironmentLines(environmentOf(name, flags));
-      process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, lines.play);
-    });
+  definePlay(env);
   env
     .command("check")
     .summary("play an environment with hostile agents, and report what would spoil a run")
@@ -108,6 +94,47 @@ export function defineEnv(env: Command): void {
       await serveEnvironment(name, flags);
     });
   addEnvImportCommands(env);
+}
+
+/** `turnwright env play`: by JSON lines, or with a person as the agent. */
+function definePlay(env: Command): void {
+  const play = env
+    .command("play")
+    .summary("play whole episodes from given actions, or as the agent yourself")
+    .description(
+      'Reads lines {"id","split","taskIndex","userReplies","actions"} and answers each with the steps, ' +
+        "the reward and how it came about. The action `respond` with `content` talks to the user. " +
+        'Without "userReplies" the environment\'s own user answers, if it has one ("seed" varies it).\n\n' +
+        "With --me you are the agent, in the terminal: you see the policy, the tools and the user's line, and write " +
+        'to the user or call tools, as name {"key": "value"} or name key=value. At the end you see the reward and ' +
+        "the reasons for it.",
+    )
+    .argument("<environment>", environmentHelp)
+    .option("--me", "play one task as the agent, in the terminal or from lines of a pipe")
+    .option("--data <dir>", "a τ-bench bundle folder")
+    .option("--env-args <json>", "arguments of an environment in Python: a JSON object")
+    .option("--python <path>", "interpreter of an environment in Python")
+    .option("--in <file>", "read from a file instead of standard input");
+  addSettings(play, mySettings, (settings) => [{ heading: "With --me:", settings }]);
+  play.action(async (name: string, flags: EnvFlags & { readonly me?: true }) => {
+    const config = environmentOf(name, flags);
+    const given = await givenSettings(mySettings, { ...flags });
+    if (flags.me === true) {
+      if (flags.in !== undefined) {
+        throw new UsageError("Cannot use --in with --me: your lines come from standard input");
+      }
+      const { openMyConversation } = await import("../environment/me/open-my-conversation.ts");
+      await openMyConversation(config, given);
+      return;
+    }
+    const [extra] = Object.keys(given);
+    if (extra !== undefined) {
+      throw new UsageError(`Cannot use --${extra} without --me: each line names its own`);
+    }
+    const { openEnvironmentLines } = await import("../environment/environment-lines.ts");
+    const lines = await openEnvironmentLines(config);
+    process.exitCode = await answerJsonLines(toLinesInput(flags.in), writeOut, lines.play);
+  });
 }
 
 function portOption(): Option {

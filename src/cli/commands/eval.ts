@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { readRunConfig, type RunConfig } from "../../composition/config/run-config.ts";
+import { requireIds, workersNeedIds } from "../../composition/config/chat-config.ts";
 import type { GivenSettings } from "../../composition/config/setting.ts";
 import { evalSettings, readReportTerms, toEvalSettings, toRunSettings } from "../eval-settings.ts";
 import type { PlayedRun } from "../play-run.ts";
@@ -70,6 +71,7 @@ async function playAndReport(config: RunConfig, settings: GivenSettings): Promis
     if (end !== "finished") writeError(`${unfinished[end]}\n`);
   };
   const handOut = readHandOutConfig(pickSettings(handOutSettings, settings));
+  if (handOut !== undefined) requireIds(config.engine, workersNeedIds);
   await playRun(config, display, finish, { handOut });
 }
 

@@ -1,3 +1,4 @@
+import { requireRunRows } from "../../run/require-rows.ts";
 import type { Command } from "commander";
 import { randomInt } from "node:crypto";
 import { access } from "node:fs/promises";
@@ -82,6 +83,7 @@ async function fork(place: string, episode: string, flags: ForkFlags): Promise<v
   const turnIndex = readCount("turn", flags.turn, 0);
   const size = readCount("samples", flags.samples, 1);
   const recorded = await openRecordedRun(place);
+  requireRunRows(recorded.manifest.found, `fork an episode of ${place}`);
   const rolloutId = findRecorded(recorded.rolloutIds, episode, place);
   const found = await recorded.read(rolloutId);
   const inputs = found && inputsBefore(found.recorded.inputs, turnIndex);

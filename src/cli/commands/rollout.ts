@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { readRunConfig, runSettings, type RunConfig } from "../../composition/config/run-config.ts";
+import { requireIds } from "../../composition/config/chat-config.ts";
 import { completeSettings } from "../../composition/config/setting.ts";
 import { readTeacherConfig, teacherSettings } from "../../composition/config/teacher-config.ts";
 import { handOutSettings, readHandOutConfig } from "../../queue/queue-settings.ts";
@@ -33,6 +34,7 @@ export function defineRollout(command: Command): void {
       completeSettings(teacherSettings, pickSettings(teacherSettings, given)),
     );
     const config = readRunConfig(pickSettings(runSettings, given));
+    requireIds(config.engine, { doing: "play a rollout" });
     await rollout(config, { ...readRunDisplay(given), namesNext: true }, { handOut, teacher });
   });
 }

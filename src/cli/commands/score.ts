@@ -5,6 +5,7 @@ import { completeSettings } from "../../composition/config/setting.ts";
 import { readScoreConfig, scoreSettings } from "../../composition/config/teacher-config.ts";
 import { createRunRedactor } from "../../composition/run-secrets.ts";
 import { openStoredRun } from "../../report/read-run.ts";
+import { requireRunRows } from "../../run/require-rows.ts";
 import { openTeacher } from "../../teacher/open-teacher.ts";
 import { scoreRun, type ScoringCounts, type ScoringResult } from "../../teacher/score-run.ts";
 import type { TeacherRecord } from "../../teacher/teacher-record.ts";
@@ -44,6 +45,7 @@ async function score(dir: string, flags: ScoreFlags): Promise<void> {
   const config = readScoreConfig(completeSettings(scoreSettings, given));
   hideSecrets(createRunRedactor({ engine: config.engine }, process.env));
   const { manifest } = await openStoredRun(dir);
+  requireRunRows(manifest.found, `score ${dir}`);
   const { modelDir } = config;
   const note = modelDir && (await checkTeacherVocabulary(manifest, modelDir));
   if (note !== undefined && note !== "") writeError(`note: ${note}\n`);

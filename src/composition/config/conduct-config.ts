@@ -11,7 +11,7 @@ export const conductSettings = [
     name: "concurrency",
     kind: count(1),
     value: "n",
-    help: "episodes at once (default: 64; llama: its sequences)",
+    help: "episodes at once (default: 64; llama: its sequences; chat: 32)",
     operational: true,
   },
   {
@@ -86,6 +86,8 @@ export interface ConductConfig {
 
 /** The default number of episodes at once. */
 const DEFAULT_CONCURRENCY = 64;
+/** The default number of episodes at once for a server with rate limits. */
+const DEFAULT_CHAT_CONCURRENCY = 32;
 /** The llama engine's default number of sequences. */
 const DEFAULT_LLAMA_SEQUENCES = 2;
 
@@ -96,13 +98,9 @@ export function readConductConfig(
   },
   engine: EngineConfig,
 ): ConductConfig {
-  const fitting =
-    engine.kind === "llama"
-      ? (engine.sequenceCount ?? DEFAULT_LLAMA_SEQUENCES)
-      : DEFAULT_CONCURRENCY;
   if (values["branch-at"] !== undefined) requireBranchRecord(values.record);
   return {
-    concurrency: values.concurrency ?? fitting,
+    concurrency: values.concurrency ?? fittingConcurrency(engine),
     followLoad: values["follow-load"] === "on",
     attempts: values.attempts,
     maxFailuresInRow: values["max-failures"],
@@ -110,4 +108,15 @@ export function readConductConfig(
     retryFailed: values["retry-failed"] === true,
     ...withoutUndefined({ dir: values.out, format: values.format }),
   };
+}
+
+function fittingConcurrency(engine: EngineConfig): number {
+  switch (engine.kind) {
+    case "llama":
+      return engine.sequenceCount ?? DEFAULT_LLAMA_SEQUENCES;
+    case "chat":
+      return DEFAULT_CHAT_CONCURRENCY;
+    default:
+      return DEFAULT_CONCURRENCY;
+  }
 }

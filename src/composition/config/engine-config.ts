@@ -1,3 +1,7 @@
+import { requireFreeMembers } from "../../engine/chat/chat-body.ts";
+import type { OtherMembers } from "../../engine/chat/chat-turn.ts";
+import { parseJsonText } from "../../json/parse-json.ts";
+import { isObject } from "../../values/is-object.ts";
 import type { SglangEngineOptions } from "../../engine/sglang/sglang-options.ts";
 import type { VllmEngineOptions } from "../../engine/vllm/vllm-options.ts";
 import { UsageError } from "../../errors.ts";
@@ -6,7 +10,7 @@ import { withoutUndefined } from "../../values/without-undefined.ts";
 import { count, requireSetting, text, type Setting, type SettingValues } from "./setting.ts";
 
 /** The engines that settings can name. */
-const engineNames = ["sglang", "vllm", "llama-cpp", "llama", "reference"] as const;
+const engineNames = ["sglang", "vllm", "llama-cpp", "llama", "reference", "chat"] as const;
 
 /** One of `engineNames`. */
 export type EngineName = (typeof engineNames)[number];
@@ -16,13 +20,15 @@ export const engineSettings = [
   {
     name: "engine",
     kind: { type: "choice", choices: engineNames },
-    help: "inference engine: a server, or in this process (llama: GGUF, reference: small models)",
+    help:
+      "inference engine: a server, or in this process (llama: GGUF, reference: small models); chat: any " +
+      "server of Chat Completions, for `eval` only",
     default: "sglang",
   },
   {
     name: "url",
     kind: { type: "list" },
-    help: "address of the engine or router; repeat it for several workers",
+    help: "address of the engine or router; repeat it for several workers; chat: with /v1",
     operational: true,
   },
   {
@@ -41,7 +47,7 @@ export const engineSettings = [
     name: "served-model",
     kind: text,
     value: "name",
-    help: "vllm, llama-cpp: name of the server's model or LoRA adapter",
+    help: "vllm, llama-cpp, chat: name of the server's model or LoRA adapter",
   },
   {
     name: "api-key-env",
@@ -49,6 +55,22 @@ export const engineSettings = [
     value: "variable",
     help: "environment variable that holds the engine's API key",
     operational: true,
+  },
+  {
+    name: "chat-body",
+    kind: text,
+    value: "json",
+    help:
+      'chat: further members of each request, such as \'{"reasoning_effort": "low"}\'; null leaves ' +
+      "out a member",
+  },
+  {
+    name: "chat-return",
+    kind: { type: "list" },
+    value: "member",
+    help:
+      "chat: member of the model's messages that returns to the server in later turns, such as " +
+      "reasoning_content; repeatable",
   },
   {
     name: "gguf",
@@ -89,6 +111,14 @@ export type EngineConfig =
   | ({ readonly kind: "vllm"; readonly servedModel?: string } & ServerConfig &
       Pick<VllmEngineOptions, "api">)
   | ({ readonly kind: "llama-cpp"; readonly servedModel?: string } & ServerConfig)
+  | ({
+      readonly kind: "chat";
+      readonly servedModel: string;
+      /** Further members of each request. */
+      readonly body?: OtherMembers;
+      /** Members of the model's messages that return to the server. */
+      readonly returnedMembers: readonly string[];
+    } & ServerConfig)
   | {
       readonly kind: "llama";
       /** A GGUF file, or `hf:owner/repo:file`. */
@@ -116,7 +146,7 @@ type EngineValues = SettingValues<
   readonly model: string | undefined;
 };
 
-const serverNames: readonly EngineName[] = ["sglang", "vllm", "llama-cpp"];
+const serverNames: readonly EngineName[] = ["sglang", "vllm", "llama-cpp", "chat"];
 const inProcessNames: readonly EngineName[] = ["llama", "reference"];
 
 /** Settings that only some engines have, with the names of these engines. */
@@ -125,7 +155,9 @@ const ownSettings = {
   "api-key-env": serverNames,
   "engine-mode": ["sglang"],
   "engine-api": ["vllm"],
-  "served-model": ["vllm", "llama-cpp"],
+  "served-model": ["vllm", "llama-cpp", "chat"],
+  "chat-body": ["chat"],
+  "chat-return": ["chat"],
   gguf: ["llama"],
   threads: inProcessNames,
   sequences: inProcessNames,
@@ -154,6 +186,8 @@ export function readEngineConfig(values: EngineValues): EngineConfig {
       };
     case "llama-cpp":
       return { kind, ...readServer(values), ...(servedModel !== undefined && { servedModel }) };
+    case "chat":
+      return { kind, ...readChat(values) };
     case "llama": {
       const file = requireSetting(gguf, "gguf", "the model, a GGUF file or hf:owner/repo:file");
       return {
@@ -181,12 +215,40 @@ function checkOwnSettings(values: EngineValues): void {
   }
 }
 
+function readChat(values: EngineValues): Omit<Extract<EngineConfig, { kind: "chat" }>, "kind"> {
+  const server = readServer(values);
+  if (server.urls.length > 1) {
+    throw new UsageError(
+      "Cannot use several --url with --engine chat: expected one address, such as https://api.example.com/v1",
+    );
+  }
+  const remedy = "the server's name for the model, such as gpt-5";
+  const body = values["chat-body"];
+  return {
+    ...server,
+    servedModel: requireSetting(values["served-model"], "served-model", remedy),
+    returnedMembers: values["chat-return"] ?? [],
+    ...(body !== undefined && { body: readBody(body) }),
+  };
+}
+
+function readBody(text: string): OtherMembers {
+  const body = parseJsonText(text);
+  if (!isObject(body)) {
+    throw new UsageError(
+      `Cannot read --chat-body ${text}: expected a JSON object, such as '{"reasoning_effort": "low"}'`,
+    );
+  }
+  requireFreeMembers(body);
+  return body;
+}
+
 function readServer(values: EngineValues): ServerConfig {
   const urls = values.url ?? [];
   if (urls.length === 0) {
-    throw new UsageError(
-      "Missing --url: the address of the engine, such as http://127.0.0.1:30000",
-    );
+    const example =
+      values.engine === "chat" ? "https://api.example.com/v1" : "http://127.0.0.1:30000";
+    throw new UsageError(`Missing --url: the address of the engine, such as ${example}`);
   }
   return {
     urls,

@@ -1,5 +1,6 @@
 import type { SamplingParameters } from "../../engine/engine.ts";
 import { UsageError, describeError } from "../../errors.ts";
+import { requireIds } from "./chat-config.ts";
 import { columnSettings, readColumns, type ColumnsConfig } from "./columns-config.ts";
 import { engineSettings, readEngineConfig, type EngineConfig } from "./engine-config.ts";
 import { limitSettings } from "./limits-config.ts";
@@ -192,6 +193,8 @@ export interface GatewayConfig {
   readonly settings: GatewayValues;
 }
 
+const gatewayRemedy = "let agents call that server itself, or use an engine that returns ids";
+
 /**
  * Reads a gateway's settings.
  *
@@ -200,6 +203,11 @@ export interface GatewayConfig {
 export function readGatewayConfig(settings: GivenSettings): GatewayConfig {
   const values = completeSettings<(typeof gatewaySettings)[number]>(gatewaySettings, settings);
   const engine = readEngineConfig(values);
+  requireIds(engine, {
+    doing: "serve a gateway",
+    why: "and a gateway records ids",
+    remedy: gatewayRemedy,
+  });
   const { ignore = [], "policy-model": models = [] } = values;
   if (values.port > 65_535) throw new UsageError(`Cannot use --port ${values.port}: at most 65535`);
   return {

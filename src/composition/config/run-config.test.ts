@@ -135,7 +135,7 @@ describe("the settings of a run", () => {
 
 describe("a template variable", () => {
   const variable = (entry: string) =>
-    readRunConfig({ ...least, "template-variable": [entry] }).renderer.variables;
+    readRunConfig({ ...least, "template-variable": [entry] }).renderer?.variables;
 
   test.each<[string, unknown]>([
     ["a=false", false],
@@ -147,7 +147,7 @@ describe("a template variable", () => {
     ["a=b=c", "b=c"],
     ['a="False"', "False"],
   ])("%s is read as JSON, or as a text", (entry, value) => {
-    expect(JSON.stringify(variable(entry).get("a"))).toBe(JSON.stringify(value));
+    expect(JSON.stringify(variable(entry)?.get("a"))).toBe(JSON.stringify(value));
   });
 
   test.each([

@@ -1,4 +1,5 @@
 import { agentSettings, readAgentConfig, type AgentConfig } from "./agent-config.ts";
+import { requireChatSettings } from "./chat-config.ts";
 import { columnSettings, readColumns, type ColumnsConfig } from "./columns-config.ts";
 import { conductSettings, readConductConfig, type ConductConfig } from "./conduct-config.ts";
 import { engineSettings, readEngineConfig, type EngineConfig } from "./engine-config.ts";
@@ -39,7 +40,8 @@ export interface RunConfig {
   readonly scope: ScopeConfig;
   readonly user: UserConfig;
   readonly engine: EngineConfig;
-  readonly renderer: RendererConfig;
+  /** Absent if the engine returns messages. */
+  readonly renderer?: RendererConfig;
   readonly agent: AgentConfig;
   readonly sampling: SamplingParameters;
   /** Absent if rows have no side columns. */
@@ -69,13 +71,16 @@ export function readRunConfig(settings: GivenSettings): RunConfig {
   const user: UserConfig = { ...readUserConfig(values), ...(isAssumed && { isAssumed }) };
   const engine = readEngineConfig(values);
   const columns = readColumns(values);
+  const agent = readAgentConfig(values, scope.seed);
+  const isChat = engine.kind === "chat";
+  if (isChat) requireChatSettings(values, agent, runSettings);
   return deepFreeze({
     environment,
     scope,
     user,
     engine,
-    renderer: readRendererConfig(values, engine.kind),
-    agent: readAgentConfig(values, scope.seed),
+    ...(!isChat && { renderer: readRendererConfig(values, engine.kind) }),
+    agent,
     sampling: readSampling(values),
     ...(columns !== undefined && { columns }),
     limits,

@@ -148,6 +148,8 @@ function readTeacher(
     "engine-mode": undefined,
     "engine-api": undefined,
     "served-model": values["teacher-served-model"],
+    "chat-body": undefined,
+    "chat-return": undefined,
     "api-key-env": values["teacher-api-key-env"],
     gguf: isLlama ? model : undefined,
     threads: undefined,

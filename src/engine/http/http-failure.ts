@@ -26,6 +26,11 @@ const AFTER_SAMPLING = /running timeout/i;
 
 const MESSAGE_LIMIT = 300;
 
+/** True if a server's message says that prompt and output do not fit the context. */
+export function isPromptTooLongMessage(message: string): boolean {
+  return PROMPT_TOO_LONG.test(message);
+}
+
 /**
  * Translates an HTTP status other than 200 into a failure. `message` is the server's own message,
  * from `readErrorMessage()`.
@@ -59,7 +64,7 @@ export function failureOfStatus(status: number, message: string): AttemptFailure
     return { code: "engine/server-error", problem, expected, retry: true, maySample: true };
   }
   if (status >= 400) {
-    const tooLong = PROMPT_TOO_LONG.test(message);
+    const tooLong = isPromptTooLongMessage(message);
     return {
       code: tooLong ? "engine/prompt-too-long" : "engine/bad-request",
       problem,

@@ -169,9 +169,27 @@ export function endOf({ inputs, times }: Inputs): number | undefined {
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
+/** The start of the recorded names of turns that an engine returned as messages. */
+const chatTurnMark = "turn ";
+
+/** Returns the recorded name of a turn that an engine returns as a message: it has the hash of the conversation. */
+export function chatTurnName(promptHash: string): string {
+  return chatTurnMark + promptHash;
+}
+
+/** True for a turn that an engine returned as a message. */
+export function isChatTurn({ type, what }: { readonly type?: unknown; readonly what?: unknown }) {
+  return type === "answer" && typeof what === "string" && what.startsWith(chatTurnMark);
+}
+
+/** True if a turn of the policy ended with the input. */
+function isTurnEnd(input: Input): boolean {
+  return input.type === "generation" ? input.isPartial !== true : isChatTurn(input);
+}
+
 /** Counts the complete turns of the inputs. */
 export function turnsIn({ inputs }: Inputs): number {
-  return inputs.filter((input) => input.type === "generation" && input.isPartial !== true).length;
+  return inputs.filter(isTurnEnd).length;
 }
 
 /**

@@ -4,6 +4,7 @@ import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import type { Message } from "../../message.ts";
 import { opensReasoning } from "../../renderer/continues.ts";
 import type { EnvironmentDelta, RenderedIds } from "../../renderer/renderer.ts";
+import { rendererOf } from "../renderer-of.ts";
 import { textTooLong } from "../../tokenizer/text-length.ts";
 import { checkMessages } from "../check/check-agent.ts";
 import { callAgent, type Play, type TurnsEnd } from "../play.ts";
@@ -36,7 +37,7 @@ export async function addObservations(
   };
   let end: TurnsEnd | undefined;
   try {
-    const { renderer } = play.setup;
+    const renderer = rendererOf(play.setup);
     const rewritten = renderer.rerender && (await renderer.rerender(change));
     if (rewritten === undefined) appendDelta(play, await renderer.delta(change));
     else openSegment(play, rewritten);

@@ -3,6 +3,7 @@ import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import type { Generation } from "../../engine/engine.ts";
 import { checkReading } from "../check/check-agent.ts";
 import { callAgent, type Play } from "../play.ts";
+import { rendererOf } from "../renderer-of.ts";
 import { recordForm } from "./record-form.ts";
 import type { RecordedTurn } from "./record-turn.ts";
 
@@ -12,7 +13,7 @@ export async function parseTurn(
   { turnIndex, text, stopText, note }: RecordedTurn,
   { finish, outputIds }: Generation,
 ): Promise<Reading> {
-  const { agent, renderer } = play.setup;
+  const { agent } = play.setup;
   if (isTurnOver()) await takeTurn();
   const what = `read turn ${turnIndex}`;
   const read = callAgent(play, what, () =>
@@ -32,7 +33,7 @@ export async function parseTurn(
     checkReading(given, place, text.length + stopText.length),
   );
   const reading = checked instanceof Promise ? await checked : checked;
-  const recorded = recordForm(reading.form, renderer.codec, {
+  const recorded = recordForm(reading.form, rendererOf(play.setup).codec, {
     ids: outputIds,
     text: text + stopText,
   });

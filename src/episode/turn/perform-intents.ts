@@ -26,7 +26,8 @@ export async function performIntents(
   turn: {
     readonly reading: Reading;
     readonly finish: "stop" | "length";
-    readonly usage: NonNullable<AgentTurn["usage"]>;
+    /** Absent if the engine reports none. */
+    readonly usage?: NonNullable<AgentTurn["usage"]>;
     readonly steps: TurnStep[];
     /** Adds to the turn's record. */
     readonly note: (more: Pick<TurnRecord, "parseMs" | "userMs" | "environmentMs">) => void;
@@ -36,7 +37,8 @@ export async function performIntents(
 ): Promise<Performed> {
   const { reading, finish, usage, steps, note, sampledAtMs } = turn;
   const { intents, message } = reading;
-  const whole: AgentTurn = { message, finish, usage, actions: intents.filter(isAct) };
+  const actions = intents.filter(isAct);
+  const whole: AgentTurn = { message, finish, actions, ...(usage && { usage }) };
   const spent = { parseMs: 0, userMs: 0, environmentMs: 0 };
   const observed: Observed[] = [];
   let isFirst = true;

@@ -23,7 +23,12 @@ export function recordForm(
 
 type RecordedForm = Pick<TurnRecord, "attempts" | "format">;
 
-function describeForm(
+/**
+ * Returns the form of a turn with the ranges of its attempts in the sampled ids.
+ *
+ * @param tokenSpans - An attempt without one has the range of all ids.
+ */
+export function describeForm(
   form: TurnForm,
   tokenSpans: readonly (readonly [start: number, end: number])[],
   idCount: number,

@@ -9,6 +9,7 @@ import { isTurnOver, takeTurn } from "../../async/take-turn.ts";
 import { askEngine } from "./ask-engine.ts";
 import type { Sampled } from "../inputs/input-source.ts";
 import { isTimeOver, type Play, type TurnsEnd } from "../play.ts";
+import { rendererOf } from "../renderer-of.ts";
 import { withLostPart } from "../with-lost-part.ts";
 
 /** A sampled turn. */
@@ -157,7 +158,7 @@ function toRequest(
 ): GenerateRequest {
   const sampledIds = before?.outputIds ?? [];
   const { assignment, playback, recorder, setup } = play;
-  const { codec, stopTokenIds } = setup.renderer;
+  const { codec, stopTokenIds } = rendererOf(setup);
   const { rolloutId, attempt = 1, start = 1 } = assignment;
   const place = start === 1 ? attempt : `${attempt}.${start}`;
   const seed = assignment.samplingSeed ?? assignment.seed;

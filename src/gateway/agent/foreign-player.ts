@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Engine } from "../../engine/engine.ts";
 import type { Episode } from "../../episode/episode.ts";
 import type { EpisodeAssignment, EpisodeSetup, PlayAttempt } from "../../episode/episode-setup.ts";
+import { rendererOf } from "../../episode/renderer-of.ts";
 import type { EpisodeLimits } from "../../episode/limits.ts";
 import { RolloutError } from "../../errors.ts";
 import { withoutUndefined } from "../../values/without-undefined.ts";
@@ -178,7 +179,7 @@ class Player {
   #openServer(setup: EpisodeSetup): AttemptServer {
     const { promptTime, sampling, limits, clock, columns, now } = setup;
     const { columnStore = memoryColumns } = setup;
-    const renderer = renderAt(setup.renderer, promptTime);
+    const renderer = renderAt(rendererOf(setup), promptTime);
     const engine = this.#dispatch(setup.engine);
     const onTrouble = (error: unknown): void => void (this.#crash ??= { error });
     const options = {

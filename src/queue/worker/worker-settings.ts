@@ -1,3 +1,4 @@
+import { requireIds, workersNeedIds } from "../../composition/config/chat-config.ts";
 import { UsageError } from "../../errors.ts";
 import { runSettings, readRunConfig, type RunConfig } from "../../composition/config/run-config.ts";
 import {
@@ -83,6 +84,7 @@ export function readWorkerConfig(settings: GivenSettings): WorkerConfig {
     );
   }
   const run = readRunConfig(pick(runSettings));
+  requireIds(run.engine, workersNeedIds);
   return {
     run,
     queue,

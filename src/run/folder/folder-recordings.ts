@@ -1,5 +1,5 @@
 import type { Episode } from "../../episode/episode.ts";
-import { inputsBefore, type Input } from "../../episode/inputs/input.ts";
+import { inputsBefore, isChatTurn, type Input } from "../../episode/inputs/input.ts";
 import type { JsonlJournal } from "../disk/jsonl-journal.ts";
 import { RecordingJournal, type RecordingOptions } from "../recording/recording-journal.ts";
 import { recordingFile, unrecordedEnd } from "../recording/recording-line.ts";
@@ -153,6 +153,8 @@ export class FolderRecordings {
 }
 
 function holdsOwnTurn({ begin, inputs }: RecordedAttempt): boolean {
+  // Turns that an engine returned as messages are never shared.
+  if (inputs.inputs.some(isChatTurn)) return true;
   const shared = inputsBefore(inputs, begin.forkedFrom?.turnIndex ?? 0);
   return shared !== undefined && inputs.inputs.slice(shared.inputs.length).some(isSampled);
 }

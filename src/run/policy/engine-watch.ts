@@ -54,23 +54,29 @@ export function watchEngine(engine: Engine, options: EngineWatchOptions): Engine
     else if (!stop.signal.aborted) silence.report();
   }
 
+  /** Counts a call while it waits for its answer. */
+  async function watched<Result>(call: () => Promise<Result>): Promise<Result> {
+    if (runningCount === 0) silence.restart();
+    runningCount += 1;
+    try {
+      const result = await call();
+      silence.end();
+      return result;
+    } finally {
+      runningCount -= 1;
+    }
+  }
+
   const watching = repeat(check, { clock, signal: stop.signal });
   // Disposing of the watch throws this error.
   watching.catch(() => {});
   return {
     engine: {
       ...passOn(engine),
-      async generate(request, options) {
-        if (runningCount === 0) silence.restart();
-        runningCount += 1;
-        try {
-          const generation = await engine.generate(request, options);
-          silence.end();
-          return generation;
-        } finally {
-          runningCount -= 1;
-        }
-      },
+      generate: async (...call) => await watched(() => engine.generate(...call)),
+      ...(engine.complete && {
+        complete: async (...call) => await watched(() => engine.complete!(...call)),
+      }),
     },
     async [Symbol.asyncDispose]() {
       await listeners.settle();
@@ -143,6 +149,7 @@ export function passOn(engine: Engine): Engine {
   return {
     kind: engine.kind,
     generate: async (request, options) => await engine.generate(request, options),
+    ...(engine.complete && { complete: async (...call) => await engine.complete!(...call) }),
     ...(engine.score && { score: async (...call) => await engine.score!(...call) }),
     describe: async (options) => await engine.describe(options),
     ...(engine.load && { load: async (options) => await engine.load!(options) }),

@@ -91,7 +91,8 @@ export async function newSamplingFacts(
   const recorded = samplingFactsIn(found);
   const seen = numbersOf({ ...sampling });
   const differing = isDeepStrictEqual(recorded.sampling, seen) ? {} : { sampling: seen };
-  if (recorded.logprobConvention !== undefined || !isGreedy(seen)) return differing;
+  const hasLogprobs = engine.complete === undefined;
+  if (recorded.logprobConvention !== undefined || !hasLogprobs || !isGreedy(seen)) return differing;
   try {
     const options = {
       signal,
@@ -99,7 +100,7 @@ export async function newSamplingFacts(
       ...(clock !== undefined && { clock }),
     };
     const { logprobConvention } = await askDescription(engine, options);
-    return { ...differing, logprobConvention };
+    return { ...differing, ...withoutUndefined({ logprobConvention }) };
   } catch (error) {
     if (signal.aborted || error instanceof RolloutError || error instanceof UsageError) {
       return differing;

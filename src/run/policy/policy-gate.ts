@@ -98,6 +98,7 @@ export class PolicyGate {
     return {
       kind: inner.kind,
       generate: (request, options) => this.#generate(request, options ?? {}),
+      ...(inner.complete && { complete: async (...call) => await inner.complete!(...call) }),
       ...(inner.score && { score: async (...call) => await inner.score!(...call) }),
       describe: async (options) => await inner.describe(options),
       ...(inner.load && { load: async (options) => await inner.load!(options) }),

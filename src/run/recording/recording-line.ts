@@ -1,6 +1,6 @@
 import { hash as hashOf } from "node:crypto";
 import type { Generation } from "../../engine/engine.ts";
-import type { Input, Inputs, Outcome } from "../../episode/inputs/input.ts";
+import { isChatTurn, type Input, type Inputs, type Outcome } from "../../episode/inputs/input.ts";
 import type { ForkPlace } from "../../trajectory/sample.ts";
 import { parseJson } from "../folder/episode-row.ts";
 import type { OwnTask } from "../folder/task-record.ts";
@@ -169,7 +169,7 @@ export function readRecordingLine(line: Buffer, before: string): RecordingLine |
   }
 }
 
-const generationMark = '"type":"generation"';
+const turnMarks = ['"type":"generation"', '"what":"turn '];
 
 /**
  * True if a line holds a sample of the policy, and not only the attempt's first line or inputs of its user and its
@@ -177,7 +177,7 @@ const generationMark = '"type":"generation"';
  */
 export function holdsGeneration(line: Buffer): boolean {
   // Most other lines are not parsed at all, and a first line never.
-  if (!line.includes(generationMark)) return false;
+  if (!turnMarks.some((mark) => line.includes(mark))) return false;
   const value = parseJson(line) as
     | { readonly type?: unknown; readonly inputs?: unknown }
     | null
@@ -185,7 +185,9 @@ export function holdsGeneration(line: Buffer): boolean {
   if (value?.type === "begin" || value?.type === "end") return false;
   if (!Array.isArray(value?.inputs)) return true;
   // A world's own call may return an object that contains this text.
-  return value.inputs.some((input: Partial<Input> | null) => input?.type === "generation");
+  return value.inputs.some(
+    (input: Partial<Input> | null) => input?.type === "generation" || isChatTurn(input ?? {}),
+  );
 }
 
 /** Encodes inputs for writing. JSON-able; `readInputs()` decodes them. */

@@ -1,8 +1,11 @@
 import { createManualClock } from "../../testing/manual-clock.ts";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import type { ChatCompletionsServer, ScriptedAnswer } from "../chat-completions-server.fixture.ts";
-import { startChatCompletionsServer } from "../chat-completions-server.fixture.ts";
+import type {
+  ChatCompletionsServer,
+  ScriptedAnswer,
+} from "../../engine/chat/chat-completions-server.fixture.ts";
+import { startChatCompletionsServer } from "../../engine/chat/chat-completions-server.fixture.ts";
 import { UsageError } from "../../errors.ts";
 import type { ChatCallOptions, MeteredChatModel } from "./ai-sdk-chat-model.ts";
 import { aiSdkChatModel, endpointChatModel } from "./ai-sdk-chat-model.ts";

@@ -7,10 +7,10 @@ import type { BudgetMeter, ChatBudget, ChatPrices, ChatSpending } from "./chat-b
 import { createBudgetMeter } from "./chat-budget.ts";
 import type { ChatEndpoint, ChatSource } from "./chat-endpoint.ts";
 import { chatEndpointSource } from "./chat-endpoint.ts";
-import { ChatFailure, classifyChatError } from "./chat-failure.ts";
+import { ChatFailure, classifyChatError } from "../../engine/chat/chat-failure.ts";
 import type { ChatModel, ChatReply, ChatRequest } from "./chat-model.ts";
-import type { ChatRetryOptions } from "./chat-retry.ts";
-import { retryChatCall } from "./chat-retry.ts";
+import type { ChatRetryOptions } from "../../engine/chat/chat-retry.ts";
+import { retryChatCall } from "../../engine/chat/chat-retry.ts";
 import type { AiSdkLanguageModel, LanguageModelAnswer } from "./language-model-call.ts";
 import { callLanguageModel } from "./language-model-call.ts";
 

@@ -1,5 +1,5 @@
 import { UsageError } from "../../errors.ts";
-import { ChatFailure } from "./chat-failure.ts";
+import { ChatFailure } from "../../engine/chat/chat-failure.ts";
 
 /** Prices of a chat model's tokens, in US dollars per million tokens. */
 export interface ChatPrices {

@@ -1,6 +1,6 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { describe, expect, test } from "vitest";
-import { startChatCompletionsServer } from "../chat-completions-server.fixture.ts";
+import { startChatCompletionsServer } from "../../engine/chat/chat-completions-server.fixture.ts";
 import { chatEndpointSource } from "./chat-endpoint.ts";
 import { callLanguageModel } from "./language-model-call.ts";
 

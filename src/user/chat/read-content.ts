@@ -1,4 +1,4 @@
-import { ChatFailure } from "./chat-failure.ts";
+import { ChatFailure } from "../../engine/chat/chat-failure.ts";
 import type { LanguageModelAnswer } from "./language-model-call.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

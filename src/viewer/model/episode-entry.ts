@@ -75,6 +75,8 @@ export interface RunFacts {
   readonly split?: string;
   readonly model?: string;
   readonly engine?: string;
+  /** Present if the engine returned messages, so that there are no training rows. */
+  readonly hasNoRows?: true;
   /** The run's settings. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /** The run's side columns. Absent if it has none. */

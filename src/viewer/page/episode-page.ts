@@ -75,6 +75,20 @@ function sides(
     </div>`;
 }
 
+const messagesOnly = "the engine returns messages without token ids.";
+
+/** True if no episode of the run has rows. */
+function isWithoutRows(app: ViewerApp, { run }: EpisodeRoute): boolean {
+  const list = app.list(run);
+  return list.state === "ready" && list.value.facts.hasNoRows === true;
+}
+
+function whyNoRow({ counts }: Pick<EpisodeRow, "counts">): string {
+  return counts.turnCount > 0
+    ? messagesOnly
+    : "the episode ended before anything was sampled, and nothing of it is trained.";
+}
+
 /** True if no row of the episode is in `samples.jsonl`. */
 function hasNoRow({ counts }: Pick<EpisodeRow, "counts">): boolean {
   return counts.tokenCount === 0;
@@ -147,7 +161,10 @@ function livePage(app: ViewerApp, route: EpisodeRoute, live: LiveEpisode): Templ
         liveConversation(app, { run: route.run, live, view, selectedTurn: route.turn }, (turn) =>
           selectTurn(app, route, turn),
         ),
-        () => tokenPanel(app, { route, view }),
+        () =>
+          isWithoutRows(app, route)
+            ? html`<p class="waiting">There is no training row: ${messagesOnly}</p>`
+            : tokenPanel(app, { route, view }),
       ),
     )}`;
 }
@@ -248,10 +265,7 @@ function rightSide(app: ViewerApp, route: EpisodeRoute, row: EpisodeRow): Templa
         : app.tab === "details"
           ? details(app, row)
           : hasNoRow(row)
-            ? html`<p class="waiting">
-                There is no training row: the episode ended before anything was sampled, and nothing
-                of it is trained.
-              </p>`
+            ? html`<p class="waiting">There is no training row: ${whyNoRow(row)}</p>`
             : whenReady(shownRow(app, route), (view) => {
                 view.noteInterruptions(row.turns);
                 return tokenPanel(app, { route, view });

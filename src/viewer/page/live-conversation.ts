@@ -47,7 +47,15 @@ export function liveConversation(
           ${answersTo(turnIndex)}
         </li>`,
     )}
+    ${messageTurns(live, view).map((index) => html`<li class="turn">${answersTo(index)}</li>`)}
   </ol>`;
+}
+
+/** Returns the turns that an engine returned as messages, which have no sampled ids. */
+function messageTurns({ turnCount }: LiveEpisode, { header }: RowView): readonly number[] {
+  const sampledCount = header.turns.length;
+  const count = Math.max(turnCount - sampledCount, 0);
+  return Array.from({ length: count }, (_, index) => sampledCount + index);
 }
 
 function answerEntry(

@@ -37,7 +37,14 @@ export function verdictPanel(app: ViewerApp, row: EpisodeRow): TemplateResult {
       ${fact("turns", formatNumber(counts.turnCount))}
       ${lineage === undefined ? nothing : fact("rows", formatNumber(lineage.filter((own) => own !== null).length))}
       ${fact("tool calls", formatNumber(counts.toolCallCount))}
-      ${fact("trained tokens", `${formatNumber(counts.sampledTokenCount)} of ${formatNumber(counts.tokenCount)}`)}
+      ${
+        counts.tokenCount === 0
+          ? fact("sampled tokens", formatNumber(counts.sampledTokenCount))
+          : fact(
+              "trained tokens",
+              `${formatNumber(counts.sampledTokenCount)} of ${formatNumber(counts.tokenCount)}`,
+            )
+      }
       ${fact("time", formatDuration(durationMs))} ${fact("seed", String(row.seed))}
       ${userUsage.callCount === 0 ? nothing : fact("user's model", `${userUsage.callCount} calls`)}
     </dl>

@@ -1,4 +1,6 @@
 import path from "node:path";
+import type { ChatTurn } from "../../engine/chat/chat-turn.ts";
+import { isChatTurn } from "../../episode/inputs/input.ts";
 import { parseJson } from "../../run/folder/episode-row.ts";
 import type { Files } from "../../run/disk/files.ts";
 import type { LineRange } from "../../run/disk/line-ranges.ts";
@@ -79,6 +81,15 @@ export class LiveRecordings {
         continue;
       }
       const { value, error } = outcome ?? {};
+      if (isChatTurn({ type, what }) && value !== undefined) {
+        answers.push({
+          turnIndex: turnCount++,
+          what: "the model's message",
+          isError: false,
+          text: textOfTurn(value as Partial<ChatTurn>),
+        });
+        continue;
+      }
       const text = error?.message ?? (value === undefined ? undefined : textOf(value));
       answers.push({
         turnIndex: turnCount - 1,
@@ -163,6 +174,12 @@ export class LiveRecordings {
     // An attempt that continues after an interruption starts once more.
     place.hasEnded = match[1] === "end";
   }
+}
+
+/** Returns the text of a turn that an engine returned as a message, and its calls. */
+function textOfTurn({ content = "", toolCalls = [] }: Partial<ChatTurn>): string {
+  const calls = toolCalls.map(({ name = "", argumentsText }) => `${name} ${argumentsText}`);
+  return [content, ...calls].filter((part) => part !== "").join("\n");
 }
 
 function textOf(value: unknown): string {

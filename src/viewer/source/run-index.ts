@@ -1,3 +1,4 @@
+import { hasNoRows } from "../../run/require-rows.ts";
 import path from "node:path";
 import { openStoredRun } from "../../report/read-run.ts";
 import { type Files, readText } from "../../run/disk/files.ts";
@@ -154,6 +155,7 @@ export class RunIndex {
       ...(typeof split === "string" && { split }),
       ...(typeof engine?.model === "string" && { model: engine.model }),
       ...(typeof engine?.kind === "string" && { engine: engine.kind }),
+      ...(hasNoRows(found) && { hasNoRows: true }),
       configuration,
       ...(isObject(columns) && { columns }),
       ...(this.#teachers.length > 0 && { teachers: this.#teachers }),

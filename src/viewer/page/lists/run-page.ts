@@ -124,7 +124,7 @@ function runHead(list: EpisodeList): TemplateResult {
     ["cut off", formatNumber(count("truncated"))],
     ["failed", formatNumber(count("failed"))],
     ...(count("aborted") === 0 ? [] : ([["interrupted", formatNumber(count("aborted"))]] as const)),
-    ["trained tokens", formatNumber(sampled)],
+    [facts.hasNoRows ? "sampled tokens" : "trained tokens", formatNumber(sampled)],
   ];
   return html`<header class="run-head">
     <div>

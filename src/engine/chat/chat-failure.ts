@@ -2,7 +2,7 @@ import { describeError } from "../../errors.ts";
 import { Redactor } from "../../secrets/redactor.ts";
 
 /** The kind of a failed attempt. A failure's code is the party and this kind. */
-type ChatFailureKind =
+export type ChatFailureKind =
   | "timeout"
   | "unreachable"
   | "overloaded"
@@ -12,6 +12,7 @@ type ChatFailureKind =
   | "empty-reply"
   | "bad-reply"
   | "budget"
+  | "content-filter"
   | "model-error";
 
 /** One failed and classified attempt. */

@@ -11,6 +11,8 @@ export type ScriptedAnswer =
   | {
       readonly content: string | null;
       readonly reasoning?: string;
+      /** Calls as name and arguments. */
+      readonly calls?: readonly (readonly [name: string, argumentsText: string])[];
       readonly finishReason?: string;
       /** Input and output tokens. `null` reports none. Default 10 and 5. */
       readonly usage?: readonly [number, number] | null;
@@ -56,7 +58,12 @@ export async function startChatCompletionsServer(
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
-      const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>;
+      const text = Buffer.concat(chunks).toString("utf8");
+      const body = JSON.parse(text === "" ? "{}" : text) as Record<string, unknown>;
+      if (request.url?.endsWith("/models") === true) {
+        send(response, { status: 404, body: "{}" });
+        return;
+      }
       if (!("messages" in body)) {
         // Real servers answer so, and clients use it to check that the server exists.
         send(response, { status: 400, body: "messages is required" });
@@ -125,7 +132,8 @@ function send(response: ServerResponse, answer: ScriptedAnswer): void {
 function completion({
   content,
   reasoning,
-  finishReason = "stop",
+  calls,
+  finishReason = calls === undefined ? "stop" : "tool_calls",
   usage = [10, 5],
 }: Extract<ScriptedAnswer, { content: string | null }>): object {
   return {
@@ -136,7 +144,16 @@ function completion({
     choices: [
       {
         index: 0,
-        message: { role: "assistant", content, reasoning_content: reasoning },
+        message: {
+          role: "assistant",
+          content,
+          reasoning_content: reasoning,
+          tool_calls: calls?.map(([name, argumentsText], index) => ({
+            id: `call_${index}`,
+            type: "function",
+            function: { name, arguments: argumentsText },
+          })),
+        },
         finish_reason: finishReason,
       },
     ],
