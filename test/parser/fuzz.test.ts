@@ -12,7 +12,7 @@ const seconds = Number(process.env["TURNWRIGHT_FUZZ_SECONDS"] ?? 0);
 const seed = Number(process.env["TURNWRIGHT_FUZZ_SEED"] ?? 20261121);
 
 /** The count of texts in an ordinary test run. */
-const textCount = 6000;
+const textCount = 4000;
 
 const parameters = { type: "object", properties: { query: { type: "string" } } };
 const sampleTools = toolsFromOpenAi(

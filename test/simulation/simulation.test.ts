@@ -5,7 +5,7 @@ import { simulate } from "./simulate.ts";
  * The seeds to try: one by its number, or a number of them from a first one. The first failure ends
  * the test, unless all are requested.
  */
-const { SIMULATION_SEED, SIMULATION_SEEDS = "120", SIMULATION_FIRST = "0" } = process.env;
+const { SIMULATION_SEED, SIMULATION_SEEDS = "70", SIMULATION_FIRST = "0" } = process.env;
 const isForAll = process.env["SIMULATION_ALL"] === "1";
 
 /** The meaning of a seed depends on it. */
