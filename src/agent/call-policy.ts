@@ -150,7 +150,8 @@ export function explainAttempt(
   switch (status) {
     case "unknown-tool": {
       const known = tools.map((tool) => tool.name).join(", ");
-      return `Error: unknown tool ${JSON.stringify(name ?? "")}, the available tools are: ${known}`;
+      const which = tools.length === 0 ? "there are no tools" : `the available tools are: ${known}`;
+      return `Error: unknown tool ${JSON.stringify(name ?? "")}, ${which}`;
     }
     case "invalid-json":
       return "Error: the tool call is not valid JSON";

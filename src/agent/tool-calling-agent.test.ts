@@ -29,16 +29,18 @@ function read(
     finish = "stop",
     toolUsePolicy = toolUsePolicies.many,
     unknownTools = "refuse",
+    known = tools,
   }: {
     finish?: "stop" | "length";
     toolUsePolicy?: ToolUsePolicy;
     unknownTools?: "refuse" | "perform";
+    known?: typeof tools;
   } = {},
 ) {
   const parser = findToolCallParser("qwen25");
   return createToolCallingAgent({ parser, toolUsePolicy, unknownTools }).read({
     text,
-    tools,
+    tools: known,
     turnIndex: 3,
     finish,
     reasoningOpened: false,
@@ -114,6 +116,13 @@ describe("createToolCallingAgent()", () => {
   ])("returns the error of %s to the model", (json, status, observation) => {
     const [intent] = read(call(json)).intents;
     expect(intent).toMatchObject({ type: "refuse", callId: "t0003c000", status, observation });
+  });
+
+  test("says of an unknown tool that there are none", () => {
+    const [intent] = read(call('{"name": "refund", "arguments": {}}'), { known: [] }).intents;
+    expect(intent).toMatchObject({
+      observation: 'Error: unknown tool "refund", there are no tools',
+    });
   });
 
   test("answers a valid and an invalid call separately", () => {
