@@ -66,7 +66,7 @@ interface Column {
 }
 
 function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): TemplateResult {
-  const { rolloutId, sampleIndex, reward, outcome, rowCount, turnCount, sampledTokenCount } = entry;
+  const { rolloutId, sampleIndex, rowCount, turnCount, sampledTokenCount } = entry;
   const isBase = entry === base;
   const link = linkTo(episodeRoute(route.run, rolloutId));
   const parting = isBase ? undefined : findParting(app, route, entry, base);
@@ -81,7 +81,7 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): Tem
       >
         #${sampleIndex}
       </button>
-      ${rewardBadge(reward, outcome === "failed")} ${endOf(entry)}
+      ${rewardBadge(entry)} ${endOf(entry)}
       <a class="button" href=${link}>open</a>
       ${forkWords(app, route, entry)}
       <p class="faint">

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from "lit/html.js";
 import { describeInterval } from "../../report/statistics/describe-interval.ts";
 import type { Estimate } from "../../report/statistics/interval.ts";
 import type { EpisodeEntry, RunState } from "../model/episode-entry.ts";
+import { rewardTone } from "../model/reward-tone.ts";
 import type { Loaded, ViewerApp } from "./viewer-app.ts";
 
 /** Renders a value when it is loaded. Until then shows that it is loading, or the error. */
@@ -19,13 +20,18 @@ export function whenReady<Value>(
   }
 }
 
-/** Renders a reward with its number, sign and colour. */
-export function rewardBadge(reward: number | undefined, isFailed = false): TemplateResult {
+/** Renders an episode's reward with its number, sign and colour. */
+export function rewardBadge({
+  reward,
+  success,
+  outcome,
+}: Pick<EpisodeEntry, "reward" | "success" | "outcome">): TemplateResult {
   if (reward === undefined) {
+    const isFailed = outcome === "failed";
     const title = isFailed ? "failed: no reward" : "nothing scored it";
     return html`<span class="reward none" title=${title}>${isFailed ? "✕" : "–"}</span>`;
   }
-  const tone = reward >= 1 ? "good" : reward <= 0 ? "bad" : "mixed";
+  const tone = rewardTone({ reward, success });
   const sign = { good: "✓", bad: "✗", mixed: "◐" }[tone];
   return html`<span class="reward ${tone}"
     ><span aria-hidden="true">${sign}</span> ${formatNumber(reward)}</span

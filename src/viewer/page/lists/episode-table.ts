@@ -47,7 +47,7 @@ const columns: readonly Column[] = [
   {
     field: "reward",
     width: "84px",
-    draw: ({ reward, outcome }) => rewardBadge(reward, outcome === "failed"),
+    draw: rewardBadge,
   },
   { field: "hits", width: "56px", draw: () => "" },
   { field: "about", width: "minmax(140px, 3fr)", draw: ({ about = "" }) => longCell(about) },

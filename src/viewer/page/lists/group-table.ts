@@ -62,7 +62,7 @@ function groupCells(
     ><span role="cell" class="cell cell-spread"
       >${spread === undefined ? "–" : spread.toFixed(3)}</span
     ><span role="cell" class="cell cell-attempts"
-      >${attempts.map(({ reward, outcome }) => rewardBadge(reward, outcome === "failed"))}
+      >${attempts.map(rewardBadge)}
       ${
         isDegenerate
           ? html`<span class="degenerate" title="advantages within the group are all 0"

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import { isSuccessful } from "../../../report/trial-result.ts";
 import { namesOf } from "../../../columns/column-specs.ts";
 import { readFilter } from "../../model/lists/episode-filter.ts";
 import { quoted } from "../../model/lists/list-fields.ts";
@@ -10,6 +11,7 @@ import { episodeTable } from "./episode-table.ts";
 import { filterBox, filterProblems } from "./filter-box.ts";
 import { groupTable } from "./group-table.ts";
 import { listFigures } from "./list-figures.ts";
+import { successRule } from "../../model/lists/success-rule.ts";
 import { estimateOf, formatNumber, stateBadge, whenReady } from "../parts.ts";
 import { runTabs } from "./run-tabs.ts";
 import { shownEpisodes, type ShownEpisodes } from "./shown-episodes.ts";
@@ -110,6 +112,8 @@ function runHead(list: EpisodeList): TemplateResult {
   const { planned, environment, split, engine, model, dir, state, damagedCount, columns } = facts;
   const { averageReward, components } = listFigures(list);
   const count = (outcome: string) => entries.filter((entry) => entry.outcome === outcome).length;
+  const rule = successRule(list);
+  const successCount = entries.filter(isSuccessful).length;
   const sampled = entries.reduce((sum, entry) => sum + entry.sampledTokenCount, 0);
   const sums: readonly (readonly [string, string | TemplateResult | typeof nothing])[] = [
     [
@@ -123,6 +127,9 @@ function runHead(list: EpisodeList): TemplateResult {
     ["completed", formatNumber(count("completed"))],
     ["cut off", formatNumber(count("truncated"))],
     ["failed", formatNumber(count("failed"))],
+    ...(rule === undefined
+      ? []
+      : ([["successes", html`<span title=${rule}>${formatNumber(successCount)}</span>`]] as const)),
     ...(count("aborted") === 0 ? [] : ([["interrupted", formatNumber(count("aborted"))]] as const)),
     ["trained tokens", formatNumber(sampled)],
   ];

@@ -49,7 +49,7 @@ export function runsPage(app: ViewerApp, route: RunsRoute): TemplateResult {
           >${formatNumber(shown.length)} of ${formatNumber(runs.length)}</output
         >
       </div>
-      ${filterProblems(problems)} ${pickNote(app, route)}
+      ${filterProblems(problems)} ${pickNote(app, route)} ${thresholdNote(runs)}
       ${shown.length === 0 ? nothing : runTable(app, route, { shown, fields, settings })}
       ${unreadable.map(
         ({ dir, problem }) =>
@@ -61,6 +61,14 @@ export function runsPage(app: ViewerApp, route: RunsRoute): TemplateResult {
 
 function byName(left: RunOverview, right: RunOverview): number {
   return left.facts.key < right.facts.key ? -1 : 1;
+}
+
+/** Names the threshold with which the viewer was started. */
+function thresholdNote([first]: readonly RunOverview[]) {
+  const threshold = first?.facts.successThreshold;
+  return threshold === undefined
+    ? nothing
+    : html`<p class="faint">A success has a reward of ${threshold} or more.</p>`;
 }
 
 /** Says which run is chosen for a comparison. */
