@@ -70,7 +70,7 @@ export function verdictOf(row: Judged, successThreshold?: number): Verdict {
   const judged = success === undefined ? "" : success ? ": a success" : ": no success";
   return {
     tone: rewardTone({ reward, success }),
-    headline: `Reward ${Number(reward.toPrecision(6))}${judged}`,
+    headline: `Reward ${Number.isInteger(reward) ? reward : Number(reward.toPrecision(6))}${judged}`,
     ...about,
   };
 }

@@ -217,7 +217,11 @@ function columnTurns(app: ViewerApp, row: EpisodeRow, partingTurn: number | unde
                       ? nothing
                       : html`<b class="warning">${result === "acted" ? "error" : result}</b>`
                   }
-                  ${longText(app, `${row.rolloutId} step ${turnIndex} ${index}`, observation)}
+                  ${
+                    observation === ""
+                      ? html`<span class="faint">nothing</span>`
+                      : longText(app, `${row.rolloutId} step ${turnIndex} ${index}`, observation)
+                  }
                 </div>`,
             )}
           </li>`,

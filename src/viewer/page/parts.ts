@@ -3,6 +3,7 @@ import { describeInterval } from "../../report/statistics/describe-interval.ts";
 import type { Estimate } from "../../report/statistics/interval.ts";
 import type { EpisodeEntry, RunState } from "../model/episode-entry.ts";
 import { rewardTone } from "../model/reward-tone.ts";
+import { visibleText } from "../model/visible-text.ts";
 import type { Loaded, ViewerApp } from "./viewer-app.ts";
 
 /** Renders a value when it is loaded. Until then shows that it is loading, or the error. */
@@ -16,7 +17,7 @@ export function whenReady<Value>(
     case "loading":
       return html`<p class="waiting" role="status">reading…</p>`;
     case "failed":
-      return html`<p class="broken" role="alert">${loaded.message}</p>`;
+      return html`<p class="broken" role="alert">${visibleText(loaded.message)}</p>`;
   }
 }
 

@@ -99,8 +99,8 @@ export function toEpisodeEntry(
   order: number,
   successThreshold?: number,
 ): EpisodeEntry | undefined {
-  const { rolloutId, counts, outcome, failure, reward, rewardComponents } = row ?? {};
-  if (row === undefined || typeof rolloutId !== "string" || counts === undefined) return undefined;
+  if (row === undefined || !isSound(row)) return undefined;
+  const { rolloutId, counts, outcome, failure, reward, rewardComponents } = row;
   const success = ownSuccess(row, successThreshold);
   const [about, reason] = [aboutOf(row.messages), firstReason({ ...row, success })];
   return {
@@ -131,6 +131,20 @@ export function toEpisodeEntry(
     startedAtMs: row.startedAtMs ?? 0,
     durationMs: row.durationMs ?? 0,
   };
+}
+
+/** True if the row has an id and counts, and if the numbers and names that a list shows are such. */
+function isSound<Row extends Partial<Omit<EpisodeRow, "turns">>>(
+  row: Row,
+): row is Row & Pick<EpisodeRow, "rolloutId" | "counts"> {
+  const { taskIndex = 0, sampleIndex = 0, startedAtMs = 0, durationMs = 0, reward = 0 } = row;
+  const { rolloutId, groupId = "", taskId = "", environment = "", split = "" } = row;
+  const { turnCount, tokenCount, sampledTokenCount, toolCallCount, formatErrorCount } =
+    row.counts ?? {};
+  const counts = [turnCount, tokenCount, sampledTokenCount, toolCallCount, formatErrorCount];
+  const numbers = [...counts, taskIndex, sampleIndex, startedAtMs, durationMs, reward];
+  const names = [rolloutId, groupId, taskId, environment, split];
+  return numbers.every(Number.isFinite) && names.every((name) => typeof name === "string");
 }
 
 /** Returns the values of the components that are sound. */

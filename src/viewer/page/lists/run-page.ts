@@ -135,10 +135,10 @@ function runHead(list: EpisodeList): TemplateResult {
   ];
   return html`<header class="run-head">
     <div>
-      <h1>${facts.key} ${stateBadge(state)}</h1>
+      <h1>${visibleText(facts.key)} ${stateBadge(state)}</h1>
       <p class="faint">
-        ${[environment, split, engine, model].filter((part) => part !== undefined).join(" · ")}
-        <br />${dir}
+        ${visibleText([environment, split, engine, model].filter((part) => part !== undefined).join(" · "))}
+        <br />${visibleText(dir)}
         ${
           columns === undefined
             ? nothing
@@ -181,6 +181,7 @@ function suggestedFilters({ entries }: EpisodeList, { fields }: ShownEpisodes): 
   const words = [
     "reward=0",
     "reward=none",
+    ...(entries.some(({ success }) => success !== undefined) ? ["success=no"] : []),
     "outcome:truncated",
     "outcome:failed",
     ...parties.map((party) => `party:${party}`),
@@ -191,8 +192,8 @@ function suggestedFilters({ entries }: EpisodeList, { fields }: ShownEpisodes): 
     ...components.slice(0, 3).map(({ name }) => `${quoted(name)}<1`),
   ];
   return words.filter((word) => {
-    const { test } = readFilter(word, fields);
-    return entries.some(test);
+    const { test, problems } = readFilter(word, fields);
+    return problems.length === 0 && entries.some(test);
   });
 }
 

@@ -111,6 +111,9 @@ function runTable(app: ViewerApp, route: RunsRoute, { shown, fields, settings }:
   </div>`;
 }
 
+/** The largest number of differing settings that a row shows. All can be filtered. */
+const maxSettings = 8;
+
 interface ShownRun {
   readonly run: RunOverview;
   readonly settings: readonly string[];
@@ -122,6 +125,7 @@ function runRow(app: ViewerApp, route: RunsRoute, { run, settings }: ShownRun): 
   const { averageReward, passHatK, attemptCount } = figures;
   const last = attemptCount > 1 ? passHatK[String(attemptCount)] : undefined;
   const count = formatNumber(episodeCount);
+  const own = settings.filter((name) => configuration[name] !== undefined);
   return html`<tr data-run=${key}>
     <th scope="row" data-label="run">
       <a class="run-name" href=${linkTo(runRoute(key))} title=${visibleText(dir)}
@@ -138,16 +142,22 @@ function runRow(app: ViewerApp, route: RunsRoute, { run, settings }: ShownRun): 
     <td data-label="mean reward">${estimateOf(averageReward)}</td>
     <td data-label="pass^1">${passOf(passHatK["1"])}</td>
     <td data-label="">${passOf(last, `pass^${attemptCount}`)}</td>
-    <td data-label="settings that differ" class="settings">
-      ${settings.flatMap((name) =>
-        configuration[name] === undefined
-          ? []
-          : [
-              html`<span class="setting"
-                >${name} <b>${settingText(configuration[name])}</b></span
-              > `,
-            ],
-      )}
+    <td data-label=${own.length === 0 ? "" : "settings that differ"} class="settings">
+      ${own
+        .slice(0, maxSettings)
+        .map(
+          (name) =>
+            html`<span class="setting"
+              >${visibleText(name)} <b>${visibleText(settingText(configuration[name]))}</b></span
+            > `,
+        )}
+      ${
+        own.length <= maxSettings
+          ? nothing
+          : html`<a href=${linkTo({ page: "about", run: key })}
+              >and ${own.length - maxSettings} more</a
+            >`
+      }
     </td>
     <td data-label="">${compareCell(app, route, run)}</td>
   </tr>`;
