@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { UsageError } from "../../errors.ts";
+import { countOf } from "../../text/count-of.ts";
 import { exportHtml } from "../../viewer/export-html.ts";
 import { startViewer } from "../../viewer/server.ts";
 import { openRuns } from "../../viewer/source/run-catalog.ts";
@@ -53,7 +54,9 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
     const named = { wanted: episode ?? [], ...(model !== undefined && { model }) };
     const { html, episodeCount } = await exportHtml(run, named);
     await writeFile(flags.export, html);
-    await writeOut(`${flags.export}: ${episodeCount} episodes, ${Buffer.byteLength(html)} bytes\n`);
+    await writeOut(
+      `${flags.export}: ${countOf(episodeCount, "episode")}, ${Buffer.byteLength(html)} bytes\n`,
+    );
     return;
   }
   if (episode !== undefined) throw new UsageError("Cannot use --episode without --export");

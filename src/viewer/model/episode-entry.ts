@@ -57,7 +57,9 @@ export type RunState =
   /** A process has locked the run's folder. */
   | "running"
   /** The run has not finished, and no process plays it. */
-  | "stopped";
+  | "stopped"
+  /** The folder is gone. */
+  | "removed";
 
 /** Facts about a run for lists. JSON-able. */
 export interface RunFacts {

@@ -72,6 +72,7 @@ const stateWords: Readonly<Record<RunState, string>> = {
   "too-many-failures": "stopped: too many failures",
   running: "running",
   stopped: "not finished, no process plays it",
+  removed: "its folder is gone",
 };
 
 /** True if a run is being played, as far as the page knows. */

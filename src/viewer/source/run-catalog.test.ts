@@ -74,6 +74,14 @@ test("a list of runs does not read training rows, and a run's page does", async 
   expect(run!.facts.damagedCount).toBe(1);
 });
 
+test("a run says that its folder is gone", async () => {
+  await write("run", [1]);
+  const { runs } = await openRuns([path.join(dir, "run")]);
+  await rm(path.join(dir, "run"), { recursive: true });
+  await runs[0]!.refresh();
+  expect(runs[0]!.facts).toMatchObject({ state: "removed", episodeCount: 0 });
+});
+
 test("a run has its settings, its identity and its summary", async () => {
   await write("run", [1]);
   const { runs } = await openRuns([path.join(dir, "run")]);

@@ -6,6 +6,7 @@ import { readStanding } from "../../run/disk/lock-holder.ts";
 import { thisMachine } from "../../run/disk/process-place.ts";
 import { lockFile } from "../../run/disk/run-lock.ts";
 import { parseEpisodeRow } from "../../run/folder/episode-row.ts";
+import { manifestFile } from "../../run/folder/run-manifest.ts";
 import type { RunManifest } from "../../run/folder/run-folder.ts";
 import { storedFiles } from "../../run/gzip/stored-files.ts";
 import { rolloutIdOfLine } from "../../run/folder/sample-line.ts";
@@ -355,6 +356,8 @@ export class RunIndex {
   }
 
   async #readState(): Promise<RunState> {
+    const manifest = await readText(this.#files, path.join(this.#root, manifestFile));
+    if (manifest === undefined) return "removed";
     const summary = parseJsonText(await this.#readSummary());
     if (isObject(summary) && summary["end"] !== undefined) return summary["end"] as RunState;
     const standing = await readStanding(

@@ -13,7 +13,7 @@ const ownFields: readonly ListField<RunOverview>[] = [
   {
     name: "state",
     title: "state",
-    meaning: "finished, running, stopped, interrupted or too-many-failures",
+    meaning: "finished, running, stopped, interrupted, too-many-failures or removed",
     valueOf: ({ facts }) => facts.state,
   },
   {

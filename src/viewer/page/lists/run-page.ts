@@ -73,6 +73,11 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
 function nothingShown({ entries, facts, running }: EpisodeList): TemplateResult {
   if (entries.length > 0)
     return html`<p class="waiting">No episode fits the filter or the search.</p>`;
+  if (facts.state === "removed") {
+    return html`<p class="waiting">
+      The folder of the run was removed, and its episodes with it.
+    </p>`;
+  }
   if (running.length > 0 && facts.state !== "running") {
     return html`<p class="waiting">No episode was finished; what was recorded is named above.</p>`;
   }
