@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import { countOf } from "../../text/count-of.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { isForkOfOther, type EpisodeEntry } from "../model/episode-entry.ts";
 import { firstDifference } from "../model/first-difference.ts";
@@ -27,7 +28,7 @@ export function groupPage(app: ViewerApp, route: GroupRoute): TemplateResult {
       <header class="group-head">
         <h1>${visibleText(route.group)}</h1>
         <p>
-          ${group.attempts.length} attempts,
+          ${countOf(group.attempts.length, "attempt")},
           ${
             group.mean === undefined
               ? "none of them scored"
@@ -85,9 +86,10 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): Tem
       <a class="button" href=${link}>open</a>
       ${forkWords(app, route, entry)}
       <p class="faint">
-        ${rowCount > 1 ? html`${formatNumber(rowCount)} rows ·` : nothing} ${turnCount} turns ·
-        ${formatNumber(sampledTokenCount)} sampled · ${entry.toolCallCount} calls ·
-        ${entry.formatErrorCount} malformed · ${formatDuration(entry.durationMs)}
+        ${rowCount > 1 ? html`${formatNumber(rowCount)} rows ·` : nothing}
+        ${countOf(turnCount, "turn")} · ${formatNumber(sampledTokenCount)} sampled ·
+        ${countOf(entry.toolCallCount, "call")} · ${entry.formatErrorCount} malformed ·
+        ${formatDuration(entry.durationMs)}
       </p>
       ${partingWords(app, route, { entry, base, parting })}
     </header>

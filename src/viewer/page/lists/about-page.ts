@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import { countOf } from "../../../text/count-of.ts";
 import { namesOf } from "../../../columns/column-specs.ts";
 import { describeInterval } from "../../../report/statistics/describe-interval.ts";
 import type { Estimate } from "../../../report/statistics/interval.ts";
@@ -102,8 +103,8 @@ function rewards(
   return part(
     "Reward",
     html`<p class="faint">
-        ${formatNumber(scoredCount)} scored attempts at ${formatNumber(taskCount)} tasks. Means are
-        taken over tasks. For pass^k, ${rule}.
+        ${countOf(scoredCount, "scored attempt")} at ${countOf(taskCount, "task")}. Means are taken
+        over tasks. For pass^k, ${rule}.
       </p>
       <table class="values numbers">
         <thead>

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
 import { isSuccessful } from "../../../report/trial-result.ts";
+import { countOf } from "../../../text/count-of.ts";
 import { namesOf } from "../../../columns/column-specs.ts";
 import { readFilter } from "../../model/lists/episode-filter.ts";
 import { quoted } from "../../model/lists/list-fields.ts";
@@ -51,9 +52,7 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
         <output class="shown-count"
           >${formatNumber(episodes.length)} of
           ${formatNumber(list.entries.length)}${
-            route.view === "groups"
-              ? ` episodes in ${formatNumber(shown.groups.length)} groups`
-              : ""
+            route.view === "groups" ? ` episodes in ${countOf(shown.groups.length, "group")}` : ""
           }</output
         >
       </div>
@@ -156,7 +155,7 @@ function runHead(list: EpisodeList): TemplateResult {
       ${
         damagedCount === 0
           ? nothing
-          : html`<p class="broken">${damagedCount} lines of its files cannot be read</p>`
+          : html`<p class="broken">${countOf(damagedCount, "line")} of its files cannot be read</p>`
       }
     </div>
     <dl class="sums">
@@ -246,7 +245,7 @@ function searchBox(app: ViewerApp, route: RunRoute, { hits }: ShownEpisodes): Te
             >${
               hits === undefined
                 ? "searching…"
-                : `${formatNumber(count)} hits in ${formatNumber(hits.size)} episodes`
+                : `${countOf(count, "hit")} in ${countOf(hits.size, "episode")}`
             }</output
           >`
     }
