@@ -22,6 +22,14 @@ const trials: Setting = {
   default: 1,
 };
 
+/** The lowest reward of a success, for reports and the viewer. */
+export const successThresholdSetting = {
+  name: "success-threshold",
+  kind: { type: "number", min: -Infinity, max: Infinity },
+  value: "reward",
+  help: "lowest reward of a success (default: the environment's own verdict, or the reward 1)",
+} as const satisfies Setting;
+
 /** The terms of a report: the prices of the policy's tokens, and the rewards that are a success. */
 export const reportSettings = [
   {
@@ -36,12 +44,7 @@ export const reportSettings = [
     value: "usd",
     help: "US dollars per million sampled tokens, for the report",
   },
-  {
-    name: "success-threshold",
-    kind: { type: "number", min: -Infinity, max: Infinity },
-    value: "reward",
-    help: "lowest reward of a success (default: the environment's own verdict, or the reward 1)",
-  },
+  successThresholdSetting,
 ] as const satisfies readonly Setting[];
 
 /** The settings of `turnwright eval`. */

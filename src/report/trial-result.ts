@@ -25,8 +25,8 @@ export function isSuccessful({
   reward,
   success,
 }: {
-  readonly reward?: number;
-  readonly success?: boolean;
+  readonly reward?: number | undefined;
+  readonly success?: boolean | undefined;
 }): boolean {
   return reward !== undefined && succeeded({ reward, success });
 }

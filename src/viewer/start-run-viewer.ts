@@ -7,6 +7,8 @@ export interface RunViewerOptions {
   readonly port?: number;
   /** A model folder whose tokenizer reads the tokens' texts. Default: the model of each run. */
   readonly model?: string;
+  /** The lowest reward of a success. Default: the environment's own verdict, or the reward 1. */
+  readonly successThreshold?: number;
 }
 
 /**
@@ -17,7 +19,10 @@ export interface RunViewerOptions {
  */
 export async function startRunViewer(
   dirs: readonly string[],
-  { port = 0, model }: RunViewerOptions = {},
+  { port = 0, model, successThreshold }: RunViewerOptions = {},
 ): Promise<ViewerServer> {
-  return await startViewer(await openRuns(dirs), { port, ...(model !== undefined && { model }) });
+  return await startViewer(await openRuns(dirs, { successThreshold }), {
+    port,
+    ...(model !== undefined && { model }),
+  });
 }

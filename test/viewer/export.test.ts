@@ -49,6 +49,18 @@ afterAll(async () => {
 });
 
 describe("turnwright view --export", () => {
+  test("--success-threshold judges the episodes of the file", async () => {
+    const file = path.join(scratch, "judged.html");
+    const args = ["view", run, "--export", file, "--episode", "0#1", "--success-threshold"];
+    expect((await callCli([...args, "high"])).stderr).toContain("expected a number");
+    expect((await callCli([...args, "-5"])).stdout).toMatch(
+      /judged\.html: 1 episode, \d+ bytes\n$/,
+    );
+    const html = await readFile(file, "utf8");
+    expect(html).toContain('"successThreshold":-5');
+    expect(html).toContain('"success":true');
+  });
+
   test("writes a file that needs only a browser", async (context) => {
     const file = path.join(scratch, "exported.html");
     const { status, stdout, stderr } = await callCli([

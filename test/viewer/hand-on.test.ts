@@ -106,7 +106,7 @@ describe.skipIf(!hasBrowser)("turnwright view: links between runs", () => {
     await field.fill("NEEDLE");
     await field.press("Enter");
     await page.locator(".shown-count").getByText("1 of 2").waitFor();
-    await page.locator(".search-count").getByText("hits in 1 episodes").waitFor();
+    await page.locator(".search-count").getByText("in 1 episode").waitFor();
     await page.locator(".list-row").click();
     await page.locator(".verdict").waitFor();
     expect(await page.locator(".conversation mark").allInnerTexts()).toContain("needle");

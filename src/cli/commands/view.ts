@@ -3,10 +3,13 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { UsageError } from "../../errors.ts";
+import { countOf } from "../../text/count-of.ts";
 import { exportHtml } from "../../viewer/export-html.ts";
 import { startViewer } from "../../viewer/server.ts";
 import { openRuns } from "../../viewer/source/run-catalog.ts";
 import type { RunIndex } from "../../viewer/source/run-index.ts";
+import { successThresholdSetting } from "../eval-settings.ts";
+import { addSettings } from "../option.ts";
 import { openScoringEngine, type ScoringEngine } from "../scoring-engine.ts";
 import { writeError, writeOut } from "../write-out.ts";
 
@@ -17,6 +20,7 @@ interface ViewFlags {
   readonly rescore?: true;
   readonly export?: string;
   readonly episode?: readonly string[];
+  readonly successThreshold?: number;
 }
 
 /** `turnwright view`: shows runs in the browser. */
@@ -34,13 +38,13 @@ export function defineView(command: Command): void {
     .option("--rescore", "let the run's engine compute logprobs again, for the rows that you view")
     .option("--open", "open the browser")
     .option("--export <file>", "write this file instead of serving")
-    .option("--episode <id...>", "with --export: the episodes, by their ids or the ends of them")
-    .action(view);
+    .option("--episode <id...>", "with --export: the episodes, by their ids or the ends of them");
+  addSettings(command, [successThresholdSetting]).action(view);
 }
 
 async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
   const { model, episode } = flags;
-  const catalog = await openRuns(dirs);
+  const catalog = await openRuns(dirs, { successThreshold: flags.successThreshold });
   const { runs } = catalog;
   if (flags.export !== undefined) {
     const [run, ...others] = runs;
@@ -50,7 +54,9 @@ async function view(dirs: readonly string[], flags: ViewFlags): Promise<void> {
     const named = { wanted: episode ?? [], ...(model !== undefined && { model }) };
     const { html, episodeCount } = await exportHtml(run, named);
     await writeFile(flags.export, html);
-    await writeOut(`${flags.export}: ${episodeCount} episodes, ${Buffer.byteLength(html)} bytes\n`);
+    await writeOut(
+      `${flags.export}: ${countOf(episodeCount, "episode")}, ${Buffer.byteLength(html)} bytes\n`,
+    );
     return;
   }
   if (episode !== undefined) throw new UsageError("Cannot use --episode without --export");

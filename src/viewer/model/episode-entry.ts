@@ -21,6 +21,8 @@ export interface EpisodeEntry {
   readonly reason?: string;
   /** Absent if the episode is unscored. */
   readonly reward?: number;
+  /** True if the scored episode is a success. Absent if the usual rule holds: the reward 1. */
+  readonly success?: boolean;
   /** The value of each named component of the reward. Absent if the episode has none. */
   readonly components?: Readonly<Record<string, number>>;
   /** The party that failed. Absent if no party failed. */
@@ -55,7 +57,9 @@ export type RunState =
   /** A process has locked the run's folder. */
   | "running"
   /** The run has not finished, and no process plays it. */
-  | "stopped";
+  | "stopped"
+  /** The folder is gone. */
+  | "removed";
 
 /** Facts about a run for lists. JSON-able. */
 export interface RunFacts {
@@ -86,6 +90,8 @@ export interface RunFacts {
   /** The number of unreadable lines. */
   readonly damagedCount: number;
   readonly turnwright: string;
+  /** The lowest reward of a success, if the viewer was started with one. */
+  readonly successThreshold?: number;
   /** True if an engine is available to compute logprobs again. */
   readonly canRescore?: boolean;
 }

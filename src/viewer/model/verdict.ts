@@ -1,6 +1,8 @@
 import { countOf } from "../../text/count-of.ts";
 import { differenceOf, type Difference } from "../../environment/state/difference.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
+import { ownSuccess } from "./own-success.ts";
+import { rewardTone } from "./reward-tone.ts";
 import type { StopReason } from "../../trajectory/sample.ts";
 
 /** An explanation of an episode's reward. */
@@ -19,7 +21,7 @@ type Judged = Pick<
   EpisodeRow,
   "outcome" | "stopReason" | "reward" | "rewardDetails" | "failure" | "counts"
 > &
-  Partial<Pick<EpisodeRow, "environment">>;
+  Partial<Pick<EpisodeRow, "environment" | "success">>;
 
 const endings: Readonly<Record<StopReason, (turns: number) => string>> = {
   "user-left": (turns) => `The user left after ${countOf(turns, "turn")}.`,
@@ -37,8 +39,12 @@ const endings: Readonly<Record<StopReason, (turns: number) => string>> = {
   failure: (turns) => `Ended by a failure after ${countOf(turns, "turn")}.`,
 };
 
-/** Explains why an episode has its reward, from the facts in its row. */
-export function verdictOf(row: Judged): Verdict {
+/**
+ * Explains why an episode has its reward, from the facts in its row.
+ *
+ * @param successThreshold - The lowest reward of a success. Default: see `ownSuccess()`.
+ */
+export function verdictOf(row: Judged, successThreshold?: number): Verdict {
   const { reward, stopReason, failure, counts, rewardDetails } = row;
   const difference = differenceOf(rewardDetails);
   // The client of a gateway's session decides when it ends.
@@ -60,8 +66,13 @@ export function verdictOf(row: Judged): Verdict {
   if (reward === undefined) {
     return { tone: "unscored", headline: "No reward: nothing scored this episode", ...about };
   }
-  const tone = reward >= 1 ? "good" : reward <= 0 ? "bad" : "mixed";
-  return { tone, headline: `Reward ${reward}`, ...about };
+  const success = ownSuccess(row, successThreshold);
+  const judged = success === undefined ? "" : success ? ": a success" : ": no success";
+  return {
+    tone: rewardTone({ reward, success }),
+    headline: `Reward ${Number.isInteger(reward) ? reward : Number(reward.toPrecision(6))}${judged}`,
+    ...about,
+  };
 }
 
 /**

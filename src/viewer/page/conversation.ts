@@ -48,7 +48,10 @@ function openingMessage(
     ${
       role === "system"
         ? html`<details ?open=${hasHit(app, content)}>
-            <summary><span class="who">system</span> ${visibleText(content.slice(0, 90))}…</summary>
+            <summary>
+              <span class="who">system</span>
+              ${visibleText(content.slice(0, 90))}${content.length > 90 ? "…" : ""}
+            </summary>
             ${body}
           </details>`
         : html`<div class="who">${role}</div>
@@ -281,6 +284,8 @@ function stepEntry(app: ViewerApp, key: string, step: TurnStep): TemplateResult 
       ${verdict === "" ? nothing : html`<b class="warning">${verdict}</b>`}
       ${repaired === true ? html`<b class="warning">after it was mended</b>` : nothing}
     </div>
-    <div class="body">${longText(app, key, observation)}</div>
+    <div class="body">
+      ${observation === "" ? html`<span class="faint">nothing</span>` : longText(app, key, observation)}
+    </div>
   </div>`;
 }

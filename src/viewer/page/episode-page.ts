@@ -32,7 +32,7 @@ export function episodePage(app: ViewerApp, route: EpisodeRoute): TemplateResult
     ${attempts(app, route)}
     ${whenReady(app.episode(route), (row) => {
       if ("isLive" in row) return livePage(app, route, row);
-      return html`${verdictPanel(app, row)} ${forkNote(app, route, row)}
+      return html`${verdictPanel(app, route.run, row)} ${forkNote(app, route, row)}
       ${sides(app, conversationSide(app, route, row), () => rightSide(app, route, row))}`;
     })}
   </div>`;
@@ -227,15 +227,13 @@ function attempts(app: ViewerApp, route: EpisodeRoute): TemplateResult {
   </nav>`;
 }
 
-function attemptLink(
-  route: EpisodeRoute,
-  { rolloutId, sampleIndex, reward, outcome }: EpisodeEntry,
-) {
+function attemptLink(route: EpisodeRoute, entry: EpisodeEntry) {
+  const { rolloutId, sampleIndex } = entry;
   const isOwn = rolloutId === route.episode;
   const { find } = route;
   const other = { ...episodeRoute(route.run, rolloutId), ...(find !== undefined && { find }) };
   return html`<a href=${linkTo(other)} aria-current=${isOwn ? "page" : nothing}
-    >#${sampleIndex} ${rewardBadge(reward, outcome === "failed")}</a
+    >#${sampleIndex} ${rewardBadge(entry)}</a
   >`;
 }
 

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import { countOf } from "../../text/count-of.ts";
 import type { EpisodeRow } from "../../run/folder/episode-row.ts";
 import { shownSteps } from "../../episode/turn/shown-steps.ts";
 import { isForkOfOther, type EpisodeEntry } from "../model/episode-entry.ts";
@@ -28,7 +29,7 @@ export function groupPage(app: ViewerApp, route: GroupRoute): TemplateResult {
       <header class="group-head">
         <h1>${visibleText(route.group)}</h1>
         <p>
-          ${group.attempts.length} attempts,
+          ${countOf(group.attempts.length, "attempt")},
           ${
             group.mean === undefined
               ? "none of them scored"
@@ -67,7 +68,7 @@ interface Column {
 }
 
 function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): TemplateResult {
-  const { rolloutId, sampleIndex, reward, outcome, rowCount, turnCount, sampledTokenCount } = entry;
+  const { rolloutId, sampleIndex, rowCount, turnCount, sampledTokenCount } = entry;
   const isBase = entry === base;
   const link = linkTo(episodeRoute(route.run, rolloutId));
   const parting = isBase ? undefined : findParting(app, route, entry, base);
@@ -82,13 +83,14 @@ function column(app: ViewerApp, route: GroupRoute, { entry, base }: Column): Tem
       >
         #${sampleIndex}
       </button>
-      ${rewardBadge(reward, outcome === "failed")} ${endOf(entry)}
+      ${rewardBadge(entry)} ${endOf(entry)}
       <a class="button" href=${link}>open</a>
       ${forkWords(app, route, entry)}
       <p class="faint">
-        ${rowCount > 1 ? html`${formatNumber(rowCount)} rows ·` : nothing} ${turnCount} turns ·
-        ${formatNumber(sampledTokenCount)} sampled · ${entry.toolCallCount} calls ·
-        ${entry.formatErrorCount} malformed · ${formatDuration(entry.durationMs)}
+        ${rowCount > 1 ? html`${formatNumber(rowCount)} rows ·` : nothing}
+        ${countOf(turnCount, "turn")} · ${formatNumber(sampledTokenCount)} sampled ·
+        ${countOf(entry.toolCallCount, "call")} · ${entry.formatErrorCount} malformed ·
+        ${formatDuration(entry.durationMs)}
       </p>
       ${partingWords(app, route, { entry, base, parting })}
     </header>
@@ -218,7 +220,11 @@ function columnTurns(app: ViewerApp, row: EpisodeRow, partingTurn: number | unde
                       ? nothing
                       : html`<b class="warning">${result === "acted" ? "error" : result}</b>`
                   }
-                  ${longText(app, `${row.rolloutId} step ${turnIndex} ${index}`, observation)}
+                  ${
+                    observation === ""
+                      ? html`<span class="faint">nothing</span>`
+                      : longText(app, `${row.rolloutId} step ${turnIndex} ${index}`, observation)
+                  }
                 </div>`,
             )}
           </li>`,

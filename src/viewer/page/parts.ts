@@ -2,6 +2,8 @@ import { html, nothing, type TemplateResult } from "lit/html.js";
 import { describeInterval } from "../../report/statistics/describe-interval.ts";
 import type { Estimate } from "../../report/statistics/interval.ts";
 import type { EpisodeEntry, RunState } from "../model/episode-entry.ts";
+import { rewardTone } from "../model/reward-tone.ts";
+import { visibleText } from "../model/visible-text.ts";
 import type { Loaded, ViewerApp } from "./viewer-app.ts";
 
 /** Renders a value when it is loaded. Until then shows that it is loading, or the error. */
@@ -15,17 +17,22 @@ export function whenReady<Value>(
     case "loading":
       return html`<p class="waiting" role="status">reading…</p>`;
     case "failed":
-      return html`<p class="broken" role="alert">${loaded.message}</p>`;
+      return html`<p class="broken" role="alert">${visibleText(loaded.message)}</p>`;
   }
 }
 
-/** Renders a reward with its number, sign and colour. */
-export function rewardBadge(reward: number | undefined, isFailed = false): TemplateResult {
+/** Renders an episode's reward with its number, sign and colour. */
+export function rewardBadge({
+  reward,
+  success,
+  outcome,
+}: Pick<EpisodeEntry, "reward" | "success" | "outcome">): TemplateResult {
   if (reward === undefined) {
+    const isFailed = outcome === "failed";
     const title = isFailed ? "failed: no reward" : "nothing scored it";
     return html`<span class="reward none" title=${title}>${isFailed ? "✕" : "–"}</span>`;
   }
-  const tone = reward >= 1 ? "good" : reward <= 0 ? "bad" : "mixed";
+  const tone = rewardTone({ reward, success });
   const sign = { good: "✓", bad: "✗", mixed: "◐" }[tone];
   return html`<span class="reward ${tone}"
     ><span aria-hidden="true">${sign}</span> ${formatNumber(reward)}</span
@@ -65,6 +72,7 @@ const stateWords: Readonly<Record<RunState, string>> = {
   "too-many-failures": "stopped: too many failures",
   running: "running",
   stopped: "not finished, no process plays it",
+  removed: "its folder is gone",
 };
 
 /** True if a run is being played, as far as the page knows. */

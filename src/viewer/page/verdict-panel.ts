@@ -11,8 +11,8 @@ import type { ViewerApp } from "./viewer-app.ts";
 const signs = { good: "✓", bad: "✗", mixed: "◐", failed: "✕", unscored: "–" } as const;
 
 /** Renders the reasons for the episode's reward: the expected and the actual result. */
-export function verdictPanel(app: ViewerApp, row: EpisodeRow): TemplateResult {
-  const { tone, headline, ending, reasons, difference } = verdictOf(row);
+export function verdictPanel(app: ViewerApp, run: string, row: EpisodeRow): TemplateResult {
+  const { tone, headline, ending, reasons, difference } = verdictOf(row, app.successThreshold(run));
   const { counts, failure, durationMs, userUsage, lineage } = row;
   return html`<section class="verdict verdict-${tone}" aria-label="why this reward">
     <div class="verdict-words">

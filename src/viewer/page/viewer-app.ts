@@ -185,6 +185,12 @@ export class ViewerApp {
     return list.state === "ready" && list.value.facts.canRescore === true;
   }
 
+  /** Returns the lowest reward of a success, if the viewer was started with one. */
+  successThreshold(run: string): number | undefined {
+    const list = this.list(run);
+    return list.state === "ready" ? list.value.facts.successThreshold : undefined;
+  }
+
   /** Returns the run's side columns, if it has any. */
   columnSpecs(run: string): ColumnSpecs | undefined {
     const list = this.list(run);

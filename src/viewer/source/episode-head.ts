@@ -5,6 +5,7 @@ import type { Message } from "../../message.ts";
 import { isObject } from "../../values/is-object.ts";
 import type { EpisodeEntry } from "../model/episode-entry.ts";
 import { briefLine, firstReason } from "../model/lists/first-reason.ts";
+import { ownSuccess } from "../model/own-success.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -15,7 +16,11 @@ const messagesKey = Buffer.from('"messages":');
  * long conversations need not be parsed. Returns `undefined` if the beginning does not contain
  * everything.
  */
-export function readEpisodeHead(head: Buffer, order: number): EpisodeEntry | undefined {
+export function readEpisodeHead(
+  head: Buffer,
+  order: number,
+  successThreshold?: number,
+): EpisodeEntry | undefined {
   const end = findMessages(head);
   if (end === undefined) return undefined;
   const text = `${head.toString("utf8", 0, end)}"messages":[]}`;
@@ -23,15 +28,19 @@ export function readEpisodeHead(head: Buffer, order: number): EpisodeEntry | und
   const row = parsed && { ...parsed, messages: readMessages(head, end + messagesKey.length) };
   // Another writer may put the failure later in the line.
   const isWhole = row?.outcome !== "failed" || row.failure !== undefined;
-  return isWhole ? toEpisodeEntry(row, order) : undefined;
+  return isWhole ? toEpisodeEntry(row, order, successThreshold) : undefined;
 }
 
 /**
  * Reads an episode's entry from a complete line, with its fields in any order. Returns `undefined`
  * if the line is damaged.
  */
-export function readEpisodeLine(line: Buffer, order: number): EpisodeEntry | undefined {
-  return toEpisodeEntry(parseStoredRow(line), order);
+export function readEpisodeLine(
+  line: Buffer,
+  order: number,
+  successThreshold?: number,
+): EpisodeEntry | undefined {
+  return toEpisodeEntry(parseStoredRow(line), order, successThreshold);
 }
 
 /** Finds the key `messages` of the outermost object. */
@@ -80,14 +89,20 @@ function endOfString(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** Returns an episode's entry. Returns `undefined` for a row without an id or counts. */
+/**
+ * Returns an episode's entry. Returns `undefined` for a row without an id or counts.
+ *
+ * @param successThreshold - The lowest reward of a success. Default: see `ownSuccess()`.
+ */
 export function toEpisodeEntry(
   row: Partial<Omit<EpisodeRow, "turns">> | undefined,
   order: number,
+  successThreshold?: number,
 ): EpisodeEntry | undefined {
-  const { rolloutId, counts, outcome, failure, reward, rewardComponents } = row ?? {};
-  if (row === undefined || typeof rolloutId !== "string" || counts === undefined) return undefined;
-  const [about, reason] = [aboutOf(row.messages), firstReason(row)];
+  if (row === undefined || !isSound(row)) return undefined;
+  const { rolloutId, counts, outcome, failure, reward, rewardComponents } = row;
+  const success = ownSuccess(row, successThreshold);
+  const [about, reason] = [aboutOf(row.messages), firstReason({ ...row, success })];
   return {
     order,
     rolloutId,
@@ -102,6 +117,7 @@ export function toEpisodeEntry(
     stopReason: row.stopReason ?? "failure",
     ...(reason !== undefined && { reason }),
     ...(reward !== undefined && { reward }),
+    ...(success !== undefined && { success }),
     ...(isObject(rewardComponents) && { components: valuesOf(rewardComponents) }),
     ...(failure !== undefined && { party: failure.party, failureCode: failure.code }),
     ...(row.forkedFrom !== undefined && { forkedFrom: row.forkedFrom }),
@@ -115,6 +131,20 @@ export function toEpisodeEntry(
     startedAtMs: row.startedAtMs ?? 0,
     durationMs: row.durationMs ?? 0,
   };
+}
+
+/** True if the row has an id and counts, and if the numbers and names that a list shows are such. */
+function isSound<Row extends Partial<Omit<EpisodeRow, "turns">>>(
+  row: Row,
+): row is Row & Pick<EpisodeRow, "rolloutId" | "counts"> {
+  const { taskIndex = 0, sampleIndex = 0, startedAtMs = 0, durationMs = 0, reward = 0 } = row;
+  const { rolloutId, groupId = "", taskId = "", environment = "", split = "" } = row;
+  const { turnCount, tokenCount, sampledTokenCount, toolCallCount, formatErrorCount } =
+    row.counts ?? {};
+  const counts = [turnCount, tokenCount, sampledTokenCount, toolCallCount, formatErrorCount];
+  const numbers = [...counts, taskIndex, sampleIndex, startedAtMs, durationMs, reward];
+  const names = [rolloutId, groupId, taskId, environment, split];
+  return numbers.every(Number.isFinite) && names.every((name) => typeof name === "string");
 }
 
 /** Returns the values of the components that are sound. */

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { UsageError } from "../../errors.ts";
+import { figuresOf } from "../model/lists/run-figures.ts";
 import { appendEpisode, makeEpisode, writeViewedRun } from "../viewed-run.fixture.ts";
 import { openRuns } from "./run-catalog.ts";
 
@@ -73,6 +74,14 @@ test("a list of runs does not read training rows, and a run's page does", async 
   expect(run!.facts.damagedCount).toBe(1);
 });
 
+test("a run says that its folder is gone", async () => {
+  await write("run", [1]);
+  const { runs } = await openRuns([path.join(dir, "run")]);
+  await rm(path.join(dir, "run"), { recursive: true });
+  await runs[0]!.refresh();
+  expect(runs[0]!.facts).toMatchObject({ state: "removed", episodeCount: 0 });
+});
+
 test("a run has its settings, its identity and its summary", async () => {
   await write("run", [1]);
   const { runs } = await openRuns([path.join(dir, "run")]);
@@ -81,6 +90,28 @@ test("a run has its settings, its identity and its summary", async () => {
     settings: { engine: "reference", model: expect.stringContaining("storefront-2m") },
     summary: { end: "finished" },
   });
+});
+
+test("successes follow the threshold, or else the environment's own verdict", async () => {
+  const rows = [
+    makeEpisode("shop/test/0#0", [{}], { reward: 0.8, success: false }),
+    makeEpisode("shop/test/1#0", [{}], { reward: 0.2, success: true }),
+    makeEpisode("shop/test/2#0", [{}], { reward: 1 }),
+  ];
+  await writeViewedRun(
+    path.join(dir, "run"),
+    rows.map((row) => ({ row, samples: [] })),
+  );
+  const judged = async (successThreshold?: number) => {
+    const { runs } = await openRuns([path.join(dir, "run")], { successThreshold });
+    const { facts, entries } = runs[0]!;
+    const { passHatK } = figuresOf(entries);
+    const successes = entries.map(({ success }) => success);
+    return [facts.successThreshold, successes, passHatK["1"]?.value];
+  };
+  expect(await judged()).toEqual([undefined, [false, true, undefined], 2 / 3]);
+  expect(await judged(0.8)).toEqual([0.8, [true, false, true], 2 / 3]);
+  expect(await judged(0.9)).toEqual([0.9, [false, false, true], 1 / 3]);
 });
 
 test("a folder without runs is refused", async () => {

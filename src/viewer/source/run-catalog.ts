@@ -17,14 +17,25 @@ interface WatchedFolder {
   readonly root: string;
 }
 
+/** Options for the runs that are viewed. */
+interface CatalogOptions {
+  /** The lowest reward of a success. Default: the environment's own verdict, or the reward 1. */
+  readonly successThreshold?: number | undefined;
+}
+
 /** The runs that are viewed, by name. Finds new runs in folders of runs. */
 export class RunCatalog {
   readonly #runs = new Map<string, RunIndex>();
   readonly #folders: WatchedFolder[] = [];
   /** The last overview of each run, with the state of its episodes. */
   readonly #overviews = new WeakMap<RunIndex, readonly [state: string, overview: RunOverview]>();
+  readonly #options: CatalogOptions;
   #unreadable: readonly UnreadableRun[] = [];
   #searching: Promise<void> | undefined;
+
+  constructor(options: CatalogOptions = {}) {
+    this.#options = options;
+  }
 
   /** Returns the runs that are known by now. */
   get runs(): readonly RunIndex[] {
@@ -62,7 +73,7 @@ export class RunCatalog {
     const isParent = !(await isRunFolder(dir)) && (await findRunFolders(dir)).length > 0;
     if (!isParent) {
       const key = this.#freeKey(name);
-      this.#runs.set(key, await RunIndex.open(dir, { key }));
+      this.#runs.set(key, await RunIndex.open(dir, { ...this.#options, key }));
       return;
     }
     this.#folders.push({ dir, root: path.resolve(dir) });
@@ -113,7 +124,11 @@ export class RunCatalog {
         try {
           this.#runs.set(
             key,
-            await RunIndex.openUnread(place, { key, root: path.join(root, name) }),
+            await RunIndex.openUnread(place, {
+              ...this.#options,
+              key,
+              root: path.join(root, name),
+            }),
           );
         } catch (error) {
           if (!(error instanceof UsageError)) throw error;
@@ -135,9 +150,12 @@ export class RunCatalog {
  * Opens runs' folders, and folders of runs. The names of runs are those of their folders.
  * @throws UsageError if a folder has no run, or if no folder is named.
  */
-export async function openRuns(dirs: readonly string[]): Promise<RunCatalog> {
+export async function openRuns(
+  dirs: readonly string[],
+  options: CatalogOptions = {},
+): Promise<RunCatalog> {
   if (dirs.length === 0) throw new UsageError("Cannot view runs: expected a run's folder");
-  const catalog = new RunCatalog();
+  const catalog = new RunCatalog(options);
   for (const dir of dirs) await catalog.add(dir);
   return catalog;
 }

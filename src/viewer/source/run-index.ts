@@ -7,6 +7,7 @@ import { readStanding } from "../../run/disk/lock-holder.ts";
 import { thisMachine } from "../../run/disk/process-place.ts";
 import { lockFile } from "../../run/disk/run-lock.ts";
 import { parseEpisodeRow } from "../../run/folder/episode-row.ts";
+import { manifestFile } from "../../run/folder/run-manifest.ts";
 import type { RunManifest } from "../../run/folder/run-folder.ts";
 import { storedFiles } from "../../run/gzip/stored-files.ts";
 import { rolloutIdOfLine } from "../../run/folder/sample-line.ts";
@@ -43,6 +44,8 @@ interface OpenOptions {
   /** The folder's absolute path. Default: the path, seen from the working directory. */
   readonly root?: string;
   readonly files?: Files;
+  /** The lowest reward of a success. Default: the environment's own verdict, or the reward 1. */
+  readonly successThreshold?: number | undefined;
 }
 
 /**
@@ -57,6 +60,7 @@ export class RunIndex {
   /** The folder itself, wherever the process works by now. */
   readonly #root: string;
   readonly #files: Files;
+  readonly #successThreshold: number | undefined;
   readonly #episodes: LineFollower;
   readonly #samples: LineFollower;
   readonly #recordings: LiveRecordings;
@@ -79,13 +83,14 @@ export class RunIndex {
 
   private constructor(
     { key, dir, root, manifest }: Pick<RunIndex, "key" | "dir" | "root" | "manifest">,
-    files: Files,
+    { files, successThreshold }: Pick<OpenOptions, "successThreshold"> & { readonly files: Files },
   ) {
     this.key = key;
     this.dir = dir;
     this.manifest = manifest;
     this.#root = root;
     this.#files = files;
+    this.#successThreshold = successThreshold;
     this.#episodes = new LineFollower(path.join(this.#root, "episodes.jsonl"), {
       files,
       headLength: episodeHeadLength,
@@ -117,10 +122,10 @@ export class RunIndex {
    */
   static async openUnread(
     dir: string,
-    { key, root = path.resolve(dir), files = storedFiles }: OpenOptions,
+    { key, root = path.resolve(dir), files = storedFiles, successThreshold }: OpenOptions,
   ): Promise<RunIndex> {
     const { manifest } = await openStoredRun(root === path.resolve(dir) ? dir : root);
-    return new RunIndex({ key, dir, root, manifest }, files);
+    return new RunIndex({ key, dir, root, manifest }, { files, successThreshold });
   }
 
   /** Reads all files, unless that was done. */
@@ -160,6 +165,7 @@ export class RunIndex {
       ...(isObject(columns) && { columns }),
       ...(this.#teachers.length > 0 && { teachers: this.#teachers }),
       damagedCount: this.#damagedEpisodeCount + this.#damagedRowCount,
+      ...(this.#successThreshold !== undefined && { successThreshold: this.#successThreshold }),
       turnwright,
     };
   }
@@ -291,7 +297,7 @@ export class RunIndex {
    */
   async #readWhole(lines: readonly LineRange[]): Promise<void> {
     for (const range of lines) {
-      const entry = readEpisodeLine(await this.#episodes.lineAt(range), 0);
+      const entry = readEpisodeLine(await this.#episodes.lineAt(range), 0, this.#successThreshold);
       if (entry === undefined) this.#damagedEpisodeCount++;
       else this.#place(entry, range);
     }
@@ -303,7 +309,7 @@ export class RunIndex {
   }
 
   #addEpisode(head: Buffer, range: LineRange): void {
-    const entry = readEpisodeHead(head, this.#entries.length);
+    const entry = readEpisodeHead(head, this.#entries.length, this.#successThreshold);
     if (entry === undefined) this.#unread.push(range);
     else this.#place(entry, range);
   }
@@ -352,6 +358,8 @@ export class RunIndex {
   }
 
   async #readState(): Promise<RunState> {
+    const manifest = await readText(this.#files, path.join(this.#root, manifestFile));
+    if (manifest === undefined) return "removed";
     const summary = parseJsonText(await this.#readSummary());
     if (isObject(summary) && summary["end"] !== undefined) return summary["end"] as RunState;
     const standing = await readStanding(

@@ -181,6 +181,18 @@ describe("readEpisodeHead()", () => {
     expect(readEpisodeLine(line, 4)).toEqual(expected);
     expect(readEpisodeLine(Buffer.from('{"format":1'), 4)).toBeUndefined();
   });
+
+  test.each([
+    { counts: {} },
+    { counts: { ...row.counts, turnCount: "2" } },
+    { reward: "high" },
+    { taskIndex: null },
+    { groupId: 3 },
+  ])("takes a line with %j as damaged", (wrong) => {
+    const line = Buffer.from(JSON.stringify({ ...row, ...wrong }));
+    expect(readEpisodeHead(line, 4)).toBeUndefined();
+    expect(readEpisodeLine(line, 4)).toBeUndefined();
+  });
 });
 
 test("versionsOfLine() names each version once, without parsing", () => {

@@ -1,3 +1,4 @@
+import { isSuccessful } from "../../../report/trial-result.ts";
 import type { EpisodeEntry } from "../episode-entry.ts";
 import { readListFilter, sortList, type ListField, type ListFilter } from "./list-fields.ts";
 
@@ -32,6 +33,13 @@ export const episodeFields: readonly ListField<EpisodeEntry>[] = [
     title: "reward",
     meaning: "what it earned; none where nothing scored it",
     valueOf: ({ reward }) => reward,
+  },
+  {
+    name: "success",
+    title: "success",
+    meaning: "yes or no; none where nothing scored it",
+    valueOf: (entry) =>
+      entry.reward === undefined ? undefined : isSuccessful(entry) ? "yes" : "no",
   },
   {
     name: "outcome",

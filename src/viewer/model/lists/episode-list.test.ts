@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { EpisodeEntry } from "../episode-entry.ts";
-import { readFilter, sortEpisodes } from "./episode-filter.ts";
+import { listFields, readFilter, sortEpisodes } from "./episode-filter.ts";
 import { groupEpisodes } from "./group-entry.ts";
+import { quoted } from "./list-fields.ts";
 import { verdictOf } from "../verdict.ts";
 
 function entry(order: number, more: Partial<EpisodeEntry> = {}): EpisodeEntry {
@@ -52,6 +53,10 @@ describe("readFilter()", () => {
     ["turns=12", [0]],
     ["seconds<2 SHOP/1#", [1]],
     ["end!=user-left", [2, 3]],
+    ["Reward<1 OUTCOME:trunc", [3]],
+    ["success=yes", [0]],
+    ["success=no", [1, 3]],
+    ["success=none", [2]],
   ])("%j keeps %j", (filter, orders) => {
     expect(kept(filter)).toEqual(orders);
   });
@@ -64,6 +69,17 @@ describe("readFilter()", () => {
     expect(kept("height>3 reward=1")).toEqual([0]);
   });
 });
+
+test.each(["state of things", 'a "b"', "x<y", "tone: warm", "a=b c"])(
+  "the component %j can be filtered",
+  (name) => {
+    const fields = listFields([name, "x"]);
+    const filter = readFilter(`${quoted(`reward.${name}`)}>=2`, fields);
+    expect(filter.problems).toEqual([]);
+    expect(filter.test(entry(0, { components: { [name]: 2, x: 0 } }))).toBe(true);
+    expect(filter.test(entry(0, { components: { [name]: 1, x: 9 } }))).toBe(false);
+  },
+);
 
 describe("sortEpisodes()", () => {
   const orders = (order: string) => sortEpisodes(entries, order).map((each) => each.order);
@@ -151,4 +167,19 @@ describe("verdictOf()", () => {
       headline: "No reward: nothing scored this episode",
     });
   });
+});
+
+test("a verdict names a success where another rule than the reward 1 decides", () => {
+  const { counts } = { counts: { turnCount: 1, formatErrorCount: 0 } as never };
+  const judge = (reward: number, success?: boolean, threshold?: number) => {
+    const judged = { counts, outcome: "completed", stopReason: "user-left", reward } as const;
+    const own = success === undefined ? {} : { success };
+    const { tone, headline } = verdictOf({ ...judged, ...own }, threshold);
+    return [tone, headline];
+  };
+  expect(judge(0.1 + 0.2)).toEqual(["mixed", "Reward 0.3"]);
+  expect(judge(0.6, true)).toEqual(["good", "Reward 0.6: a success"]);
+  expect(judge(0.6, true, 0.7)).toEqual(["mixed", "Reward 0.6: no success"]);
+  expect(judge(1, undefined, 2)).toEqual(["mixed", "Reward 1: no success"]);
+  expect(judge(-1, undefined, -1)).toEqual(["good", "Reward -1: a success"]);
 });

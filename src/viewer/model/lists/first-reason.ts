@@ -1,10 +1,13 @@
 import { differenceOf, type Difference } from "../../../environment/state/difference.ts";
 import type { EpisodeRow } from "../../../run/folder/episode-row.ts";
-import { isSuccess } from "../../../report/trial-result.ts";
+import { isSuccessful } from "../../../report/trial-result.ts";
 import { isObject } from "../../../values/is-object.ts";
 
 /** The parts of an episode that give the reason of its score. */
-type Judged = Partial<Pick<EpisodeRow, "reward" | "rewardDetails" | "failure">>;
+interface Judged extends Partial<Pick<EpisodeRow, "reward" | "rewardDetails" | "failure">> {
+  /** The verdict, if another rule than the reward 1 decides. */
+  readonly success?: boolean | undefined;
+}
 
 const maxLength = 200;
 
@@ -12,9 +15,10 @@ const maxLength = 200;
  * Returns the first reason why an episode has no success: its failure, the first difference from the wanted result, or
  * the first text of the score's details. `undefined` if nothing gives a reason.
  */
-export function firstReason({ reward, rewardDetails, failure }: Judged): string | undefined {
+export function firstReason(scored: Judged): string | undefined {
+  const { rewardDetails, failure } = scored;
   if (failure !== undefined) return briefLine(failure.message);
-  if (reward !== undefined && isSuccess(reward)) return undefined;
+  if (isSuccessful(scored)) return undefined;
   const difference = differenceOf(rewardDetails);
   const reason = difference === undefined ? undefined : firstDifference(difference);
   return briefLine(reason ?? firstText(rewardDetails));

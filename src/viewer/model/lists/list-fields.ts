@@ -40,9 +40,10 @@ export function filterWords(text: string): readonly string[] {
   return text.match(/(?:[^\s"]|"[^"]*"?)+/g) ?? [];
 }
 
-/** Returns a condition's name or value as a filter has it: in quotation marks if it holds a blank. */
+/** Returns a condition's name or value as a filter has it: in quotation marks if it has a blank, without its own ones. */
 export function quoted(text: string): string {
-  return /\s/.test(text) ? `"${text}"` : text;
+  const plain = text.replaceAll('"', "");
+  return /\s/.test(plain) ? `"${plain}"` : plain;
 }
 
 /** Returns the filter with a word added, or without it if it is there. */
@@ -65,8 +66,9 @@ function readWord<Item>(
     const wanted = word.toLowerCase();
     return (item) => textsOf(item).some((text) => text?.toLowerCase().includes(wanted));
   }
-  const [, name, operator, wanted] = match as unknown as [string, string, string, string];
-  const field = fields.find((each) => each.name === name);
+  const found = longestField(word, fields);
+  const [, name, operator, wanted] = (found?.match ?? match) as unknown as Parts;
+  const { field } = found ?? {};
   if (field === undefined) {
     problems.push(`there is no “${name}”`);
     return () => true;
@@ -87,6 +89,22 @@ function readWord<Item>(
       ? compareNumber(value - number, operator)
       : compareText(value.toLowerCase(), operator, wanted.toLowerCase());
   };
+}
+
+type Parts = readonly [word: string, name: string, operator: string, wanted: string];
+
+/** Finds the field with the longest name with which a condition begins. A name may have operators and quotation marks. */
+function longestField<Item>(word: string, fields: readonly ListField<Item>[]) {
+  const lower = word.toLowerCase();
+  return fields
+    .flatMap((field) => {
+      const name = field.name.replaceAll('"', "");
+      if (!lower.startsWith(name.toLowerCase())) return [];
+      const match = /^(<=|>=|!=|=|<|>|:)(.*)$/su.exec(word.slice(name.length));
+      return match === null ? [] : [{ field, match: [word, name, match[1], match[2]] }];
+    })
+    .sort((left, right) => right.field.name.length - left.field.name.length)
+    .at(0);
 }
 
 function compareText(value: string, operator: string, wanted: string): boolean {

@@ -13,7 +13,7 @@ const ownFields: readonly ListField<RunOverview>[] = [
   {
     name: "state",
     title: "state",
-    meaning: "finished, running, stopped, interrupted or too-many-failures",
+    meaning: "finished, running, stopped, interrupted, too-many-failures or removed",
     valueOf: ({ facts }) => facts.state,
   },
   {
@@ -49,14 +49,13 @@ const ownFields: readonly ListField<RunOverview>[] = [
   {
     name: "pass1",
     title: "pass^1",
-    meaning: "the share of attempts with reward 1",
+    meaning: "the share of attempts that are a success",
     valueOf: ({ figures }) => figures.passHatK["1"]?.value,
   },
   {
     name: "passk",
     title: "pass^k",
-    meaning:
-      "the share of tasks whose k attempts all have reward 1; k is the most that the run has",
+    meaning: "the share of tasks with k successes in k attempts; k is the most that the run has",
     valueOf: ({ figures }) => figures.passHatK[String(figures.attemptCount)]?.value,
   },
 ];

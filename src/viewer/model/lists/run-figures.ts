@@ -1,7 +1,7 @@
 import { collectResults, type RunResults } from "../../../report/collect-results.ts";
 import { estimatePasses, type PassEstimates } from "../../../report/statistics/estimate-passes.ts";
 import { boundsOf, estimateMean, type Estimate } from "../../../report/statistics/interval.ts";
-import { isSuccess } from "../../../report/trial-result.ts";
+import { isSuccessful } from "../../../report/trial-result.ts";
 import type { EpisodeEntry, RunFacts } from "../episode-entry.ts";
 
 /** Figures of a run, as `turnwright report` computes them. Branches of other attempts are left out. JSON-able. */
@@ -48,8 +48,11 @@ export function overviewOf(facts: RunFacts, entries: readonly EpisodeEntry[]): R
 /** Computes the figures of a run's episodes. */
 export function figuresOf(entries: readonly EpisodeEntry[]): RunFigures {
   const { tasks, scopes } = collectResults("", entries);
-  const scored = [...tasks.values()].map(({ rewards }) => ({
-    successCount: rewards.filter(isSuccess).length,
+  const successes = entries.map((entry) =>
+    entry.reward === undefined ? entry : { ...entry, reward: Number(isSuccessful(entry)) },
+  );
+  const scored = [...collectResults("", successes).tasks.values()].map(({ rewards }) => ({
+    successCount: rewards.filter((reward) => reward === 1).length,
     scoredCount: rewards.length,
   }));
   const attemptCount = scored.reduce((most, task) => Math.max(most, task.scoredCount), 0);

@@ -1,4 +1,4 @@
-import { isSuccess } from "../../../report/trial-result.ts";
+import { isSuccessful } from "../../../report/trial-result.ts";
 import type { EpisodeEntry } from "../episode-entry.ts";
 import { groupEpisodes } from "./group-entry.ts";
 import { componentNames } from "./run-figures.ts";
@@ -29,7 +29,7 @@ type ValueOf = (entry: EpisodeEntry) => number | undefined;
 export function versionCurves(entries: readonly EpisodeEntry[]): readonly VersionCurve[] {
   const versionOf = ({ versions }: EpisodeEntry): string | undefined => versions?.[0];
   const figures: readonly (readonly [string, ValueOf])[] = [
-    ["success", ({ reward }) => (reward === undefined ? undefined : Number(isSuccess(reward)))],
+    ["success", (entry) => (entry.reward === undefined ? undefined : Number(isSuccessful(entry)))],
     ...componentNames(entries).map(
       (name) => [name, ({ components }: EpisodeEntry) => components?.[name]] as const,
     ),

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import { countOf } from "../../../text/count-of.ts";
 import { namesOf } from "../../../columns/column-specs.ts";
 import { describeInterval } from "../../../report/statistics/describe-interval.ts";
 import type { Estimate } from "../../../report/statistics/interval.ts";
@@ -12,6 +13,7 @@ import { columnWords } from "../../model/side-columns.ts";
 import { versionCurves } from "../../model/lists/version-curves.ts";
 import { visibleText } from "../../model/visible-text.ts";
 import { versionChart } from "./charts.ts";
+import { successRule } from "../../model/lists/success-rule.ts";
 import { listFigures } from "./list-figures.ts";
 import { formatNumber, stateBadge, whenReady } from "../parts.ts";
 import { runTabs } from "./run-tabs.ts";
@@ -30,7 +32,7 @@ export function aboutPage(app: ViewerApp, route: AboutRoute): TemplateResult {
       </header>
       ${runTabs(app.lastList(route.run), "about")} ${curves(list)}
       <div class="about-parts">
-        ${facts(app, list)} ${rewards(figures)} ${distributions(list)}
+        ${facts(app, list)} ${rewards(figures, successRule(list))} ${distributions(list)}
         ${whenReady(app.about(route.run), (about) => settings(app, about))}
       </div>
     </div>`;
@@ -85,14 +87,10 @@ function part(title: string, content: TemplateResult): TemplateResult {
 }
 
 /** Renders the mean reward, its components and pass^k, with intervals. */
-function rewards({
-  averageReward,
-  components,
-  passHatK,
-  passAtK,
-  taskCount,
-  scoredCount,
-}: RunFigures) {
+function rewards(
+  { averageReward, components, passHatK, passAtK, taskCount, scoredCount }: RunFigures,
+  rule = "a success has the reward 1",
+) {
   if (averageReward === undefined) return part("Reward", html`<p>No episode is scored.</p>`);
   const rows: readonly (readonly [string, Estimate])[] = [
     ["mean reward", averageReward],
@@ -105,8 +103,8 @@ function rewards({
   return part(
     "Reward",
     html`<p class="faint">
-        ${formatNumber(scoredCount)} scored attempts at ${formatNumber(taskCount)} tasks. Means are
-        taken over tasks.
+        ${countOf(scoredCount, "scored attempt")} at ${countOf(taskCount, "task")}. Means are taken
+        over tasks. For pass^k, ${rule}.
       </p>
       <table class="values numbers">
         <thead>

@@ -128,7 +128,7 @@ export function versionChart({ title, points: found }: VersionCurve): TemplateRe
 }
 
 /**
- * Renders values as a line. The scale begins at 0, or at the least value if that is below.
+ * Renders values as a line. The scale has 0 and all values.
  *
  * @param names - The name of each value.
  * @param ends - The names below the ends of the line.
@@ -140,7 +140,7 @@ function lineChart(
   [first, last]: readonly [string, string],
 ): TemplateResult {
   const low = Math.min(0, ...values);
-  const high = Math.max(...values, low);
+  const high = Math.max(0, ...values);
   const place = (value: number, index: number): string => {
     const x = values.length === 1 ? 50 : (index / (values.length - 1)) * 100;
     return `${x.toFixed(2)},${(40 - ((value - low) / (high - low || 1)) * 38 - 1).toFixed(2)}`;

@@ -83,25 +83,29 @@ function settingTable(
               : `${differences.length} ${differences.length === 1 ? "setting differs" : "settings differ"}`
           }
         </summary>
-        <table class="values">
-          <thead>
-            <tr>
-              <th>setting</th>
-              <th>${visibleText(route.run)}</th>
-              <th>${visibleText(route.other)}</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${differences.map(
-              ({ name, a, b }) =>
-                html`<tr data-setting=${name}>
-                  <th scope="row">${visibleText(name)}</th>
-                  <td>${settingCell(a)}</td>
-                  <td>${settingCell(b)}</td>
-                </tr>`,
-            )}
-          </tbody>
-        </table>
+        ${
+          differences.length === 0
+            ? nothing
+            : html`<table class="values">
+                <thead>
+                  <tr>
+                    <th>setting</th>
+                    <th>${visibleText(route.run)}</th>
+                    <th>${visibleText(route.other)}</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  ${differences.map(
+                    ({ name, a, b }) =>
+                      html`<tr data-setting=${name}>
+                        <th scope="row">${visibleText(name)}</th>
+                        <td>${settingCell(a)}</td>
+                        <td>${settingCell(b)}</td>
+                      </tr>`,
+                  )}
+                </tbody>
+              </table>`
+        }
       </details>`;
     }),
   );
@@ -125,7 +129,8 @@ interface Compared {
 
 function drawComparison(app: ViewerApp, route: CompareRoute, compared: Compared): TemplateResult {
   const { comparison } = compared;
-  const { a, b, averageReward, difference, winCount, lossCount, tieCount, pValue } = comparison;
+  const [a, b] = [comparison.a, comparison.b].map(visibleText) as [string, string];
+  const { averageReward, difference, winCount, lossCount, tieCount, pValue } = comparison;
   const isByChange = route.order === "change";
   const tasks = isByChange
     ? comparison.tasks.toSorted((x, y) => x.b - x.a - (y.b - y.a))
@@ -174,7 +179,9 @@ function drawComparison(app: ViewerApp, route: CompareRoute, compared: Compared)
 }
 
 /** Names the tasks and attempts that the comparison leaves out. */
-function leftOut({ a, b, onlyInA, onlyInB, unscored, branches = { a: 0, b: 0 } }: RunComparison) {
+function leftOut(comparison: RunComparison) {
+  const { onlyInA, onlyInB, unscored, branches = { a: 0, b: 0 } } = comparison;
+  const [a, b] = [comparison.a, comparison.b].map(visibleText);
   const parts: readonly (readonly [number, string])[] = [
     [onlyInA, `tasks that only ${a} scored`],
     [onlyInB, `tasks that only ${b} scored`],

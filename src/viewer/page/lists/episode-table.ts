@@ -47,7 +47,7 @@ const columns: readonly Column[] = [
   {
     field: "reward",
     width: "84px",
-    draw: ({ reward, outcome }) => rewardBadge(reward, outcome === "failed"),
+    draw: rewardBadge,
   },
   { field: "hits", width: "56px", draw: () => "" },
   { field: "about", width: "minmax(140px, 3fr)", draw: ({ about = "" }) => longCell(about) },
@@ -136,11 +136,29 @@ function usefulColumns(
     stale: entries.some(({ versions = [] }) => versions.length > 0),
   };
   const useful = columns.flatMap((column) => {
-    if (column.field === "reward") return [column, ...componentColumns(entries)];
     if (column.field !== "hits") return [column];
     return [{ ...column, draw: (entry: EpisodeEntry) => hits?.get(entry.rolloutId) ?? "" }];
   });
-  return useful.filter(({ field, from = 0 }) => isUseful[field] !== false && width >= from);
+  const shown = useful.filter(({ field, from = 0 }) => isUseful[field] !== false && width >= from);
+  const left = width - shown.reduce((sum, { width: own }) => sum + leastWidth(own), margin);
+  const components = componentColumns(entries).slice(
+    0,
+    Math.max(0, Math.floor(left / componentWidth)),
+  );
+  const isNarrow = width < narrowWidth;
+  return shown.flatMap((column) =>
+    column.field === "reward" && !isNarrow ? [column, ...components] : [column],
+  );
+}
+
+/** The width of all that stands beside the columns, in pixels. */
+const margin = 40;
+
+const componentWidth = 70;
+
+/** Returns the least width of a column, in pixels. */
+function leastWidth(width: string): number {
+  return Number(/\d+/.exec(width)?.[0]);
 }
 
 function componentColumns(entries: readonly EpisodeEntry[]): readonly Column[] {
@@ -148,8 +166,7 @@ function componentColumns(entries: readonly EpisodeEntry[]): readonly Column[] {
     .slice(0, maxComponents)
     .map((name) => ({
       field: `reward.${name}`,
-      width: "70px",
-      from: 800,
+      width: `${componentWidth}px`,
       draw: ({ components }) => {
         const value = components?.[name];
         return value === undefined ? "" : formatNumber(value);
@@ -165,6 +182,7 @@ export function episodeTable(
 ): TemplateResult {
   const { episodes, fields } = shown;
   const useful = usefulColumns(list, shown, app.width);
+  const titleOf = (name: string) => fields.find((field) => field.name === name)!.title;
   const isNarrow = app.width < narrowWidth;
   const content: ListContent = {
     keys: episodes.map(({ rolloutId }) => rolloutId),
@@ -181,7 +199,9 @@ export function episodeTable(
       render(
         useful.map(
           ({ field, draw }) =>
-            html`<span role="cell" class="cell cell-${field}">${draw(entry)}</span>`,
+            html`<span role="cell" class="cell cell-${field}" data-label=${titleOf(field)}
+              >${draw(entry)}</span
+            >`,
         ),
         row,
       );

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import { visibleText } from "../../model/visible-text.ts";
 import { filterWords, quoted, toggleWord, type ListField } from "../../model/lists/list-fields.ts";
 
 /** A filter of a list. */
@@ -76,5 +77,5 @@ function filterHelp({ fields, searched, filter, change }: FilterBox): TemplateRe
 export function filterProblems(problems: readonly string[]) {
   return problems.length === 0
     ? nothing
-    : html`<p class="broken" role="alert">In the filter, ${problems.join("; ")}.</p>`;
+    : html`<p class="broken" role="alert">In the filter, ${visibleText(problems.join("; "))}.</p>`;
 }

@@ -58,11 +58,12 @@ function groupCells(
   return html`<span role="cell" class="cell cell-${name}" title=${visibleText(groupId)}
       >${visibleText(String(text))}</span
     ><span role="cell" class="cell cell-about" title=${about}>${about}</span
-    ><span role="cell" class="cell cell-mean">${mean === undefined ? "–" : mean.toFixed(3)}</span
-    ><span role="cell" class="cell cell-spread"
+    ><span role="cell" class="cell cell-mean" data-label="mean"
+      >${mean === undefined ? "–" : mean.toFixed(3)}</span
+    ><span role="cell" class="cell cell-spread" data-label="spread"
       >${spread === undefined ? "–" : spread.toFixed(3)}</span
     ><span role="cell" class="cell cell-attempts"
-      >${attempts.map(({ reward, outcome }) => rewardBadge(reward, outcome === "failed"))}
+      >${attempts.map(rewardBadge)}
       ${
         isDegenerate
           ? html`<span class="degenerate" title="advantages within the group are all 0"

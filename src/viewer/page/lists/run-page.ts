@@ -1,4 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit/html.js";
+import { isSuccessful } from "../../../report/trial-result.ts";
+import { countOf } from "../../../text/count-of.ts";
 import { namesOf } from "../../../columns/column-specs.ts";
 import { readFilter } from "../../model/lists/episode-filter.ts";
 import { quoted } from "../../model/lists/list-fields.ts";
@@ -10,6 +12,7 @@ import { episodeTable } from "./episode-table.ts";
 import { filterBox, filterProblems } from "./filter-box.ts";
 import { groupTable } from "./group-table.ts";
 import { listFigures } from "./list-figures.ts";
+import { successRule } from "../../model/lists/success-rule.ts";
 import { estimateOf, formatNumber, stateBadge, whenReady } from "../parts.ts";
 import { runTabs } from "./run-tabs.ts";
 import { shownEpisodes, type ShownEpisodes } from "./shown-episodes.ts";
@@ -49,9 +52,7 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
         <output class="shown-count"
           >${formatNumber(episodes.length)} of
           ${formatNumber(list.entries.length)}${
-            route.view === "groups"
-              ? ` episodes in ${formatNumber(shown.groups.length)} groups`
-              : ""
+            route.view === "groups" ? ` episodes in ${countOf(shown.groups.length, "group")}` : ""
           }</output
         >
       </div>
@@ -71,6 +72,11 @@ export function runPage(app: ViewerApp, route: RunRoute): TemplateResult {
 function nothingShown({ entries, facts, running }: EpisodeList): TemplateResult {
   if (entries.length > 0)
     return html`<p class="waiting">No episode fits the filter or the search.</p>`;
+  if (facts.state === "removed") {
+    return html`<p class="waiting">
+      The folder of the run was removed, and its episodes with it.
+    </p>`;
+  }
   if (running.length > 0 && facts.state !== "running") {
     return html`<p class="waiting">No episode was finished; what was recorded is named above.</p>`;
   }
@@ -110,6 +116,8 @@ function runHead(list: EpisodeList): TemplateResult {
   const { planned, environment, split, engine, model, dir, state, damagedCount, columns } = facts;
   const { averageReward, components } = listFigures(list);
   const count = (outcome: string) => entries.filter((entry) => entry.outcome === outcome).length;
+  const rule = successRule(list);
+  const successCount = entries.filter(isSuccessful).length;
   const sampled = entries.reduce((sum, entry) => sum + entry.sampledTokenCount, 0);
   const sums: readonly (readonly [string, string | TemplateResult | typeof nothing])[] = [
     [
@@ -123,15 +131,18 @@ function runHead(list: EpisodeList): TemplateResult {
     ["completed", formatNumber(count("completed"))],
     ["cut off", formatNumber(count("truncated"))],
     ["failed", formatNumber(count("failed"))],
+    ...(rule === undefined
+      ? []
+      : ([["successes", html`<span title=${rule}>${formatNumber(successCount)}</span>`]] as const)),
     ...(count("aborted") === 0 ? [] : ([["interrupted", formatNumber(count("aborted"))]] as const)),
     [facts.hasNoRows ? "sampled tokens" : "trained tokens", formatNumber(sampled)],
   ];
   return html`<header class="run-head">
     <div>
-      <h1>${facts.key} ${stateBadge(state)}</h1>
+      <h1>${visibleText(facts.key)} ${stateBadge(state)}</h1>
       <p class="faint">
-        ${[environment, split, engine, model].filter((part) => part !== undefined).join(" · ")}
-        <br />${dir}
+        ${visibleText([environment, split, engine, model].filter((part) => part !== undefined).join(" · "))}
+        <br />${visibleText(dir)}
         ${
           columns === undefined
             ? nothing
@@ -144,7 +155,7 @@ function runHead(list: EpisodeList): TemplateResult {
       ${
         damagedCount === 0
           ? nothing
-          : html`<p class="broken">${damagedCount} lines of its files cannot be read</p>`
+          : html`<p class="broken">${countOf(damagedCount, "line")} of its files cannot be read</p>`
       }
     </div>
     <dl class="sums">
@@ -174,6 +185,7 @@ function suggestedFilters({ entries }: EpisodeList, { fields }: ShownEpisodes): 
   const words = [
     "reward=0",
     "reward=none",
+    ...(entries.some(({ success }) => success !== undefined) ? ["success=no"] : []),
     "outcome:truncated",
     "outcome:failed",
     ...parties.map((party) => `party:${party}`),
@@ -184,8 +196,8 @@ function suggestedFilters({ entries }: EpisodeList, { fields }: ShownEpisodes): 
     ...components.slice(0, 3).map(({ name }) => `${quoted(name)}<1`),
   ];
   return words.filter((word) => {
-    const { test } = readFilter(word, fields);
-    return entries.some(test);
+    const { test, problems } = readFilter(word, fields);
+    return problems.length === 0 && entries.some(test);
   });
 }
 
@@ -233,7 +245,7 @@ function searchBox(app: ViewerApp, route: RunRoute, { hits }: ShownEpisodes): Te
             >${
               hits === undefined
                 ? "searching…"
-                : `${formatNumber(count)} hits in ${formatNumber(hits.size)} episodes`
+                : `${countOf(count, "hit")} in ${countOf(hits.size, "episode")}`
             }</output
           >`
     }

@@ -49,7 +49,7 @@ export function runsPage(app: ViewerApp, route: RunsRoute): TemplateResult {
           >${formatNumber(shown.length)} of ${formatNumber(runs.length)}</output
         >
       </div>
-      ${filterProblems(problems)} ${pickNote(app, route)}
+      ${filterProblems(problems)} ${pickNote(app, route)} ${thresholdNote(runs)}
       ${shown.length === 0 ? nothing : runTable(app, route, { shown, fields, settings })}
       ${unreadable.map(
         ({ dir, problem }) =>
@@ -61,6 +61,14 @@ export function runsPage(app: ViewerApp, route: RunsRoute): TemplateResult {
 
 function byName(left: RunOverview, right: RunOverview): number {
   return left.facts.key < right.facts.key ? -1 : 1;
+}
+
+/** Names the threshold with which the viewer was started. */
+function thresholdNote([first]: readonly RunOverview[]) {
+  const threshold = first?.facts.successThreshold;
+  return threshold === undefined
+    ? nothing
+    : html`<p class="faint">A success has a reward of ${threshold} or more.</p>`;
 }
 
 /** Says which run is chosen for a comparison. */
@@ -103,6 +111,9 @@ function runTable(app: ViewerApp, route: RunsRoute, { shown, fields, settings }:
   </div>`;
 }
 
+/** The largest number of differing settings that a row shows. All can be filtered. */
+const maxSettings = 8;
+
 interface ShownRun {
   readonly run: RunOverview;
   readonly settings: readonly string[];
@@ -114,6 +125,7 @@ function runRow(app: ViewerApp, route: RunsRoute, { run, settings }: ShownRun): 
   const { averageReward, passHatK, attemptCount } = figures;
   const last = attemptCount > 1 ? passHatK[String(attemptCount)] : undefined;
   const count = formatNumber(episodeCount);
+  const own = settings.filter((name) => configuration[name] !== undefined);
   return html`<tr data-run=${key}>
     <th scope="row" data-label="run">
       <a class="run-name" href=${linkTo(runRoute(key))} title=${visibleText(dir)}
@@ -130,16 +142,22 @@ function runRow(app: ViewerApp, route: RunsRoute, { run, settings }: ShownRun): 
     <td data-label="mean reward">${estimateOf(averageReward)}</td>
     <td data-label="pass^1">${passOf(passHatK["1"])}</td>
     <td data-label="">${passOf(last, `pass^${attemptCount}`)}</td>
-    <td data-label="settings that differ" class="settings">
-      ${settings.flatMap((name) =>
-        configuration[name] === undefined
-          ? []
-          : [
-              html`<span class="setting"
-                >${name} <b>${settingText(configuration[name])}</b></span
-              > `,
-            ],
-      )}
+    <td data-label=${own.length === 0 ? "" : "settings that differ"} class="settings">
+      ${own
+        .slice(0, maxSettings)
+        .map(
+          (name) =>
+            html`<span class="setting"
+              >${visibleText(name)} <b>${visibleText(settingText(configuration[name]))}</b></span
+            > `,
+        )}
+      ${
+        own.length <= maxSettings
+          ? nothing
+          : html`<a href=${linkTo({ page: "about", run: key })}
+              >and ${own.length - maxSettings} more</a
+            >`
+      }
     </td>
     <td data-label="">${compareCell(app, route, run)}</td>
   </tr>`;
